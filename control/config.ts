@@ -1,0 +1,87 @@
+/** The host's configuration: environment in, one frozen value out. The only reader of process.env in control/. */
+import { resolve } from 'node:path'
+import { fail } from '../shared/errors.ts'
+
+/** A vendor prefix that clients use: header word (`Svc`), short word (`svc`), image prefix (`svc`). */
+export interface WireName {
+  readonly header: string
+  readonly short: string
+  readonly image: string
+}
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  readonly driver: string
+  /** OCI runtime binary of the oci driver: runc, runsc or crun. */
+  readonly runtime: string
+  readonly wireNames: readonly WireName[]
+  readonly regions: readonly string[]
+  /** Idle time before a sandbox is frozen, in ms. */
+  readonly standbyAfterMs: number
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+  /** IPv4 network that sandbox addresses are cut from. */
+  readonly subnet: string
+  /** USD per unit of each billing dimension. */
+  readonly prices: Readonly<Record<string, number>>
+  /** The unpacked runtime bundle that goes into every sandbox. */
+  readonly bundleDir: string
+}
+
+const seed: WireName = { header: 'Svc', short: 'svc', image: 'svc' }
+
+const wireNames = (value: string | undefined): WireName[] => {
+  if (!value) return [seed]
+  return value.split(',').map(part => {
+    const [header = '', short = header.toLowerCase(), image = short] = part.trim().split(':')
+    if (!/^[A-Za-z][A-Za-z0-9]*$/.test(header) || !/^[a-z][a-z0-9]*$/.test(short) || !/^[a-z][a-z0-9-]*$/.test(image))
+      throw fail('invalid_argument', { field: 'HUTCH_WIRE_NAMES', reason: `"${part}" is not Header:short[:image]` })
+    return { header, short, image }
+  })
+}
+
+const number = (env: NodeJS.ProcessEnv, name: string, fallback: number, min: number, max: number): number => {
+  const value = env[name]
+  if (value === undefined || value === '') return fallback
+  const parsed = Number(value)
+  if (!Number.isFinite(parsed) || parsed < min || parsed > max)
+    throw fail('invalid_argument', { field: name, reason: `must be a number between ${min} and ${max}` })
+  return parsed
+}
+
+const choice = <T extends string>(env: NodeJS.ProcessEnv, name: string, fallback: T, choices: readonly T[]): T => {
+  const value = (env[name] || fallback) as T
+  if (!choices.includes(value)) throw fail('invalid_argument', { field: name, reason: `must be one of ${choices.join(', ')}` })
+  return value
+}
+
+const prices = (value: string | undefined): Record<string, number> => {
+  // Defaults are round figures of the market in 2026 so that a demo bill is not all zeros; set your own.
+  const table: Record<string, number> = { sandbox_compute_runtime_gbs: 0.0000115, sandbox_snapshot_storage_gbs: 0.00000007 }
+  for (const part of (value ?? '').split(',').filter(Boolean)) {
+    const [dimension = '', price = ''] = part.split('=')
+    const usd = Number(price)
+    if (!dimension || price === '' || !Number.isFinite(usd) || usd < 0)
+      throw fail('invalid_argument', { field: 'HUTCH_PRICES', reason: `"${part}" is not dimension=usd` })
+    table[dimension.trim()] = usd
+  }
+  return table
+}
+
+/** Reads the configuration; throws `invalid_argument` naming the variable. */
+export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
+  Object.freeze({
+    host: env['HUTCH_HOST'] || '127.0.0.1',
+    port: number(env, 'HUTCH_PORT', 8080, 0, 65_535),
+    dataDir: resolve(cwd, env['HUTCH_DATA_DIR'] || '.hutch'),
+    driver: env['HUTCH_DRIVER'] || 'auto',
+    runtime: choice(env, 'HUTCH_RUNTIME', 'runc', ['runc', 'runsc', 'crun']),
+    wireNames: wireNames(env['HUTCH_WIRE_NAMES']),
+    regions: (env['HUTCH_REGIONS'] || 'local').split(',').map(region => region.trim()).filter(Boolean),
+    standbyAfterMs: number(env, 'HUTCH_STANDBY_SECONDS', 15, 0.05, 86_400) * 1000,
+    logLevel: choice(env, 'HUTCH_LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error']),
+    subnet: env['HUTCH_SUBNET'] || '10.89.0.0/16',
+    prices: prices(env['HUTCH_PRICES']),
+    bundleDir: resolve(cwd, env['HUTCH_BUNDLE_DIR'] || '.runtime/bundle'),
+  })

@@ -1,0 +1,86 @@
+/**
+ * What a sandbox runs in.
+ *
+ * **Terms.** A *machine* is one running sandbox on this box; its `id` is chosen by us (the record's uid) and is
+ * the only name a driver knows it by. A driver holds no truth and no business rules: no quotas, no names, no
+ * expiry, no state words of the API. After a crash the reconciler lists what exists and matches it by id; what
+ * nobody claims is removed.
+ *
+ * **Idempotency.** Every verb may be repeated, also after it failed half-way or the process died in the middle:
+ * `create` of a machine that runs returns it; of one half-made, finishes or rebuilds it; `remove` of one that is
+ * gone is done. Calls for one id are serialised by the caller; different ids run side by side.
+ *
+ * **Cancellation.** A verb that is aborted leaves something that `remove` cleans up.
+ *
+ * **Errors.** A driver throws `driver_failed` naming the step and what to do, or `busy` when it will work later.
+ *
+ * **Abilities** that not every technology has are optional objects: ask `driver.freezer` before you freeze.
+ */
+export interface Driver {
+  readonly name: string
+  /** Probes the box by doing; says what is missing and how to mend it. Changes nothing that stays. */
+  probe(signal?: AbortSignal): Promise<Probe>
+  /** Starts one machine. Resolves when the daemon in it answers. */
+  create(spec: MachineSpec, signal?: AbortSignal): Promise<Machine>
+  /** What exists, from the box itself and not from memory: running, stopped and half-made machines. */
+  list(signal?: AbortSignal): Promise<Machine[]>
+  /** Ends everything in the machine and gives back all it held: mounts, network, cgroup, directories. */
+  remove(id: string, signal?: AbortSignal): Promise<void>
+  /** Memory and processor time used so far; undefined when the machine is gone. */
+  stats(id: string): Promise<Stats | undefined>
+  readonly freezer?: Freezer
+  readonly resizer?: Resizer
+  close(): Promise<void>
+}
+
+export interface Probe {
+  readonly usable: boolean
+  /** One line a line: what was tried and what came of it. */
+  readonly findings: readonly Finding[]
+  readonly protects: readonly string[]
+  readonly doesNotProtect: readonly string[]
+}
+
+export interface Finding {
+  readonly ok: boolean
+  readonly what: string
+  /** What to do about it, when not ok. */
+  readonly next?: string
+}
+
+/** Everything a machine is made from. */
+export interface MachineSpec {
+  readonly id: string
+  /** Directory of an unpacked root file system, shared read-only by any number of machines. */
+  readonly rootfs: string
+  readonly memoryMb: number
+  readonly cpus: number
+  readonly hostname: string
+  /** Environment of the daemon and so of everything it starts. */
+  readonly env: Readonly<Record<string, string>>
+  /** Directory inside that relative paths of the API refer to. */
+  readonly workdir: string
+}
+
+export interface Machine {
+  readonly id: string
+  readonly phase: 'half-made' | 'running' | 'frozen' | 'stopped'
+  /** Where the daemon answers, while it runs. */
+  readonly address?: { readonly host: string; readonly port: number }
+}
+
+export interface Stats {
+  readonly memoryBytes: number
+  readonly cpuMs: number
+}
+
+/** Stops the machine's clock: its memory stays, it uses no processor. Both verbs are idempotent. */
+export interface Freezer {
+  freeze(id: string): Promise<void>
+  thaw(id: string): Promise<void>
+}
+
+/** Changes the limits of a running machine. */
+export interface Resizer {
+  resize(id: string, limits: { memoryMb: number; cpus: number }): Promise<void>
+}

@@ -1,0 +1,89 @@
+/**
+ * Every failure a caller can see, in one table: `code → { status, retry, text }`.
+ * A new failure is one line here and one line at the throw. Surfaces (daemon, management API, gateway)
+ * render the same error in their own shape; none of them builds an HTTP status by itself.
+ */
+interface Entry<D> {
+  readonly status: number
+  /** The same call may work later; clients and loops read this, not the status. */
+  readonly retry: boolean
+  readonly text: (details: D) => string
+}
+
+const entry = <D>(status: number, text: (details: D) => string, retry = false): Entry<D> => ({ status, retry, text })
+
+export const errors = {
+  // Requests
+  invalid_argument: entry(400, (d: { field: string; reason: string }) => (d.field ? `${d.field}: ${d.reason}` : d.reason)),
+  invalid_body: entry(400, (d: { reason: string }) => `invalid request body: ${d.reason}`),
+  invalid_api_version: entry(
+    400,
+    (d: { given: string; valid: readonly string[] }) =>
+      `unsupported API version "${d.given}"; valid versions are ${d.valid.join(', ')}`,
+  ),
+  payload_too_large: entry(413, (d: { limit: number }) => `the request body is larger than ${d.limit} bytes`),
+  unsupported_media_type: entry(415, (d: { wanted: string }) => `the Content-Type must be ${d.wanted}`),
+  method_not_allowed: entry(405, (d: { reason: string }) => d.reason),
+  route_not_found: entry(404, (d: { method: string; path: string }) => `no route for ${d.method} ${d.path}`),
+  // Who may
+  unauthenticated: entry(401, (d: { reason: string }) => d.reason),
+  forbidden: entry(403, (d: { reason: string }) => d.reason),
+  // Resources
+  not_found: entry(404, (d: { kind: string; name: string }) => `${d.kind} "${d.name}" not found`),
+  already_exists: entry(409, (d: { kind: string; name: string }) => `${d.kind} "${d.name}" already exists`),
+  wrong_state: entry(
+    409,
+    (d: { kind: string; name: string; state: string; wanted: string }) =>
+      `${d.kind} "${d.name}" is ${d.state}; ${d.wanted} is not allowed`,
+  ),
+  changed_meanwhile: entry(
+    409,
+    (d: { kind: string; name: string }) => `${d.kind} "${d.name}" was changed by someone else meanwhile`,
+    true,
+  ),
+  // The box
+  busy: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
+  unavailable: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
+  timed_out: entry(504, (d: { what: string; afterMs: number }) => `${d.what} timed out after ${d.afterMs} ms`, true),
+  driver_failed: entry(502, (d: { driver: string; step: string; reason: string }) => `driver ${d.driver}, ${d.step}: ${d.reason}`, true),
+  // The daemon's own
+  unprocessable: entry(422, (d: { reason: string }) => d.reason),
+  operation_failed: entry(500, (d: { reason: string }) => d.reason),
+  internal: entry(500, (d: { requestId: string }) => `internal error (request ${d.requestId})`, true),
+} satisfies Record<string, Entry<never>>
+
+export type ErrorCode = keyof typeof errors
+export type Details<C extends ErrorCode> = Parameters<(typeof errors)[C]['text']>[0]
+
+/** A failure that is expected and safe to show. Anything else that is thrown is a bug or the outside world. */
+export class AppError<C extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = 'AppError'
+  readonly code: C
+  readonly details: Details<C>
+  readonly status: number
+  readonly retry: boolean
+
+  constructor(code: C, details: Details<C>, cause?: unknown) {
+    const { status, retry, text } = errors[code] as Entry<Details<C>>
+    super(text(details), cause === undefined ? undefined : { cause })
+    this.code = code
+    this.details = details
+    this.status = status
+    this.retry = retry
+  }
+}
+
+/** Makes an error to throw: `throw fail('not_found', { kind, name })`. */
+export const fail = <C extends ErrorCode>(code: C, details: Details<C>, cause?: unknown): AppError<C> =>
+  new AppError(code, details, cause)
+
+/** True for an AppError, of the given code if one is given. */
+export const isError = <C extends ErrorCode>(error: unknown, code?: C): error is AppError<C> =>
+  error instanceof AppError && (code === undefined || error.code === code)
+
+/** The `code` of a Node system error (`ENOENT`, …), or undefined. */
+export const errno = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+
+/** The message of whatever was thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

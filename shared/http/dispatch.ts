@@ -1,0 +1,112 @@
+/**
+ * The one way in and out: match → before (authenticate, choose a version) → parse → run → reply → one log line.
+ * Whatever is thrown on the way becomes a reply in the surface's own error shape.
+ */
+import { isError, type AppError } from '../errors.ts'
+import { fail } from '../errors.ts'
+import type { Ids } from '../ids.ts'
+import type { Log } from '../log.ts'
+import { Reply, Takeover, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
+import { parse } from '../schema.ts'
+import { parseJson, readBody } from './body.ts'
+import { matcher, type Decoding, type Match } from './match.ts'
+
+export interface Surface {
+  readonly decoding: Decoding
+  /** Headers on every reply of a route. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Turns a failure into this surface's body. */
+  renderError(error: AppError, context: { request: Request; route?: Route; requestId: string }): Reply
+  /** Answers before any route is looked at (OPTIONS, redirects), or undefined. */
+  intercept?(request: Request): Reply | undefined
+  /** Nothing matched; `methods` are those the path would answer to. */
+  unmatched?(request: Request, methods: readonly string[]): Reply
+  /** Runs after matching: authentication, versions. What it returns becomes `context.facts`. */
+  before?(request: Request, route: Route): Promise<Record<string, unknown>> | Record<string, unknown>
+  /** Checks replies against `returns`; on in tests. */
+  readonly checkReplies?: boolean
+  /** One line per request. */
+  readonly logRequests?: boolean
+  /** The form of the address that is written to the log. */
+  describe?(request: Request): string
+}
+
+export interface Dispatcher {
+  readonly bounds: readonly Bound[]
+  dispatch(request: Request, signal: AbortSignal): Promise<Reply | Takeover>
+}
+
+const queryOf = (search: URLSearchParams): Record<string, string> => {
+  const query: Record<string, string> = {}
+  // First value wins, as in the servers whose clients come to us.
+  for (const [key, value] of search) query[key] ??= value
+  return query
+}
+
+const bodyOf = async (request: Request, route: Route): Promise<unknown> => {
+  if (route.accepts !== 'json') return undefined
+  const value = parseJson(await readBody(request.body, route.bodyLimit))
+  return parse(route.body, value, 'body')
+}
+
+export const dispatcher = (bounds: readonly Bound[], surface: Surface, deps: { log: Log; ids: Ids; elapsed: () => number }): Dispatcher => {
+  const { log, ids, elapsed } = deps
+  const routes = matcher(bounds, surface.decoding)
+
+  const answer = async (match: Match, request: Request, requestId: string, signal: AbortSignal): Promise<Reply | Takeover> => {
+    const { route, run } = match.bound
+    const facts = (await surface.before?.(request, route)) ?? {}
+    const params = parse(route.params, match.params, 'params')
+    const query = parse(route.query, queryOf(request.search), 'query')
+    const body = await bodyOf(request, route)
+    const context: Context = { signal, request, requestId, log, facts }
+    const result = await run({ params, query, body }, context)
+    if (result instanceof Takeover) return result
+    if (result instanceof Reply) return result
+    if (surface.checkReplies) parse(route.returns, JSON.parse(JSON.stringify(result ?? null)), 'config')
+    return json(result)
+  }
+
+  const dispatch = async (request: Request, signal: AbortSignal): Promise<Reply | Takeover> => {
+    const start = elapsed()
+    const given = request.headers['x-request-id']
+    const requestId = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : ids.uuid()
+    let route: Route | undefined
+    let failure: unknown
+    const finish = (result: Reply | Takeover): Reply | Takeover => {
+      const status = result instanceof Reply ? result.status : 101
+      if (surface.logRequests || status >= 500) {
+        const line = {
+          method: request.method,
+          path: surface.describe?.(request) ?? request.rawPath,
+          route: route?.id,
+          status,
+          ms: Math.round((elapsed() - start) * 100) / 100,
+          requestId,
+        }
+        if (status >= 500) log.error('request.done', { ...line, error: failure })
+        else log.info('request.done', line)
+      }
+      if (result instanceof Takeover) return result
+      return new Reply(result.status, { ...surface.headers, ...result.headers }, result.body)
+    }
+    try {
+      const early = surface.intercept?.(request)
+      if (early) return finish(early)
+      const match = routes.match(request.method, request.rawPath, request.path)
+      if (!match) {
+        const methods = routes.methods(request.rawPath, request.path)
+        if (surface.unmatched) return finish(surface.unmatched(request, methods))
+        throw fail('route_not_found', { method: request.method, path: request.rawPath })
+      }
+      route = match.bound.route
+      return finish(await answer(match, request, requestId, signal))
+    } catch (error) {
+      failure = error
+      if (signal.aborted) return finish(reply(499))
+      const known = isError(error) ? error : fail('internal', { requestId }, error)
+      return finish(surface.renderError(known, { request, requestId, ...(route ? { route } : {}) }))
+    }
+  }
+  return { bounds, dispatch }
+}

@@ -1,0 +1,147 @@
+/** node:http in and out: the only file that sees IncomingMessage and ServerResponse of an API. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import type { Duplex } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Log } from '../log.ts'
+import { Reply, Takeover, type Request } from '../route.ts'
+import type { Dispatcher } from './dispatch.ts'
+
+export interface Listening {
+  readonly port: number
+  readonly server: Server
+  /** Stops accepting, gives open requests `graceMs` to end, then cuts them. */
+  close(graceMs?: number): Promise<void>
+}
+
+/** Decodes once; a malformed escape keeps the raw text, which then matches no route or names no file. */
+export const decodePath = (rawPath: string): string => {
+  if (!rawPath.includes('%')) return rawPath
+  try {
+    return decodeURIComponent(rawPath)
+  } catch {
+    return rawPath
+  }
+}
+
+/** The plain request that handlers see. */
+export const toRequest = (message: IncomingMessage): Request => {
+  const url = message.url ?? '/'
+  const cut = url.indexOf('?')
+  const rawPath = cut < 0 ? url : url.slice(0, cut)
+  return {
+    method: message.method ?? 'GET',
+    rawPath,
+    path: decodePath(rawPath),
+    search: new URLSearchParams(cut < 0 ? '' : url.slice(cut + 1)),
+    headers: message.headers,
+    body: message,
+    remote: message.socket.remoteAddress ?? '',
+    local: message.socket.localAddress ?? '',
+  }
+}
+
+const send = async (reply: Reply, response: ServerResponse, signal: AbortSignal, log: Log): Promise<void> => {
+  const { status, headers, body } = reply
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
+    const length = body === undefined ? 0 : Buffer.byteLength(body)
+    const bare = status === 204 || status === 304 || (status >= 100 && status < 200)
+    response.writeHead(status, bare || 'content-length' in headers ? headers : { ...headers, 'content-length': String(length) })
+    response.end(body)
+    return
+  }
+  response.writeHead(status, headers)
+  response.flushHeaders()
+  try {
+    if (body instanceof Readable) await pipeline(body, response)
+    else {
+      await body(response, signal)
+      response.end()
+    }
+  } catch (error) {
+    // The status line is gone: cutting the connection is the only way left to say that the body is not whole.
+    if (!signal.aborted) log.warn('reply.cut', { error })
+    response.destroy()
+  }
+}
+
+/** A body nobody read: let a small rest drain so that the connection can be used again, cut a large one. */
+const dismiss = (message: IncomingMessage): void => {
+  if (message.complete || message.destroyed) return
+  let left = 1024 * 1024
+  message.on('data', (piece: Buffer) => {
+    left -= piece.length
+    if (left < 0) message.destroy()
+  })
+  message.resume()
+}
+
+export const serve = (dispatcher: Dispatcher, options: { log: Log; onServer?: (server: Server) => void }): Server => {
+  const { log } = options
+  // No deadline on a request or reply: log streams, exec streams, watches and terminals live as long as they are wanted.
+  const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 120_000, maxHeaderSize: 1024 * 1024 })
+  server.timeout = 0
+  server.on('request', (message, response) => {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    const run = async () => {
+      const result = await dispatcher.dispatch(toRequest(message), gone.signal)
+      if (response.destroyed) return
+      if (result instanceof Takeover) {
+        response.writeHead(426, { 'content-type': 'text/plain', connection: 'close' })
+        response.end('this address speaks WebSocket only\n')
+      } else await send(result, response, gone.signal, log)
+      dismiss(message)
+    }
+    run().catch(error => {
+      log.error('request.broken', { error })
+      response.destroy()
+    })
+  })
+  server.on('upgrade', (message: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const gone = new AbortController()
+    socket.once('close', () => gone.abort())
+    socket.on('error', error => log.debug('socket.error', { error }))
+    const run = async () => {
+      const result = await dispatcher.dispatch(toRequest(message), gone.signal)
+      if (result instanceof Takeover) return result.run(socket, head, message)
+      const text = typeof result.body === 'string' ? result.body : ''
+      const headers = { ...result.headers, connection: 'close', 'content-length': String(Buffer.byteLength(text)) }
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+      socket.end(`HTTP/1.1 ${result.status} \r\n${lines.join('\r\n')}\r\n\r\n${text}`)
+    }
+    run().catch(error => {
+      log.error('upgrade.broken', { error })
+      socket.destroy()
+    })
+  })
+  server.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n')
+  })
+  options.onServer?.(server)
+  return server
+}
+
+/** Listens; port 0 picks a free one. */
+export const listen = async (server: Server, address: { port: number; host?: string }): Promise<Listening> => {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    server,
+    async close(graceMs = 1_000) {
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}

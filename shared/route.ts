@@ -1,0 +1,180 @@
+/**
+ * An endpoint is one value: `route('POST /process', { … })` declares it, `handle(route, fn)` binds it.
+ * Matching, parsing, the OpenAPI document, the typed client and the MCP tools are all derived from it.
+ */
+import type { Readable, Writable } from 'node:stream'
+import type { Duplex } from 'node:stream'
+import type { ErrorCode } from './errors.ts'
+import type { Log } from './log.ts'
+import { s, type In, type Out, type Shape } from './schema.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
+
+/** `json`: parsed by `body`; `stream`: the handler reads `ctx.body` itself; `none`: any body is ignored. */
+export type BodyKind = 'json' | 'stream' | 'none'
+
+export interface Route<P extends Shape = Shape, Q extends Shape = Shape, B extends Shape = Shape, R extends Shape = Shape> {
+  readonly id: string
+  readonly method: Method
+  /** `/a/:name/b`; a last segment `*name` takes the rest, slashes included. */
+  readonly path: string
+  readonly summary: string
+  /** Family: the tag in the OpenAPI document and the page under docs/. */
+  readonly family: string
+  readonly params: P
+  readonly query: Q
+  readonly body: B
+  readonly accepts: BodyKind
+  readonly bodyLimit: number
+  /** Shape of a JSON answer; a handler may also return a Reply (a stream, another status). */
+  readonly returns: R
+  /** Content types this route may answer with when it is not plain JSON. */
+  readonly produces: readonly string[]
+  readonly errors: readonly ErrorCode[]
+  /** The route answers by taking over the socket (WebSocket). */
+  readonly upgrade: boolean
+  /** No credential is asked for (management API). */
+  readonly open: boolean
+  /** Facts of one surface (OAuth scope, MCP tool name, …) that the dispatcher does not read. */
+  readonly extra: Readonly<Record<string, unknown>>
+}
+
+export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, R extends Shape> {
+  id: string
+  summary: string
+  family?: string
+  params?: P
+  query?: Q
+  body?: B
+  accepts?: BodyKind
+  /** Bytes; JSON bodies above it are refused with 413. Default 64 MiB. */
+  bodyLimit?: number
+  returns?: R
+  produces?: readonly string[]
+  errors?: readonly ErrorCode[]
+  upgrade?: boolean
+  open?: boolean
+  extra?: Readonly<Record<string, unknown>>
+}
+
+const anything = s.looseObject({})
+type Anything = typeof anything
+
+/** Declares an endpoint: `route('GET /process/:identifier', { id: 'process.get', … })`. */
+export const route = <
+  P extends Shape = Anything,
+  Q extends Shape = Anything,
+  B extends Shape = s.ZodMiniUnknown,
+  R extends Shape = s.ZodMiniUnknown,
+>(
+  target: `${Method} /${string}`,
+  declaration: Declaration<P, Q, B, R>,
+): Route<P, Q, B, R> => {
+  const [method, path] = target.split(' ') as [Method, string]
+  const { params, query, body, returns } = declaration
+  return Object.freeze({
+    id: declaration.id,
+    method,
+    path,
+    summary: declaration.summary,
+    family: declaration.family ?? declaration.id.split('.')[0] ?? declaration.id,
+    params: params ?? (anything as unknown as P),
+    query: query ?? (anything as unknown as Q),
+    body: body ?? (s.unknown() as unknown as B),
+    accepts: declaration.accepts ?? (body ? 'json' : 'none'),
+    bodyLimit: declaration.bodyLimit ?? 64 * 1024 * 1024,
+    returns: returns ?? (s.unknown() as unknown as R),
+    produces: declaration.produces ?? [],
+    errors: declaration.errors ?? [],
+    upgrade: declaration.upgrade ?? false,
+    open: declaration.open ?? false,
+    extra: declaration.extra ?? {},
+  })
+}
+
+/** A request as handlers and hooks see it; HTTP objects stay inside shared/http. */
+export interface Request {
+  readonly method: string
+  /** Undecoded path, without the query. */
+  readonly rawPath: string
+  /** Path decoded once. */
+  readonly path: string
+  readonly search: URLSearchParams
+  /** Lower-case names; repeated headers joined as Node does. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readable
+  /** Peer address, '' in process. */
+  readonly remote: string
+  /** Our own address the request came in on, '' in process. */
+  readonly local: string
+}
+
+export interface Context {
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+  readonly request: Request
+  readonly requestId: string
+  readonly log: Log
+  /** What the surface's `before` hook found out (actor, workspace, …). */
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+/** Writes the body piece by piece; the reply ends when it resolves, is cut when it rejects. */
+export type Pump = (out: Writable, signal: AbortSignal) => Promise<void>
+export type Body = string | Uint8Array | Readable | Pump | undefined
+
+/** An answer with its own status, headers or body; made by `reply()`. */
+export class Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Body
+
+  constructor(status: number, headers: Readonly<Record<string, string>>, body: Body) {
+    this.status = status
+    this.headers = headers
+    this.body = body
+  }
+}
+
+/** Takes over the connection after an upgrade request. */
+export class Takeover {
+  readonly run: (socket: Duplex, head: Buffer, request: unknown) => void
+
+  constructor(run: (socket: Duplex, head: Buffer, request: unknown) => void) {
+    this.run = run
+  }
+}
+
+export const reply = (status: number, headers: Record<string, string> = {}, body?: Body): Reply =>
+  new Reply(status, headers, body)
+
+/** A JSON answer with a status or headers of its own. */
+export const json = (value: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Reply =>
+  new Reply(
+    options.status ?? 200,
+    { 'content-type': 'application/json; charset=utf-8', ...options.headers },
+    JSON.stringify(value),
+  )
+
+export interface Input<P extends Shape, Q extends Shape, B extends Shape> {
+  readonly params: Out<P>
+  readonly query: Out<Q>
+  readonly body: Out<B>
+}
+
+export type Handler<P extends Shape, Q extends Shape, B extends Shape, R extends Shape> = (
+  input: Input<P, Q, B>,
+  context: Context,
+) => Promise<In<R> | Reply | Takeover> | In<R> | Reply | Takeover
+
+/** A declared route with the function that answers it. */
+export interface Bound {
+  readonly route: Route
+  readonly run: (input: { params: unknown; query: unknown; body: unknown }, context: Context) => unknown
+}
+
+/** Binds a handler; the compiler refuses one that reads a misspelt field or returns another shape. */
+export const handle = <P extends Shape, Q extends Shape, B extends Shape, R extends Shape>(
+  declared: Route<P, Q, B, R>,
+  run: Handler<P, Q, B, R>,
+): Bound => ({ route: declared as unknown as Route, run: run as unknown as Bound['run'] })

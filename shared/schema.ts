@@ -1,0 +1,61 @@
+/**
+ * Our vocabulary of shapes: zod/mini (small and quick to load in the daemon), and the two things done with a
+ * shape: parse what came in, and describe it as JSON Schema. The only import of the schema library.
+ */
+import * as s from 'zod/mini'
+import { fail } from './errors.ts'
+
+export { s }
+export type Shape = s.ZodMiniType
+export type Out<S extends Shape> = s.output<S>
+export type In<S extends Shape> = s.input<S>
+
+/** Where the value came from; decides the wording of the error. */
+export type Origin = 'body' | 'query' | 'params' | 'config'
+
+/**
+ * Parses `value`. Throws `invalid_argument` naming the first wrong field by its path
+ * (`spec.runtime.memory`), or `invalid_body` when the body as a whole has the wrong type.
+ */
+export const parse = <S extends Shape>(shape: S, value: unknown, origin: Origin): Out<S> => {
+  const result = shape.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
+  const field = issue?.path.map(String).join('.') ?? ''
+  const reason = issue?.message ?? 'is not valid'
+  if (origin === 'body') throw fail('invalid_body', { reason: field ? `${field}: ${reason}` : reason })
+  throw fail('invalid_argument', { field: field || origin, reason })
+}
+
+/** JSON Schema (2020-12) of a shape; `input` describes what may be sent, `output` what is answered. */
+export const toJsonSchema = (shape: Shape, io: 'input' | 'output' = 'input'): Record<string, unknown> => {
+  const { $schema: _, ...schema } = s.toJSONSchema(shape, { io, unrepresentable: 'any' }) as Record<string, unknown>
+  return schema
+}
+
+/** Text of at most `max` characters without NUL. */
+export const text = (max = 65_536) =>
+  s.string().check(
+    s.maxLength(max, `must be at most ${max} characters`),
+    s.refine(value => !value.includes('\0'), 'must not contain NUL'),
+  )
+
+/** Query values arrive as text: `'true'` is true, everything else false (exact match, as clients rely on). */
+export const flag = () =>
+  s.pipe(
+    s.optional(s.string()),
+    s.transform((value: string | undefined) => value === 'true'),
+  )
+
+/** An integer carried as text in a query, within [min, max], or undefined when absent or empty. */
+export const intText = (min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER) =>
+  s.pipe(
+    s.optional(s.string()).check(
+      s.refine(value => value === undefined || value === '' || /^-?\d+$/.test(value), 'must be an integer'),
+      s.refine(
+        value => value === undefined || value === '' || (Number(value) >= min && Number(value) <= max),
+        `must be between ${min} and ${max}`,
+      ),
+    ),
+    s.transform((value: string | undefined) => (value === undefined || value === '' ? undefined : Number(value))),
+  )
