@@ -52,13 +52,17 @@ const number = (env: NodeJS.ProcessEnv, name: string, fallback: number, min: num
 
 const choice = <T extends string>(env: NodeJS.ProcessEnv, name: string, fallback: T, choices: readonly T[]): T => {
   const value = (env[name] || fallback) as T
-  if (!choices.includes(value)) throw fail('invalid_argument', { field: name, reason: `must be one of ${choices.join(', ')}` })
+  if (!choices.includes(value))
+    throw fail('invalid_argument', { field: name, reason: `must be one of ${choices.join(', ')}` })
   return value
 }
 
 const prices = (value: string | undefined): Record<string, number> => {
   // Defaults are round figures of the market in 2026 so that a demo bill is not all zeros; set your own.
-  const table: Record<string, number> = { sandbox_compute_runtime_gbs: 0.0000115, sandbox_snapshot_storage_gbs: 0.00000007 }
+  const table: Record<string, number> = {
+    sandbox_compute_runtime_gbs: 0.0000115,
+    sandbox_snapshot_storage_gbs: 0.00000007,
+  }
   for (const part of (value ?? '').split(',').filter(Boolean)) {
     const [dimension = '', price = ''] = part.split('=')
     const usd = Number(price)
@@ -78,7 +82,10 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
     driver: env['HUTCH_DRIVER'] || 'auto',
     runtime: choice(env, 'HUTCH_RUNTIME', 'runc', ['runc', 'runsc', 'crun']),
     wireNames: wireNames(env['HUTCH_WIRE_NAMES']),
-    regions: (env['HUTCH_REGIONS'] || 'local').split(',').map(region => region.trim()).filter(Boolean),
+    regions: (env['HUTCH_REGIONS'] || 'local')
+      .split(',')
+      .map(region => region.trim())
+      .filter(Boolean),
     standbyAfterMs: number(env, 'HUTCH_STANDBY_SECONDS', 15, 0.05, 86_400) * 1000,
     logLevel: choice(env, 'HUTCH_LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error']),
     subnet: env['HUTCH_SUBNET'] || '10.89.0.0/16',

@@ -22,7 +22,12 @@ export const closing = (deps: { log: Log; boundMs?: number }): Closing => {
           resolve()
         }, boundMs)
       })
-      await Promise.race([Promise.resolve().then(close).catch(error => log.error('close.failed', { name, error })), late])
+      await Promise.race([
+        Promise.resolve()
+          .then(close)
+          .catch(error => log.error('close.failed', { name, error })),
+        late,
+      ])
       clearTimeout(timer)
     }
   }

@@ -14,7 +14,9 @@ const entry = <D>(status: number, text: (details: D) => string, retry = false): 
 
 export const errors = {
   // Requests
-  invalid_argument: entry(400, (d: { field: string; reason: string }) => (d.field ? `${d.field}: ${d.reason}` : d.reason)),
+  invalid_argument: entry(400, (d: { field: string; reason: string }) =>
+    d.field ? `${d.field}: ${d.reason}` : d.reason,
+  ),
   invalid_body: entry(400, (d: { reason: string }) => `invalid request body: ${d.reason}`),
   invalid_api_version: entry(
     400,
@@ -45,7 +47,11 @@ export const errors = {
   busy: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
   unavailable: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
   timed_out: entry(504, (d: { what: string; afterMs: number }) => `${d.what} timed out after ${d.afterMs} ms`, true),
-  driver_failed: entry(502, (d: { driver: string; step: string; reason: string }) => `driver ${d.driver}, ${d.step}: ${d.reason}`, true),
+  driver_failed: entry(
+    502,
+    (d: { driver: string; step: string; reason: string }) => `driver ${d.driver}, ${d.step}: ${d.reason}`,
+    true,
+  ),
   // The daemon's own
   unprocessable: entry(422, (d: { reason: string }) => d.reason),
   operation_failed: entry(500, (d: { reason: string }) => d.reason),

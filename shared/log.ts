@@ -14,7 +14,8 @@ const secretKey = /^(authorization|proxy-authorization|cookie|token|secret|passw
 
 const replacer = (key: string, value: unknown): unknown => {
   if (secretKey.test(key) && value !== undefined) return '[REDACTED]'
-  if (value instanceof Error) return { message: value.message, code: (value as { code?: unknown }).code, stack: value.stack, cause: value.cause }
+  if (value instanceof Error)
+    return { message: value.message, code: (value as { code?: unknown }).code, stack: value.stack, cause: value.cause }
   if (typeof value === 'bigint') return value.toString()
   return value
 }
@@ -28,7 +29,9 @@ export const jsonLog = (options: { level: Level; now: () => number; write: (line
       order.indexOf(at) < from
         ? () => {}
         : (event: string, fields?: object) =>
-            write(`${JSON.stringify({ t: new Date(now()).toISOString(), level: at, event, ...bound, ...fields }, replacer)}\n`)
+            write(
+              `${JSON.stringify({ t: new Date(now()).toISOString(), level: at, event, ...bound, ...fields }, replacer)}\n`,
+            )
     return {
       debug: line('debug'),
       info: line('info'),

@@ -13,7 +13,12 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
 /** `json`: parsed by `body`; `stream`: the handler reads `ctx.body` itself; `none`: any body is ignored. */
 export type BodyKind = 'json' | 'stream' | 'none'
 
-export interface Route<P extends Shape = Shape, Q extends Shape = Shape, B extends Shape = Shape, R extends Shape = Shape> {
+export interface Route<
+  P extends Shape = Shape,
+  Q extends Shape = Shape,
+  B extends Shape = Shape,
+  R extends Shape = Shape,
+> {
   readonly id: string
   readonly method: Method
   /** `/a/:name/b`; a last segment `*name` takes the rest, slashes included. */

@@ -110,7 +110,12 @@ export interface Resources {
   get(key: Key): Promise<Resource | undefined>
   getByUid(uid: string): Promise<Resource | undefined>
   /** Newest with that external id and none of `exceptStatuses`. */
-  getByExternalId(kind: string, workspace: string, externalId: string, exceptStatuses: readonly string[]): Promise<Resource | undefined>
+  getByExternalId(
+    kind: string,
+    workspace: string,
+    externalId: string,
+    exceptStatuses: readonly string[],
+  ): Promise<Resource | undefined>
   list(listing: Listing): Promise<{ items: Resource[]; hasMore: boolean }>
   /** All in the workspace, whatever the filters. */
   count(kind: string, workspace: string, parent?: string): Promise<number>

@@ -1,7 +1,7 @@
 /** Calls a dispatcher in process: tests, MCP tools and the control library need no socket. */
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { Reply, Takeover, type Request } from '../route.ts'
+import { Takeover, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { decodePath } from './server.ts'
 
@@ -26,13 +26,26 @@ export const requestOf = (method: string, target: string, options: CallOptions =
   const cut = target.indexOf('?')
   const rawPath = cut < 0 ? target : target.slice(0, cut)
   const { body } = options
-  const raw = body instanceof Readable ? body : Readable.from(body === undefined ? [] : [Buffer.isBuffer(body) || typeof body === 'string' ? Buffer.from(body) : Buffer.from(JSON.stringify(body))])
+  const raw =
+    body instanceof Readable
+      ? body
+      : Readable.from(
+          body === undefined
+            ? []
+            : [
+                Buffer.isBuffer(body) || typeof body === 'string'
+                  ? Buffer.from(body)
+                  : Buffer.from(JSON.stringify(body)),
+              ],
+        )
   return {
     method,
     rawPath,
     path: decodePath(rawPath),
     search: new URLSearchParams(cut < 0 ? '' : target.slice(cut + 1)),
-    headers: Object.fromEntries(Object.entries(options.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])),
+    headers: Object.fromEntries(
+      Object.entries(options.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+    ),
     body: raw,
     remote: '',
     local: '',
@@ -45,17 +58,34 @@ const bytesOf = async (body: Reply['body'], signal: AbortSignal): Promise<Buffer
   if (body instanceof Uint8Array) return Buffer.from(body)
   if (body instanceof Readable) return buffer(body)
   const sink = new PassThrough()
-  const [bytes] = await Promise.all([buffer(sink), body(sink, signal).then(() => sink.end(), error => void sink.destroy(error))])
+  const [bytes] = await Promise.all([
+    buffer(sink),
+    body(sink, signal).then(
+      () => sink.end(),
+      error => void sink.destroy(error),
+    ),
+  ])
   return bytes
 }
 
 /** Runs one call to its end and collects the answer. */
-export const call = async (dispatcher: Dispatcher, method: string, target: string, options: CallOptions = {}): Promise<Answer> => {
+export const call = async (
+  dispatcher: Dispatcher,
+  method: string,
+  target: string,
+  options: CallOptions = {},
+): Promise<Answer> => {
   const signal = options.signal ?? new AbortController().signal
   const result = await dispatcher.dispatch(requestOf(method, target, options), signal)
   if (result instanceof Takeover) throw new Error(`${method} ${target} takes the socket over; call it over a real one`)
   const bytes = await bytesOf(result.body, signal)
   const text = bytes.toString()
-  const isJson = /^application\/json/.test(result.headers['content-type'] ?? '')
-  return { status: result.status, headers: result.headers, bytes, text, body: isJson && text ? JSON.parse(text) : undefined }
+  const isJson = (result.headers['content-type'] ?? '').startsWith('application/json')
+  return {
+    status: result.status,
+    headers: result.headers,
+    bytes,
+    text,
+    body: isJson && text ? JSON.parse(text) : undefined,
+  }
 }

@@ -49,11 +49,20 @@ const bodyOf = async (request: Request, route: Route): Promise<unknown> => {
   return parse(route.body, value, 'body')
 }
 
-export const dispatcher = (bounds: readonly Bound[], surface: Surface, deps: { log: Log; ids: Ids; elapsed: () => number }): Dispatcher => {
+export const dispatcher = (
+  bounds: readonly Bound[],
+  surface: Surface,
+  deps: { log: Log; ids: Ids; elapsed: () => number },
+): Dispatcher => {
   const { log, ids, elapsed } = deps
   const routes = matcher(bounds, surface.decoding)
 
-  const answer = async (match: Match, request: Request, requestId: string, signal: AbortSignal): Promise<Reply | Takeover> => {
+  const answer = async (
+    match: Match,
+    request: Request,
+    requestId: string,
+    signal: AbortSignal,
+  ): Promise<Reply | Takeover> => {
     const { route, run } = match.bound
     const facts = (await surface.before?.(request, route)) ?? {}
     const params = parse(route.params, match.params, 'params')

@@ -43,7 +43,8 @@ const add = (root: Node, bound: Bound): void => {
     }
     if (segment.startsWith(':')) {
       at.param ??= { name: segment.slice(1), node: node() }
-      if (at.param.name !== segment.slice(1)) throw new Error(`${id}: ${path} names ${segment} what others call :${at.param.name}`)
+      if (at.param.name !== segment.slice(1))
+        throw new Error(`${id}: ${path} names ${segment} what others call :${at.param.name}`)
       at = at.param.node
       continue
     }
@@ -66,7 +67,14 @@ const decodeSegment = (segment: string): string | undefined => {
 type Visit = (method: string, bound: Bound, params: Record<string, string>) => boolean
 
 /** Depth first, literal before parameter before rest; stops when `visit` says so. */
-const walk = (at: Node, segments: readonly string[], index: number, params: Record<string, string>, decode: boolean, visit: Visit): boolean => {
+const walk = (
+  at: Node,
+  segments: readonly string[],
+  index: number,
+  params: Record<string, string>,
+  decode: boolean,
+  visit: Visit,
+): boolean => {
   if (index === segments.length) for (const [method, bound] of at.bound) if (visit(method, bound, params)) return true
   if (index < segments.length) {
     const segment = segments[index] as string
@@ -74,7 +82,11 @@ const walk = (at: Node, segments: readonly string[], index: number, params: Reco
     if (literal && walk(literal, segments, index + 1, params, decode, visit)) return true
     if (at.param && segment !== '') {
       const value = decode ? decodeSegment(segment) : segment
-      if (value !== undefined && walk(at.param.node, segments, index + 1, { ...params, [at.param.name]: value }, decode, visit)) return true
+      if (
+        value !== undefined &&
+        walk(at.param.node, segments, index + 1, { ...params, [at.param.name]: value }, decode, visit)
+      )
+        return true
     }
     for (const [method, { name, bound }] of at.rest) {
       const value = segments.slice(index).join('/')

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Log } from '../log.ts'
-import { Reply, Takeover, type Request } from '../route.ts'
+import { Takeover, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 
 export interface Listening {
@@ -47,7 +47,10 @@ const send = async (reply: Reply, response: ServerResponse, signal: AbortSignal,
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
     const length = body === undefined ? 0 : Buffer.byteLength(body)
     const bare = status === 204 || status === 304 || (status >= 100 && status < 200)
-    response.writeHead(status, bare || 'content-length' in headers ? headers : { ...headers, 'content-length': String(length) })
+    response.writeHead(
+      status,
+      bare || 'content-length' in headers ? headers : { ...headers, 'content-length': String(length) },
+    )
     response.end(body)
     return
   }
@@ -80,7 +83,12 @@ const dismiss = (message: IncomingMessage): void => {
 export const serve = (dispatcher: Dispatcher, options: { log: Log; onServer?: (server: Server) => void }): Server => {
   const { log } = options
   // No deadline on a request or reply: log streams, exec streams, watches and terminals live as long as they are wanted.
-  const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 120_000, maxHeaderSize: 1024 * 1024 })
+  const server = createServer({
+    requestTimeout: 0,
+    headersTimeout: 30_000,
+    keepAliveTimeout: 120_000,
+    maxHeaderSize: 1024 * 1024,
+  })
   server.timeout = 0
   server.on('request', (message, response) => {
     const gone = new AbortController()
