@@ -63,7 +63,7 @@ const run = (files: readonly string[], jobs: number, log: string): Promise<FileR
         out(describe(result, final.time ?? 0))
       })
     })
-      // A file that dies before its first point has no child of its own, only a failing point with its name.
+    // A file that dies before its first point has no child of its own, only a failing point with its name.
     parser.on('assert', (point: Result) => {
       const file = relative(root, point.name.startsWith('/') ? point.name : `${root}${point.name}`)
       const known = results.get(file)
@@ -77,10 +77,14 @@ const run = (files: readonly string[], jobs: number, log: string): Promise<FileR
         out(`FAILED ${file}`)
       }
     })
-    const child = spawn(process.execPath, ['node_modules/.bin/tap', 'run', '--reporter=tap', `--jobs=${jobs}`, ...files], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const child = spawn(
+      process.execPath,
+      ['node_modules/.bin/tap', 'run', '--reporter=tap', `--jobs=${jobs}`, ...files],
+      {
+        cwd: root,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
     const copy = createWriteStream(log)
     child.stdout.pipe(copy)
     child.stdout.pipe(parser)
@@ -101,7 +105,9 @@ const explain = (result: FileResult): void => {
 }
 
 const given = process.argv.slice(2)
-const files = given.length ? given.map(file => relative(root, new URL(file, `file://${process.cwd()}/`).pathname)) : globSync('test/**/*.test.ts', { cwd: root }).sort()
+const files = given.length
+  ? given.map(file => relative(root, new URL(file, `file://${process.cwd()}/`).pathname))
+  : globSync('test/**/*.test.ts', { cwd: root }).sort()
 mkdirSync(`${root}.runtime`, { recursive: true })
 out(`${files.length} test files, two at a time; full output in .runtime/test.tap`)
 const first = await run(files, 2, `${root}.runtime/test.tap`)
@@ -110,7 +116,11 @@ const failed = first.filter(result => !result.ok)
 if (failed.length > 0 && failed.length <= 12) {
   for (const result of failed) explain(result)
   out(`\n${failed.length} failed beside others; running each once more by itself`)
-  const again = await run(failed.map(result => result.file), 1, `${root}.runtime/test-again.tap`)
+  const again = await run(
+    failed.map(result => result.file),
+    1,
+    `${root}.runtime/test-again.tap`,
+  )
   results = first.map(result => again.find(other => other.file === result.file) ?? result)
   for (const result of again) if (result.ok) out(`passed only by itself: ${result.file}`)
 }

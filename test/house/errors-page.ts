@@ -11,7 +11,8 @@ const template = (text: (details: never) => string): string => {
 /** The page: one row per error. */
 export const errorsPage = (): string => {
   const rows = Object.entries(errors).map(
-    ([code, { status, retry, text }]) => `| \`${code}\` | ${status} | ${retry ? 'yes' : 'no'} | ${template(text as never)} |`,
+    ([code, { status, retry, text }]) =>
+      `| \`${code}\` | ${status} | ${retry ? 'yes' : 'no'} | ${template(text as never)} |`,
   )
   return [
     '# Errors',

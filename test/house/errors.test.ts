@@ -11,7 +11,11 @@ t.test('every error is thrown somewhere', async t => {
   const code = globSync('{shared,daemon,control}/**/*.ts', { cwd: root, exclude: ['**/errors.ts'] })
     .map(file => readFileSync(join(root, file), 'utf8'))
     .join('\n')
-  for (const name of Object.keys(errors)) t.ok(code.includes(`fail('${name}'`) || code.includes(`fail(\n`) && code.includes(`'${name}'`), `${name} is thrown`)
+  for (const name of Object.keys(errors))
+    t.ok(
+      code.includes(`fail('${name}'`) || (code.includes(`fail(\n`) && code.includes(`'${name}'`)),
+      `${name} is thrown`,
+    )
 })
 
 t.test('docs/errors.md is what the table says', async t => {

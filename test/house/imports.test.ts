@@ -4,11 +4,17 @@ import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 
 const root = new URL('../..', import.meta.url).pathname
-const sources = globSync('{shared,daemon,control,images}/**/*.ts', { cwd: root, exclude: ['**/node_modules/**', '**/build/**'] })
+const sources = globSync('{shared,daemon,control,images}/**/*.ts', {
+  cwd: root,
+  exclude: ['**/node_modules/**', '**/build/**'],
+})
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const importsOf = (file: string): string[] =>
   [...read(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(match => match[1] as string)
-const inside = (file: string) => importsOf(file).filter(name => name.startsWith('.')).map(name => normalize(join(dirname(file), name)))
+const inside = (file: string) =>
+  importsOf(file)
+    .filter(name => name.startsWith('.'))
+    .map(name => normalize(join(dirname(file), name)))
 const packages = (file: string) => importsOf(file).filter(name => !name.startsWith('.') && !name.startsWith('node:'))
 
 /** The first match decides what a file may import from our own tree. */
@@ -34,7 +40,11 @@ const homes: readonly (readonly [string, RegExp])[] = [
 
 /** Ambient facts are read in one place each and passed in. */
 const ambient: readonly (readonly [string, RegExp, RegExp])[] = [
-  ['process.env', /\bprocess\.env\b/, /(^|\/)(config|main|environment|boot)\.ts$|^images\/|\/main\.ts$|^daemon\/config\/|^control\/config\//],
+  [
+    'process.env',
+    /\bprocess\.env\b/,
+    /(^|\/)(config|main|environment|boot)\.ts$|^images\/|\/main\.ts$|^daemon\/config\/|^control\/config\//,
+  ],
   ['Date.now', /\bDate\.now\(|\bnew Date\(\)/, /^shared\/clock\.ts$|^images\//],
   ['Math.random', /\bMath\.random\(/, /^$/],
   ['console', /\bconsole\.\w+\(/, /^images\/|\/main\.ts$/],
