@@ -1,11 +1,28 @@
 #!/usr/bin/env bash
 # npm packages, with native ones compiled against the pinned Node's own headers.
 set -euo pipefail
+umask 022
 cd "$(dirname "$0")/../.."
-stamp=$(cat package.json package-lock.json .runtime/node/.version | sha256sum | cut -c1-16)
+# A link is shared from another checkout, which keeps it.
+[ ! -L node_modules ] || exit 0
+stamp=$(cat package.json package-lock.json .taprc .runtime/node/.version | sha256sum | cut -c1-16)
 [ "$(cat .runtime/packages 2>/dev/null)" = "$stamp" ] && [ -d node_modules ] && exit 0
 echo 'setup: installing npm packages'
-PATH="$PWD/.runtime/node/bin:$PATH" npm_config_nodedir="$PWD/.runtime/node" npm ci --silent --no-audit --no-fund
-# tap compiles its plugin set (.taprc leaves the TypeScript one out: Node strips types itself).
-PATH="$PWD/.runtime/node/bin:$PATH" npx tap build >/dev/null 2>&1
+# Native modules are built by make, which cannot work in a path with spaces: install beside, then move here.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r package.json package-lock.json .npmrc .taprc "$work/"
+cp -r .runtime/node "$work/node"
+export PATH="$work/node/bin:$PATH" npm_config_nodedir="$work/node"
+(
+  cd "$work"
+  npm ci --silent --no-audit --no-fund </dev/null || {
+    echo 'hutch: npm ci failed; what it says:' >&2
+    npm ci --no-audit --no-fund </dev/null
+  }
+  # tap compiles its plugin set (.taprc leaves the TypeScript one out: Node strips types itself).
+  npx tap build >/dev/null 2>&1 </dev/null
+)
+rm -rf node_modules
+mv "$work/node_modules" node_modules
 echo "$stamp" > .runtime/packages

@@ -1,0 +1,51 @@
+# Thin: each target is one command that can be repeated. Built things are kept in .runtime/ of this checkout.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help setup demo run test check bench doctor images daemon clean packages
+
+# Node of this checkout; `make setup` fetches it.
+NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
+
+help: ## Lists the targets.
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | while IFS=$$'\t' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+setup: packages ## Installs and builds what is missing: system packages, Node, npm packages, addons, bundle, images.
+	@[ ! -e images/setup/native.sh ] || bash images/setup/native.sh
+	@bash images/setup/bundle.sh
+	@bash images/setup/images.sh
+
+packages:
+	@bash images/setup/apt.sh
+	@bash images/setup/node.sh
+	@bash images/setup/packages.sh
+
+images: setup ## Builds the base images (part of setup; says where they are).
+	@$(NODE) images/list.ts
+
+run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
+	@$(NODE) control/main.ts
+
+demo: setup ## Creates a sandbox, runs code in it, shows the bill.
+	@$(NODE) control/demo/main.ts
+
+daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WORKDIR=/some/dir
+	@[ ! -e images/setup/native.sh ] || bash images/setup/native.sh
+	@export PORT="$${PORT:-$(PORT)}" WORKDIR="$${WORKDIR:-$(WORKDIR)}"; \
+	export PORT="$${PORT:-8080}" WORKDIR="$${WORKDIR:-$$PWD}"; $(NODE) daemon/main.ts
+
+test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.
+	@$(NODE) test/run.ts $(ONLY)
+
+check: packages ## Type-checks, lints, checks the format and the house rules.
+	@bash images/setup/check.sh
+
+bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines.
+	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)
+
+doctor: setup ## Probes this machine by doing; says which drivers can be used and what to mend.
+	@$(NODE) control/doctor/main.ts
+
+clean: ## Removes what was built here (not the Node binary, not the data directory).
+	@rm -rf .runtime/bundle .runtime/bundles .runtime/images .tap

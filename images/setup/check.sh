@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Everything that can be said about the code without running it, side by side; prints only what is wrong.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+PATH="$PWD/.runtime/node/bin:$PATH"
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+start() {
+  local name=$1
+  shift
+  ( "$@" >"$out/$name" 2>&1; echo $? >"$out/$name.rc" ) &
+}
+start types node node_modules/.bin/tsc -p .
+start format node_modules/.bin/biome check
+start lint node node_modules/.bin/oxlint -c .oxlintrc.json daemon control shared images test
+for test in test/house/*.test.ts; do
+  [ ! -e "$test" ] || start "house-$(basename "$test" .test.ts)" node "$test"
+done
+wait
+
+failed=0
+for rc in "$out"/*.rc; do
+  name=$(basename "$rc" .rc)
+  if [ "$(cat "$rc")" = 0 ]; then echo "check: $name ok"; else failed=1; echo "check: $name FAILED"; cat "$out/$name"; fi
+done
+exit $failed
