@@ -1,0 +1,54 @@
+/**
+ * Everything the file families do to the tenant's file system on behalf of a request goes through this port. The
+ * direct one (`direct.ts`) calls node:fs in this process. Where workloads run under an unprivileged identity another
+ * implementation does the same in a process that has that identity, so that the kernel, not our code, decides what
+ * the tenant may reach.
+ *
+ * Paths are absolute and clean. Failures are Node's system errors (`code: 'ENOENT'`, message with the system's text);
+ * the callers translate them. No verb may block for ever on what a path turns out to be.
+ *
+ * Data does not pass through the port: `open` answers a descriptor of *this* process (a remote implementation hands
+ * it over the socket), which the caller reads, writes, stats and closes with node:fs. Rights are checked at `open`.
+ */
+
+export type FileKind = 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'block' | 'char'
+
+export interface FileStat {
+  readonly kind: FileKind
+  /** `st_mode` as the kernel gives it: type, setuid, setgid, sticky and permission bits. */
+  readonly mode: number
+  /** Bytes. */
+  readonly size: number
+  readonly uid: number
+  readonly gid: number
+  /** Nanoseconds since the epoch. */
+  readonly mtimeNs: bigint
+}
+
+export interface Entry {
+  readonly name: string
+  readonly kind: FileKind
+}
+
+export interface FilePort {
+  /** A descriptor, close-on-exec; `flags` are `O_…` of node:fs, always with `O_NONBLOCK` and `O_NOCTTY` added. `mode` is subject to the umask. */
+  open(path: string, flags: number, mode?: number): Promise<number>
+  /** Follows links. */
+  stat(path: string): Promise<FileStat>
+  lstat(path: string): Promise<FileStat>
+  /** Names and kinds without following links, in no order. */
+  readdir(path: string): Promise<Entry[]>
+  /** As `readdir`, with the `lstat` of each; an entry that vanishes meanwhile is left out. */
+  list(path: string): Promise<(Entry & { readonly stat: FileStat })[]>
+  /** With parents, which get 0755; one that exists is fine. `mode` is subject to the umask. */
+  mkdir(path: string, mode: number): Promise<void>
+  readlink(path: string): Promise<string>
+  realpath(path: string): Promise<string>
+  symlink(target: string, path: string): Promise<void>
+  rename(from: string, to: string): Promise<void>
+  unlink(path: string): Promise<void>
+  /** An empty directory. */
+  rmdir(path: string): Promise<void>
+  /** A file, link or whole directory; links inside are removed, not followed. `ENOENT` when `path` itself is missing. */
+  removeTree(path: string): Promise<void>
+}
