@@ -13,16 +13,33 @@ export type In<S extends Shape> = s.input<S>
 /** Where the value came from; decides the wording of the error. */
 export type Origin = 'body' | 'query' | 'params' | 'config'
 
+const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`)
+const kinds: Readonly<Record<string, string>> = { int: 'an integer', record: 'an object', nonoptional: 'given' }
+
+/** What is wrong, in words; the schema library is loaded without its own texts. */
+const reasonOf = (issue: s.core.$ZodIssue): string => {
+  if (issue.message && issue.message !== 'Invalid input') return issue.message
+  if (issue.code === 'invalid_type')
+    return issue.input === undefined ? 'is missing' : `must be ${kinds[issue.expected] ?? article(issue.expected)}`
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`
+  const origin = 'origin' in issue ? issue.origin : ''
+  const unit = origin === 'string' ? ' characters' : origin === 'array' ? ' items' : ''
+  if (issue.code === 'too_small') return `must be at least ${issue.minimum}${unit}`
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unit}`
+  if (issue.code === 'invalid_key') return 'has a key that is not allowed'
+  return 'is not valid'
+}
+
 /**
  * Parses `value`. Throws `invalid_argument` naming the first wrong field by its path
  * (`spec.runtime.memory`), or `invalid_body` when the body as a whole has the wrong type.
  */
 export const parse = <S extends Shape>(shape: S, value: unknown, origin: Origin): Out<S> => {
-  const result = shape.safeParse(value)
+  const result = shape.safeParse(value, { reportInput: true })
   if (result.success) return result.data
   const issue = result.error.issues[0]
   const field = issue?.path.map(String).join('.') ?? ''
-  const reason = issue?.message ?? 'is not valid'
+  const reason = issue ? reasonOf(issue) : 'is not valid'
   if (origin === 'body') throw fail('invalid_body', { reason: field ? `${field}: ${reason}` : reason })
   throw fail('invalid_argument', { field: field || origin, reason })
 }

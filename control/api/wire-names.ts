@@ -1,0 +1,62 @@
+/** The one place that knows under which vendor prefixes headers, query keys and variables are accepted and emitted. */
+import type { WireName } from '../config.ts'
+
+export interface WireNames {
+  /** Lower-case header names that may carry `Bearer <credential>`, in order of precedence. */
+  readonly credentialHeaders: readonly string[]
+  readonly workspaceHeaders: readonly string[]
+  readonly versionHeaders: readonly string[]
+  readonly previewTokenHeaders: readonly string[]
+  readonly previewTokenQueries: readonly string[]
+  readonly threadHeaders: readonly string[]
+  /** `X-Svc-Source` for every prefix. */
+  headers(suffix: string): readonly string[]
+  /** Variables injected into workloads: `{ SVC_NAME, … }` for every prefix, from `{ NAME, … }`. */
+  environment(values: Readonly<Record<string, string>>): Record<string, string>
+  /** The image's name without its vendor prefix and with its tag: `svc/base-image` → `base-image:latest`; undefined for another prefix. */
+  image(image: string): string | undefined
+  /** The image under the first prefix: `base-image:latest` → `svc/base-image:latest`. */
+  imageName(image: string): string
+}
+
+/** Everything that is derived from the configured prefixes; the first of them is the one we emit when only one can be. */
+export const wireNames = (names: readonly WireName[]): WireNames => {
+  const lower = (make: (name: WireName) => string) => names.map(name => make(name).toLowerCase())
+  const [first] = names
+  if (!first) throw new Error('at least one wire name is needed')
+  return {
+    // A vendor SDK pointed at a model endpoint may leave its own Authorization in place: the named header wins.
+    credentialHeaders: [...lower(name => `x-${name.header}-authorization`), 'authorization'],
+    workspaceHeaders: lower(name => `x-${name.header}-workspace`),
+    versionHeaders: lower(name => `${name.header}-version`),
+    previewTokenHeaders: lower(name => `x-${name.header}-preview-token`),
+    previewTokenQueries: names.map(name => `${name.short}_preview_token`),
+    threadHeaders: lower(name => `x-${name.header}-thread-id`),
+    headers: suffix => names.map(name => `X-${name.header}-${suffix}`),
+    environment: values =>
+      Object.fromEntries(
+        names.flatMap(({ short }) =>
+          Object.entries(values).map(([name, value]) => [`${short.toUpperCase()}_${name}`, value]),
+        ),
+      ),
+    image(image) {
+      const prefix = names.find(name => image.startsWith(`${name.image}/`))
+      if (!prefix) return undefined
+      const rest = image.slice(prefix.image.length + 1)
+      return rest.includes(':') ? rest : `${rest}:latest`
+    },
+    imageName: image => `${first.image}/${image}`,
+  }
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+/** The first of `names` that is present and not empty. */
+export const headerOf = (headers: Headers, names: readonly string[]): string | undefined => {
+  for (const name of names) {
+    const value = headers[name]
+    const text = Array.isArray(value) ? value[0] : value
+    if (text) return text
+  }
+  return undefined
+}
