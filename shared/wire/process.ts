@@ -1,0 +1,141 @@
+/** The process family of the per-sandbox API: start, watch, feed and stop commands inside a sandbox. */
+import { route } from '../route.ts'
+import { intText, s, text } from '../schema.ts'
+
+export const processStatuses = ['running', 'completed', 'failed', 'stopped', 'killed'] as const
+export type ProcessStatus = (typeof processStatuses)[number]
+
+/**
+ * A process as clients see it. `pid` is the OS pid of the first start, in decimal, and stays over restarts; times read
+ * `Wed, 04 Mar 2026 10:11:12 GMT`; `exitCode` is 0 while running and -1 after a signal; `logs` is stdout followed by stderr.
+ */
+export const Process = s.object({
+  pid: s.string(),
+  name: s.string(),
+  command: s.string(),
+  status: s.enum(processStatuses),
+  startedAt: s.string(),
+  completedAt: s.nullable(s.string()),
+  exitCode: s.int(),
+  workingDir: s.string(),
+  logs: s.nullable(s.string()),
+  stdout: s.string(),
+  stderr: s.string(),
+  restartOnFailure: s.boolean(),
+  maxRestarts: s.int(),
+  restartCount: s.int(),
+  keepAlive: s.boolean(),
+})
+export type Process = s.output<typeof Process>
+
+/** null counts as absent, as clients in languages without "undefined" send it. */
+const maybe = <S extends s.ZodMiniType>(shape: S) => s.nullish(shape)
+const port = s.int().check(s.minimum(1), s.maximum(65_535))
+const variable = s.string().check(s.refine(value => !value.includes('\0'), 'must not contain NUL'))
+const variableName = s.string().check(
+  s.refine(key => key !== '' && !key.includes('=') && !key.includes('\0'), 'a variable name must not be empty or hold = or NUL'),
+)
+
+export const StartProcess = s.object({
+  command: text(1024 * 1024).check(s.minLength(1, 'is required')),
+  name: maybe(text(255)),
+  workingDir: maybe(text(4096)),
+  env: maybe(s.record(variableName, variable)),
+  waitForCompletion: maybe(s.boolean()),
+  /** Seconds. */
+  timeout: maybe(s.int()),
+  waitForPorts: maybe(s.array(port)),
+  restartOnFailure: maybe(s.boolean()),
+  maxRestarts: maybe(s.int()),
+  keepAlive: maybe(s.boolean()),
+  /** Gives the process a pipe as standard input, to be fed through `PUT /process/:identifier/stdin`. */
+  stdin: maybe(s.boolean()),
+})
+export type StartProcess = s.output<typeof StartProcess>
+
+export const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
+export const ProcessMessage = s.object({ message: s.string() })
+const params = s.object({ identifier: s.string() })
+
+export const listProcesses = route('GET /process', {
+  id: 'process.list',
+  summary: 'List processes, finished ones included, each with the last 64 KiB of its output',
+  returns: s.array(Process),
+  extra: { head: true },
+})
+
+export const startProcess = route('POST /process', {
+  id: 'process.start',
+  summary: 'Start a command; answers at once, when it ends, when its ports listen, or as a stream of events',
+  body: StartProcess,
+  returns: Process,
+  produces: ['application/x-ndjson'],
+  errors: ['invalid_argument', 'unprocessable'],
+})
+
+export const getProcess = route('GET /process/:identifier', {
+  id: 'process.get',
+  summary: 'Read a process by pid or name',
+  params,
+  returns: Process,
+  errors: ['not_found'],
+  extra: { head: true },
+})
+
+export const stopProcess = route('DELETE /process/:identifier', {
+  id: 'process.stop',
+  summary: 'Ask a process and its children to end (SIGTERM)',
+  params,
+  returns: ProcessMessage,
+  errors: ['not_found'],
+})
+
+export const killProcess = route('DELETE /process/:identifier/kill', {
+  id: 'process.kill',
+  summary: 'End a process and its children at once (SIGKILL)',
+  params,
+  returns: ProcessMessage,
+  errors: ['not_found'],
+})
+
+export const processLogs = route('GET /process/:identifier/logs', {
+  id: 'process.logs',
+  summary: 'Read what a process has written, at most the last 4 MiB of each stream',
+  params,
+  returns: ProcessLogs,
+  errors: ['not_found'],
+  extra: { head: true },
+})
+
+export const logStreams = ['combined', 'stdout', 'stderr', 'events'] as const
+
+/**
+ * `combined`: prefixed lines; `stdout`, `stderr`: raw bytes; `events`: what `POST /process` streams. Every one starts at
+ * the absolute byte offset `cursor` (or header `X-Svc-Cursor`); the answer says in `X-Svc-Cursor` where it starts.
+ */
+export const streamProcessLogs = route('GET /process/:identifier/logs/stream', {
+  id: 'process.logs.stream',
+  summary: 'Follow the output of a process from its beginning or from a byte offset',
+  params,
+  query: s.object({ cursor: intText(0), stream: s.optional(s.enum(logStreams)) }),
+  produces: ['text/plain', 'application/octet-stream', 'application/x-ndjson'],
+  errors: ['not_found', 'invalid_argument'],
+  extra: { head: true },
+})
+
+export const writeStdin = route('PUT /process/:identifier/stdin', {
+  id: 'process.stdin.write',
+  summary: 'Write to the standard input of a process started with stdin: raw bytes, or JSON {"data": "…"}',
+  params,
+  accepts: 'stream',
+  returns: ProcessMessage,
+  errors: ['not_found', 'wrong_state', 'unprocessable', 'invalid_body'],
+})
+
+export const closeStdin = route('DELETE /process/:identifier/stdin', {
+  id: 'process.stdin.close',
+  summary: 'Close the standard input of a process: it reads end of file',
+  params,
+  returns: ProcessMessage,
+  errors: ['not_found', 'wrong_state', 'unprocessable'],
+})
