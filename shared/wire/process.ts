@@ -32,9 +32,14 @@ export type Process = s.output<typeof Process>
 const maybe = <S extends s.ZodMiniType>(shape: S) => s.nullish(shape)
 const port = s.int().check(s.minimum(1), s.maximum(65_535))
 const variable = s.string().check(s.refine(value => !value.includes('\0'), 'must not contain NUL'))
-const variableName = s.string().check(
-  s.refine(key => key !== '' && !key.includes('=') && !key.includes('\0'), 'a variable name must not be empty or hold = or NUL'),
-)
+const variableName = s
+  .string()
+  .check(
+    s.refine(
+      key => key !== '' && !key.includes('=') && !key.includes('\0'),
+      'a variable name must not be empty or hold = or NUL',
+    ),
+  )
 
 export const StartProcess = s.object({
   command: text(1024 * 1024).check(s.minLength(1, 'is required')),
