@@ -1,0 +1,65 @@
+/** The drivers there are. A new one is a folder and a line here. */
+import type { Clock } from '../../shared/clock.ts'
+import { fail } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Config } from '../config.ts'
+import type { Driver, Probe } from './driver.ts'
+import { fakeDriver } from './fake/index.ts'
+import { supervise } from './supervise.ts'
+
+export type DriverConfig = Pick<Config, 'dataDir' | 'driver' | 'runtime' | 'subnet' | 'bundleDir'>
+
+export interface DriverDeps {
+  readonly log: Log
+  readonly clock: Clock
+  /** TCP ports of the host that sandboxes may reach at their gateway address (the egress proxy); none by default. */
+  readonly hostPorts?: readonly number[]
+}
+
+interface DriverModule {
+  readonly name: string
+  /** Higher isolates better; undefined is never chosen by `auto`. */
+  readonly tier?: number
+  open(config: DriverConfig, deps: DriverDeps): Promise<Driver>
+}
+
+const modules: readonly DriverModule[] = [
+  { name: 'fake', open: async () => fakeDriver() },
+]
+
+export const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
+
+/** What an unusable driver says: every failed finding with its next action. */
+export const whyNot = ({ findings }: Probe): string =>
+  findings
+    .filter(({ ok }) => !ok)
+    .map(({ what, next }) => (next ? `${what} (${next})` : what))
+    .join('; ')
+
+/**
+ * Opens the configured driver. `auto` opens the strongest tier that is usable with the configured runtime; it never
+ * takes another runtime than the configured one, nor `fake`. Throws `driver_failed` with what is missing and what to
+ * do, or `invalid_argument` for a driver that does not exist.
+ */
+export const openDriver = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
+  const wanted =
+    config.driver === 'auto'
+      ? modules.filter(({ tier }) => tier !== undefined).toSorted((a, b) => (b.tier ?? 0) - (a.tier ?? 0))
+      : modules.filter(({ name }) => name === config.driver)
+  if (wanted.length === 0)
+    throw fail('invalid_argument', { field: 'HUTCH_DRIVER', reason: `must be one of ${driverNames.join(', ')}` })
+  const reasons: string[] = []
+  for (const module of wanted) {
+    try {
+      return supervise(await module.open(config, deps), deps)
+    } catch (error) {
+      if (wanted.length === 1) throw error
+      reasons.push(`${module.name}: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  throw fail('driver_failed', {
+    driver: 'auto',
+    step: 'open',
+    reason: `no driver is usable here; run make doctor: ${reasons.join(' | ')}`,
+  })
+}

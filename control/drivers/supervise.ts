@@ -1,0 +1,93 @@
+/** What every driver gets without writing it: deadlines, one log line per verb, and errors that name verb and driver. */
+import type { Clock } from '../../shared/clock.ts'
+import { fail, isError, messageOf } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Driver, Freezer, Resizer } from './driver.ts'
+
+export interface Deadlines {
+  readonly createMs: number
+  readonly removeMs: number
+  readonly otherMs: number
+}
+
+const generous: Deadlines = { createMs: 120_000, removeMs: 60_000, otherMs: 30_000 }
+
+/**
+ * Wraps a driver. A verb past its deadline is aborted and throws `timed_out`; what it left is for `remove`.
+ * Anything else that is not an AppError becomes `driver_failed` with the original as its cause.
+ */
+export const supervise = (
+  driver: Driver,
+  deps: { log: Log; clock: Clock; deadlines?: Partial<Deadlines> },
+): Driver => {
+  const log = deps.log.with({ driver: driver.name })
+  const { clock } = deps
+  const deadlines = { ...generous, ...deps.deadlines }
+
+  const bounded = async <T>(
+    verb: string,
+    about: object,
+    limitMs: number,
+    outer: AbortSignal | undefined,
+    run: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> => {
+    const start = clock.elapsed()
+    const late = new AbortController()
+    const reason = fail('timed_out', { what: `${verb} of driver ${driver.name}`, afterMs: limitMs })
+    const cancel = clock.after(limitMs, () => late.abort(reason))
+    const signal = outer ? AbortSignal.any([outer, late.signal]) : late.signal
+    const aborted = Promise.withResolvers<never>()
+    const giveUp = () => aborted.reject(signal.reason)
+    // A driver that is stuck in the kernel does not hear the signal; the caller must not be stuck with it.
+    signal.addEventListener('abort', giveUp, { once: true })
+    try {
+      signal.throwIfAborted()
+      const result = await Promise.race([run(signal), aborted.promise])
+      log.debug(`driver.${verb}`, { ...about, ms: Math.round(clock.elapsed() - start) })
+      return result
+    } catch (error) {
+      const known =
+        isError(error) || outer?.aborted
+          ? error
+          : fail('driver_failed', { driver: driver.name, step: verb, reason: messageOf(error) }, error)
+      log.warn(`driver.${verb}.failed`, { ...about, ms: Math.round(clock.elapsed() - start), error: known })
+      throw known
+    } finally {
+      signal.removeEventListener('abort', giveUp)
+      cancel()
+    }
+  }
+
+  const freezer = driver.freezer && supervisedFreezer(driver.freezer, bounded, deadlines)
+  const resizer = driver.resizer && supervisedResizer(driver.resizer, bounded, deadlines)
+  return {
+    name: driver.name,
+    probe: signal => bounded('probe', {}, deadlines.createMs, signal, inner => driver.probe(inner)),
+    create: (spec, signal) =>
+      bounded('create', { machine: spec.id }, deadlines.createMs, signal, inner => driver.create(spec, inner)),
+    list: signal => bounded('list', {}, deadlines.otherMs, signal, inner => driver.list(inner)),
+    remove: (id, signal) =>
+      bounded('remove', { machine: id }, deadlines.removeMs, signal, inner => driver.remove(id, inner)),
+    stats: id => bounded('stats', { machine: id }, deadlines.otherMs, undefined, () => driver.stats(id)),
+    ...(freezer ? { freezer } : {}),
+    ...(resizer ? { resizer } : {}),
+    close: () => driver.close(),
+  }
+}
+
+type Bounded = <T>(
+  verb: string,
+  about: object,
+  limitMs: number,
+  outer: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<T>,
+) => Promise<T>
+
+const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { otherMs }: Deadlines): Freezer => ({
+  freeze: id => bounded('freeze', { machine: id }, otherMs, undefined, () => freezer.freeze(id)),
+  thaw: id => bounded('thaw', { machine: id }, otherMs, undefined, () => freezer.thaw(id)),
+})
+
+const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Deadlines): Resizer => ({
+  resize: (id, limits) => bounded('resize', { machine: id }, otherMs, undefined, () => resizer.resize(id, limits)),
+})
