@@ -23,9 +23,7 @@ interface DriverModule {
   open(config: DriverConfig, deps: DriverDeps): Promise<Driver>
 }
 
-const modules: readonly DriverModule[] = [
-  { name: 'fake', open: async () => fakeDriver() },
-]
+const modules: readonly DriverModule[] = [{ name: 'fake', open: async () => fakeDriver() }]
 
 export const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
 

@@ -16,10 +16,7 @@ const generous: Deadlines = { createMs: 120_000, removeMs: 60_000, otherMs: 30_0
  * Wraps a driver. A verb past its deadline is aborted and throws `timed_out`; what it left is for `remove`.
  * Anything else that is not an AppError becomes `driver_failed` with the original as its cause.
  */
-export const supervise = (
-  driver: Driver,
-  deps: { log: Log; clock: Clock; deadlines?: Partial<Deadlines> },
-): Driver => {
+export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadlines?: Partial<Deadlines> }): Driver => {
   const log = deps.log.with({ driver: driver.name })
   const { clock } = deps
   const deadlines = { ...generous, ...deps.deadlines }
