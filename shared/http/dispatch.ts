@@ -11,10 +11,18 @@ import { parse } from '../schema.ts'
 import { parseJson, readBody } from './body.ts'
 import { matcher, type Decoding, type Match } from './match.ts'
 
+/** How a request ended, `ms` after it came in. */
+export interface Outcome {
+  readonly status: number
+  /** A route answered, or failed; false for what no route was found for. */
+  readonly matched: boolean
+  readonly ms: number
+}
+
 export interface Surface {
   readonly decoding: Decoding
-  /** Headers on every reply of a route. */
-  readonly headers: Readonly<Record<string, string>>
+  /** Headers on every reply, in lower case; a reply's own win. Told how it ended where that matters. */
+  readonly headers: Readonly<Record<string, string>> | ((outcome: Outcome) => Readonly<Record<string, string>>)
   /** Turns a failure into this surface's body. */
   renderError(error: AppError, context: { request: Request; route?: Route; requestId: string }): Reply
   /** Answers before any route is looked at (OPTIONS, redirects), or undefined. */
@@ -84,20 +92,23 @@ export const dispatcher = (
     let failure: unknown
     const finish = (result: Reply | Takeover): Reply | Takeover => {
       const status = result instanceof Reply ? result.status : 101
+      const ms = elapsed() - start
       if (surface.logRequests || status >= 500) {
         const line = {
           method: request.method,
           path: surface.describe?.(request) ?? request.rawPath,
           route: route?.id,
           status,
-          ms: Math.round((elapsed() - start) * 100) / 100,
+          ms: Math.round(ms * 100) / 100,
           requestId,
         }
         if (status >= 500) log.error('request.done', { ...line, error: failure })
         else log.info('request.done', line)
       }
       if (result instanceof Takeover) return result
-      return new Reply(result.status, { ...surface.headers, ...result.headers }, result.body)
+      const { headers } = surface
+      const common = typeof headers === 'function' ? headers({ status, matched: route !== undefined, ms }) : headers
+      return new Reply(result.status, { ...common, ...result.headers }, result.body)
     }
     try {
       const early = surface.intercept?.(request)

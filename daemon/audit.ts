@@ -1,0 +1,44 @@
+/** Who asks, as the edge tells: for the audit log only, nothing is decided by it. */
+import type { Context, Request } from '../shared/route.ts'
+import type { WireNames } from '../shared/wire-names.ts'
+
+export interface Actor {
+  readonly subjectId: string
+  readonly subjectType: string
+  readonly authMethod: string
+}
+
+const header = (request: Request, names: readonly string[]): string => {
+  for (const name of names) {
+    const value = request.headers[name]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  return ''
+}
+
+/** The identity headers; the vendor's own win over the plain ones, absent ones are empty. */
+export const actorOf = (request: Request, names: WireNames): Actor => ({
+  subjectId: header(request, [...names.header('subject-id'), 'x-subject-id']),
+  subjectType: header(request, [...names.header('subject-type'), 'x-subject-type']),
+  authMethod: header(request, names.header('auth-method')),
+})
+
+export type AuditEvent =
+  | 'process_exec'
+  | 'process_exec_stream'
+  | 'process_logs_access'
+  | 'process_logs_stream'
+  | 'process_stop'
+  | 'process_kill'
+  | 'terminal_connect'
+  | 'terminal_disconnect'
+  | 'terminal_command'
+
+/** One audit line; JSON escapes what a caller could smuggle into it. */
+export const audit = (context: Context, event: AuditEvent, fields: object = {}): void =>
+  context.log.info(event, {
+    source: 'audit',
+    requestId: context.requestId,
+    ...(context.facts['actor'] as Actor | undefined),
+    ...fields,
+  })

@@ -1,0 +1,11 @@
+/** What was built; the bundler replaces `HUTCH_BUILD`, a source tree has none. */
+declare const HUTCH_BUILD: BuildInfo | undefined
+
+export interface BuildInfo {
+  readonly version: string
+  readonly gitCommit: string
+  readonly buildTime: string
+}
+
+export const buildInfo: BuildInfo =
+  typeof HUTCH_BUILD === 'undefined' ? { version: 'dev', gitCommit: 'unknown', buildTime: 'unknown' } : HUTCH_BUILD

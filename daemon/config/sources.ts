@@ -1,0 +1,49 @@
+/** Where the daemon's environment comes from: the process, then `.env` of the directory, then the platform's file. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { errno, messageOf } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import { namesOf } from '../config.ts'
+import { addMissing, parseEnvFile } from './env-file.ts'
+import { vendor, type Env } from './read.ts'
+
+const readIfThere = (path: string, log: Log): Buffer | undefined => {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') log.warn('environment.unreadable', { path, reason: messageOf(error) })
+    return undefined
+  }
+}
+
+/** `.env` lies where a tenant can write, so it may not set the daemon's own switches, only what children see. */
+const foreign = (variables: NodeJS.Dict<string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(variables).filter(
+      (pair): pair is [string, string] => pair[1] !== undefined && !pair[0].startsWith('HUTCH_'),
+    ),
+  )
+
+const present = (env: Env): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined))
+
+const platformFile = (path: string, log: Log): Readonly<Record<string, string>> => {
+  const content = readIfThere(path, log)
+  if (!content) {
+    log.warn('environment.file-missing', { path })
+    return {}
+  }
+  const { variables, rejected, empty } = parseEnvFile(content)
+  if (empty) log.error('environment.file-empty', { path })
+  if (rejected.length) log.warn('environment.names-rejected', { path, names: rejected })
+  return variables
+}
+
+/** The whole environment at start. Files only add what is missing; a broken file is logged and does not stop the start. */
+export const gatherEnvironment = (base: Env, cwd: string, log: Log): Record<string, string> => {
+  const dotenv = readIfThere(join(cwd, '.env'), log)
+  const env = addMissing(present(base), dotenv ? foreign(parseEnv(dotenv.toString('utf8'))) : {})
+  const path = vendor(env, namesOf(env), 'ENV_VAR_PATH')
+  return path ? addMissing(env, foreign(platformFile(path, log))) : env
+}

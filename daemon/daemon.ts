@@ -1,0 +1,56 @@
+/** Composition root of hutchd: every capability gets what it needs and gives the routes it answers. */
+import type { Clock } from '../shared/clock.ts'
+import { closing } from '../shared/closing.ts'
+import { dispatcher, type Dispatcher } from '../shared/http/dispatch.ts'
+import type { Ids } from '../shared/ids.ts'
+import type { Log } from '../shared/log.ts'
+import type { Bound } from '../shared/route.ts'
+import { probes } from '../shared/wire/probes.ts'
+import type { Config } from './config.ts'
+import type { Core } from './core.ts'
+import { liveEnvironment } from './environment.ts'
+import { daemonSurface } from './surface.ts'
+import { systemRoutes } from './system/routes.ts'
+
+export interface DaemonDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  /** Checks every answer against its declaration; for tests. */
+  readonly checkReplies?: boolean
+}
+
+export interface Daemon {
+  readonly core: Core
+  readonly bounds: readonly Bound[]
+  readonly dispatcher: Dispatcher
+  /** Stops what runs beside the API. Managed processes live on. */
+  close(): Promise<void>
+}
+
+/**
+ * Builds the daemon; it is ready when this resolves. Routes are declared at once; capabilities that few sandboxes use
+ * are bound with `late(routes, () => import(…))` and loaded when first asked for.
+ */
+export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Daemon> => {
+  const { clock, ids, log, checkReplies = false } = deps
+  const closer = closing({ log })
+  const environment = liveEnvironment(config.environment)
+  const core: Core = { config, environment, clock, ids, log, closing: closer }
+  const bounds: Bound[] = [
+    ...probes(),
+    ...systemRoutes(core),
+    // native: init, watch, identity
+    // files: filesystem, multipart, search, archives
+    // process: processes
+    // network: ports, monitors, tunnel
+    // late: mcp, terminal, codegen, drives, swagger
+  ]
+  const surface = daemonSurface(bounds, config, { checkReplies })
+  return {
+    core,
+    bounds,
+    dispatcher: dispatcher(bounds, surface, { log, ids, elapsed: clock.elapsed }),
+    close: closer.close,
+  }
+}

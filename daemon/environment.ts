@@ -1,0 +1,38 @@
+/** The environment that processes, terminals and restarts inherit. It changes while the daemon runs. */
+export interface Environment {
+  get(name: string): string | undefined
+  /** A copy to hand to a child. */
+  all(): Record<string, string>
+  set(name: string, value: string): void
+  unset(name: string): void
+  /** Replaces what the last reload brought: sets every variable, removes those it had set and now lacks. */
+  reload(variables: Readonly<Record<string, string>>): { applied: number; removed: number }
+  /** What differs from the start, `null` for a variable taken away; lets a new daemon go on where this one ends. */
+  changes(): Record<string, string | null>
+}
+
+/** An environment that starts as `base`, which is copied. */
+export const liveEnvironment = (base: Readonly<Record<string, string>>): Environment => {
+  const current = new Map(Object.entries(base))
+  let reloaded = new Set<string>()
+  return {
+    get: name => current.get(name),
+    all: () => Object.fromEntries(current),
+    set: (name, value) => void current.set(name, value),
+    unset: name => void current.delete(name),
+    reload(variables) {
+      const names = new Set(Object.keys(variables))
+      const gone = [...reloaded].filter(name => !names.has(name))
+      for (const name of gone) current.delete(name)
+      for (const [name, value] of Object.entries(variables)) current.set(name, value)
+      reloaded = names
+      return { applied: names.size, removed: gone.length }
+    },
+    changes() {
+      const changes: Record<string, string | null> = {}
+      for (const [name, value] of current) if (base[name] !== value) changes[name] = value
+      for (const name of Object.keys(base)) if (!current.has(name)) changes[name] = null
+      return changes
+    },
+  }
+}

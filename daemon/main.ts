@@ -1,0 +1,33 @@
+/** hutchd: configuration, the daemon, a socket, signals. */
+import { systemClock } from '../shared/clock.ts'
+import { closing } from '../shared/closing.ts'
+import { listen, serve } from '../shared/http/server.ts'
+import { randomIds } from '../shared/ids.ts'
+import { jsonLog } from '../shared/log.ts'
+import { loadConfig } from './config.ts'
+import { parseFlags } from './config/flags.ts'
+import { gatherEnvironment } from './config/sources.ts'
+import { createDaemon } from './daemon.ts'
+
+const clock = systemClock()
+const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
+
+const run = async (): Promise<void> => {
+  const cwd = process.cwd()
+  const flags = parseFlags(process.argv.slice(2))
+  const config = loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
+  const daemon = await createDaemon(config, { clock, ids: randomIds(), log })
+  const listening = await listen(serve(daemon.dispatcher, { log }), { port: config.port })
+  log.info('daemon.listening', { port: listening.port })
+
+  const stop = closing({ log })
+  stop.add('daemon', daemon.close)
+  stop.add('http', () => listening.close(10_000))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void stop.close().then(() => process.exit(0)))
+}
+
+run().catch(error => {
+  log.error('daemon.failed', { error })
+  process.exitCode = 1
+})

@@ -1,0 +1,63 @@
+/** How the per-sandbox API looks from outside, whatever the route: headers, redirects, error bodies, the request log. */
+import type { Surface } from '../shared/http/dispatch.ts'
+import { matcher } from '../shared/http/match.ts'
+import { json, reply, type Bound, type Request } from '../shared/route.ts'
+import { actorOf } from './audit.ts'
+import type { Config } from './config.ts'
+import { redactQuery } from './redact.ts'
+
+const cors = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'GET, POST, PUT, DELETE, HEAD, OPTIONS',
+  'access-control-allow-headers': 'Content-Type, Authorization',
+}
+
+const routed = {
+  ...cors,
+  'cache-control': 'no-cache, no-store, must-revalidate',
+  pragma: 'no-cache',
+  expires: '0',
+  'x-content-type-options': 'nosniff',
+}
+
+/** The same address with or without its last slash. */
+const otherSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : `${path}/`)
+
+const queryOf = (request: Request): string => {
+  const query = request.search.toString()
+  return query === '' ? '' : `?${query}`
+}
+
+/** The surface of a daemon that answers `bounds`. */
+export const daemonSurface = (
+  bounds: readonly Bound[],
+  config: Pick<Config, 'names' | 'logRequests' | 'serverTiming'>,
+  options: { checkReplies?: boolean } = {},
+): Surface => {
+  const routes = matcher(bounds, 'whole')
+  const previewKeys = new Set(config.names.list.map(name => `${name.short}_preview_token`))
+  return {
+    decoding: 'whole',
+    headers: ({ status, matched, ms }) => {
+      if (!matched && (status === 301 || status === 307)) return {}
+      return config.serverTiming
+        ? { ...routed, 'server-timing': `total;dur=${ms.toFixed(2)};desc="Total processing time"` }
+        : routed
+    },
+    renderError: error => json({ error: error.message }, { status: error.status }),
+    intercept: request => (request.method === 'OPTIONS' ? reply(204) : undefined),
+    unmatched: request => {
+      const { method, rawPath, path } = request
+      if (path.length > 1 && routes.match(method, otherSlash(rawPath), otherSlash(path)))
+        return reply(method === 'GET' ? 301 : 307, { location: `${otherSlash(rawPath)}${queryOf(request)}` })
+      return reply(404, { 'content-type': 'text/plain' }, '404 page not found\n')
+    },
+    before: request => ({ actor: actorOf(request, config.names) }),
+    checkReplies: options.checkReplies ?? false,
+    logRequests: config.logRequests,
+    describe: request => {
+      const query = request.search.size === 0 ? '' : queryOf(request)
+      return redactQuery(`${request.rawPath}${query}`, key => previewKeys.has(key))
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import type { BuildInfo } from '../build.ts'
+import type { Clock } from '../../shared/clock.ts'
+import type { LastUpgrade } from '../../shared/wire/system.ts'
+import { goArch, goDuration } from './go.ts'
+
+/** RFC 3339 in seconds. */
+export const rfc3339 = (epochMs: number): string => new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z')
+
+/** Reports on the daemon; it counts as started when this is called. */
+export const healthReport = (deps: {
+  clock: Clock
+  build: BuildInfo
+  upgradeCount: number
+  lastUpgrade: () => LastUpgrade
+}) => {
+  const { clock, build, upgradeCount, lastUpgrade } = deps
+  const startedAt = rfc3339(clock.now())
+  const start = clock.elapsed()
+  return () => {
+    const uptimeSeconds = Math.round(clock.elapsed() - start) / 1000
+    return {
+      status: 'ok' as const,
+      ...build,
+      goVersion: process.version,
+      os: process.platform,
+      arch: goArch(process.arch),
+      uptime: goDuration(uptimeSeconds),
+      uptimeSeconds,
+      upgradeCount,
+      startedAt,
+      lastUpgrade: lastUpgrade(),
+    }
+  }
+}

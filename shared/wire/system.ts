@@ -1,0 +1,62 @@
+/** The daemon itself: what it is, how it is, its environment, its replacement. */
+import { route } from '../route.ts'
+import { s } from '../schema.ts'
+
+const welcome = s.object({ message: s.string(), documentation: s.string(), description: s.string() })
+
+const welcomeAt = (method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH') =>
+  route(`${method} /`, {
+    id: `system.welcome.${method.toLowerCase()}`,
+    family: 'system',
+    summary: 'What this is and where its documentation lies',
+    returns: welcome,
+  })
+
+export const welcomes = (['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] as const).map(welcomeAt)
+
+export const lastUpgrade = s.object({
+  status: s.enum(['idle', 'running', 'completed', 'failed']),
+  step: s.enum(['none', 'starting', 'download', 'validate', 'replace', 'completed', 'skipped']),
+  version: s.string(),
+  lastAttempt: s.optional(s.string()),
+  error: s.optional(s.string()),
+  downloadUrl: s.optional(s.string()),
+  binaryPath: s.optional(s.string()),
+  bytesDownloaded: s.optional(s.number()),
+})
+export type LastUpgrade = s.output<typeof lastUpgrade>
+
+export const health = route('GET /health', {
+  id: 'system.health',
+  summary: 'How the daemon is, and how its last upgrade went',
+  returns: s.object({
+    status: s.literal('ok'),
+    version: s.string(),
+    gitCommit: s.string(),
+    buildTime: s.string(),
+    goVersion: s.string(),
+    os: s.string(),
+    arch: s.string(),
+    uptime: s.string(),
+    uptimeSeconds: s.number(),
+    upgradeCount: s.int(),
+    startedAt: s.string(),
+    lastUpgrade,
+  }),
+})
+
+export const reloadEnvironment = route('POST /environment/reload', {
+  id: 'system.environment.reload',
+  summary: 'Reads the metadata document and applies its variables to everything started from now on',
+  returns: s.object({ generation: s.int(), applied: s.int(), removed: s.int() }),
+  errors: ['not_found', 'operation_failed'],
+})
+
+export const upgrade = route('POST /upgrade', {
+  id: 'system.upgrade',
+  summary: 'Replaces the daemon in the background; /health tells how it goes',
+  // A body that makes no sense is as good as none, so the handler reads it itself.
+  accepts: 'stream',
+  returns: s.object({ message: s.string(), version: s.string(), baseUrl: s.string() }),
+  errors: ['operation_failed'],
+})
