@@ -36,7 +36,8 @@ t.test('HEAD says whether a route exists and looks nothing up', async t => {
     t.equal(status, 200, target)
     t.equal(text, '')
   }
-  for (const target of ['/', '/nowhere', '/environment/reload']) t.equal((await call('HEAD', target)).status, 404, target)
+  for (const target of ['/', '/nowhere', '/environment/reload'])
+    t.equal((await call('HEAD', target)).status, 404, target)
 })
 
 t.test('a slash too many or too few is a redirect that keeps the query and carries no common header', async t => {
