@@ -1,0 +1,105 @@
+/* System calls about processes, files and privileges that Node does not offer. One thin function each. */
+#include "arguments.h"
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static napi_value exit_of(napi_env env, pid_t pid, int exit_code, int signal) {
+  napi_value out;
+  napi_create_array_with_length(env, 3, &out);
+  napi_set_element(env, out, 0, number(env, pid));
+  napi_set_element(env, out, 1, number(env, exit_code));
+  napi_set_element(env, out, 2, number(env, signal));
+  return out;
+}
+
+/* wait(pid) → [pid, exit code or -1, signal or 0], 0 when it still runs, or a negated errno. Never blocks. */
+static napi_value wait_for(napi_env env, napi_callback_info info) {
+  ARGUMENTS(1);
+  int status;
+  pid_t pid = waitpid((pid_t)integer(env, argv[0], -1), &status, WNOHANG);
+  if (pid <= 0) return result(env, pid);
+  if (WIFSIGNALED(status)) return exit_of(env, pid, -1, WTERMSIG(status));
+  return exit_of(env, pid, WEXITSTATUS(status), 0);
+}
+
+/* peek() → the pid of some child that has exited, left as it is; 0 when there is none; a negated errno. */
+static napi_value peek(napi_env env, napi_callback_info info) {
+  (void)info;
+  siginfo_t child = {0};
+  if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) < 0) return result(env, -1);
+  return number(env, child.si_pid);
+}
+
+static napi_value send_signal(napi_env env, napi_callback_info info) {
+  ARGUMENTS(2);
+  return result(env, kill((pid_t)integer(env, argv[0], 0), (int)integer(env, argv[1], -1)));
+}
+
+/* control(option, argument): prctl with one argument. */
+static napi_value control(napi_env env, napi_callback_info info) {
+  ARGUMENTS(2);
+  return result(env, prctl((int)integer(env, argv[0], -1), (unsigned long)integer(env, argv[1], 0), 0UL, 0UL, 0UL));
+}
+
+/* punch(fd, offset, length): releases the blocks of a range; the file keeps its size and reads as zeros there. */
+static napi_value punch(napi_env env, napi_callback_info info) {
+  ARGUMENTS(3);
+  return result(env, fallocate((int)integer(env, argv[0], -1), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                               integer(env, argv[1], -1), integer(env, argv[2], -1)));
+}
+
+static napi_value lock(napi_env env, napi_callback_info info) {
+  ARGUMENTS(2);
+  return result(env, flock((int)integer(env, argv[0], -1), (int)integer(env, argv[1], 0)));
+}
+
+/* rename(from, to, flags): renameat2 by path. */
+static napi_value rename_with(napi_env env, napi_callback_info info) {
+  ARGUMENTS(3);
+  char *from = text(env, argv[0]), *to = text(env, argv[1]);
+  errno = EINVAL;
+  int done = from && to ? (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, integer(env, argv[2], 0)) : -1;
+  int error = errno;
+  free(from);
+  free(to);
+  errno = error;
+  return result(env, done);
+}
+
+/* capabilities() → [effective, permitted, inheritable] as big integers, or a negated errno. */
+static napi_value capabilities(napi_env env, napi_callback_info info) {
+  (void)info;
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+  if (syscall(SYS_capget, &header, data) < 0) return result(env, -1);
+  const uint64_t sets[3] = {
+      (uint64_t)data[1].effective << 32 | data[0].effective,
+      (uint64_t)data[1].permitted << 32 | data[0].permitted,
+      (uint64_t)data[1].inheritable << 32 | data[0].inheritable,
+  };
+  napi_value out, item;
+  napi_create_array_with_length(env, 3, &out);
+  for (int i = 0; i < 3; i++) {
+    napi_create_bigint_uint64(env, sets[i], &item);
+    napi_set_element(env, out, i, item);
+  }
+  return out;
+}
+
+NAPI_MODULE_INIT() {
+  FUNCTION(wait_for);
+  FUNCTION(peek);
+  FUNCTION(send_signal);
+  FUNCTION(control);
+  FUNCTION(punch);
+  FUNCTION(lock);
+  FUNCTION(rename_with);
+  FUNCTION(capabilities);
+  return exports;
+}

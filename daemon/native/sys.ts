@@ -1,0 +1,113 @@
+/** System calls about processes, files and privileges that Node does not offer. */
+import { check, lazy, loadAddon } from './load.ts'
+
+export { spawnProcess, type Credentials, type SpawnError, type SpawnOptions } from './spawn.ts'
+
+type Waited = [pid: number, exitCode: number, signal: number] | number
+
+interface SysAddon {
+  wait_for(pid: number): Waited
+  peek(): number
+  send_signal(pid: number, signal: number): number
+  control(option: number, argument: number): number
+  punch(fd: number, offset: number, length: number): number
+  lock(fd: number, operation: number): number
+  rename_with(from: string, to: string, flags: number): number
+  capabilities(): [effective: bigint, permitted: bigint, inheritable: bigint] | number
+}
+
+const addon = lazy(() => loadAddon<SysAddon>('sys'))
+const [ESRCH, EAGAIN, ECHILD, EEXIST] = [3, 11, 10, 17]
+
+/** How a process ended: by an exit code, or by a signal (then the code is null). */
+export interface Exit {
+  readonly pid: number
+  readonly exitCode: number | null
+  /** Signal number, or null. */
+  readonly signal: number | null
+}
+
+/** Reaps one child if it has ended. `undefined`: it still runs. `'unknown'`: it is no child of ours (any more). */
+export const waitpid = (pid: number): Exit | 'unknown' | undefined => {
+  const waited = addon().wait_for(pid)
+  if (typeof waited !== 'number') {
+    const [, exitCode, signal] = waited
+    return signal === 0 ? { pid, exitCode, signal: null } : { pid, exitCode: null, signal }
+  }
+  if (waited === -ECHILD) return 'unknown'
+  check('waitpid', waited)
+  return undefined
+}
+
+/** The pid of some child that has ended and was not reaped yet, without reaping it. */
+export const endedChild = (): number | undefined => {
+  const pid = addon().peek()
+  return pid === -ECHILD ? undefined : check('waitid', pid) || undefined
+}
+
+/**
+ * Reaps every child that has ended, ours and orphans that fell to us. `leave` names the children somebody else waits
+ * for (libuv's, node-pty's): they are not touched. The kernel shows ended children one at a time, so the round stops at
+ * one that is to be left; call again once its owner had its turn. True in `more` says that this is needed.
+ */
+export const reap = (leave: (pid: number) => boolean = () => false): { exits: Exit[]; more: boolean } => {
+  const exits: Exit[] = []
+  for (let pid = endedChild(); pid !== undefined; pid = endedChild()) {
+    if (leave(pid)) return { exits, more: true }
+    const exit = waitpid(pid)
+    if (exit !== undefined && exit !== 'unknown') exits.push(exit)
+  }
+  return { exits, more: false }
+}
+
+/** Signals a process, or with a negative pid its group; 0 as the signal only asks. False when there is none. */
+export const kill = (pid: number, signal: number): boolean => {
+  const result = addon().send_signal(pid, signal)
+  if (result === -ESRCH) return false
+  check('kill', result)
+  return true
+}
+
+const control = (option: number, argument: number, name: string) => check(name, addon().control(option, argument))
+
+/** Orphans below this process fall to it instead of PID 1. */
+export const becomeSubreaper = (): void => void control(36, 1, 'prctl(PR_SET_CHILD_SUBREAPER)')
+
+/** Keeps other processes of the same user from reading or tracing this one, and its /proc files root's. */
+export const setDumpable = (on: boolean): void => void control(4, on ? 1 : 0, 'prctl(PR_SET_DUMPABLE)')
+
+export const isDumpable = (): boolean => control(3, 0, 'prctl(PR_GET_DUMPABLE)') === 1
+
+/** Forbids this process and its children to gain privileges by exec. Cannot be undone. */
+export const setNoNewPrivileges = (): void => void control(38, 1, 'prctl(PR_SET_NO_NEW_PRIVS)')
+
+/** The signal this process gets when its parent ends. */
+export const setDeathSignal = (signal: number): void => void control(1, signal, 'prctl(PR_SET_PDEATHSIG)')
+
+/** The calling process's capability sets as bit masks. */
+export const capabilities = (): { effective: bigint; permitted: bigint; inheritable: bigint } => {
+  const sets = addon().capabilities()
+  if (typeof sets === 'number') throw new Error(`capget failed: ${sets}`)
+  const [effective, permitted, inheritable] = sets
+  return { effective, permitted, inheritable }
+}
+
+/** Gives a byte range of a file back to the disk: the size stays, the range reads as zeros. */
+export const punchHole = (fd: number, offset: number, length: number): void =>
+  void check('fallocate', addon().punch(fd, offset, length))
+
+/** Takes an exclusive advisory lock without waiting; false when somebody else has it. Closing the descriptor frees it. */
+export const tryLock = (fd: number): boolean => {
+  const result = addon().lock(fd, 2 | 4)
+  if (result === -EAGAIN) return false
+  check('flock', result)
+  return true
+}
+
+/** Renames unless the target exists, in one step; false when it does. */
+export const renameNew = (from: string, to: string): boolean => {
+  const result = addon().rename_with(from, to, 1)
+  if (result === -EEXIST) return false
+  check('renameat2', result)
+  return true
+}
