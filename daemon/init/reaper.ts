@@ -66,7 +66,7 @@ export const createReaper = (deps: { clock: Clock; log: Log }): Reaper => {
     }
   }
   const own = () => {
-    for (const pid of [...watched.keys()]) {
+    for (const pid of watched.keys()) {
       const exit = waitpid(pid)
       if (exit === 'unknown') {
         if (!kill(pid, 0)) report({ pid, exitCode: null, signal: null })
