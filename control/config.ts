@@ -27,6 +27,8 @@ export interface Config {
   readonly prices: Readonly<Record<string, number>>
   /** The unpacked runtime bundle that goes into every sandbox. */
   readonly bundleDir: string
+  /** Base images of this machine, shared by its data directories. */
+  readonly imagesDir: string
 }
 
 const seed: WireName = { header: 'Svc', short: 'svc', image: 'svc' }
@@ -91,4 +93,5 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
     subnet: env['HUTCH_SUBNET'] || '10.89.0.0/16',
     prices: prices(env['HUTCH_PRICES']),
     bundleDir: resolve(cwd, env['HUTCH_BUNDLE_DIR'] || '.runtime/bundle'),
+    imagesDir: resolve(cwd, env['HUTCH_IMAGES_DIR'] || '.runtime/images'),
   })

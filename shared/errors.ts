@@ -43,6 +43,17 @@ export const errors = {
     (d: { kind: string; name: string }) => `${d.kind} "${d.name}" was changed by someone else meanwhile`,
     true,
   ),
+  // Images
+  invalid_image: entry(
+    400,
+    (d: { requested: string; supported: readonly string[] }) =>
+      `image "${d.requested}" is not known; supported images are ${d.supported.join(', ')}`,
+  ),
+  image_failed: entry(
+    502,
+    (d: { image: string; step: string; reason: string }) => `image "${d.image}", ${d.step}: ${d.reason}`,
+    true,
+  ),
   // The box
   busy: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
   unavailable: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),

@@ -1,0 +1,145 @@
+/**
+ * The image store: unpacked root file systems by digest, and names for them. It looks in two directories of
+ * one layout: the data directory's own (imports), then the one shared by all data directories of this machine
+ * (built from the recipes under images/; only read here).
+ */
+import { access, mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { WireName } from '../config.ts'
+import { readIfThere, writeDurably } from '../durable.ts'
+import { errno, fail } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
+import { keyedMutex } from '../../shared/sync.ts'
+import { fetchImage } from './fetch.ts'
+import { entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
+import { keyOf } from './reference.ts'
+
+export interface Image extends ImageConfig {
+  /** The key: the reference without wire prefix and `:latest`. */
+  readonly name: string
+  readonly digest: string
+  /** Absolute path of the root file system; mounted read-only, never written. */
+  readonly rootfs: string
+}
+
+export interface Images {
+  /** The image a reference names. Throws `invalid_image` with the supported ones in its details. */
+  resolve(reference: string): Promise<Image>
+  /** Every image there is, by name. */
+  list(): Promise<Image[]>
+  /**
+   * Brings in an image under `reference` from anything skopeo reads (`docker://…`, `oci:DIR:TAG`, `oci-archive:…`).
+   * A name that exists moves to the new tree; sandboxes made from the old one keep it. Throws `image_failed`.
+   */
+  import(reference: string, source: string, signal?: AbortSignal): Promise<Image>
+  /** Forgets a name of the data directory; its tree stays until `collect`. */
+  remove(reference: string): Promise<void>
+  /** Removes imported trees without a name that are not in `inUse`; answers the digests removed. */
+  collect(inUse: ReadonlySet<string>): Promise<string[]>
+}
+
+export interface ImagesConfig {
+  readonly dataDir: string
+  /** Images of this machine, shared by every data directory: `.runtime/images`. */
+  readonly imagesDir: string
+  readonly wireNames: readonly WireName[]
+  /** Further names of images: `base-image` is `base` unless told otherwise. */
+  readonly aliases?: Readonly<Record<string, string>>
+}
+
+const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
+
+/** Opens the store; work that a crash left half done is removed. */
+export const createImages = async (config: ImagesConfig, deps: { ids: Ids }): Promise<Images> => {
+  const { ids } = deps
+  const own = join(config.dataDir, 'images')
+  const aliases = config.aliases ?? defaultAliases
+  const oneAtATime = keyedMutex()
+  await mkdir(join(own, 'names'), { recursive: true, mode: 0o700 })
+  await mkdir(join(own, 'trees'), { recursive: true, mode: 0o700 })
+  for (const name of await entries(own))
+    if (name.startsWith('.new-')) await rm(join(own, name), { recursive: true, force: true })
+
+  const load = async (dir: string, name: string): Promise<Image | undefined> => {
+    const digest = await readName(dir, name)
+    const tree = digest && (await readTree(dir, digest))
+    return digest && tree ? { ...tree, name, digest, rootfs: join(treePath(dir, digest), 'rootfs') } : undefined
+  }
+  const find = async (name: string): Promise<Image | undefined> =>
+    (await load(own, name)) ?? (await load(config.imagesDir, name))
+  const names = async () => [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])].sort()
+
+  const supported = async (): Promise<string[]> => {
+    const known = await names()
+    const short = Object.keys(aliases).filter(alias => known.includes(aliases[alias] as string))
+    return [...config.wireNames.flatMap(wire => short.map(alias => `${wire.image}/${alias}:latest`)), ...known]
+  }
+  const unknown = async (requested: string) => fail('invalid_image', { requested, supported: await supported() })
+
+  const keyFor = (reference: string): string => {
+    const key = keyOf(reference, { wireNames: config.wireNames, aliases })
+    if (!key)
+      throw fail('invalid_argument', {
+        field: 'image',
+        reason: `"${reference.slice(0, 80)}" is not an image reference`,
+      })
+    return key
+  }
+
+  const place = async (name: string, source: string, signal?: AbortSignal): Promise<Image> => {
+    const work = join(own, `.new-${ids.short(12)}`)
+    await mkdir(work, { mode: 0o755 })
+    try {
+      const digest = await fetchImage({ name, source, work, have: digest => exists(treePath(own, digest)) }, signal)
+      await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
+      await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
+    } finally {
+      await rm(work, { recursive: true, force: true })
+    }
+    return (await load(own, name)) ?? Promise.reject(await unknown(name))
+  }
+
+  return {
+    async resolve(reference) {
+      const key = keyOf(reference, { wireNames: config.wireNames, aliases })
+      const image = key === undefined ? undefined : await find(key)
+      if (!image) throw await unknown(reference.slice(0, 255))
+      return image
+    },
+    list: async () => (await Promise.all((await names()).map(find))).filter(image => image !== undefined),
+    async import(reference, source, signal) {
+      const name = keyFor(reference)
+      // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
+      return oneAtATime('import', () => place(name, source, signal))
+    },
+    async remove(reference) {
+      const key = keyFor(reference)
+      if ((await readIfThere(namePath(own, key))) === undefined) throw fail('not_found', { kind: 'image', name: key })
+      await rm(namePath(own, key), { force: true })
+    },
+    collect: inUse =>
+      oneAtATime('import', async () => {
+        const named = await Promise.all((await listNames(own)).map(name => readName(own, name)))
+        const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !inUse.has(digest))
+        for (const digest of idle) {
+          // Out of sight first, so that a crash half-way leaves no half tree under its digest.
+          const grave = join(own, `.new-${digest}`)
+          await rename(treePath(own, digest), grave)
+          await rm(grave, { recursive: true, force: true })
+        }
+        return idle
+      }),
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+/** The tree is there already: the same image under another name. */
+const ignoreTaken = (error: unknown): void => {
+  const code = errno(error)
+  if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
+}
