@@ -4,7 +4,10 @@ import { errors } from '../../shared/errors.ts'
 
 /** A text with its details shown as `{name}`. */
 const template = (text: (details: never) => string): string => {
-  const details = new Proxy({}, { get: (_, key) => (key === 'valid' || key === 'supported' ? [`{${String(key)}}`] : `{${String(key)}}`) })
+  const details = new Proxy(
+    {},
+    { get: (_, key) => (key === 'valid' || key === 'supported' ? [`{${String(key)}}`] : `{${String(key)}}`) },
+  )
   return text(details as never)
 }
 
