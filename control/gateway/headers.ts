@@ -1,0 +1,36 @@
+/** Which headers go on to a workload, and which never do. */
+
+/** RFC 9110 section 7.6.1: meant for one connection only. */
+const hopByHop = new Set(['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'proxy-connection'])
+
+/**
+ * Request headers for the workload as a flat list: hop-by-hop ones and those in `withheld` (lower case: our
+ * credentials, which tenant code must never see) left out, forwarding facts added.
+ */
+export const requestHeaders = (
+  raw: readonly string[],
+  options: { withheld: ReadonlySet<string>; remote: string; host: string; keepUpgrade?: boolean },
+): string[] => {
+  const { withheld, remote, host, keepUpgrade } = options
+  const headers: string[] = []
+  let forwarded = ''
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase()
+    if (withheld.has(name)) continue
+    if (name === 'x-forwarded-for') forwarded = `${raw[i + 1]}, `
+    else if (keepUpgrade && (name === 'connection' || name === 'upgrade')) headers.push(name, raw[i + 1] as string)
+    else if (!hopByHop.has(name) && name !== 'x-forwarded-host' && name !== 'expect') headers.push(name, raw[i + 1] as string)
+  }
+  headers.push('x-forwarded-for', `${forwarded}${remote}`, 'x-forwarded-host', host)
+  return headers
+}
+
+/** Response headers for the client, from undici's raw pairs. */
+export const responseHeaders = (raw: readonly (Buffer | string)[]): string[] => {
+  const headers: string[] = []
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]?.toString('latin1') ?? ''
+    if (!hopByHop.has(name.toLowerCase())) headers.push(name, raw[i + 1]?.toString('latin1') ?? '')
+  }
+  return headers
+}

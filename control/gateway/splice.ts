@@ -1,0 +1,88 @@
+/** WebSockets and other upgrades: after the handshake Hutch is only a pipe between two sockets. */
+import type { IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../shared/clock.ts'
+import { GatewayError } from './errors.ts'
+import { requestHeaders } from './headers.ts'
+import type { Upstream } from './resolve.ts'
+
+export interface Splicing {
+  readonly upstream: Upstream
+  readonly target: string
+  readonly request: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+  readonly withheld: ReadonlySet<string>
+  /** Takes a hold that keeps the sandbox awake; bytes after a silence take a new one. The caller's own hold covers the handshake. */
+  readonly hold: () => Promise<() => void>
+}
+
+/** An open socket without traffic for this long keeps nobody awake any more. */
+const silenceMs = 15 * 60_000
+
+const connected = (upstream: Upstream): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: upstream.host, port: upstream.port, noDelay: true })
+    socket.once('connect', () => resolve(socket))
+    socket.once('error', error =>
+      reject(new GatewayError('UPSTREAM_FAILED', `nothing answers on port ${upstream.port} of the sandbox`, error)),
+    )
+  })
+
+/** Pipes until either side ends. Resolves then; rejects only before the first byte went to the workload. */
+export const splice = async (options: Splicing, clock: Clock): Promise<void> => {
+  const { upstream, target, request, socket, head, withheld, hold } = options
+  const far = await connected(upstream)
+  const headers = requestHeaders(request.rawHeaders, {
+    withheld,
+    remote: request.socket.remoteAddress ?? '',
+    host: request.headers.host ?? '',
+    keepUpgrade: true,
+  })
+  const lines = [`${request.method} ${target} HTTP/1.1`]
+  for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
+  far.write(`${lines.join('\r\n')}\r\n\r\n`)
+  if (head.length > 0) far.write(head)
+
+  let release: (() => void) | undefined = await hold()
+  let heardAt = clock.elapsed()
+  const stopWatch = clock.every(60_000, () => {
+    if (clock.elapsed() - heardAt < silenceMs) return
+    release?.()
+    release = undefined
+  })
+  await new Promise<void>(resolve => {
+    let open = true
+    const end = () => {
+      if (!open) return
+      open = false
+      socket.destroy()
+      far.destroy()
+      resolve()
+    }
+    const heard = () => {
+      heardAt = clock.elapsed()
+      if (release) return
+      // Bytes for a sandbox that may sleep by now: they go on when it is awake.
+      socket.pause()
+      hold().then(
+        given => {
+          release = given
+          if (!open) given()
+          socket.resume()
+        },
+        () => end(),
+      )
+    }
+    for (const side of [socket, far]) {
+      side.on('data', heard)
+      side.once('close', end)
+      side.once('error', end)
+    }
+    far.pipe(socket)
+    socket.pipe(far)
+  })
+  stopWatch()
+  release?.()
+}
