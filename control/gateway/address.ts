@@ -21,7 +21,9 @@ const withPort = (target: string): { port: number | undefined; target: string } 
 /** `sbx-a-b-c` is sandbox `a` of workspace `b-c`, or `a-b` of `c`. */
 const readings = (label: string) => {
   const words = label.slice('sbx-'.length).split('-')
-  return words.slice(1).map((_, index) => ({ name: words.slice(0, index + 1).join('-'), workspace: words.slice(index + 1).join('-') }))
+  return words
+    .slice(1)
+    .map((_, index) => ({ name: words.slice(0, index + 1).join('-'), workspace: words.slice(index + 1).join('-') }))
 }
 
 /** Reads `sbx-{name}-{workspace}.{region}…` for a region this box answers to; undefined for any other host. */

@@ -26,7 +26,11 @@ const bodiless = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] === undefined && (request.headers['content-length'] ?? '0') === '0'
 
 const refused = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNRESET', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET'].includes(String(error.code))
+  error instanceof Error &&
+  'code' in error &&
+  ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNRESET', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET'].includes(
+    String(error.code),
+  )
 
 export const forwarder = (): Forwarder => {
   const pools = new Map<string, Pool>()
@@ -36,7 +40,14 @@ export const forwarder = (): Forwarder => {
     let pool = pools.get(origin)
     if (!pool) {
       // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
-      pool = new Pool(origin, { connections: 256, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 30_000, connect: { timeout: 5_000 } })
+      pool = new Pool(origin, {
+        connections: 256,
+        pipelining: 1,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        keepAliveTimeout: 30_000,
+        connect: { timeout: 5_000 },
+      })
       pools.set(origin, pool)
     }
     return pool

@@ -72,17 +72,27 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
       const header = request.headers[name]
       const match = typeof header === 'string' ? /^Bearer\s+(\S+)$/i.exec(header) : undefined
       // With a header of our own, `Authorization` belongs to the application behind us and passes.
-      if (match) return { value: match[1] as string, withheld: name === 'authorization' ? oursAndStandard : ours, target }
+      if (match)
+        return { value: match[1] as string, withheld: name === 'authorization' ? oursAndStandard : ours, target }
     }
     const query = fromQuery(target)
     if (query) return { value: query.value, withheld: ours, target: query.target }
-    throw new GatewayError('AUTHENTICATION_REQUIRED', `no credential: send ${credentialHeaders.join(' or ')}: Bearer <API key>`)
+    throw new GatewayError(
+      'AUTHENTICATION_REQUIRED',
+      `no credential: send ${credentialHeaders.join(' or ')}: Bearer <API key>`,
+    )
   }
 
   const failure = (error: unknown, request: IncomingMessage): ErrorReply => {
     const requestId = ids.uuid()
     const known = asGatewayError(error, requestId)
-    const line = { requestId, method: request.method, host: request.headers.host, code: known.code, reason: known.message }
+    const line = {
+      requestId,
+      method: request.method,
+      host: request.headers.host,
+      code: known.code,
+      reason: known.message,
+    }
     if (known.code === 'INTERNAL') log.error('gateway.failed', { ...line, error })
     else log.info('gateway.refused', line)
     return errorReply(known, { header: headerWord, now: clock.now() })
@@ -142,7 +152,15 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
       const port = address.port ?? upstream.port
       const hold = async () => (await resolver.hold(row.uid, gone.signal)).release
       await splice(
-        { upstream: { host: upstream.host, port }, target: credential.target, request, socket, head, withheld: credential.withheld, hold },
+        {
+          upstream: { host: upstream.host, port },
+          target: credential.target,
+          request,
+          socket,
+          head,
+          withheld: credential.withheld,
+          hold,
+        },
         clock,
       )
     } finally {
@@ -172,7 +190,10 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
       })
     },
     refuse(request, response) {
-      const error = new GatewayError('ROUTE_NOT_FOUND', `${request.headers.host ?? ''}${request.url ?? ''} names no workload`)
+      const error = new GatewayError(
+        'ROUTE_NOT_FOUND',
+        `${request.headers.host ?? ''}${request.url ?? ''} names no workload`,
+      )
       sendError(failure(error, request), response)
       request.resume()
     },

@@ -1,7 +1,17 @@
 /** Which headers go on to a workload, and which never do. */
 
 /** RFC 9110 section 7.6.1: meant for one connection only. */
-const hopByHop = new Set(['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'proxy-connection'])
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'proxy-connection',
+])
 
 /**
  * Request headers for the workload as a flat list: hop-by-hop ones and those in `withheld` (lower case: our
@@ -19,7 +29,8 @@ export const requestHeaders = (
     if (withheld.has(name)) continue
     if (name === 'x-forwarded-for') forwarded = `${raw[i + 1]}, `
     else if (keepUpgrade && (name === 'connection' || name === 'upgrade')) headers.push(name, raw[i + 1] as string)
-    else if (!hopByHop.has(name) && name !== 'x-forwarded-host' && name !== 'expect') headers.push(name, raw[i + 1] as string)
+    else if (!hopByHop.has(name) && name !== 'x-forwarded-host' && name !== 'expect')
+      headers.push(name, raw[i + 1] as string)
   }
   headers.push('x-forwarded-for', `${forwarded}${remote}`, 'x-forwarded-host', host)
   return headers

@@ -21,7 +21,12 @@ export interface Resolver {
   hold(uid: string, signal: AbortSignal): Promise<{ upstream: Upstream; release: () => void }>
 }
 
-export const resolver = (deps: { store: Store; standby: Standby; changes: Changes; poke: (uid: string) => void }): Resolver => {
+export const resolver = (deps: {
+  store: Store
+  standby: Standby
+  changes: Changes
+  poke: (uid: string) => void
+}): Resolver => {
   const { store, standby, changes, poke } = deps
 
   const readyAddress = async (uid: string): Promise<Upstream | undefined> => {
@@ -45,13 +50,18 @@ export const resolver = (deps: { store: Store; standby: Standby; changes: Change
         if (row && row.status !== 'TERMINATED') return { row, workspace }
       }
       const tried = readings.map(({ name, workspace }) => `"${name}" in "${workspace}"`).join(' or ')
-      if (!workspaceKnown) throw new GatewayError('WORKSPACE_NOT_FOUND', `no such workspace: looked for sandbox ${tried}`)
+      if (!workspaceKnown)
+        throw new GatewayError('WORKSPACE_NOT_FOUND', `no such workspace: looked for sandbox ${tried}`)
       throw new GatewayError('WORKLOAD_NOT_FOUND', `no such sandbox: looked for ${tried}`)
     },
     async hold(uid, signal) {
       const ready =
         (await readyAddress(uid)) ??
-        (await changes.until(uid, () => readyAddress(uid), { what: 'waiting for the sandbox', boundMs: patienceMs, signal }))
+        (await changes.until(uid, () => readyAddress(uid), {
+          what: 'waiting for the sandbox',
+          boundMs: patienceMs,
+          signal,
+        }))
       const release = await standby.hold(uid)
       return { upstream: ready, release }
     },

@@ -15,7 +15,8 @@ export interface Lifecycle<S extends string, E extends string> {
 
 /** Builds a lifecycle from its table; the only place that decides whether a move is legal. */
 export const lifecycle = <S extends string, E extends string>(initial: S, table: Table<S, E>): Lifecycle<S, E> => {
-  const target = (state: string, event: E): S | undefined => (table as Record<string, { [event in E]?: S }>)[state]?.[event]
+  const target = (state: string, event: E): S | undefined =>
+    (table as Record<string, { [event in E]?: S }>)[state]?.[event]
   return {
     initial,
     states: Object.keys(table) as S[],

@@ -38,7 +38,8 @@ export const census = (deps: { driver: Driver; store: Store; log: Log }): Census
       touched = new Set()
       const seen = new Map((await driver.list()).map(machine => [machine.id, machine]))
       for (const machine of seen.values())
-        if (!touched.has(machine.id) && !machines.has(machine.id) && (await removeOrphan(machine))) seen.delete(machine.id)
+        if (!touched.has(machine.id) && !machines.has(machine.id) && (await removeOrphan(machine)))
+          seen.delete(machine.id)
       const ended: string[] = []
       for (const [uid, before] of machines) {
         if (touched.has(uid)) continue

@@ -7,7 +7,11 @@ export interface Changes {
    * Resolves with the first defined value that `look` gives, looking now and after each change.
    * Throws `timed_out` after `boundMs`, or the signal's reason.
    */
-  until<T>(uid: string, look: () => Promise<T | undefined>, options: { what: string; boundMs: number; signal?: AbortSignal }): Promise<T>
+  until<T>(
+    uid: string,
+    look: () => Promise<T | undefined>,
+    options: { what: string; boundMs: number; signal?: AbortSignal },
+  ): Promise<T>
 }
 
 export const changes = (): Changes => {

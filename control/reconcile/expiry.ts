@@ -36,7 +36,8 @@ const ofPolicy = ({ type, value }: Policy, row: Resource): Expiry | undefined =>
 export const expiryOf = (row: Resource): Expiry | undefined => {
   const { runtime, lifecycle } = row.spec as LifetimeSpec
   const rules: Expiry[] = []
-  if (runtime?.ttl) rules.push({ at: row.createdAt + durationMs(runtime.ttl, 'spec.runtime.ttl'), rule: `ttl ${runtime.ttl}` })
+  if (runtime?.ttl)
+    rules.push({ at: row.createdAt + durationMs(runtime.ttl, 'spec.runtime.ttl'), rule: `ttl ${runtime.ttl}` })
   if (runtime?.expires) rules.push({ at: Date.parse(runtime.expires), rule: `expires ${runtime.expires}` })
   for (const policy of lifecycle?.expirationPolicies ?? []) {
     const expiry = ofPolicy(policy, row)

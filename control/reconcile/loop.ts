@@ -85,7 +85,14 @@ export const reconcileLoop = (
     entry.failures++
     const ms = Math.min(lastBackoffMs, firstBackoffMs * 2 ** (entry.failures - 1))
     const level = isError(error) && error.retry ? 'info' : 'error'
-    log[level]('reconcile.failed', { loop: options.name, key, failures: entry.failures, againMs: ms, reason: messageOf(error), error })
+    log[level]('reconcile.failed', {
+      loop: options.name,
+      key,
+      failures: entry.failures,
+      againMs: ms,
+      reason: messageOf(error),
+      error,
+    })
     entry.backingOff = true
     later(key, entry, ms)
   }

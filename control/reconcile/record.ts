@@ -28,7 +28,16 @@ export interface InfrastructureError {
   readonly fatal: boolean
 }
 
-export type SandboxEvent = 'deployed' | 'broke' | 'lost' | 'redeploy' | 'delete' | 'gone' | 'disable' | 'disabled' | 'enable'
+export type SandboxEvent =
+  | 'deployed'
+  | 'broke'
+  | 'lost'
+  | 'redeploy'
+  | 'delete'
+  | 'gone'
+  | 'disable'
+  | 'disabled'
+  | 'enable'
 
 export const internalOf = (row: Resource): SandboxInternal => row.internal as SandboxInternal
 
@@ -36,14 +45,23 @@ export const internalOf = (row: Resource): SandboxInternal => row.internal as Sa
 const gb = (bytes: number) => bytes / 2 ** 30
 
 /** What a running sandbox is metered for: the memory it was given. */
-export const runningRates = (memoryMb: number): Rate[] => [{ dimension: 'sandbox_compute_runtime_gbs', quantity: memoryMb / 1024 }]
+export const runningRates = (memoryMb: number): Rate[] => [
+  { dimension: 'sandbox_compute_runtime_gbs', quantity: memoryMb / 1024 },
+]
 
 /** What a sleeping one is metered for: the memory its frozen processes hold. */
-export const standbyRates = (heldBytes: number): Rate[] => [{ dimension: 'sandbox_snapshot_storage_gbs', quantity: gb(heldBytes) }]
+export const standbyRates = (heldBytes: number): Rate[] => [
+  { dimension: 'sandbox_snapshot_storage_gbs', quantity: gb(heldBytes) },
+]
 
 export interface Records {
   /** Moves the sandbox by an event of its lifecycle and records it; returns the new row. */
-  move(row: Resource, event: SandboxEvent, message: string, more?: { internal?: SandboxInternal; rates?: Rate[] }): Promise<Resource>
+  move(
+    row: Resource,
+    event: SandboxEvent,
+    message: string,
+    more?: { internal?: SandboxInternal; rates?: Rate[] },
+  ): Promise<Resource>
   /** Changes what is remembered without a change of status. */
   note(row: Resource, internal: SandboxInternal, rates?: Rate[]): Promise<Resource>
 }
@@ -73,7 +91,11 @@ export const records = (deps: { store: Store; clock: Clock; changes: Changes }):
 }
 
 /** Runs `step` on the newest row again when somebody else changed it meanwhile. */
-export const onNewest = async <T>(store: Store, uid: string, step: (row: Resource) => Promise<T>): Promise<T | undefined> => {
+export const onNewest = async <T>(
+  store: Store,
+  uid: string,
+  step: (row: Resource) => Promise<T>,
+): Promise<T | undefined> => {
   for (;;) {
     const row = await store.resources.getByUid(uid)
     if (!row) return undefined

@@ -62,7 +62,10 @@ export const sandboxReconciler = (deps: SandboxReconcilerDeps): Reconcile => {
     }
     log.warn('sandbox.failed', { sandbox: row.uid, name: row.name, attempts, error })
     await driver.remove(row.uid)
-    await records.move(row, 'broke', messageOf(error), { internal: { attempts: 0, ...withError(row, problem(error, true)) }, rates: [] })
+    await records.move(row, 'broke', messageOf(error), {
+      internal: { attempts: 0, ...withError(row, problem(error, true)) },
+      rates: [],
+    })
     return { againMs: 0 }
   }
 
