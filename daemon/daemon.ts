@@ -9,6 +9,7 @@ import { probes } from '../shared/wire/probes.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { liveEnvironment } from './environment.ts'
+import { networkRoutes } from './network/routes.ts'
 import { daemonSurface } from './surface.ts'
 import { systemRoutes } from './system/routes.ts'
 
@@ -43,7 +44,8 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     // native: init, watch, identity
     // files: filesystem, multipart, search, archives
     // process: processes
-    // network: ports, monitors, tunnel
+    ...networkRoutes(core),
+    // tunnel
     // late: mcp, terminal, codegen, drives, swagger
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })

@@ -1,0 +1,21 @@
+import { handle, type Bound } from '../../shared/route.ts'
+import * as wire from '../../shared/wire/network.ts'
+import type { Core } from '../core.ts'
+import { portMonitors } from './monitors.ts'
+import { portsOf } from './ports.ts'
+
+export const networkRoutes = (core: Pick<Core, 'clock' | 'log' | 'closing'>): Bound[] => {
+  const monitors = portMonitors(core)
+  core.closing.add('port monitors', monitors.close)
+  return [
+    handle(wire.listPorts, async ({ params: { pid } }) => ({ pid, ports: await portsOf(pid) })),
+    handle(wire.startMonitor, ({ params: { pid }, body }) => {
+      monitors.start(pid, body?.callback ?? '')
+      return { path: '', message: 'Port monitoring started successfully' }
+    }),
+    handle(wire.stopMonitor, ({ params: { pid } }) => {
+      monitors.stop(pid)
+      return { path: '', message: 'Port monitoring stopped successfully' }
+    }),
+  ]
+}
