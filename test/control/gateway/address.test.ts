@@ -1,0 +1,42 @@
+import t from 'tap'
+import { byHost, byPath } from '../../../control/gateway/address.ts'
+
+t.test('a sandbox host is read in every way its hyphens allow', async t => {
+  t.same(byHost('sbx-web-default.local:8080', '/health', ['local']), {
+    readings: [{ name: 'web', workspace: 'default' }],
+    port: undefined,
+    target: '/health',
+  })
+  t.same(byHost('SBX-a-b-c.us-pdx-1.example.org', '/', ['us-pdx-1'])?.readings, [
+    { name: 'a', workspace: 'b-c' },
+    { name: 'a-b', workspace: 'c' },
+  ])
+})
+
+t.test('a host of another region, or of another kind, is not ours', async t => {
+  t.equal(byHost('sbx-web-default.mars', '/', ['local']), undefined)
+  t.equal(byHost('web.local', '/', ['local']), undefined)
+  t.equal(byHost('', '/', ['local']), undefined)
+})
+
+t.test('the path form keeps what follows as it was sent', async t => {
+  t.match(byPath('/default/sandboxes/web'), { target: '/' })
+  t.match(byPath('/default/sandboxes/web?x=1'), { target: '/?x=1' })
+  t.match(byPath('/default/sandboxes/web/filesystem/%2Ftmp%2Fa?download=true'), {
+    readings: [{ name: 'web', workspace: 'default' }],
+    target: '/filesystem/%2Ftmp%2Fa?download=true',
+  })
+  t.match(byPath('/default/sandboxes/web//filesystem//tmp'), { target: '//filesystem//tmp' })
+  for (const no of ['/v0/sandboxes', '/default/sandboxes', '/default/agents/web', '/Default/sandboxes/web', '/'])
+    t.equal(byPath(no), undefined, no)
+})
+
+t.test('a port of the sandbox: everything after the number is forwarded as it is', async t => {
+  t.match(byPath('/default/sandboxes/web/port/3000/a%20b?c=d'), { port: 3000, target: '/a%20b?c=d' })
+  t.match(byPath('/default/sandboxes/web/port/3000'), { port: 3000, target: '/' })
+  t.match(byPath('/default/sandboxes/web/port/3000?x=1'), { port: 3000, target: '/?x=1' })
+  t.match(byHost('sbx-web-default.local', '/port/8888/execute', ['local']), { port: 8888, target: '/execute' })
+  t.match(byPath('/default/sandboxes/web/portal'), { port: undefined, target: '/portal' })
+  for (const no of ['/port/0/', '/port/65536/', '/port/99999/x'])
+    t.equal(byPath(`/default/sandboxes/web${no}`), undefined, no)
+})
