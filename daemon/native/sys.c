@@ -92,7 +92,39 @@ static napi_value capabilities(napi_env env, napi_callback_info info) {
   return out;
 }
 
+static napi_value ignore_signal(napi_env env, napi_callback_info info) {
+  ARGUMENTS(1);
+  struct sigaction ignore = {.sa_handler = SIG_IGN};
+  return result(env, sigaction((int)integer(env, argv[0], -1), &ignore, NULL));
+}
+
+static struct sigaction guarded[NSIG];
+
+/* A process that is not visible from our namespace has no pid here: 0. Everybody else is a tenant. */
+static void from_outside(int number, siginfo_t *sent, void *context) {
+  if (sent->si_code <= 0 && sent->si_pid != 0 && sent->si_pid != getpid()) return;
+  struct sigaction *before = &guarded[number];
+  if (before->sa_flags & SA_SIGINFO) before->sa_sigaction(number, sent, context);
+  else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) before->sa_handler(number);
+}
+
+/* guard_signal(number): the handler that is installed now runs only for signals from outside of our pid namespace. */
+static napi_value guard_signal(napi_env env, napi_callback_info info) {
+  ARGUMENTS(1);
+  int64_t number = integer(env, argv[0], -1);
+  struct sigaction now, guard = {.sa_sigaction = from_outside};
+  errno = EINVAL;
+  if (number <= 0 || number >= NSIG || sigaction((int)number, NULL, &now) < 0) return result(env, -1);
+  if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == from_outside) return result(env, 0);
+  guarded[number] = now;
+  guard.sa_mask = now.sa_mask;
+  guard.sa_flags = SA_SIGINFO | SA_RESTART;
+  return result(env, sigaction((int)number, &guard, NULL));
+}
+
 NAPI_MODULE_INIT() {
+  FUNCTION(ignore_signal);
+  FUNCTION(guard_signal);
   FUNCTION(wait_for);
   FUNCTION(peek);
   FUNCTION(send_signal);

@@ -13,6 +13,8 @@ interface SysAddon {
   punch(fd: number, offset: number, length: number): number
   lock(fd: number, operation: number): number
   rename_with(from: string, to: string, flags: number): number
+  ignore_signal(signal: number): number
+  guard_signal(signal: number): number
   capabilities(): [effective: bigint, permitted: bigint, inheritable: bigint] | number
 }
 
@@ -111,3 +113,12 @@ export const renameNew = (from: string, to: string): boolean => {
   check('renameat2', result)
   return true
 }
+
+/** Ignores a signal, whatever node does with it. */
+export const ignoreSignal = (signal: number): void => void check('sigaction', addon().ignore_signal(signal))
+
+/**
+ * From now on the handler of `signal` (installed before with `process.on`) runs only when the sender is outside of our
+ * pid namespace, or is ourselves. Without a handler the signal is ignored.
+ */
+export const guardSignal = (signal: number): void => void check('sigaction', addon().guard_signal(signal))

@@ -1,0 +1,36 @@
+/**
+ * What tenant processes lose compared with the daemon. They keep what a container's root usually has, so package
+ * managers, servers on low ports and `su` work; they lose what would let them change the firewall, trace or outlive
+ * the daemon, or reach the kernel.
+ */
+
+/** Capability numbers of linux/capability.h that tenant root keeps. */
+const kept = {
+  CHOWN: 0,
+  DAC_OVERRIDE: 1,
+  FOWNER: 3,
+  FSETID: 4,
+  KILL: 5,
+  SETGID: 6,
+  SETUID: 7,
+  SETPCAP: 8,
+  NET_BIND_SERVICE: 10,
+  NET_RAW: 13,
+  SYS_CHROOT: 18,
+  MKNOD: 27,
+  AUDIT_WRITE: 29,
+  SETFCAP: 31,
+} as const
+
+/** Capabilities a sandbox may be given on top. */
+const grantable = { NET_ADMIN: 12, SYS_PTRACE: 19, SYS_ADMIN: 21, SYS_NICE: 23, SYS_TIME: 25 } as const
+
+export type Grant = keyof typeof grantable
+
+/** Every capability a kernel can have; those it does not know are skipped when dropping. */
+const every = (1n << 64n) - 1n
+const mask = (numbers: readonly number[]): bigint => numbers.reduce((bits, number) => bits | (1n << BigInt(number)), 0n)
+
+/** The bits that leave the bounding set of a tenant process: for `SpawnOptions.dropCapabilities`. */
+export const tenantDrops = (grants: readonly Grant[] = []): bigint =>
+  every & ~mask([...Object.values(kept), ...grants.map(name => grantable[name])])
