@@ -80,9 +80,54 @@ const dismiss = (message: IncomingMessage): void => {
   message.resume()
 }
 
-export const serve = (dispatcher: Dispatcher, options: { log: Log; onServer?: (server: Server) => void }): Server => {
+/** What a dispatcher does with node's events; for servers that have more than one dispatcher behind one port. */
+export interface Listener {
+  request(message: IncomingMessage, response: ServerResponse): void
+  upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listener => {
   const { log } = options
-  // No deadline on a request or reply: log streams, exec streams, watches and terminals live as long as they are wanted.
+  const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const gone = new AbortController()
+    response.once('close', () => gone.abort())
+    const result = await dispatcher.dispatch(toRequest(message), gone.signal)
+    if (response.destroyed) return
+    if (result instanceof Takeover) {
+      response.writeHead(426, { 'content-type': 'text/plain', connection: 'close' })
+      response.end('this address speaks WebSocket only\n')
+    } else await send(result, response, gone.signal, log)
+    dismiss(message)
+  }
+  const upgrade = async (message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    const gone = new AbortController()
+    socket.once('close', () => gone.abort())
+    socket.on('error', error => log.debug('socket.error', { error }))
+    const result = await dispatcher.dispatch(toRequest(message), gone.signal)
+    if (result instanceof Takeover) return result.run(socket, head, message)
+    const text = typeof result.body === 'string' ? result.body : ''
+    const headers = { ...result.headers, connection: 'close', 'content-length': String(Buffer.byteLength(text)) }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    socket.end(`HTTP/1.1 ${result.status} \r\n${lines.join('\r\n')}\r\n\r\n${text}`)
+  }
+  return {
+    request(message, response) {
+      request(message, response).catch(error => {
+        log.error('request.broken', { error })
+        response.destroy()
+      })
+    },
+    upgrade(message, socket, head) {
+      upgrade(message, socket, head).catch(error => {
+        log.error('upgrade.broken', { error })
+        socket.destroy()
+      })
+    },
+  }
+}
+
+/** A server for `listener`; no deadline on a request or reply: log streams, watches and terminals live as long as they are wanted. */
+export const serveWith = (on: Listener): Server => {
   const server = createServer({
     requestTimeout: 0,
     headersTimeout: 30_000,
@@ -90,46 +135,15 @@ export const serve = (dispatcher: Dispatcher, options: { log: Log; onServer?: (s
     maxHeaderSize: 1024 * 1024,
   })
   server.timeout = 0
-  server.on('request', (message, response) => {
-    const gone = new AbortController()
-    response.once('close', () => gone.abort())
-    const run = async () => {
-      const result = await dispatcher.dispatch(toRequest(message), gone.signal)
-      if (response.destroyed) return
-      if (result instanceof Takeover) {
-        response.writeHead(426, { 'content-type': 'text/plain', connection: 'close' })
-        response.end('this address speaks WebSocket only\n')
-      } else await send(result, response, gone.signal, log)
-      dismiss(message)
-    }
-    run().catch(error => {
-      log.error('request.broken', { error })
-      response.destroy()
-    })
-  })
-  server.on('upgrade', (message: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const gone = new AbortController()
-    socket.once('close', () => gone.abort())
-    socket.on('error', error => log.debug('socket.error', { error }))
-    const run = async () => {
-      const result = await dispatcher.dispatch(toRequest(message), gone.signal)
-      if (result instanceof Takeover) return result.run(socket, head, message)
-      const text = typeof result.body === 'string' ? result.body : ''
-      const headers = { ...result.headers, connection: 'close', 'content-length': String(Buffer.byteLength(text)) }
-      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-      socket.end(`HTTP/1.1 ${result.status} \r\n${lines.join('\r\n')}\r\n\r\n${text}`)
-    }
-    run().catch(error => {
-      log.error('upgrade.broken', { error })
-      socket.destroy()
-    })
-  })
+  server.on('request', on.request)
+  server.on('upgrade', on.upgrade)
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n')
   })
-  options.onServer?.(server)
   return server
 }
+
+export const serve = (dispatcher: Dispatcher, options: { log: Log }): Server => serveWith(listener(dispatcher, options))
 
 /** Listens; port 0 picks a free one. */
 export const listen = async (server: Server, address: { port: number; host?: string }): Promise<Listening> => {
