@@ -1,0 +1,83 @@
+/**
+ * Puts a bundle together in a directory:
+ *
+ *     bin/       node and the programs hutchd calls
+ *     lib/       the dynamic loader and every library of theirs; lib/xtables/ for iptables (XTABLES_LIBDIR)
+ *     daemon/    boot.js, the pieces of the daemon with their code caches, native/, node_modules/node-pty
+ *     bundle.json  digest, architecture, and the command that starts the daemon
+ */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { copyBinaries, mountPoint, xtablesDirectory } from './binaries.ts'
+import { bundleCommand } from './command.ts'
+import { compileBoot, compileDaemon, type BuildInfo } from './compile.ts'
+import { treeDigest } from './digest.ts'
+
+const madeLater = (path: string): boolean =>
+  path === 'bundle.json' || path === '.inputs' || path.endsWith('.cache') || path === 'daemon/warm.js'
+
+const writeDaemon = async (root: string, daemon: string, info: BuildInfo): Promise<void> => {
+  mkdirSync(join(daemon, 'native'), { recursive: true })
+  // Ends Node's search for a package.json, which would go on to directories that a tenant can write.
+  writeFileSync(join(daemon, 'package.json'), '{"type":"commonjs"}\n')
+  for (const [name, code] of await compileDaemon(root, 'daemon/main.ts', info)) writeFileSync(join(daemon, name), code)
+  for (const [name, entry] of [
+    ['boot.js', 'images/runtime/boot/main.ts'],
+    ['warm.js', 'images/runtime/boot/warm.ts'],
+  ] as const)
+    writeFileSync(join(daemon, name), await compileBoot(root, entry))
+  const addons = join(root, 'daemon/native/build')
+  for (const file of existsSync(addons) ? readdirSync(addons) : [])
+    if (file.endsWith('.node')) cpSync(join(addons, file), join(daemon, 'native', file))
+  const pty = join(root, 'node_modules/node-pty')
+  for (const part of ['package.json', 'LICENSE', 'lib', 'build/Release/pty.node'])
+    cpSync(join(pty, part), join(daemon, 'node_modules/node-pty', part), {
+      recursive: true,
+      filter: path => !/\.(test\.js|map)$/.test(path),
+    })
+}
+
+/** Runs the daemon once in the finished bundle so that its code caches hold what a start needs. */
+const warm = async (bundle: string): Promise<void> => {
+  const scratch = mkdtempSync(join(tmpdir(), 'hutch-warm-'))
+  try {
+    const [command, ...args] = bundleCommand(bundle, 'warm.js')
+    await execa(command, [...args, '--port', '0'], {
+      cwd: scratch,
+      extendEnv: false,
+      env: {
+        PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+        WORKDIR: scratch,
+        TMPDIR: scratch,
+        SANDBOX_LOG_DIR: join(scratch, 'log'),
+        SANDBOX_STATE_FILE: join(scratch, 'processes.json'),
+        SANDBOX_PROXY_STATE_FILE: join(scratch, 'proxy.json'),
+        HUTCH_DRIVES_ROOT: join(scratch, 'drives'),
+      },
+      stdin: 'ignore',
+      timeout: 120_000,
+    })
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** Makes the bundle in `bundle`, an empty directory, and answers its digest: the same sources give the same. */
+export const assemble = async (root: string, bundle: string, info: BuildInfo): Promise<string> => {
+  const [bin, lib, daemon] = ['bin', 'lib', 'daemon'].map(name => join(bundle, name)) as [string, string, string]
+  for (const dir of [bin, lib, daemon]) mkdirSync(dir)
+  await writeDaemon(root, daemon, info)
+  const native = readdirSync(join(daemon, 'native')).map(file => join(daemon, 'native', file))
+  const addons = [...native, join(daemon, 'node_modules/node-pty/build/Release/pty.node')]
+  await copyBinaries({ node: join(root, '.runtime/node/bin/node'), addons }, { bin, lib })
+  const xtables = xtablesDirectory()
+  if (xtables) cpSync(xtables, join(lib, 'xtables'), { recursive: true, verbatimSymlinks: true })
+  await warm(bundle)
+  rmSync(join(daemon, 'warm.js'))
+  const digest = treeDigest(bundle, madeLater)
+  const facts = { digest, arch: process.arch, node: process.version, command: bundleCommand(mountPoint, 'boot.js') }
+  writeFileSync(join(bundle, 'bundle.json'), `${JSON.stringify(facts, null, 2)}\n`)
+  return digest
+}

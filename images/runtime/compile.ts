@@ -1,0 +1,69 @@
+/**
+ * The daemon as CommonJS pieces. esbuild splits only ES modules, so it first makes those (one piece for what starts,
+ * one for each `import()`, shared ones between), then each is turned into a CommonJS function of its own.
+ */
+import { build, transform } from 'esbuild'
+
+export interface BuildInfo {
+  readonly version: string
+  readonly gitCommit: string
+  readonly buildTime: string
+}
+
+const target = 'node24'
+/** Shrunk but with its names, so that a stack trace can be read. */
+const small = { minifyWhitespace: true, minifySyntax: true, legalComments: 'none', charset: 'ascii' } as const
+
+/** The pieces of `entry` by file name; `main.js` starts the daemon. */
+export const compileDaemon = async (root: string, entry: string, info: BuildInfo): Promise<Map<string, string>> => {
+  const { outputFiles } = await build({
+    ...small,
+    absWorkingDir: root,
+    entryPoints: { main: entry },
+    outdir: 'out',
+    bundle: true,
+    splitting: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    target,
+    // Found beside the daemon: it brings an addon of its own.
+    external: ['node-pty'],
+    define: { HUTCH_BUILD: JSON.stringify(info) },
+    logLevel: 'error',
+  })
+  const pieces = new Map<string, string>()
+  for (const file of outputFiles)
+    pieces.set(file.path.slice(file.path.lastIndexOf('/') + 1), await toFunction(file.text))
+  return pieces
+}
+
+/** An ES module as the text of `(function (exports, require, module, __filename, __dirname) {…})`. */
+const toFunction = async (code: string): Promise<string> => {
+  const { code: body } = await transform(code, {
+    ...small,
+    format: 'cjs',
+    platform: 'node',
+    target,
+    supported: { 'dynamic-import': false },
+    // Sources tell the bundle by an import.meta without members.
+    logOverride: { 'empty-import-meta': 'silent' },
+  })
+  return `(function(exports,require,module,__filename,__dirname){${body}\n})`
+}
+
+/** One of the bundle's own start files as plain CommonJS. */
+export const compileBoot = async (root: string, entry: string): Promise<string> => {
+  const { outputFiles } = await build({
+    ...small,
+    absWorkingDir: root,
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    format: 'cjs',
+    platform: 'node',
+    target,
+    logLevel: 'error',
+  })
+  return outputFiles[0]?.text ?? ''
+}
