@@ -5,10 +5,12 @@ import { dispatcher, type Dispatcher } from '../shared/http/dispatch.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import type { Bound } from '../shared/route.ts'
+import * as swagger from '../shared/wire/swagger.ts'
 import { probes } from '../shared/wire/probes.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { liveEnvironment } from './environment.ts'
+import { late } from './late.ts'
 import { networkRoutes } from './network/routes.ts'
 import { daemonSurface } from './surface.ts'
 import { systemRoutes } from './system/routes.ts'
@@ -46,7 +48,10 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     // process: processes
     ...networkRoutes(core),
     // tunnel
-    // late: mcp, terminal, codegen, drives, swagger
+    ...late(Object.values(swagger), async () =>
+      (await import('./swagger/routes.ts')).swaggerRoutes(config, () => bounds.map(({ route }) => route)),
+    ),
+    // late: mcp, terminal, codegen, drives
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {

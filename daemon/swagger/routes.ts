@@ -1,0 +1,34 @@
+import { fail } from '../../shared/errors.ts'
+import { openApi } from '../../shared/http/openapi.ts'
+import { handle, json, reply, type Bound, type Route } from '../../shared/route.ts'
+import * as wire from '../../shared/wire/swagger.ts'
+import { buildInfo } from '../build.ts'
+import type { Config } from '../config.ts'
+import { page } from './page.ts'
+import { swagger2, type Where } from './swagger2.ts'
+
+const whereOf = ({ workspace, name, platformEnv }: Config): Where =>
+  workspace && name && /^(prod|dev)$/.test(platformEnv)
+    ? { basePath: `/${workspace}/sandboxes/${name}`, schemes: ['https'] }
+    : { host: 'localhost:8080', basePath: '/', schemes: ['http'] }
+
+/** Documents what `routes()` gives when somebody asks. */
+export const swaggerRoutes = (config: Config, routes: () => readonly Route[]): Bound[] => {
+  const document = (where: Where) =>
+    openApi(routes(), {
+      title: 'Sandbox API',
+      version: buildInfo.version,
+      description: 'Files, processes, terminals and networking of one sandbox.',
+      servers: [where.basePath],
+    })
+  return [
+    handle(wire.swaggerRoot, () => reply(301, { location: '/swagger/index.html' })),
+    handle(wire.swaggerFile, ({ params: { file } }) => {
+      const where = whereOf(config)
+      if (file === '' || file === 'index.html') return reply(200, { 'content-type': 'text/html; charset=utf-8' }, page)
+      if (file === 'openapi.json') return json(document(where))
+      if (file === 'doc.json') return json(swagger2(document(where), where))
+      throw fail('not_found', { kind: 'document', name: file })
+    }),
+  ]
+}

@@ -1,0 +1,149 @@
+/** OpenAPI 3.1 of declared routes. Nothing is written by hand: a route that exists is in the document. */
+import { errors } from '../errors.ts'
+import type { Route } from '../route.ts'
+import { toJsonSchema } from '../schema.ts'
+
+export interface ApiInfo {
+  readonly title: string
+  readonly version: string
+  readonly description?: string
+  /** Base addresses, e.g. `https://host/base`. */
+  readonly servers?: readonly string[]
+  /** The credential is a bearer token for every route that is not `open`. */
+  readonly bearer?: boolean
+  /** Shape of an error body; `{ error: string }` when absent. */
+  readonly errorSchema?: Record<string, unknown>
+}
+
+type Json = Record<string, unknown>
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query'
+  readonly required: boolean
+  readonly description?: string
+  readonly schema: Json
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly parameters: readonly Parameter[]
+  readonly requestBody?: { required: boolean; content: Record<string, { schema: Json }> }
+  readonly responses: Record<string, { description: string; content?: Record<string, { schema: Json }> }>
+  readonly security?: readonly Record<string, never[]>[]
+}
+
+export interface OpenApi {
+  readonly openapi: '3.1.0'
+  readonly info: Json
+  readonly servers: readonly { url: string }[]
+  readonly tags: readonly { name: string }[]
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly components: { schemas: Record<string, Json>; securitySchemes?: Record<string, Json> }
+  readonly security?: readonly Record<string, never[]>[]
+}
+
+/** `/a/:b/*rest` → `/a/{b}/{rest}`. */
+export const templateOf = (path: string): string => path.replace(/[:*](\w+)/g, '{$1}')
+
+const variablesOf = (path: string): string[] => [...path.matchAll(/[:*](\w+)/g)].map(match => match[1] as string)
+
+const fieldsOf = (schema: Json): { properties: Record<string, Json>; required: ReadonlySet<string> } => ({
+  properties: (schema['properties'] ?? {}) as Record<string, Json>,
+  required: new Set((schema['required'] ?? []) as string[]),
+})
+
+const parametersOf = (route: Route): Parameter[] => {
+  const params = fieldsOf(toJsonSchema(route.params))
+  const query = fieldsOf(toJsonSchema(route.query))
+  return [
+    ...variablesOf(route.path).map(name => ({
+      name,
+      in: 'path' as const,
+      required: true,
+      schema: params.properties[name] ?? { type: 'string' },
+    })),
+    ...Object.entries(query.properties).map(([name, schema]) => ({
+      name,
+      in: 'query' as const,
+      required: query.required.has(name),
+      schema,
+    })),
+  ]
+}
+
+const acceptsNothing = (schema: Json): boolean =>
+  ((schema['anyOf'] ?? []) as Json[]).some(option => option['type'] === 'null')
+
+const bodyOf = (route: Route): Operation['requestBody'] => {
+  if (route.accepts === 'none') return undefined
+  if (route.accepts === 'stream')
+    return {
+      required: false,
+      content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+    }
+  const schema = toJsonSchema(route.body)
+  return { required: !acceptsNothing(schema), content: { 'application/json': { schema } } }
+}
+
+const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
+
+const responsesOf = (route: Route): Operation['responses'] => {
+  const responses: Operation['responses'] = {}
+  if (route.upgrade) responses['101'] = { description: 'The connection becomes a WebSocket' }
+  const content: Record<string, { schema: Json }> = {}
+  if (!route.upgrade) content['application/json'] = { schema: toJsonSchema(route.returns, 'output') }
+  for (const type of route.produces) content[type] = { schema: { type: 'string' } }
+  if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content }
+  const statuses = new Map<number, string[]>()
+  for (const code of [...route.errors, 'internal'] as const) {
+    const { status } = errors[code]
+    statuses.set(status, [...(statuses.get(status) ?? []), code])
+  }
+  for (const [status, codes] of [...statuses].toSorted(([a], [b]) => a - b))
+    responses[String(status)] = { description: codes.join(', '), content: errorRef }
+  return responses
+}
+
+const operationOf = (route: Route, info: ApiInfo): Operation => {
+  const requestBody = bodyOf(route)
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    tags: [route.family],
+    parameters: parametersOf(route),
+    ...(requestBody ? { requestBody } : {}),
+    responses: responsesOf(route),
+    ...(info.bearer && route.open ? { security: [] } : {}),
+  }
+}
+
+/** The document of `routes`, in the order they come. HEAD probes are left out. */
+export const openApi = (routes: readonly Route[], info: ApiInfo): OpenApi => {
+  const shown = routes.filter(route => route.method !== 'HEAD')
+  const paths: OpenApi['paths'] = {}
+  for (const route of shown) {
+    const path = (paths[templateOf(route.path)] ??= {})
+    path[route.method.toLowerCase()] = operationOf(route, info)
+  }
+  const error = info.errorSchema ?? {
+    type: 'object',
+    properties: { error: { type: 'string' } },
+    required: ['error'],
+  }
+  const { title, version, description } = info
+  return {
+    openapi: '3.1.0',
+    info: { title, version, ...(description === undefined ? {} : { description }) },
+    servers: (info.servers ?? ['/']).map(url => ({ url })),
+    tags: [...new Set(shown.map(route => route.family))].map(name => ({ name })),
+    paths,
+    components: {
+      schemas: { Error: error },
+      ...(info.bearer ? { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } } : {}),
+    },
+    ...(info.bearer ? { security: [{ bearer: [] }] } : {}),
+  }
+}

@@ -1,0 +1,67 @@
+import t from 'tap'
+import { openApi, templateOf } from '../../../shared/http/openapi.ts'
+import { route } from '../../../shared/route.ts'
+import { flag, intText, s } from '../../../shared/schema.ts'
+
+const make = route('PUT /thing/:name/*path', {
+  id: 'thing.put',
+  summary: 'Puts a thing',
+  params: s.object({ name: s.string(), path: s.string() }),
+  query: s.object({ deep: flag(), limit: intText(1, 9), word: s.string() }),
+  body: s.object({ size: s.int() }),
+  returns: s.object({ ok: s.boolean() }),
+  errors: ['not_found', 'invalid_argument', 'invalid_body'],
+})
+const upload = route('POST /upload', {
+  id: 'thing.upload',
+  summary: 'Takes bytes',
+  accepts: 'stream',
+  produces: ['text/plain'],
+  open: true,
+})
+const live = route('GET /live', { id: 'live', summary: 'A socket', upgrade: true })
+const probe = route('HEAD /live', { id: 'probe', summary: 'A probe' })
+
+t.test('a declaration becomes an operation: parameters, body, answers, errors by status', async t => {
+  const { paths, openapi } = openApi([make], { title: 'T', version: '1' })
+  t.equal(openapi, '3.1.0')
+  const put = paths['/thing/{name}/{path}']?.['put']
+  t.match(put, { operationId: 'thing.put', summary: 'Puts a thing', tags: ['thing'] })
+  t.same(
+    put?.parameters.map(({ name, in: where, required }) => [name, where, required]),
+    [
+      ['name', 'path', true],
+      ['path', 'path', true],
+      ['deep', 'query', false],
+      ['limit', 'query', false],
+      ['word', 'query', true],
+    ],
+  )
+  t.match(put?.requestBody, {
+    required: true,
+    content: { 'application/json': { schema: { type: 'object', required: ['size'] } } },
+  })
+  t.same(Object.keys(put?.responses ?? {}), ['200', '400', '404', '500'])
+  t.equal(put?.responses['400']?.description, 'invalid_argument, invalid_body')
+  t.match(put?.responses['200']?.content, {
+    'application/json': { schema: { properties: { ok: { type: 'boolean' } } } },
+  })
+})
+
+t.test('streams, sockets and probes are what they are', async t => {
+  const { paths } = openApi([upload, live, probe], { title: 'T', version: '1' })
+  t.same(Object.keys(paths['/upload']?.['post']?.requestBody?.content ?? {}), ['application/octet-stream'])
+  t.ok(paths['/upload']?.['post']?.responses['200']?.content?.['text/plain'])
+  t.ok(paths['/live']?.['get']?.responses['101'])
+  t.notOk(paths['/live']?.['head'])
+})
+
+t.test('a bearer token is asked for except where a route is open', async t => {
+  const document = openApi([make, upload], { title: 'T', version: '1', bearer: true, servers: ['https://x/y'] })
+  t.same(document.security, [{ bearer: [] }])
+  t.ok(document.components.securitySchemes?.['bearer'])
+  t.same(document.paths['/upload']?.['post']?.security, [])
+  t.notOk(document.paths['/thing/{name}/{path}']?.['put']?.security)
+  t.same(document.servers, [{ url: 'https://x/y' }])
+  t.equal(templateOf('/a/:b/*c'), '/a/{b}/{c}')
+})
