@@ -187,7 +187,11 @@ export interface UsageQuery {
   readonly billingDimension?: string
 }
 
-/** Usage of one group, dimension and bucket. */
+/**
+ * Usage of one group, dimension and bucket; rows of zero are left out. Fields that the grouping does not tell apart
+ * are ''. A name comes with its workspace and type, a uuid with its name, workspace and type, a billing dimension
+ * with its type; `billingDimension` is always there, because the price depends on it.
+ */
 export interface UsageRow {
   readonly workspace: string
   readonly resourceType: string
@@ -198,6 +202,8 @@ export interface UsageRow {
   readonly bucket: number
   /** quantity × seconds, or counts. */
   readonly usage: number
+  /** The same, exact: in `partsPerUnit` of a unit (amounts.ts). */
+  readonly parts: bigint
 }
 
 export interface Interval {
@@ -212,14 +218,21 @@ export interface Interval {
 }
 
 export interface Meter {
+  /** Records `quantity` at a moment, for dimensions that are counted. `now` is rounded down to a second. */
+  count(
+    resource: Pick<Resource, 'uid' | 'kind' | 'workspace' | 'name'>,
+    dimension: string,
+    quantity: number,
+    now: number,
+  ): Promise<void>
   /** Marks open intervals as accounted up to `now`, and moves what was completed into the rollups. */
   checkpoint(now: number): Promise<void>
   /** After a crash: intervals of resources that cannot have run since are closed at their last checkpoint. */
   closeStale(uids: readonly string[], now: number): Promise<void>
   /** Sums of rollups, plus what the open intervals add up to `now`. */
   usage(query: UsageQuery, now: number): Promise<UsageRow[]>
-  /** Resource types with any usage in the window. */
-  resourceTypes(account: string, from: number, to: number): Promise<string[]>
+  /** Resource types with any usage in the window, sorted. */
+  resourceTypes(account: string, from: number, to: number, now: number): Promise<string[]>
   /** The intervals behind a sum; the evidence of the bill. */
   intervals(uid: string): Promise<Interval[]>
   /** Computes all rollups again from the intervals. */

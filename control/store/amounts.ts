@@ -1,0 +1,25 @@
+/**
+ * Exact amounts. A quantity is rounded once, when it is recorded, to 1/1 152 000 of a unit; from there on everything
+ * is an integer (quanta × milliseconds), so that a sum always equals the sum of its parts, however they are grouped.
+ *
+ * 1 152 000 is the least common multiple of 1024 (MiB of a GiB), 1000 (MB of a GB) and 3600 (seconds of an hour):
+ * memory sizes and hour-based dimensions lose nothing in the rounding. One PB for one hour still fits 63 bits.
+ */
+const quantaPerUnit = 1_152_000
+
+/** Exact usage is counted in this many parts of a unit-second (or of a single count). */
+export const partsPerUnit = BigInt(quantaPerUnit) * 1000n
+
+/** Units as stored. */
+export const toQuanta = (units: number): number => Math.round(units * quantaPerUnit)
+
+export const fromQuanta = (quanta: number): number => quanta / quantaPerUnit
+
+/** The nearest number to `numerator / denominator`. Exact integer part, so that large amounts keep their cents. */
+export const ratio = (numerator: bigint, denominator: bigint): number => {
+  const whole = numerator / denominator
+  const rest = numerator - whole * denominator
+  return Number(whole) + Number(rest) / Number(denominator)
+}
+
+export const toUnits = (parts: bigint): number => ratio(parts, partsPerUnit)

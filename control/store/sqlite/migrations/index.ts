@@ -1,0 +1,5 @@
+import type { Migration } from '../migrate.ts'
+import { start } from './0001-start.ts'
+
+/** In order, forward only. A new one is a file and a line here; a landed one never changes. */
+export const migrations: readonly Migration[] = [start]

@@ -1,0 +1,70 @@
+import BetterSqlite, { type Database } from 'better-sqlite3'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Log } from '../../../shared/log.ts'
+import type { Store } from '../store.ts'
+import { lister } from './listing.ts'
+import { sqliteMeter } from './meter.ts'
+import { migrate } from './migrate.ts'
+import { migrations } from './migrations/index.ts'
+import { preparer } from './prepared.ts'
+import { recorder } from './recorder.ts'
+import { sqliteResources } from './resources.ts'
+import { sqliteTenants } from './tenants.ts'
+import { transactions, translate } from './transact.ts'
+
+const makeFile = (path: string): void => {
+  if (path === ':memory:') return
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  // SQLite gives its journal the rights of the database.
+  closeSync(openSync(path, 'a', 0o600))
+}
+
+/**
+ * What is promised: a write that resolved survives `kill -9` of this process. A commit in WAL mode is in the kernel's
+ * page cache by then, and the kernel outlives the process; that needs no fsync, so `synchronous` is NORMAL.
+ * When the whole box loses power the commits since the last checkpoint of the WAL may be rolled back, newest first;
+ * the database stays whole, and reconciling with what the drivers list repairs the rest. FULL would add an fsync
+ * (several milliseconds on a disk) to every state change for that case alone.
+ */
+const prepareDatabase = (db: Database): void => {
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = NORMAL')
+  db.pragma('foreign_keys = ON')
+  db.pragma('busy_timeout = 5000')
+  db.pragma('cache_size = -32768')
+  db.pragma('trusted_schema = OFF')
+}
+
+const compose = (db: Database): Store => {
+  const prepare = preparer(db)
+  const transact = transactions(db)
+  const record = recorder(prepare)
+  return {
+    resources: sqliteResources({ prepare, transact, recorder: record, list: lister(db, prepare) }),
+    tenants: sqliteTenants(prepare, transact),
+    meter: sqliteMeter({ db, prepare, transact, recorder: record }),
+    async close() {
+      db.close()
+    },
+  }
+}
+
+/**
+ * Opens the database at `path`, made when missing (0600: it holds secrets of specs), and brings its schema up to date.
+ * Throws `unavailable` when the file cannot be used or a newer build has written it.
+ */
+export const openStore = async (config: { path: string }, deps: { log: Log }): Promise<Store> => {
+  let db: Database | undefined
+  try {
+    makeFile(config.path)
+    db = new BetterSqlite(config.path)
+    prepareDatabase(db)
+    const { from, to } = migrate(db, migrations)
+    if (from !== to) deps.log.info('store.migrated', { from, to })
+    return compose(db)
+  } catch (error) {
+    db?.close()
+    throw translate(error)
+  }
+}

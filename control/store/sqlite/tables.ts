@@ -1,0 +1,120 @@
+/** Rows as SQLite holds them; `migrations/` holds the same as SQL. Times are epoch milliseconds. */
+import type { Generated } from 'kysely'
+
+export interface AccountRow {
+  id: string
+  display_name: string
+  created_at: number
+}
+
+export interface WorkspaceRow {
+  name: string
+  id: string
+  account: string
+  display_name: string
+  created_at: number
+}
+
+export interface ApiKeyRow {
+  id: string
+  hash: string
+  name: string
+  account: string
+  workspace: string | null
+  role: 'admin' | 'member'
+  account_admin: number
+  created_at: number
+  expires_at: number | null
+}
+
+export interface ResourceRow {
+  uid: string
+  kind: string
+  workspace: string
+  parent: string
+  name: string
+  version: number
+  status: string
+  external_id: string | null
+  /** JSON of { metadata, spec, internal }. */
+  body: string
+  /** What `q` looks through: lower-cased name, display name, label keys and values, one a line. */
+  search: string
+  created_at: number
+  updated_at: number
+}
+
+export interface EventRow {
+  id: Generated<number>
+  uid: string
+  time: number
+  type: string
+  status: string
+  message: string
+  revision: string | null
+}
+
+/** Whoever has ever been metered; outlives its resource. */
+export interface SubjectRow {
+  id: Generated<number>
+  uid: string
+  workspace: string
+  resource_type: string
+  name: string
+}
+
+export interface DimensionRow {
+  id: Generated<number>
+  name: string
+}
+
+export interface IntervalRow {
+  id: Generated<number>
+  subject: number
+  dimension: number
+  /** In `quantaPerUnit` of a unit. */
+  quantity: number
+  from_at: number
+  to_at: number | null
+  /** The subject is known to have held this quantity until here; where a crash closes the interval. */
+  accounted_to: number
+  /** How far the rollups contain it. */
+  rolled_to: number
+}
+
+/** Hour 0, day 1, month 2. */
+export type Grain = 0 | 1 | 2
+
+export interface RollupRow {
+  grain: Grain
+  workspace: string
+  start: number
+  subject: number
+  dimension: number
+  /** Quanta × milliseconds. */
+  usage: number
+}
+
+/** Rollups summed over the subjects of a type. */
+export interface TotalRow {
+  grain: Grain
+  workspace: string
+  start: number
+  resource_type: string
+  dimension: number
+  usage: number
+}
+
+export interface Tables {
+  accounts: AccountRow
+  workspaces: WorkspaceRow
+  api_keys: ApiKeyRow
+  resources: ResourceRow
+  events: EventRow
+  subjects: SubjectRow
+  dimensions: DimensionRow
+  intervals: IntervalRow
+  rollups: RollupRow
+  totals: TotalRow
+  meta: { key: string; value: string }
+}
