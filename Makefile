@@ -12,7 +12,7 @@ help: ## Lists the targets.
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | while IFS=$$'\t' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
 setup: packages ## Installs and builds what is missing: system packages, Node, npm packages, addons, bundle, images.
-	@[ ! -e images/setup/native.sh ] || bash images/setup/native.sh
+	@bash images/setup/native.sh
 	@bash images/setup/bundle.sh
 	@bash images/setup/images.sh
 
@@ -31,9 +31,10 @@ demo: setup ## Creates a sandbox, runs code in it, shows the bill.
 	@$(NODE) control/demo/main.ts
 
 daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WORKDIR=/some/dir
-	@[ ! -e images/setup/native.sh ] || bash images/setup/native.sh
+	@bash images/setup/native.sh
 	@export PORT="$${PORT:-$(PORT)}" WORKDIR="$${WORKDIR:-$(WORKDIR)}"; \
-	export PORT="$${PORT:-8080}" WORKDIR="$${WORKDIR:-$$PWD}"; $(NODE) daemon/main.ts
+	export PORT="$${PORT:-8080}" WORKDIR="$${WORKDIR:-$$PWD}"; \
+	$(NODE) daemon/main.ts --port "$$PORT"
 
 test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.
 	@$(NODE) test/run.ts $(ONLY)

@@ -66,6 +66,8 @@ export const copyBinaries = async (
       await execa('patchelf', [
         '--set-interpreter',
         join(mountPoint, 'lib', loaderName),
+        // RPATH and not RUNPATH: what a library needs is looked for there too.
+        '--force-rpath',
         '--set-rpath',
         join(mountPoint, 'lib'),
         join(to.bin, name),
