@@ -1,0 +1,57 @@
+/** A stored resource as the API answers it. */
+import { s } from '../../shared/schema.ts'
+import type { Resource, ResourceEvent } from '../store/store.ts'
+import type { Kind } from './kind.ts'
+import { metadataAnswer, presentMetadata } from './metadata.ts'
+
+export const eventAnswer = s.object({
+  type: s.string(),
+  status: s.string(),
+  message: s.string(),
+  time: s.string(),
+  revision: s.optional(s.string()),
+})
+
+/** A resource as answered: the wire form of every kind. */
+export interface Presented {
+  readonly metadata: ReturnType<typeof presentMetadata>
+  readonly spec: Record<string, unknown>
+  readonly status: string
+  readonly events?: readonly Record<string, unknown>[]
+  readonly [more: string]: unknown
+}
+
+/** Shape of one resource of the kind as answered. */
+export const answerOf = (kind: Kind) =>
+  s.looseObject({
+    metadata: metadataAnswer,
+    spec: kind.answers?.spec ?? s.looseObject({}),
+    status: s.enum(kind.statuses as [string, ...string[]]),
+    events: s.optional(s.array(eventAnswer)),
+    ...kind.answers?.more,
+  })
+
+const presentEvent = ({ time, type, status, message, revision }: ResourceEvent): Record<string, unknown> => ({
+  type,
+  status,
+  message,
+  time: new Date(time).toISOString(),
+  ...(revision ? { revision } : {}),
+})
+
+export interface Presenting {
+  readonly showSecrets: boolean
+  readonly now: number
+  readonly plan: string
+  readonly url: string | undefined
+  readonly events?: readonly ResourceEvent[]
+}
+
+/** The wire form of a resource; events are left out unless given. */
+export const present = (kind: Kind, resource: Resource, options: Presenting): Presented => ({
+  metadata: presentMetadata(resource, options),
+  spec: kind.presentSpec?.(resource, options) ?? { ...resource.spec },
+  status: kind.statusAt?.(resource, options.now) ?? resource.status,
+  ...kind.present?.(resource, options),
+  ...(options.events ? { events: options.events.map(presentEvent) } : {}),
+})
