@@ -13,8 +13,6 @@ export interface WireNames {
   headers(suffix: string): readonly string[]
   /** Variables injected into workloads: `{ SVC_NAME, … }` for every prefix, from `{ NAME, … }`. */
   environment(values: Readonly<Record<string, string>>): Record<string, string>
-  /** The image's name without its vendor prefix and with its tag: `svc/base-image` → `base-image:latest`; undefined for another prefix. */
-  image(image: string): string | undefined
   /** The image under the first prefix: `base-image:latest` → `svc/base-image:latest`. */
   imageName(image: string): string
 }
@@ -39,12 +37,6 @@ export const wireNames = (names: readonly WireName[]): WireNames => {
           Object.entries(values).map(([name, value]) => [`${short.toUpperCase()}_${name}`, value]),
         ),
       ),
-    image(image) {
-      const prefix = names.find(name => image.startsWith(`${name.image}/`))
-      if (!prefix) return undefined
-      const rest = image.slice(prefix.image.length + 1)
-      return rest.includes(':') ? rest : `${rest}:latest`
-    },
     imageName: image => `${first.image}/${image}`,
   }
 }
