@@ -1,5 +1,5 @@
 /** A stored resource as the API answers it. */
-import { s } from '../../shared/schema.ts'
+import { s, type Out } from '../../shared/schema.ts'
 import type { Resource, ResourceEvent } from '../store/store.ts'
 import type { Kind } from './kind.ts'
 import { metadataAnswer, presentMetadata } from './metadata.ts'
@@ -12,12 +12,14 @@ export const eventAnswer = s.object({
   revision: s.optional(s.string()),
 })
 
+type EventAnswer = Out<typeof eventAnswer>
+
 /** A resource as answered: the wire form of every kind. */
 export interface Presented {
   readonly metadata: ReturnType<typeof presentMetadata>
   readonly spec: Record<string, unknown>
   readonly status: string
-  readonly events?: readonly Record<string, unknown>[]
+  readonly events?: EventAnswer[]
   readonly [more: string]: unknown
 }
 
@@ -31,7 +33,7 @@ export const answerOf = (kind: Kind) =>
     ...kind.answers?.more,
   })
 
-const presentEvent = ({ time, type, status, message, revision }: ResourceEvent): Record<string, unknown> => ({
+const presentEvent = ({ time, type, status, message, revision }: ResourceEvent): EventAnswer => ({
   type,
   status,
   message,

@@ -105,7 +105,10 @@ export const sandboxKind = (deps: AcceptDeps): Kind =>
         ...(network
           ? {
               network: routing
-                ? { ...network, proxy: { ...network.proxy, routing: routing.map(({ secrets: _, ...rule }) => rule) } }
+                ? {
+                    ...network,
+                    proxy: { ...network.proxy, routing: routing.map(rule => ({ ...rule, secrets: undefined })) },
+                  }
                 : network,
             }
           : {}),

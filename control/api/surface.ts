@@ -1,0 +1,140 @@
+/** How the management API answers: error bodies, versions, credentials, CORS. */
+import type { Clock } from '../../shared/clock.ts'
+import { fail, type AppError } from '../../shared/errors.ts'
+import type { Surface } from '../../shared/http/dispatch.ts'
+import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
+import type { Actor } from '../resources/crud.ts'
+import type { ApiKey, Workspace } from '../store/store.ts'
+import type { Auth } from './auth.ts'
+import { versionOf, type Version } from './versions.ts'
+import type { WireNames } from './wire-names.ts'
+
+/** What is known of a request before its handler runs. `workspace` and `actor` are absent on account routes. */
+export interface Facts {
+  readonly version: Version
+  readonly key: ApiKey
+  readonly workspace: Workspace
+  readonly actor: Actor
+}
+
+export const factsOf = (context: Context): Facts => context.facts as unknown as Facts
+
+/** Facts of the management surface on a route. */
+export interface ApiExtra {
+  /** OAuth scope. */
+  readonly scope?: string
+  /** `none`: the call belongs to the account; no workspace is looked for. */
+  readonly tenant?: 'workspace' | 'none'
+  /** Kind whose create answers failures in the richer form. */
+  readonly detailedErrors?: string
+}
+
+export const extraOf = (route: Route | undefined): ApiExtra => (route?.extra ?? {}) as ApiExtra
+
+/** Bytes of a JSON body on the management API. */
+export const bodyLimit = 1024 * 1024
+
+const allowedHeaders = (names: WireNames): string =>
+  [
+    ...names.credentialHeaders,
+    ...names.workspaceHeaders,
+    ...names.versionHeaders,
+    'content-type',
+    'accept',
+    'x-request-id',
+    'cache-control',
+  ].join(', ')
+
+/** Failure texts of a create that clients know by name. */
+const detailedCode = (error: AppError, kind: string): string =>
+  error.code === 'already_exists' ? `${kind}_already_exists`.toUpperCase() : error.code.toUpperCase()
+
+const detailed = (error: AppError, kind: string, known: { actor: Actor | undefined; now: number }) => {
+  const { name } = error.details as { name?: string }
+  const details =
+    error.code === 'invalid_image'
+      ? {
+          requested_image: (error.details as { requested: string }).requested,
+          supported_images: (error.details as { supported: readonly string[] }).supported,
+        }
+      : error.code === 'invalid_argument'
+        ? error.details
+        : undefined
+  return {
+    error: error.code === 'invalid_api_version' ? error.code : detailedCode(error, kind),
+    status_code: error.status,
+    step: error.status < 500 ? 'validate_and_prepare' : 'create',
+    timestamp: new Date(known.now).toISOString(),
+    ...(error.code === 'already_exists' && name ? { [`${kind}_name`]: name } : {}),
+    ...(known.actor ? { workspace: known.actor.workspace } : {}),
+    ...(details ? { details } : {}),
+  }
+}
+
+const errorHeaders = (error: AppError): Record<string, string> => ({
+  // Clients in the field repeat every 409 unless told that it is final.
+  ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
+  ...(error.status === 503 ? { 'retry-after': '1' } : {}),
+  ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+})
+
+export const managementSurface = (deps: {
+  auth: Auth
+  clock: Clock
+  names: WireNames
+  checkReplies?: boolean
+  logRequests?: boolean
+}): Surface => {
+  const { auth, clock, names, checkReplies = false, logRequests = false } = deps
+  const actors = new WeakMap<Request, Actor>()
+  const cors = {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': ['x-request-id', ...names.headers('Upload-Url')].join(', ').toLowerCase(),
+  }
+  const preflight = {
+    ...cors,
+    'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
+    'access-control-allow-headers': allowedHeaders(names),
+    'access-control-max-age': '86400',
+  }
+
+  const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
+    const kind = extraOf(route).detailedErrors
+    const body = {
+      error: error.code,
+      code: error.status,
+      message: error.message,
+      ...(kind ? detailed(error, kind, { actor: actors.get(request), now: clock.now() }) : {}),
+    }
+    return json(body, { status: error.status, headers: { 'x-request-id': requestId, ...errorHeaders(error) } })
+  }
+
+  return {
+    decoding: 'segments',
+    headers: cors,
+    checkReplies,
+    logRequests,
+    renderError,
+    intercept: request => (request.method === 'OPTIONS' ? reply(204, preflight) : undefined),
+    unmatched(request, methods) {
+      const context = { request, requestId: '' }
+      if (methods.length === 0)
+        return renderError(fail('route_not_found', { method: request.method, path: request.rawPath }), context)
+      const reason = `${request.method} is not possible here; use ${methods.join(' or ')}`
+      const refused = renderError(fail('method_not_allowed', { reason }), context)
+      return reply(refused.status, { ...refused.headers, allow: methods.join(', ') }, refused.body)
+    },
+    async before(request, route) {
+      const version = versionOf(request.headers, names.versionHeaders)
+      if (route.open) return { version }
+      const key = await auth.keyOf(request)
+      const length = Number(request.headers['content-length'] ?? 0)
+      if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
+      if (extraOf(route).tenant === 'none') return { version, key }
+      const workspace = await auth.workspaceOf(key, request)
+      const actor: Actor = { workspace: workspace.name, name: key.name, admin: key.role === 'admin' }
+      actors.set(request, actor)
+      return { version, key, workspace, actor }
+    },
+  }
+}
