@@ -64,6 +64,7 @@ export const errors = {
     true,
   ),
   // The daemon's own
+  path_not_found: entry(404, (d: { path: string; reason: string }) => `${d.path} not found: ${d.reason}`),
   unprocessable: entry(422, (d: { reason: string }) => d.reason),
   operation_failed: entry(500, (d: { reason: string }) => d.reason),
   internal: entry(500, (d: { requestId: string }) => `internal error (request ${d.requestId})`, true),

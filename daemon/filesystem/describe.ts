@@ -1,0 +1,43 @@
+/** The JSON forms of files and directories. */
+import { posix } from 'node:path'
+import type { Out } from '../../shared/schema.ts'
+import type { directoryShape, fileEntryShape } from '../../shared/wire/filesystem.ts'
+import { permissionsOf } from './mode.ts'
+import type { Owners } from './owners.ts'
+import type { Entry, FileStat } from './port.ts'
+import { rfc3339 } from './times.ts'
+
+export type FileEntry = Out<typeof fileEntryShape>
+export type DirectoryObject = Out<typeof directoryShape>
+
+/** What one file looks like; `link` is the stat of the link it was reached by, whose owner is shown. */
+export const fileEntry = (path: string, name: string, stat: FileStat, owners: Owners, link = stat): FileEntry => ({
+  path,
+  name,
+  permissions: permissionsOf(stat.mode),
+  size: stat.size,
+  lastModified: rfc3339(stat.mtimeNs),
+  owner: owners.user(link.uid),
+  group: owners.group(link.gid),
+})
+
+/** The base name; of `/` it is `/`. */
+export const nameOf = (path: string): string => posix.basename(path) || '/'
+
+const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
+
+/** One level; links to directories count as files. */
+export const directoryObject = (
+  path: string,
+  entries: readonly (Entry & { readonly stat: FileStat })[],
+  owners: Owners,
+): DirectoryObject => {
+  const files: FileEntry[] = []
+  const subdirectories: { path: string; name: string }[] = []
+  for (const { name, kind, stat } of entries) {
+    const at = posix.join(path, name)
+    if (kind === 'directory') subdirectories.push({ path: at, name })
+    else files.push(fileEntry(at, name, stat, owners))
+  }
+  return { path, name: nameOf(path), files: files.sort(byName), subdirectories: subdirectories.sort(byName) }
+}

@@ -1,0 +1,59 @@
+/** Reading, writing and closing descriptors by callback; data goes between node:fs and the caller, not through the port. */
+import fs from 'node:fs'
+import { toFileStat } from './direct.ts'
+import type { FileStat } from './port.ts'
+
+export const statFd = (fd: number): Promise<FileStat> =>
+  new Promise((resolve, reject) =>
+    fs.fstat(fd, { bigint: true }, (error, stats) => (error ? reject(error) : resolve(toFileStat(stats)))),
+  )
+
+/** Bytes read into `buffer`; fewer than asked for at the end. `position` null reads on from where it was. */
+export const readFd = (fd: number, buffer: Uint8Array, position: number | null): Promise<number> =>
+  new Promise((resolve, reject) =>
+    fs.read(fd, buffer, 0, buffer.length, position, (error, count) => (error ? reject(error) : resolve(count))),
+  )
+
+/** Writes all of `bytes` where the descriptor stands. */
+export const writeFd = (fd: number, bytes: Uint8Array): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const next = (from: number): void =>
+      fs.write(fd, bytes, from, bytes.length - from, null, (error, count) => {
+        if (error) return reject(error)
+        if (from + count >= bytes.length) return resolve()
+        next(from + count)
+      })
+    if (bytes.length === 0) resolve()
+    else next(0)
+  })
+
+/** Closes; the error matters after writing, since network file systems report a failed write there. */
+export const closeFd = (fd: number): Promise<void> =>
+  new Promise((resolve, reject) => fs.close(fd, error => (error ? reject(error) : resolve())))
+
+/** Closes what was only read; nothing can be lost, so nobody waits. */
+export const dropFd = (fd: number): void =>
+  fs.close(fd, () => {
+    // A failed close of a descriptor that was only read changes nothing for anybody.
+  })
+
+const firstRead = 64 * 1024
+
+/**
+ * The whole content. `size` is what stat said and only a hint: files of /proc say 0 and have content, others shrink
+ * meanwhile; one that grows is read up to that size. Throws `ERR_FS_FILE_TOO_LARGE` (a RangeError with that code) beyond `limit` bytes.
+ */
+export const readAll = async (fd: number, size: number, limit: number): Promise<Buffer> => {
+  const tooLarge = () =>
+    Object.assign(new RangeError(`the file is larger than ${limit} bytes`), { code: 'ERR_FS_FILE_TOO_LARGE' })
+  if (size > limit) throw tooLarge()
+  let buffer = Buffer.allocUnsafe(size > 0 ? size : firstRead)
+  let filled = 0
+  for (;;) {
+    const count = await readFd(fd, buffer.subarray(filled), size > 0 ? filled : null)
+    filled += count
+    if (count === 0 || (size > 0 && filled === size)) return buffer.subarray(0, filled)
+    if (filled > limit) throw tooLarge()
+    if (filled === buffer.length) buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, limit + 1))
+  }
+}

@@ -1,0 +1,16 @@
+/** What the operating system refuses becomes an error of the API here, keeping the system's own text. */
+import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
+
+/** 422 for a system error (`ENOSPC: no space left on device, write`); anything else is passed on as it is. */
+export const refused = (error: unknown): unknown =>
+  !isError(error) && errno(error) ? fail('unprocessable', { reason: messageOf(error) }, error) : error
+
+/** As `refused`, for the few places the contract answers 500. */
+export const broken = (error: unknown): unknown =>
+  !isError(error) && errno(error) ? fail('operation_failed', { reason: messageOf(error) }, error) : error
+
+/** 404 naming the path when it is missing, else `otherwise`. */
+export const missing = (path: string, error: unknown, otherwise: (error: unknown) => unknown): unknown =>
+  errno(error) === 'ENOENT'
+    ? fail('path_not_found', { path, reason: `${messageOf(error)} (no such file or directory)` }, error)
+    : otherwise(error)

@@ -1,0 +1,82 @@
+/** Opens what a GET names, and reads files and directories as JSON objects. */
+import { constants } from 'node:fs'
+import { errno, fail } from '../../shared/errors.ts'
+import type { Out } from '../../shared/schema.ts'
+import type { fileShape } from '../../shared/wire/filesystem.ts'
+import { directoryObject, fileEntry, nameOf, type DirectoryObject } from './describe.ts'
+import { dropFd, readAll, statFd } from './descriptor.ts'
+import { broken, missing, refused } from './failures.ts'
+import type { Owners } from './owners.ts'
+import type { FilePort, FileStat } from './port.ts'
+
+export interface Opened {
+  readonly fd: number
+  readonly stat: FileStat
+  /** Of the link, when the path itself is one. */
+  readonly link: FileStat | undefined
+}
+
+/** Files above this are refused as JSON: the text, its quoted form and the answer are all in memory. Bytes. */
+export const jsonReadLimit = 128 * 1024 * 1024
+
+const openEither = async (port: FilePort, path: string): Promise<{ fd: number; link: FileStat | undefined }> => {
+  try {
+    // Without following first: a plain file, the common case, then needs no lstat to know that it is no link.
+    return { fd: await port.open(path, constants.O_RDONLY | constants.O_NOFOLLOW), link: undefined }
+  } catch (error) {
+    if (errno(error) !== 'ELOOP') throw error
+    const link = await port.lstat(path)
+    return { fd: await port.open(path, constants.O_RDONLY), link }
+  }
+}
+
+/** 404 when missing, 500 when the path cannot be looked up, 422 when what is there cannot be opened. */
+export const openForRead = async (port: FilePort, path: string): Promise<Opened> => {
+  let opened: { fd: number; link: FileStat | undefined }
+  try {
+    opened = await openEither(port, path)
+  } catch (error) {
+    await port.stat(path).catch(reason => {
+      throw missing(path, reason, broken)
+    })
+    throw refused(error)
+  }
+  try {
+    const stat = await statFd(opened.fd)
+    if (stat.kind !== 'file' && stat.kind !== 'directory')
+      throw fail('unprocessable', { reason: `${path} is a ${stat.kind}, not a regular file` })
+    return { ...opened, stat }
+  } catch (error) {
+    dropFd(opened.fd)
+    throw refused(error)
+  }
+}
+
+/** The JSON object of an opened file; closes it. */
+export const fileObject = async (
+  opened: Opened,
+  shown: string,
+  owners: Owners,
+): Promise<Out<typeof fileShape>> => {
+  const { fd, stat, link } = opened
+  try {
+    const [bytes] = await Promise.all([readAll(fd, stat.size, jsonReadLimit), owners.refresh()])
+    return { ...fileEntry(shown, nameOf(shown), stat, owners, link), content: bytes.toString('utf8') }
+  } catch (error) {
+    if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')
+      throw fail('unprocessable', { reason: `${shown} is too large for JSON; download it` }, error)
+    throw refused(error)
+  } finally {
+    dropFd(fd)
+  }
+}
+
+/** One level of a directory; failures are the port's. */
+export const listDirectory = async (
+  deps: { port: FilePort; owners: Owners },
+  path: string,
+  shown: string,
+): Promise<DirectoryObject> => {
+  const [entries] = await Promise.all([deps.port.list(path), deps.owners.refresh()])
+  return directoryObject(shown, entries, deps.owners)
+}

@@ -1,0 +1,125 @@
+/** Writes files: a text in place, a stream in place, a stream beside the target and renamed. */
+import { constants } from 'node:fs'
+import { posix } from 'node:path'
+import type { Readable } from 'node:stream'
+import { errno } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
+import { closeFd, statFd, writeFd } from './descriptor.ts'
+import type { FilePort } from './port.ts'
+import { fileSink, pour } from './sink.ts'
+
+const { O_WRONLY, O_CREAT, O_TRUNC, O_EXCL } = constants
+
+/** Opens for writing; makes the parents (0755) only when they turn out to be missing. */
+export const openForWrite = async (port: FilePort, path: string, flags: number, mode: number): Promise<number> => {
+  try {
+    return await port.open(path, flags, mode)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+    await port.mkdir(posix.dirname(path), 0o755)
+    return port.open(path, flags, mode)
+  }
+}
+
+/**
+ * Runs `write` on a fresh descriptor of `path`, truncated. After a failure the partial file is removed, unless what is
+ * there is no regular file (a device or fifo is not ours to remove).
+ */
+export const writeInPlace = async <T>(
+  port: FilePort,
+  path: string,
+  mode: number,
+  write: (fd: number) => Promise<T>,
+): Promise<T> => {
+  const fd = await openForWrite(port, path, O_WRONLY | O_CREAT | O_TRUNC, mode)
+  let result: T
+  try {
+    result = await write(fd)
+  } catch (error) {
+    const regular = (await statFd(fd)).kind === 'file'
+    await closeFd(fd).catch(() => {
+      // The write failed already; that is the failure to tell.
+    })
+    if (regular) await removePartial(port, path)
+    throw error
+  }
+  await closeFd(fd)
+  return result
+}
+
+/** Removes a file that was only partly written; reached by a link, the file and not the link. */
+export const removePartial = async (port: FilePort, path: string): Promise<void> => {
+  try {
+    await port.unlink(await port.realpath(path))
+  } catch (error) {
+    // Somebody else removed it first: the wish is fulfilled.
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}
+
+/** Truncates and writes in place; `mode` applies to a new file. */
+export const writeBytes = (port: FilePort, path: string, bytes: Uint8Array, mode: number): Promise<void> =>
+  writeInPlace(port, path, mode, fd => writeFd(fd, bytes))
+
+/** Pours `source` into the descriptor; when it fails no write is under way any more. */
+export const pourInto = async (fd: number, source: Readable): Promise<number> => {
+  const sink = fileSink(fd)
+  try {
+    await pour(source, sink.write)
+    await sink.finish()
+    return sink.bytes
+  } catch (error) {
+    await sink.settle()
+    throw error
+  }
+}
+
+/** Streams into the file itself. */
+export const writeStream = (port: FilePort, path: string, source: Readable, mode: number): Promise<number> =>
+  writeInPlace(port, path, mode, fd => pourInto(fd, source))
+
+/** Where the bytes of `path` really go (through links), with the mode of what is there now. */
+const targetOf = async (port: FilePort, path: string): Promise<{ real: string; mode: number | undefined }> => {
+  try {
+    const real = await port.realpath(path)
+    const stat = await port.stat(real)
+    if (stat.kind === 'file') return { real, mode: stat.mode & 0o7777 }
+    const code = stat.kind === 'directory' ? 'EISDIR' : 'EINVAL'
+    throw Object.assign(new Error(`${code}: ${path} is a ${stat.kind}, not a regular file`), { code })
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+    return { real: path, mode: undefined }
+  }
+}
+
+/**
+ * Runs `fill` on a new file beside `path` and renames it over `path` when it is whole: readers see the old content
+ * or the new, never a part. A link is followed; `mode` undefined keeps that of the file replaced (0644 for a new one).
+ */
+export const replaceFile = async <T>(
+  deps: { port: FilePort; ids: Ids },
+  path: string,
+  mode: number | undefined,
+  fill: (fd: number) => Promise<T>,
+): Promise<T> => {
+  const { port, ids } = deps
+  const target = await targetOf(port, path)
+  const { dir, base } = posix.parse(target.real)
+  // Cut, since the name with its additions must stay below the limit of 255 bytes.
+  const partial = posix.join(dir, `.${base.slice(0, 60)}.${ids.short(12)}.partial`)
+  const wanted = mode ?? target.mode ?? 0o644
+  const fd = await openForWrite(port, partial, O_WRONLY | O_CREAT | O_EXCL, wanted)
+  try {
+    let result: T
+    try {
+      result = await fill(fd)
+    } finally {
+      await closeFd(fd)
+    }
+    await port.rename(partial, target.real)
+    return result
+  } catch (error) {
+    await removePartial(port, partial)
+    throw error
+  }
+}
