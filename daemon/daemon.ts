@@ -10,6 +10,8 @@ import { probes } from '../shared/wire/probes.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { liveEnvironment } from './environment.ts'
+import { createFilesystem } from './filesystem/capability.ts'
+import { directPort } from './filesystem/direct.ts'
 import { late } from './late.ts'
 import { networkRoutes } from './network/routes.ts'
 import { daemonSurface } from './surface.ts'
@@ -40,11 +42,12 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const closer = closing({ log })
   const environment = liveEnvironment(config.environment)
   const core: Core = { config, environment, clock, ids, log, closing: closer }
+  const filesystem = createFilesystem(core, directPort())
   const bounds: Bound[] = [
     ...probes(),
     ...systemRoutes(core),
     // native: init, watch, identity
-    // files: filesystem, multipart, search, archives
+    ...filesystem.bounds,
     // process: processes
     ...networkRoutes(core),
     // tunnel

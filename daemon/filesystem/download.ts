@@ -118,7 +118,9 @@ export const download = async (opened: Opened, shown: string, context: Context):
   const span = rangeOf(request, stat.size, valid)
   if (span === 'unsatisfiable') {
     const range = { 'content-range': `bytes */${stat.size}` }
-    return early(json({ error: `the range is beyond the ${stat.size} bytes of the file` }, { status: 416, headers: range }))
+    return early(
+      json({ error: `the range is beyond the ${stat.size} bytes of the file` }, { status: 416, headers: range }),
+    )
   }
   const { from, to } = span ?? { from: 0, to: stat.size - 1 }
   const length = to - from + 1

@@ -14,8 +14,7 @@ const types: Readonly<Record<number, number>> = {
 
 /** `644`, `20000000755`, `1000000777`, … of a kernel `st_mode`. */
 export const permissionsOf = (mode: number): string => {
-  const special =
-    (mode & 0o4000 ? 0o40000000 : 0) + (mode & 0o2000 ? 0o20000000 : 0) + (mode & 0o1000 ? 0o4000000 : 0)
+  const special = (mode & 0o4000 ? 0o40000000 : 0) + (mode & 0o2000 ? 0o20000000 : 0) + (mode & 0o1000 ? 0o4000000 : 0)
   return ((types[mode & constants.S_IFMT] ?? 0) + special + (mode & 0o777)).toString(8)
 }
 

@@ -53,11 +53,7 @@ export const openForRead = async (port: FilePort, path: string): Promise<Opened>
 }
 
 /** The JSON object of an opened file; closes it. */
-export const fileObject = async (
-  opened: Opened,
-  shown: string,
-  owners: Owners,
-): Promise<Out<typeof fileShape>> => {
+export const fileObject = async (opened: Opened, shown: string, owners: Owners): Promise<Out<typeof fileShape>> => {
   const { fd, stat, link } = opened
   try {
     const [bytes] = await Promise.all([readAll(fd, stat.size, jsonReadLimit), owners.refresh()])

@@ -50,4 +50,3 @@ export const uploadRaw = async (
     throw error
   }
 }
-

@@ -1,5 +1,5 @@
 /** Calls a dispatcher in process: tests, MCP tools and the control library need no socket. */
-import { PassThrough, Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { Takeover, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
@@ -57,15 +57,16 @@ const bytesOf = async (body: Reply['body'], signal: AbortSignal): Promise<Buffer
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array) return Buffer.from(body)
   if (body instanceof Readable) return buffer(body)
-  const sink = new PassThrough()
-  const [bytes] = await Promise.all([
-    buffer(sink),
-    body(sink, signal).then(
-      () => sink.end(),
-      error => void sink.destroy(error),
-    ),
-  ])
-  return bytes
+  const pieces: Buffer[] = []
+  const sink = new Writable({
+    // Copied: once a write is done its buffer belongs to the pump again, as it does with a socket.
+    write(piece: Buffer, _encoding, done) {
+      pieces.push(Buffer.from(piece))
+      done()
+    },
+  })
+  await body(sink, signal)
+  return Buffer.concat(pieces)
 }
 
 /** Runs one call to its end and collects the answer. */

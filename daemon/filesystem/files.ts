@@ -1,0 +1,92 @@
+/** What can be done with files and directories, for the HTTP routes and for other capabilities alike. */
+import { errno, fail } from '../../shared/errors.ts'
+import type { Out } from '../../shared/schema.ts'
+import type { fileShape } from '../../shared/wire/filesystem.ts'
+import type { DirectoryObject } from './describe.ts'
+import { dropFd } from './descriptor.ts'
+import { missing, refused } from './failures.ts'
+import type { Owners } from './owners.ts'
+import type { FilePort } from './port.ts'
+import { fileObject, listDirectory, openForRead, type Opened } from './read.ts'
+import { writeBytes } from './write.ts'
+
+export type FileObject = Out<typeof fileShape>
+
+/** Paths are absolute; `shown` is how the caller named the path, which is what the answer repeats. */
+export interface Files {
+  readonly port: FilePort
+  readonly owners: Owners
+  /** Opens a regular file or directory. Throws `path_not_found`, `operation_failed`, `unprocessable`. */
+  open(path: string): Promise<Opened>
+  /** A file with its content as text, or one level of a directory. Throws as `open`. */
+  read(path: string, shown: string): Promise<FileObject | DirectoryObject>
+  /** The same for what `open` gave; closes it. */
+  object(opened: Opened, path: string, shown: string): Promise<FileObject | DirectoryObject>
+  /** Throws the port's system errors. */
+  list(path: string, shown: string): Promise<DirectoryObject>
+  /** Truncates and writes in place, making parents; `mode` applies to a new file. Throws `unprocessable`. */
+  write(path: string, content: string | Uint8Array, mode: number): Promise<void>
+  /** With parents; an existing directory is fine. Throws `unprocessable`. */
+  makeDirectory(path: string, mode: number): Promise<void>
+  /** Says what was removed. Throws `path_not_found`, `unprocessable`. */
+  remove(path: string, recursive: boolean): Promise<'file' | 'directory'>
+}
+
+const removeDirectory = async (port: FilePort, path: string, recursive: boolean): Promise<void> => {
+  if (path === '/') throw fail('unprocessable', { reason: 'the root directory cannot be deleted' })
+  if (recursive) return port.removeTree(path)
+  try {
+    await port.rmdir(path)
+  } catch (error) {
+    // A link to a directory: the link goes, the directory stays.
+    if (errno(error) !== 'ENOTDIR') throw error
+    await port.unlink(path)
+  }
+}
+
+export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => {
+  const { port, owners } = deps
+  const object: Files['object'] = async (opened, path, shown) => {
+    if (opened.stat.kind !== 'directory') return fileObject(opened, shown, owners)
+    dropFd(opened.fd)
+    try {
+      return await listDirectory(deps, path, shown)
+    } catch (error) {
+      throw refused(error)
+    }
+  }
+  return {
+    port,
+    owners,
+    open: path => openForRead(port, path),
+    object,
+    read: async (path, shown) => object(await openForRead(port, path), path, shown),
+    list: (path, shown) => listDirectory(deps, path, shown),
+    async write(path, content, mode) {
+      try {
+        await writeBytes(port, path, typeof content === 'string' ? Buffer.from(content) : content, mode)
+      } catch (error) {
+        throw refused(error)
+      }
+    },
+    async makeDirectory(path, mode) {
+      try {
+        await port.mkdir(path, mode)
+      } catch (error) {
+        throw refused(error)
+      }
+    },
+    async remove(path, recursive) {
+      const { kind } = await port.stat(path).catch(error => {
+        throw missing(path, error, refused)
+      })
+      try {
+        if (kind === 'directory') await removeDirectory(port, path, recursive)
+        else await port.unlink(path)
+      } catch (error) {
+        throw refused(error)
+      }
+      return kind === 'directory' ? 'directory' : 'file'
+    },
+  }
+}

@@ -1,0 +1,55 @@
+/** Binds the file routes. */
+import type { Ids } from '../../shared/ids.ts'
+import { handle, type Bound, type Context, type Request } from '../../shared/route.ts'
+import * as wire from '../../shared/wire/filesystem.ts'
+import { treePath, type Paths } from '../paths.ts'
+import { download } from './download.ts'
+import type { Files } from './files.ts'
+import { put } from './put.ts'
+import { deleteTree, readTree, writeTree } from './tree.ts'
+
+/** Bytes or JSON: only a caller that says it wants something else than JSON gets bytes without asking for them. */
+const wantsBytes = (request: Request, asked: boolean): boolean => {
+  const accept = String(request.headers['accept'] ?? '')
+  if (asked || accept.includes('application/octet-stream')) return true
+  return accept !== '' && !accept.includes('application/json') && !accept.includes('*/*')
+}
+
+export const filesystemRoutes = (deps: { files: Files; paths: Paths; ids: Ids }): Bound[] => {
+  const { files, paths, ids } = deps
+  /** As requested, and on disk. */
+  const named = (rest: string, { request }: Context) => {
+    const requested = paths.requested(request.rawPath, rest)
+    return { requested, path: paths.absolute(requested) }
+  }
+  return [
+    handle(wire.readPath, async ({ params, query }, context) => {
+      const { requested, path } = named(params.path, context)
+      const shown = requested === '.' || requested === './' ? path : requested
+      const opened = await files.open(path)
+      const bytes = opened.stat.kind === 'file' && wantsBytes(context.request, query.download)
+      return bytes ? download(opened, shown, context) : files.object(opened, path, shown)
+    }),
+    handle(wire.writePath, async ({ params, query }, context) => {
+      const { requested, path } = named(params.path, context)
+      const { request } = context
+      return { path: requested, message: await put({ files, ids }, { path, permissions: query.permissions, request }) }
+    }),
+    handle(wire.deletePath, async ({ params, query }, context) => {
+      const { requested, path } = named(params.path, context)
+      const kind = await files.remove(path, query.recursive)
+      return { path: requested, message: `${kind === 'file' ? 'File' : 'Directory'} deleted successfully` }
+    }),
+    handle(wire.readTree, ({ params }) => readTree(files, paths.absolute(treePath(params.path)))),
+    handle(wire.readRootTree, () => readTree(files, paths.absolute('/'))),
+    handle(wire.writeTree, ({ params, body }) =>
+      writeTree(files, paths.absolute(treePath(params.path)), body.files ?? {}),
+    ),
+    handle(wire.writeRootTree, ({ body }) => writeTree(files, paths.absolute('/'), body.files ?? {})),
+    handle(wire.deleteTree, async ({ params, query }) => {
+      const path = treePath(params.path)
+      await deleteTree(files, paths.absolute(path), query.recursive)
+      return { path, message: 'Directory deleted successfully' }
+    }),
+  ]
+}
