@@ -11,6 +11,7 @@ import type { Resource, Store } from '../store/store.ts'
 import { accountRoutes } from './accounts.ts'
 import { createAuth, type Auth } from './auth.ts'
 import type { Cursors } from './cursors.ts'
+import { openApiRoutes } from './openapi.ts'
 import { managementSurface } from './surface.ts'
 import type { WireNames } from './wire-names.ts'
 
@@ -52,6 +53,7 @@ export const createApi = (deps: ApiDeps): Api => {
     ...[...verbs.values()].flatMap(kindRoutes),
     ...accountRoutes({ store }),
     ...(deps.routes ?? []),
+    openApiRoutes(() => bounds),
   ]
   const surface = managementSurface({
     auth,

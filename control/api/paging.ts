@@ -23,9 +23,13 @@ export const pageQuery = {
   anchor: filled(s.enum(['end'])),
 }
 
+const hiddenQuery = { showTerminated: s.optional(flag()) }
+const externalQuery = { externalId: filled(text(64)) }
+
+/** Query of one kind's listing; what the kind does not have is not asked for. */
 export const listQuery = (options: { externalId: boolean; hidden: boolean }) =>
   s.object({
     ...pageQuery,
-    externalId: options.externalId ? filled(text(64)) : s.optional(s.undefined()),
-    showTerminated: options.hidden ? flag() : s.optional(s.undefined()),
+    ...((options.externalId ? externalQuery : {}) as Partial<typeof externalQuery> as typeof externalQuery),
+    ...((options.hidden ? hiddenQuery : {}) as Partial<typeof hiddenQuery> as typeof hiddenQuery),
   })

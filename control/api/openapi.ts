@@ -1,0 +1,43 @@
+/** The document of the management API, computed from its routes. */
+import { openApi } from '../../shared/http/openapi.ts'
+import { handle, reply, route, type Bound } from '../../shared/route.ts'
+import { s, toJsonSchema } from '../../shared/schema.ts'
+import { versions } from './versions.ts'
+
+const errorBody = s.looseObject({
+  /** Type of the failure, for programs. */
+  error: s.string(),
+  /** The HTTP status. */
+  code: s.int(),
+  /** What happened, for people. */
+  message: s.string(),
+})
+
+export const openApiRoute = route('GET /v0/openapi.json', {
+  id: 'openapi.get',
+  summary: 'This document',
+  family: 'about',
+  returns: s.looseObject({ openapi: s.string() }),
+  open: true,
+})
+
+/** Computed once, at the first request: the routes do not change afterwards. */
+export const openApiRoutes = (described: () => readonly Bound[]): Bound => {
+  let text: string | undefined
+  const render = (): string => {
+    const routes = described().map(({ route }) => route)
+    return JSON.stringify(
+      openApi(routes, {
+        title: 'Hutch management API',
+        version: versions.at(-1) as string,
+        description: `Lists come in pages from version ${versions[1]} on. Select a workspace with the query "workspace" or the workspace header.`,
+        bearer: true,
+        errorSchema: toJsonSchema(errorBody, 'output'),
+      }),
+    )
+  }
+  return handle(openApiRoute, () => {
+    text ??= render()
+    return reply(200, { 'content-type': 'application/json; charset=utf-8' }, text)
+  })
+}

@@ -1,0 +1,54 @@
+/** The first start: one account, its workspace `default`, and an API key that may do everything. */
+import { join } from 'node:path'
+import type { Clock } from '../shared/clock.ts'
+import type { Ids } from '../shared/ids.ts'
+import { hashKey } from './api/auth.ts'
+import { readOrCreate } from './durable.ts'
+import type { Store } from './store/store.ts'
+
+export interface Bootstrap {
+  /** The admin key itself, as in `{dataDir}/admin-key`. */
+  readonly adminKey: string
+  readonly account: string
+  readonly workspace: string
+}
+
+const account = 'default'
+const workspace = 'default'
+const keyId = 'admin'
+
+/**
+ * Makes what is missing; every step may be repeated, so a start that died anywhere is finished by the next one.
+ * The key is on disk (0600, durable) before the store knows its hash: a key that works can always be read.
+ * Removing the file and starting again gives a new key and revokes the old one.
+ */
+export const bootstrap = async (
+  config: { dataDir: string },
+  deps: { store: Pick<Store, 'tenants'>; clock: Clock; ids: Ids },
+): Promise<Bootstrap> => {
+  const { store, clock, ids } = deps
+  const { tenants } = store
+  const adminKey = (
+    await readOrCreate(join(config.dataDir, 'admin-key'), () => `hutch_${ids.secret(32)}\n`, ids)
+  ).trim()
+  const createdAt = clock.now()
+  if (!(await tenants.account(account))) await tenants.addAccount({ id: account, displayName: 'Default', createdAt })
+  if (!(await tenants.workspace(workspace)))
+    await tenants.addWorkspace({ id: ids.uuid(), name: workspace, account, displayName: 'Default', createdAt })
+  const hash = hashKey(adminKey)
+  if (!(await tenants.apiKeyByHash(hash))) {
+    await tenants.removeApiKey(keyId)
+    await tenants.addApiKey({
+      id: keyId,
+      hash,
+      name: 'admin',
+      account,
+      workspace: null,
+      role: 'admin',
+      accountAdmin: true,
+      createdAt,
+      expiresAt: null,
+    })
+  }
+  return { adminKey, account, workspace }
+}

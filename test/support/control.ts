@@ -1,0 +1,121 @@
+/** A management API to test against, in this process: real store in a directory of its own, a clock that stands still. */
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { createCursors } from '../../control/api/cursors.ts'
+import { createApi, type Api } from '../../control/api/index.ts'
+import { wireNames, type WireNames } from '../../control/api/wire-names.ts'
+import { bootstrap } from '../../control/bootstrap.ts'
+import { resourceKinds } from '../../control/resources/index.ts'
+import type { Kind } from '../../control/resources/kind.ts'
+import { createSealer, type Sealer } from '../../control/secrets.ts'
+import { openStore } from '../../control/store/sqlite/open.ts'
+import type { ApiKey, Store } from '../../control/store/store.ts'
+import { hashKey } from '../../control/api/auth.ts'
+import { fail } from '../../shared/errors.ts'
+import { call, type Answer, type CallOptions } from '../../shared/http/call.ts'
+import { randomIds } from '../../shared/ids.ts'
+import { silentLog } from '../../shared/log.ts'
+import { fakeClock, type FakeClock } from './clock.ts'
+
+export interface ControlOptions {
+  /** Kinds besides those of the host. */
+  readonly kinds?: readonly Kind[]
+  readonly wireNames?: Parameters<typeof wireNames>[0]
+  readonly checkReplies?: boolean
+}
+
+export interface TestControl {
+  /** Calls `/v0{target}` as the admin at the newest version; headers given win, `authorization: ''` sends none. */
+  readonly call: (method: string, target: string, body?: unknown, options?: CallOptions) => Promise<Answer>
+  readonly api: Api
+  readonly store: Store
+  readonly key: string
+  readonly clock: FakeClock
+  readonly names: WireNames
+  readonly sealer: Sealer
+  readonly dataDir: string
+  /** `kind/uid` of every poke, in order. */
+  readonly poked: string[]
+  /** Adds a key of the default account and returns it. */
+  readonly addKey: (key: Partial<ApiKey>) => Promise<string>
+  readonly addWorkspace: (name: string, account?: string) => Promise<string>
+}
+
+export const knownImages = ['svc/base-image:latest', 'svc/other:latest']
+
+/** Knows two images and refuses the rest as the image store does. */
+const images = {
+  async resolve(reference: string) {
+    if (!knownImages.includes(reference)) throw fail('invalid_image', { requested: reference, supported: knownImages })
+    return { reference }
+  },
+}
+
+export const control = async (t: Test, options: ControlOptions = {}): Promise<TestControl> => {
+  const dataDir = t.testdir()
+  const clock = fakeClock()
+  const ids = randomIds()
+  const log = silentLog
+  const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
+  t.teardown(() => store.close())
+  const { adminKey: key } = await bootstrap({ dataDir }, { store, clock, ids })
+  const names = wireNames(options.wireNames ?? [{ header: 'Svc', short: 'svc', image: 'svc' }])
+  const sealer = createSealer('test')
+  const defaultImage = 'svc/base-image:latest'
+  const kinds = [
+    ...resourceKinds({ images, sealer, regions: ['local', 'eu-fra-1'], defaultImage }),
+    ...(options.kinds ?? []),
+  ]
+  const poked: string[] = []
+  const api = createApi({
+    store,
+    clock,
+    ids,
+    log,
+    names,
+    cursors: createCursors({ key: 'test', clock }),
+    kinds,
+    poke: (kind, uid) => void poked.push(`${kind}/${uid}`),
+    url: resource => `http://run.test/${resource.workspace}/${resource.kind}/${resource.name}`,
+    checkReplies: options.checkReplies ?? true,
+  })
+  return {
+    call: (method, target, body, given = {}) =>
+      call(api.dispatcher, method, `/v0${target}`, {
+        ...given,
+        body,
+        headers: { authorization: `Bearer ${key}`, 'svc-version': '2026-04-28', ...given.headers },
+      }),
+    api,
+    store,
+    key,
+    clock,
+    names,
+    sealer,
+    dataDir,
+    poked,
+    async addKey(given) {
+      const secret = ids.secret(24)
+      await store.tenants.addApiKey({
+        id: ids.uuid(),
+        hash: hashKey(secret),
+        name: 'test',
+        account: 'default',
+        workspace: null,
+        role: 'member',
+        accountAdmin: false,
+        createdAt: clock.now(),
+        expiresAt: null,
+        ...given,
+      })
+      return secret
+    },
+    async addWorkspace(name, account = 'default') {
+      if (!(await store.tenants.account(account)))
+        await store.tenants.addAccount({ id: account, displayName: account, createdAt: clock.now() })
+      const id = ids.uuid()
+      await store.tenants.addWorkspace({ id, name, account, displayName: name, createdAt: clock.now() })
+      return id
+    },
+  }
+}
