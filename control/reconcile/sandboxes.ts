@@ -75,6 +75,10 @@ export const sandboxReconciler = (deps: SandboxReconcilerDeps): Reconcile => {
     let planned: Awaited<ReturnType<Plan>>
     try {
       planned = await plan(row)
+      if (internalOf(row).remake) {
+        onDown(row.uid)
+        await driver.remove(row.uid)
+      }
       machine = await driver.create(planned.spec, signal)
     } catch (error) {
       if (signal.aborted) throw error
@@ -88,6 +92,7 @@ export const sandboxReconciler = (deps: SandboxReconcilerDeps): Reconcile => {
         turnedAt: now,
         lastUsedAt: now,
         attempts: 0,
+        remake: false,
         ...(machine.address ? { address: machine.address } : {}),
       },
       rates: runningRates(planned.spec.memoryMb),

@@ -186,6 +186,8 @@ export const crud = (kind: Kind, deps: CrudDeps): Crud => {
           ? {
               status: consequence.status,
               event: { time: now, type: 'deployment', status: consequence.status, message: consequence.message },
+              // Whatever it was metered for ends here; the loop opens what comes next.
+              rates: [],
               ...(consequence.internal ? { internal: { ...found.internal, ...consequence.internal } } : {}),
             }
           : {}),
@@ -239,7 +241,7 @@ export const crud = (kind: Kind, deps: CrudDeps): Crud => {
       if (['DELETING', 'TERMINATED'].includes(found.status)) return found
       const now = clock.now()
       const event = { time: now, type: 'deployment', status: 'DELETING', message: `${kind.kind} ${name} deleted` }
-      return store.resources.update(found.uid, found.version, { status: 'DELETING', event }, now)
+      return store.resources.update(found.uid, found.version, { status: 'DELETING', event, rates: [] }, now)
     })
     await forget(after)
     poke(kind.kind, after.uid)
