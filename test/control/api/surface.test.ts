@@ -1,0 +1,98 @@
+import { request } from 'node:http'
+import t from 'tap'
+import { listen, serve } from '../../../shared/http/server.ts'
+import { silentLog } from '../../../shared/log.ts'
+import { control } from '../../support/control.ts'
+
+t.test('versions: none is the oldest, unknown ones are refused with the list', async t => {
+  const { call } = await control(t)
+  const at = (version: string) => call('GET', '/sandboxes', undefined, { headers: { 'svc-version': version } })
+  t.same((await at('')).body, [], 'a bare array')
+  t.same((await at('2026-04-16')).body, [])
+  t.match((await at('2026-04-28')).body, { data: [], meta: { hasMore: false, nextCursor: '', total: 0 } })
+  for (const version of ['2026-04-20', '2026-04-28.preview', 'x', '2027-01-01']) {
+    const { status, body } = await at(version)
+    t.match(body, { error: 'invalid_api_version', code: 400, message: /2026-04-16, 2026-04-28/ })
+    t.ok(body.message.includes(version))
+    t.equal(status, 400)
+  }
+  const onCreate = { headers: { 'svc-version': 'x' } }
+  t.match((await call('POST', '/sandboxes', {}, onCreate)).body, { error: 'invalid_api_version', code: 400 })
+})
+
+t.test('CORS: preflight without credentials, origin on every answer', async t => {
+  const { call } = await control(t)
+  const asked = await call('OPTIONS', '/sandboxes', undefined, { headers: { authorization: '' } })
+  t.match(asked, { status: 204, headers: { 'access-control-allow-origin': '*' } })
+  t.match(asked.headers['access-control-allow-headers'], /x-svc-authorization.*x-svc-workspace.*svc-version/)
+  t.match((await call('GET', '/sandboxes')).headers, { 'access-control-allow-origin': '*' })
+  t.match((await call('GET', '/sandboxes/none')).headers, { 'access-control-allow-origin': '*' })
+})
+
+t.test('unknown paths and methods are JSON with a numeric code', async t => {
+  const { call } = await control(t)
+  for (const path of ['/nothing', '/sandboxes/a/b/c', '/', '/sandboxes/%', '/sandboxes/%E0%A4%A'])
+    t.match(
+      await call('GET', path),
+      { status: 404, body: { error: 'route_not_found', code: 404, message: String } },
+      path,
+    )
+  const { status, headers, body } = await call('PATCH', '/sandboxes/a')
+  t.equal(status, 405)
+  t.same(headers['allow']?.split(', ').toSorted(), ['DELETE', 'GET', 'PUT'])
+  t.match(body, { error: 'method_not_allowed', code: 405 })
+})
+
+t.test('a final conflict says so to clients that repeat every 409', async t => {
+  const { call } = await control(t)
+  await call('POST', '/sandboxes', { metadata: { name: 'a' } })
+  const conflict = await call('POST', '/sandboxes', { metadata: { name: 'a' } })
+  t.match(conflict, { status: 409, headers: { 'x-should-retry': 'false' } })
+  t.match(conflict.body, {
+    error: 'SANDBOX_ALREADY_EXISTS',
+    code: 409,
+    status_code: 409,
+    sandbox_name: 'a',
+    workspace: 'default',
+    message: String,
+    step: String,
+    timestamp: '2026-01-01T00:00:00.000Z',
+  })
+})
+
+t.test('the account of the key is listed', async t => {
+  const { call } = await control(t)
+  t.match(await call('GET', '/accounts'), { status: 200, body: [{ id: 'default', metadata: { id: 'default' } }] })
+})
+
+/** Sends `pieces` MiB over a real socket and resolves with the status, whatever becomes of the rest of the body. */
+const junk = (port: number, key: string, headers: Record<string, string | number>) =>
+  new Promise<number>((resolve, reject) => {
+    const sent = request({
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/v0/sandboxes',
+      headers: { authorization: `Bearer ${key}`, ...headers },
+    })
+    let status = 0
+    sent.on('response', response => {
+      status = response.statusCode ?? 0
+      response.resume()
+      response.on('close', () => resolve(status))
+    })
+    // The server may cut a body it does not want; what counts is that it answered first.
+    sent.on('error', error => (status ? resolve(status) : reject(error)))
+    const piece = Buffer.alloc(1024 * 1024, 'x')
+    for (let count = 0; count < 10; count++) sent.write(piece)
+    sent.end()
+  })
+
+t.test('10 MB of junk is refused before it is all read', async t => {
+  const { api, key, store } = await control(t)
+  const listening = await listen(serve(api.dispatcher, { log: silentLog }), { port: 0, host: '127.0.0.1' })
+  t.teardown(() => listening.close(100))
+  t.equal(await junk(listening.port, key, { 'content-length': 10 * 1024 * 1024 }), 413, 'announced')
+  t.equal(await junk(listening.port, key, {}), 413, 'chunked')
+  t.equal(await store.resources.count('sandbox', 'default'), 0)
+})
