@@ -4,11 +4,17 @@ import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import type { Config } from './config.ts'
 import type { Environment } from './environment.ts'
+import type { Identity } from './identity/identity.ts'
+import type { Reaper } from './init/reaper.ts'
 
 /** What every capability of the daemon may use; each takes the part it needs. */
 export interface Core {
   readonly config: Config
   readonly environment: Environment
+  /** Who tenant processes run as; undefined means root. */
+  readonly identity: Identity | undefined
+  /** The one waiter for every child of the daemon. */
+  readonly reaper: Reaper
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log

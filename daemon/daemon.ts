@@ -7,9 +7,12 @@ import type { Log } from '../shared/log.ts'
 import type { Bound } from '../shared/route.ts'
 import * as swagger from '../shared/wire/swagger.ts'
 import { probes } from '../shared/wire/probes.ts'
+import { terminalWire } from '../shared/wire/terminal.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { liveEnvironment } from './environment.ts'
+import { loadIdentity } from './identity/identity.ts'
+import { createReaper } from './init/reaper.ts'
 import { createFilesystem } from './filesystem/capability.ts'
 import { directPort } from './filesystem/direct.ts'
 import { late } from './late.ts'
@@ -41,7 +44,10 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const { clock, ids, log, checkReplies = false } = deps
   const closer = closing({ log })
   const environment = liveEnvironment(config.environment)
-  const core: Core = { config, environment, clock, ids, log, closing: closer }
+  const identity = loadIdentity(config.user)
+  const reaper = createReaper({ clock, log })
+  closer.add('reaper', reaper.close)
+  const core: Core = { config, environment, identity, reaper, clock, ids, log, closing: closer }
   const filesystem = createFilesystem(core, directPort())
   const bounds: Bound[] = [
     ...probes(),
@@ -54,7 +60,10 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     ...late(Object.values(swagger), async () =>
       (await import('./swagger/routes.ts')).swaggerRoutes(config, () => bounds.map(({ route }) => route)),
     ),
-    // late: mcp, terminal, codegen, drives
+    ...late(terminalWire, async () =>
+      (await import('./terminal/routes.ts')).terminalRoutes({ ...core, enabled: config.terminal, cwd: config.workdir }),
+    ),
+    // late: mcp, codegen, drives
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {

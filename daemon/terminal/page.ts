@@ -1,0 +1,71 @@
+/** The terminal's page: one document with all it needs, since a sandbox may have no way out to a CDN. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+
+const script = String.raw`
+const query = new URLSearchParams(location.search)
+const terminal = new Terminal({ cursorBlink: true, fontSize: 14, scrollback: 10000 })
+const element = document.getElementById('terminal')
+terminal.open(element)
+const cell = () => {
+  const { width, height } = terminal._core._renderService.dimensions.css.cell
+  return { cols: Math.max(2, Math.floor(element.clientWidth / width)), rows: Math.max(1, Math.floor(element.clientHeight / height)) }
+}
+const fit = () => { const { cols, rows } = cell(); terminal.resize(cols, rows) }
+fit()
+let socket
+let waitMs = 500
+const connect = () => {
+  const url = new URL(location.pathname.replace(/\/$/, '') + '/ws', location.href)
+  url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
+  url.searchParams.set('cols', terminal.cols)
+  url.searchParams.set('rows', terminal.rows)
+  url.searchParams.set('sessionId', query.get('sessionId') || 'default')
+  for (const name of ['token', 'shell', 'workingDir']) if (query.get(name)) url.searchParams.set(name, query.get(name))
+  socket = new WebSocket(url)
+  socket.onopen = () => { terminal.reset(); waitMs = 500 }
+  socket.onmessage = event => {
+    const message = JSON.parse(event.data)
+    if (message.type === 'output') terminal.write(message.data)
+    if (message.type === 'error') terminal.write('\r\n\x1b[31m' + message.data + '\x1b[0m\r\n')
+  }
+  socket.onclose = () => {
+    terminal.write('\r\n\x1b[2m[disconnected; connecting again]\x1b[0m\r\n')
+    setTimeout(connect, waitMs)
+    waitMs = Math.min(waitMs * 2, 10000)
+  }
+}
+const send = message => { if (socket && socket.readyState === 1) socket.send(JSON.stringify(message)) }
+terminal.onData(data => send({ type: 'input', data }))
+terminal.onResize(({ cols, rows }) => send({ type: 'resize', cols, rows }))
+addEventListener('resize', fit)
+connect()
+terminal.focus()
+`
+
+/** A script inside a page must not hold the end of its element. */
+const inert = (code: string): string => code.replaceAll('</script', '<\\/script')
+
+/** The HTML of the page. Reads xterm.js from its package. */
+export const terminalHtml = (): string => {
+  const { resolve } = createRequire(import.meta.url)
+  const read = (name: string) => readFileSync(resolve(`@xterm/xterm/${name}`), 'utf8')
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Terminal</title>
+<style>${read('css/xterm.css')}
+html, body { margin: 0; height: 100%; background: #000; }
+#terminal { height: 100%; }
+</style>
+</head>
+<body>
+<div id="terminal"></div>
+<script>${inert(read('lib/xterm.js'))}</script>
+<script>${inert(script)}</script>
+</body>
+</html>
+`
+}

@@ -1,0 +1,81 @@
+/** A pseudo-terminal with a shell on it. node-pty opens and sizes it; the shell is started like any tenant process. */
+import { chownSync, closeSync } from 'node:fs'
+import { StringDecoder } from 'node:string_decoder'
+import { ReadStream } from 'node:tty'
+import nodePty from 'node-pty'
+import { spawnProcess } from '../native/spawn.ts'
+import type { Identity } from '../identity/identity.ts'
+
+/** The part of node-pty's binding that is used (its own types leave it out). */
+interface PtyBinding {
+  open(cols: number, rows: number): { master: number; slave: number; pty: string }
+  resize(fd: number, cols: number, rows: number): void
+}
+
+export interface Pty {
+  /** Pid of the shell, which leads a session of its own. */
+  readonly pid: number
+  write(data: string): void
+  resize(cols: number, rows: number): void
+  close(): void
+}
+
+export interface PtyOptions {
+  readonly shell: string
+  readonly cwd: string
+  readonly env: Record<string, string>
+  readonly cols: number
+  readonly rows: number
+  readonly identity: Identity | undefined
+  readonly dropCapabilities: bigint
+  readonly onOutput: (text: string) => void
+}
+
+const binding = (nodePty as unknown as { native: PtyBinding }).native
+
+/** Starts the shell; throws the `SpawnError` when it cannot be started, and nothing is left then. */
+export const openPty = (options: PtyOptions): Pty => {
+  const { shell, cwd, env, cols, rows, identity, dropCapabilities, onOutput } = options
+  const { master, slave, pty } = binding.open(cols, rows)
+  let pid: number
+  try {
+    if (identity) chownSync(pty, identity.uid, identity.gid)
+    pid = spawnProcess({
+      file: shell,
+      args: [shell],
+      env,
+      cwd,
+      descriptors: [slave, slave, slave],
+      session: true,
+      terminal: true,
+      dropCapabilities,
+      oomScore: 500,
+      ...(identity ? { credentials: identity } : {}),
+    })
+  } catch (error) {
+    closeSync(master)
+    throw error
+  } finally {
+    closeSync(slave)
+  }
+  const stream = new ReadStream(master)
+  const decoder = new StringDecoder('utf8')
+  let open = true
+  stream.on('data', (bytes: Buffer) => onOutput(decoder.write(bytes)))
+  // The kernel answers EIO once the last process has closed the other side: that is how a terminal ends.
+  stream.on('error', () => {})
+  return {
+    pid,
+    write(data) {
+      if (open) stream.write(data)
+    },
+    resize(width, height) {
+      if (open) binding.resize(master, width, height)
+    },
+    close() {
+      if (!open) return
+      open = false
+      stream.destroy()
+    },
+  }
+}
