@@ -1,6 +1,12 @@
 import { fail } from '../../shared/errors.ts'
 import type { Out } from '../../shared/schema.ts'
-import { accountMetrics, groupings, parseUtcTime, type Grouping, type Resolution } from '../../shared/wire/billing.ts'
+import {
+  type accountMetrics,
+  groupings,
+  parseUtcTime,
+  type Grouping,
+  type Resolution,
+} from '../../shared/wire/billing.ts'
 import type { UsageQuery } from '../store/store.ts'
 import { bucketsOf, resolutionOf, type Window } from './window.ts'
 

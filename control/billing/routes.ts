@@ -1,17 +1,17 @@
 import { fail } from '../../shared/errors.ts'
 import { handle, type Bound, type Context } from '../../shared/route.ts'
 import { accountMetrics, groupings, metricsGroupings, metricsResourceTypes } from '../../shared/wire/billing.ts'
+import { factsOf } from '../api/surface.ts'
 import { queryMetrics, type BillingDeps } from './metrics.ts'
 import { windowOf, type Caller } from './question.ts'
 
 /** Bills are for members of the account; of another one nothing is said, not even whether it exists. */
-const callerOf = (accountId: string, { facts }: Context): Caller => {
-  const { account, accountAdmin } = facts
-  if (typeof account !== 'string' || account !== accountId) throw fail('forbidden', { reason: 'Access denied' })
-  return { account, accountAdmin: accountAdmin === true }
+const callerOf = (accountId: string, context: Context): Caller => {
+  const { account, accountAdmin } = factsOf(context).key
+  if (account !== accountId) throw fail('forbidden', { reason: 'Access denied' })
+  return { account, accountAdmin }
 }
 
-/** Reads `account` (id) and `accountAdmin` from `context.facts`. */
 export const billingRoutes = (deps: BillingDeps): Bound[] => [
   handle(accountMetrics, ({ params, query }, context) =>
     queryMetrics(deps, callerOf(params.accountId, context), query),

@@ -164,6 +164,7 @@ export interface Tenants {
   /** By name or id. */
   workspace(nameOrId: string): Promise<Workspace | undefined>
   apiKeyByHash(hash: string): Promise<ApiKey | undefined>
+  /** Adding throws `already_exists` when the id, name or hash is taken, `not_found` when the account is unknown. */
   addAccount(account: Account): Promise<void>
   addWorkspace(workspace: Workspace): Promise<void>
   addApiKey(key: ApiKey): Promise<void>

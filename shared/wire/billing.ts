@@ -64,7 +64,7 @@ export type MetricsEntry = In<typeof Entry>
 const params = s.object({ accountId: text(256) })
 const Values = s.object({ values: s.array(s.string()) })
 
-export const accountMetrics = route('GET /accounts/:accountId/metrics', {
+export const accountMetrics = route('GET /v0/accounts/:accountId/metrics', {
   id: 'billing.metrics',
   summary: 'Cost and usage of an account over a window',
   params,
@@ -99,24 +99,24 @@ export const accountMetrics = route('GET /accounts/:accountId/metrics', {
   }),
   returns: AccountMetrics,
   errors: ['invalid_argument', 'forbidden'],
-  extra: { level: 'account' },
+  extra: { tenant: 'none' },
 })
 
-export const metricsGroupings = route('GET /accounts/:accountId/metrics/enums/group-by', {
+export const metricsGroupings = route('GET /v0/accounts/:accountId/metrics/enums/group-by', {
   id: 'billing.groupings',
   summary: 'What metrics can be grouped by',
   params,
   returns: Values,
   errors: ['forbidden'],
-  extra: { level: 'account' },
+  extra: { tenant: 'none' },
 })
 
-export const metricsResourceTypes = route('GET /accounts/:accountId/metrics/enums/resource-types', {
+export const metricsResourceTypes = route('GET /v0/accounts/:accountId/metrics/enums/resource-types', {
   id: 'billing.resource-types',
   summary: 'Resource types with usage in a window',
   params,
   query: s.object(window),
   returns: Values,
   errors: ['invalid_argument', 'forbidden'],
-  extra: { level: 'account' },
+  extra: { tenant: 'none' },
 })

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/api/cursors.ts'
 import { createApi, type Api } from '../../control/api/index.ts'
 import { wireNames, type WireNames } from '../../control/api/wire-names.ts'
+import { billingRoutes } from '../../control/billing/routes.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
 import { resourceKinds } from '../../control/resources/index.ts'
 import type { Kind } from '../../control/resources/kind.ts'
@@ -22,6 +23,8 @@ export interface ControlOptions {
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
   readonly checkReplies?: boolean
+  /** USD per unit of each billing dimension. */
+  readonly prices?: Readonly<Record<string, number>>
 }
 
 export interface TestControl {
@@ -67,13 +70,15 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     ...(options.kinds ?? []),
   ]
   const poked: string[] = []
+  const cursors = createCursors({ key: 'test', clock })
   const api = createApi({
     store,
     clock,
     ids,
     log,
     names,
-    cursors: createCursors({ key: 'test', clock }),
+    cursors,
+    routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
     kinds,
     poke: (kind, uid) => void poked.push(`${kind}/${uid}`),
     url: resource => `http://run.test/${resource.workspace}/${resource.kind}/${resource.name}`,

@@ -2,7 +2,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Account, ApiKey, Tenants, Workspace } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { AccountRow, ApiKeyRow, WorkspaceRow } from './tables.ts'
-import { isDuplicate, type Transact } from './transact.ts'
+import { isDuplicate, isOrphan, type Transact } from './transact.ts'
 
 const toAccount = (row: AccountRow): Account => ({
   id: row.id,
@@ -76,12 +76,13 @@ const statements = (prepare: Prepare) => ({
 
 export const sqliteTenants = (prepare: Prepare, { read, write }: Transact): Tenants => {
   const run = statements(prepare)
-  const adding = (kind: string, name: string, add: () => unknown) =>
+  const adding = (kind: string, name: string, account: string, add: () => unknown) =>
     write(() => {
       try {
         add()
       } catch (error) {
         if (isDuplicate(error)) throw fail('already_exists', { kind, name }, error)
+        if (isOrphan(error)) throw fail('not_found', { kind: 'account', name: account }, error)
         throw error
       }
     })
@@ -103,10 +104,13 @@ export const sqliteTenants = (prepare: Prepare, { read, write }: Transact): Tena
         const row = run.apiKey.get({ hash })
         return row && toApiKey(row)
       }),
-    addAccount: account => adding('account', account.id, () => run.addAccount.run(account)),
-    addWorkspace: workspace => adding('workspace', workspace.name, () => run.addWorkspace.run(workspace)),
+    addAccount: account => adding('account', account.id, account.id, () => run.addAccount.run(account)),
+    addWorkspace: workspace =>
+      adding('workspace', workspace.name, workspace.account, () => run.addWorkspace.run(workspace)),
     addApiKey: key =>
-      adding('api key', key.name, () => run.addApiKey.run({ ...key, accountAdmin: key.accountAdmin ? 1 : 0 })),
+      adding('api key', key.name, key.account, () =>
+        run.addApiKey.run({ ...key, accountAdmin: key.accountAdmin ? 1 : 0 }),
+      ),
     removeApiKey: id => write(() => void run.removeApiKey.run({ id })),
   }
 }

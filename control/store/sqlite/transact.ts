@@ -12,6 +12,10 @@ export const isDuplicate = (error: unknown): boolean =>
   error instanceof BetterSqlite.SqliteError &&
   (error.code === 'SQLITE_CONSTRAINT_UNIQUE' || error.code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
 
+/** True when a row names another one that is not there. */
+export const isOrphan = (error: unknown): boolean =>
+  error instanceof BetterSqlite.SqliteError && error.code === 'SQLITE_CONSTRAINT_FOREIGNKEY'
+
 /** Failures of the disk or the lock as typed errors; anything else is a bug and stays as it is. */
 export const translate = (error: unknown): unknown => {
   if (!(error instanceof BetterSqlite.SqliteError)) return error

@@ -27,7 +27,7 @@ export const start: Migration = {
       hash          TEXT    NOT NULL UNIQUE,
       name          TEXT    NOT NULL,
       account       TEXT    NOT NULL REFERENCES accounts (id),
-      workspace     TEXT    REFERENCES workspaces (name),
+      workspace     TEXT,
       role          TEXT    NOT NULL CHECK (role IN ('admin', 'member')),
       account_admin INTEGER NOT NULL CHECK (account_admin IN (0, 1)),
       created_at    INTEGER NOT NULL,
