@@ -37,25 +37,36 @@ export const readForm = async (request: Request, reader: FormReader, fieldLimit:
   const files: Promise<void>[] = []
   try {
     await new Promise<void>((resolve, reject) => {
+      let failed = false
+      const failing = (error: unknown) => {
+        failed = true
+        reject(error)
+      }
+      const malformed = (error: unknown) => failing(fail('invalid_body', { reason: messageOf(error) }, error))
       parser.on('field', (name, value, info) => {
         try {
-          reader.field(name ?? '', value, info.valueTruncated)
+          if (!failed) reader.field(name ?? '', value, info.valueTruncated)
         } catch (error) {
-          reject(error)
+          failing(error)
         }
       })
       parser.on('file', (name, content) => {
-        const work = reader.file(name ?? '', content)
-        if (!work) return void content.on('error', () => {}).resume()
+        // Heard here first, since the form ending within a file is the form's fault and not the writer's.
+        content.on('error', malformed)
+        const work = failed ? undefined : reader.file(name ?? '', content)
+        if (!work) return void content.resume()
         files.push(work)
-        work.catch(reject)
+        work.catch(failing)
       })
-      parser.on('error', error => reject(fail('invalid_body', { reason: messageOf(error) }, error)))
+      parser.on('error', malformed)
       parser.on('close', resolve)
-      body.on('error', reject)
-      body.on('close', () => reject(body.errored ?? new Error('the client went away')))
-      if (body.destroyed && !body.readableEnded) reject(body.errored ?? new Error('the client went away'))
-      body.pipe(parser)
+      const gone = () => failing(body.errored ?? new Error('the client went away'))
+      body.on('error', failing)
+      body.on('close', () => {
+        if (!body.readableEnded) gone()
+      })
+      if (body.destroyed && !body.readableEnded) gone()
+      else body.pipe(parser)
     })
     await Promise.all(files)
   } catch (error) {

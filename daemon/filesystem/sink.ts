@@ -118,7 +118,7 @@ export const pour = (source: Readable, take: (chunk: Buffer) => Promise<void> | 
     const ended = () => end()
     const closed = () => end(source.errored ?? new Error('the stream was closed before it ended'))
     // The error listener stays: a connection that breaks later must find somebody listening.
-    source.on('data', data).on('end', ended).on('close', closed).on('error', end)
+    source.on('data', data).on('end', ended).on('close', closed).on('error', end).resume()
   })
 
 /** Reads and drops what is left, at most `limit` bytes, so that a client still sending gets to see the answer. */

@@ -209,12 +209,14 @@ t.test('a listing that entries vanish from answers with those that are left', as
   const churn = new URL('../../programs/churn.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [churn, join(dir, 'busy')], { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = new Promise(resolve => child.once('close', resolve))
-  t.teardown(() => {
+  try {
+    await new Promise(resolve => child.stdout.once('data', resolve))
+    for (let round = 0; round < 30; round++) t.equal((await call('GET', '/filesystem/busy')).status, 200)
+  } finally {
+    // Before the test ends, because its directory is removed then.
     child.kill('SIGKILL')
-    return ended
-  })
-  await new Promise(resolve => child.stdout.once('data', resolve))
-  for (let round = 0; round < 30; round++) t.equal((await call('GET', '/filesystem/busy')).status, 200)
+    await ended
+  }
 })
 
 t.test('trees: absolute, one level, several files at once', async t => {
