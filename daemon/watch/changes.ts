@@ -1,0 +1,30 @@
+import { posix } from 'node:path'
+import type { Out } from '../../shared/schema.ts'
+import type { WatchEvent } from '../../shared/wire/watch.ts'
+import { IN } from '../native/inotify.ts'
+
+const bits = [
+  ['CREATE', IN.CREATE | IN.MOVED_TO],
+  ['REMOVE', IN.DELETE | IN.DELETE_SELF],
+  ['WRITE', IN.MODIFY],
+  ['RENAME', IN.MOVED_FROM | IN.MOVE_SELF],
+  ['CHMOD', IN.ATTRIB],
+] as const
+
+/** What an event's mask says, in the order clients know. */
+export const opOf = (mask: number): string =>
+  bits
+    .filter(([, mine]) => mask & mine)
+    .map(([name]) => name)
+    .join('|')
+
+const parentOf = (path: string): string => {
+  const parent = posix.dirname(path)
+  return parent === '/' ? '' : parent
+}
+
+/** The line of a change to the absolute `path`. */
+export const changeLine = (op: string, path: string, error: string | null = null): string => {
+  const event: Out<typeof WatchEvent> = { op, name: posix.basename(path), path: parentOf(path), error }
+  return `${JSON.stringify(event)}\n`
+}
