@@ -19,6 +19,8 @@ import { late } from './late.ts'
 import { networkRoutes } from './network/routes.ts'
 import { daemonSurface } from './surface.ts'
 import { systemRoutes } from './system/routes.ts'
+import { createHub } from './watch/hub.ts'
+import { watchRoutes } from './watch/routes.ts'
 
 export interface DaemonDeps {
   readonly clock: Clock
@@ -48,12 +50,15 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
   const core: Core = { config, environment, identity, reaper, clock, ids, log, closing: closer }
-  const filesystem = createFilesystem(core, directPort())
+  const port = directPort()
+  const filesystem = createFilesystem(core, port)
+  const hub = createHub()
+  closer.add('watch', hub.close)
   const bounds: Bound[] = [
     ...probes(),
     ...systemRoutes(core),
-    // native: init, watch, identity
     ...filesystem.bounds,
+    ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
     // process: processes
     ...networkRoutes(core),
     // tunnel

@@ -22,6 +22,8 @@ const keepaliveMs = 30_000
 /** A tree that takes longer to walk is watched bit by bit while the stream already runs. */
 const patienceMs = 10_000
 
+const refusals = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR'])
+
 /** `dir/**` asks for the whole tree below `dir`. */
 const target = (path: string): { directory: string; recursive: boolean } => {
   if (path === '**') return { directory: '.', recursive: true }
@@ -53,6 +55,7 @@ export const watchRoutes = (deps: WatchDeps): Bound[] => {
       try {
         tree = openTree({ root, recursive, ignore }, { hub, files, user, tell: feed.push })
       } catch (error) {
+        if (refusals.has(errno(error) ?? '')) throw fail('unprocessable', { reason: messageOf(error) }, error)
         throw fail('operation_failed', { reason: `cannot watch: ${messageOf(error)}` }, error)
       }
       const stopKeepalive = clock.every(keepaliveMs, () => feed.push('[keepalive]\n'))

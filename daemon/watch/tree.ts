@@ -89,23 +89,23 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
     if (byPath.get(directory.path) === directory) byPath.delete(directory.path)
   }
 
-  const read = async (directory: Directory, touched: Set<string>) => {
-    directory.scans.add(touched)
+  const read = async (directory: Directory) => {
     try {
       return await files.readdir(directory.path)
     } catch (error) {
       if (!gone.has(errno(error) ?? '')) tell(changeLine('', directory.path, `not read: ${messageOf(error)}`))
       return []
-    } finally {
-      directory.scans.delete(touched)
     }
   }
   /** `report`: tell what is there as created. `deep`: also enter directories that are watched already. */
   const scan = async (directory: Directory, how: { report: boolean; deep: boolean }): Promise<void> => {
     const children: Directory[] = []
+    const touched = new Set<string>()
+    // From now on, not only while it is read: the watch is set and events come in.
+    directory.scans.add(touched)
     await limit(async () => {
-      const touched = new Set<string>()
-      const entries = closed ? [] : await read(directory, touched)
+      const entries = closed ? [] : await read(directory)
+      directory.scans.delete(touched)
       for (const { name, kind } of entries) {
         const path = posix.join(directory.path, name)
         if (closed || ignored(path)) continue
