@@ -5,6 +5,8 @@ import type { ProcessStatus } from '../../shared/wire/process.ts'
  * Times are epoch milliseconds.
  */
 export interface ProcessRecord {
+  /** Counts starts; tells runs apart that had the same pid or name. */
+  readonly id: number
   /** OS pid of the first start: the identity on the wire, over restarts. */
   readonly pid: number
   readonly name: string

@@ -1,0 +1,75 @@
+/** Goes on with the processes of the daemon before this one. */
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { ended, scheduleRestart } from './ending.ts'
+import { isSame } from './identity-of-pid.ts'
+import { createManaged, type Managed } from './managed.ts'
+import { openCapture } from './output/capture.ts'
+import { outputPaths } from './output/names.ts'
+import type { Parts } from './parts.ts'
+import type { ProcessRecord } from './record.ts'
+import { begin, outputDirs } from './start.ts'
+import { inheritedStdin } from './stdin.ts'
+
+/** Writing ends of stdin pipes that came over the exec: by record id. Comes from the old daemon itself, never from a file. */
+export interface InheritedPipe {
+  readonly id: number
+  readonly fd: number
+  readonly inode: number
+}
+
+const resume = (parts: Parts, managed: Managed, pipes: readonly InheritedPipe[]): void => {
+  const { record } = managed
+  const pipe = pipes.find(({ id }) => id === record.id)
+  if (pipe) managed.stdin = inheritedStdin(pipe.fd, pipe.inode)
+  const { current } = record
+  if (current && isSame(current, parts.bootId)) {
+    begin(parts, managed)
+    return
+  }
+  // It is gone, or its number is somebody else's now: nothing of it is watched or signalled.
+  record.current = undefined
+  begin(parts, managed)
+  if (current === undefined && record.ending === undefined) scheduleRestart(parts, managed)
+  else ended(parts, managed, { exitCode: null })
+}
+
+const adoptOne = (parts: Parts, record: ProcessRecord, pipes: readonly InheritedPipe[]): void => {
+  const running = record.status === 'running'
+  const paths = outputPaths(outputDirs(parts), record.logKey)
+  const capture = openCapture({ paths, fresh: false, ended: !running, scratch: parts.scratch })
+  const managed = createManaged(record, capture)
+  if (running) resume(parts, managed, pipes)
+  else parts.table.add(managed)
+}
+
+/** Positions that belong to no record: left by a daemon that was killed between two steps. */
+const tidy = (parts: Parts, records: readonly ProcessRecord[]): void => {
+  const { positionsDir } = outputDirs(parts)
+  const known = new Set(records.map(({ logKey }) => logKey))
+  for (const name of readdirSync(positionsDir)) if (!known.has(name)) rmSync(join(positionsDir, name), { force: true })
+}
+
+/** Lists what the journal knows, and leaves the processes to the daemon that is in charge. */
+export const showOnly = (parts: Parts, records: readonly ProcessRecord[]): void => {
+  for (const record of records) {
+    const paths = outputPaths(outputDirs(parts), record.logKey)
+    const capture = openCapture({ paths, fresh: false, ended: true, scratch: parts.scratch })
+    parts.table.add(createManaged(record, capture))
+  }
+}
+
+/**
+ * Takes over what the journal knows: running processes are followed, restarted, fed and killed in time as before.
+ * Must run in the turn in which the reaper was made, so that no exit code is lost.
+ */
+export const adopt = (parts: Parts, records: readonly ProcessRecord[], pipes: readonly InheritedPipe[]): void => {
+  tidy(parts, records)
+  for (const record of records) {
+    try {
+      adoptOne(parts, record, pipes)
+    } catch (error) {
+      parts.log.error('process.adopt.failed', { name: record.name, pid: record.pid, error })
+    }
+  }
+}

@@ -1,0 +1,130 @@
+/** What happens when a process ends: its status, a restart, or the end for good. */
+import type { Clock } from '../../shared/clock.ts'
+import { messageOf } from '../../shared/errors.ts'
+import { kill, type Exit } from '../native/sys.ts'
+import { runningPid } from './identity-of-pid.ts'
+import type { Managed } from './managed.ts'
+import type { Parts } from './parts.ts'
+import { closeEnd, newStdin } from './stdin.ts'
+import { launch } from './spawn.ts'
+
+const restartPauseMs = 1_000
+const longestTimerMs = 2 ** 31 - 1
+
+/** Like `clock.after`, also for times beyond what a timer can hold. */
+export const afterLong = (clock: Clock, ms: number, run: () => void): (() => void) => {
+  let cancel: () => void
+  const arm = (left: number): void => {
+    cancel = clock.after(Math.min(left, longestTimerMs), left > longestTimerMs ? () => arm(left - longestTimerMs) : run)
+  }
+  arm(Math.max(0, ms))
+  return () => cancel()
+}
+
+/** Signals the process group as it is now, else the process alone. False when neither is there. */
+export const signalGroup = ({ record }: Managed, signal: number): boolean => {
+  const pid = record.current?.pid
+  return pid !== undefined && (kill(-pid, signal) || kill(pid, signal))
+}
+
+const finish = (parts: Parts, managed: Managed, pid: number | undefined): void => {
+  const { record, capture } = managed
+  record.completedAt = parts.clock.now()
+  record.deadline = undefined
+  if (record.ending) record.keepAlive = false
+  parts.tailing.remove(capture)
+  capture.end()
+  managed.cancelDeadline()
+  managed.release()
+  managed.stdin?.end()
+  managed.stdin = undefined
+  // Its children may outlive it and go on writing: the sweep keeps what they write within bounds.
+  managed.lingering = pid !== undefined && kill(-pid, 0) ? pid : undefined
+  parts.journal.put(record)
+  managed.finish()
+}
+
+const mayRestart = ({ record }: Managed): boolean =>
+  record.status === 'failed' &&
+  record.restartOnFailure &&
+  (record.maxRestarts < 0 || record.restartCount < record.maxRestarts)
+
+const restart = (parts: Parts, managed: Managed): void => {
+  const { record, capture } = managed
+  managed.cancelRestart = () => undefined
+  let childEnd = -1
+  try {
+    if (record.stdin) ({ childEnd, stdin: managed.stdin } = newStdin())
+    const [stdout, stderr] = capture.childDescriptors
+    const pid = launch(parts.workload, {
+      command: record.command,
+      workingDir: record.workingDir,
+      givenDir: record.workingDir,
+      env: record.env,
+      descriptors: [childEnd, stdout, stderr],
+    })
+    record.current = runningPid(pid, parts.bootId)
+    record.startedAt = parts.clock.now()
+    record.exitCode = 0
+    parts.journal.put(record)
+    watchEnd(parts, managed)
+  } catch (error) {
+    parts.log.warn('process.restart.failed', { name: record.name, error })
+    capture.note(`[Restart failed: ${messageOf(error)}]\n`)
+    record.status = 'failed'
+    record.exitCode = -1
+    finish(parts, managed, undefined)
+  } finally {
+    if (childEnd >= 0) closeEnd(childEnd)
+  }
+}
+
+/** Restarts after the pause; until then the process counts as running. */
+export const scheduleRestart = (parts: Parts, managed: Managed): void => {
+  managed.cancelRestart = parts.clock.after(restartPauseMs, () => restart(parts, managed))
+}
+
+/** Ends a process that waits for its restart. */
+export const endPause = (parts: Parts, managed: Managed): void => {
+  managed.cancelRestart()
+  managed.record.status = managed.record.ending ?? 'stopped'
+  finish(parts, managed, undefined)
+}
+
+/** Takes note of an end. An exit code that nobody can know any more counts as -1. */
+export const ended = (parts: Parts, managed: Managed, { exitCode }: Pick<Exit, 'exitCode'>): void => {
+  const { record, capture } = managed
+  const pid = record.current?.pid
+  record.current = undefined
+  record.exitCode = exitCode ?? -1
+  record.status = record.ending ?? (record.exitCode === 0 ? 'completed' : 'failed')
+  if (!mayRestart(managed)) return finish(parts, managed, pid)
+  const max = record.maxRestarts < 0 ? 'unlimited' : record.maxRestarts
+  record.restartCount++
+  record.status = 'running'
+  capture.drain()
+  capture.note(
+    `\n[Process failed with exit code ${record.exitCode}. Attempting restart ${record.restartCount}/${max}...]\n`,
+  )
+  managed.stdin?.end()
+  managed.stdin = undefined
+  parts.journal.put(record)
+  scheduleRestart(parts, managed)
+}
+
+/** Hears of the end of the current OS process. Called in the turn in which it was started. */
+export const watchEnd = (parts: Parts, managed: Managed): void => {
+  const pid = managed.record.current?.pid
+  if (pid !== undefined) managed.cancelWatch = parts.reaper.watch(pid, exit => ended(parts, managed, exit))
+}
+
+/** Kills the process at its deadline. */
+export const armDeadline = (parts: Parts, managed: Managed): void => {
+  const { deadline } = managed.record
+  if (deadline === undefined) return
+  managed.cancelDeadline = afterLong(parts.clock, deadline - parts.clock.now(), () => {
+    managed.record.ending = 'killed'
+    parts.journal.put(managed.record)
+    if (!signalGroup(managed, 9)) endPause(parts, managed)
+  })
+}

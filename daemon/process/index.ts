@@ -1,0 +1,54 @@
+/** Processes of a sandbox: the supervisor and the routes it answers. */
+import { join } from 'node:path'
+import type { Bound } from '../../shared/route.ts'
+import type { Core } from '../core.ts'
+import { tenantDrops } from '../init/capabilities.ts'
+import { portsReady } from '../network/ready.ts'
+import type { InheritedPipe } from './adopt.ts'
+import { createHeartbeat } from './heartbeat.ts'
+import type { ProcessConfig, Scale } from './parts.ts'
+import { processRoutes } from './routes.ts'
+import { createSupervisor, type Supervisor } from './supervisor.ts'
+
+export type { Supervisor } from './supervisor.ts'
+
+export interface ProcessDeps {
+  readonly core: Core
+  readonly scale: Scale
+  /** The daemon's own working directory: where relative ones of the API begin. */
+  readonly cwd: string
+  readonly pipes?: readonly InheritedPipe[]
+}
+
+const keepFinished = 10_000
+
+/** Takes over the processes of an earlier daemon. Call it in the turn in which the reaper is made. */
+export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bounds: Bound[] } => {
+  const { core, scale, cwd, pipes = [] } = deps
+  const { clock, ids, log, environment, identity, reaper, closing } = core
+  const { logs, keepAlive, names, stateDir, rehearsal } = core.config
+  const config: ProcessConfig = {
+    logDir: logs.dir,
+    stateDir: join(stateDir, 'processes'),
+    cwd,
+    maxFileBytes: logs.maxFileBytes,
+    maxTotalBytes: logs.maxTotalBytes,
+    responseBytes: logs.responseBytes,
+    tailBytes: logs.inMemoryBytes,
+    keepAlive,
+    keepFinished,
+    rehearsal,
+  }
+  const supervisor = createSupervisor(config, {
+    clock,
+    ids,
+    log,
+    reaper,
+    workload: { environment, identity, dropCapabilities: tenantDrops() },
+    scale,
+    pipes,
+  })
+  closing.add('processes', supervisor.close)
+  const heartbeat = createHeartbeat(clock)
+  return { supervisor, bounds: processRoutes({ supervisor, config, clock, heartbeat, names, portsReady }) }
+}

@@ -1,0 +1,138 @@
+import { closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { errno } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import { s } from '../../shared/schema.ts'
+import { processStatuses } from '../../shared/wire/process.ts'
+import type { ProcessRecord } from './record.ts'
+
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants
+const slack = 1_000
+
+/**
+ * What is known of all processes, in a file: one line per change, written before the change is answered. A daemon that
+ * is killed at any moment leaves everything but perhaps half a last line.
+ */
+export interface Journal {
+  /** Appends the record as it is now. */
+  put(record: ProcessRecord): void
+  /** Appends that a record is no more. */
+  forget(record: ProcessRecord): void
+  close(): void
+}
+
+const optional = s.optional(s.number())
+const Line = s.object({
+  pid: s.int(),
+  name: s.string(),
+  command: s.string(),
+  workingDir: s.string(),
+  env: s.record(s.string(), s.string()),
+  restartOnFailure: s.boolean(),
+  maxRestarts: s.int(),
+  stdin: s.boolean(),
+  id: s.int(),
+  logKey: s.string(),
+  status: s.enum(processStatuses),
+  startedAt: s.number(),
+  completedAt: optional,
+  exitCode: s.int(),
+  restartCount: s.int(),
+  keepAlive: s.boolean(),
+  deadline: optional,
+  current: s.optional(s.object({ pid: s.int(), startTicks: s.string(), bootId: s.string() })),
+  ending: s.optional(s.enum(['stopped', 'killed'])),
+})
+const Forgotten = s.object({ forget: s.int() })
+
+const lineOf = (record: ProcessRecord): string => `${JSON.stringify(record)}\n`
+
+/** The records of a journal, oldest first; damaged lines are counted, not trusted. */
+export const parseJournal = (text: string): { records: ProcessRecord[]; damaged: number } => {
+  const records = new Map<number, ProcessRecord>()
+  let damaged = 0
+  for (const line of text.split('\n')) {
+    if (line === '') continue
+    try {
+      const value: unknown = JSON.parse(line)
+      const forgotten = Forgotten.safeParse(value)
+      if (forgotten.success) records.delete(forgotten.data.forget)
+      else {
+        const record = Line.parse(value) as ProcessRecord
+        records.set(record.id, record)
+      }
+    } catch {
+      // Half a line: the daemon was killed while it wrote.
+      damaged++
+    }
+  }
+  return { records: [...records.values()], damaged }
+}
+
+/** Makes the directory root's alone: what is in it decides whom the daemon signals. */
+export const makePrivate = (dir: string): void => {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const fd = openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY | O_NOFOLLOW)
+  try {
+    const { uid } = fstatSync(fd)
+    if (uid !== process.geteuid?.()) throw new Error(`${dir} belongs to somebody else`)
+    fchmodSync(fd, 0o700)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Opens the journal in `dir` and gives what it holds. `live` is asked when the file is written anew. */
+export const openJournal = (deps: {
+  dir: string
+  /** Nothing is written: the file is another daemon's. */
+  readOnly: boolean
+  log: Log
+  live: () => readonly ProcessRecord[]
+}): { journal: Journal; records: ProcessRecord[] } => {
+  const { dir, readOnly, log, live } = deps
+  const path = join(dir, 'processes.jsonl')
+  const read = (): string => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      if (errno(error) === 'ENOENT') return ''
+      throw error
+    }
+  }
+  const { records, damaged } = parseJournal(read())
+  if (damaged > 0) log.warn('process.journal.damaged', { lines: damaged })
+  let lines = 0
+  let fd: number | undefined
+  const rewrite = (all: readonly ProcessRecord[]): void => {
+    const next = `${path}.new`
+    const made = openSync(next, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW, 0o600)
+    writeSync(made, all.map(lineOf).join(''))
+    renameSync(next, path)
+    if (fd !== undefined) closeSync(fd)
+    fd = made
+    lines = all.length
+  }
+  if (!readOnly) rewrite(records)
+  const append = (text: string): void => {
+    if (fd === undefined) return
+    try {
+      writeSync(fd, text)
+    } catch (error) {
+      // A full disk must not keep processes from being started and stopped.
+      log.error('process.journal.failed', { error })
+    }
+    if (++lines > 2 * live().length + slack) rewrite(live())
+  }
+  return {
+    records,
+    journal: {
+      put: record => append(lineOf(record)),
+      forget: record => append(`${JSON.stringify({ forget: record.id })}\n`),
+      close() {
+        if (fd !== undefined) closeSync(fd)
+        fd = undefined
+      },
+    },
+  }
+}

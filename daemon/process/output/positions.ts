@@ -1,0 +1,99 @@
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { createRuns, runBytes, type Runs } from './runs.ts'
+
+const magic = 0x68637031
+const headerBytes = 128
+
+/**
+ * Where the capture of one process stands. Offsets are absolute and never shrink; pairs are [stdout, stderr].
+ * `seen`: bytes looked at; `rendered`: bytes whose lines are in the combined log; `heads`: first byte that is still on disk,
+ * of stdout, stderr and the combined log.
+ */
+export interface Positions {
+  readonly seen: [number, number]
+  readonly rendered: [number, number]
+  readonly heads: [number, number, number]
+  combined: number
+  /** Stream whose unfinished line ends the combined log, or -1. */
+  openLine: -1 | 0 | 1
+  runs: Runs
+}
+
+export const freshPositions = (): Positions => ({
+  seen: [0, 0],
+  rendered: [0, 0],
+  heads: [0, 0, 0],
+  combined: 0,
+  openLine: -1,
+  runs: createRuns(),
+})
+
+const fieldsOf = (p: Positions): number[] => [...p.seen, ...p.rendered, ...p.heads, p.combined, p.openLine]
+
+/** Reads what `save` wrote; undefined when it is not that. */
+export const parsePositions = (bytes: Buffer): Positions | undefined => {
+  if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== magic) return undefined
+  const count = bytes.readUInt32LE(4)
+  const field = (index: number): number => bytes.readDoubleLE(8 + index * 8)
+  const all = Array.from({ length: 8 }, (_, index) => field(index))
+  if (!all.every(value => Number.isSafeInteger(value) && value >= 0)) return undefined
+  const openLine = field(8)
+  return {
+    seen: [field(0), field(1)],
+    rendered: [field(2), field(3)],
+    heads: [field(4), field(5), field(6)],
+    combined: field(7),
+    openLine: openLine === 0 || openLine === 1 ? openLine : -1,
+    runs: createRuns({ from: bytes.subarray(headerBytes, headerBytes + count * runBytes) }),
+  }
+}
+
+/** Loads positions, or undefined when there are none (a process that has written nothing). */
+export const loadPositions = (path: string): Positions | undefined => {
+  let fd: number
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch {
+    // Nothing was ever saved, or the directory is new.
+    return undefined
+  }
+  try {
+    const bytes = Buffer.alloc(fstatSync(fd).size)
+    const length = readSync(fd, bytes, 0, bytes.length, 0)
+    return parsePositions(bytes.subarray(0, length))
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/**
+ * Writes positions so that a daemon that is killed between any two system calls leaves a state that was true: runs
+ * that are closed first, then header and open run, each with one write.
+ */
+export const positionsFile = (path: string) => {
+  let fd: number | undefined
+  let savedRuns = 0
+  let savedBase = -1
+  return {
+    save(p: Positions): void {
+      fd ??= openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+      const { runs } = p
+      // After the older half was forgotten everything moves; otherwise only the open run and later ones are new.
+      const from = savedBase === runs.base ? Math.max(0, savedRuns - 1) : 0
+      const fresh = runs.encode(from)
+      const header = Buffer.alloc(headerBytes)
+      header.writeUInt32LE(magic, 0)
+      header.writeUInt32LE(runs.count, 4)
+      for (const [index, value] of fieldsOf(p).entries()) header.writeDoubleLE(value, 8 + index * 8)
+      if (fresh.length > 0) writeSync(fd, fresh, 0, fresh.length, headerBytes + from * runBytes)
+      writeSync(fd, header, 0, headerBytes, 0)
+      savedRuns = runs.count
+      savedBase = runs.base
+    },
+    close(): void {
+      if (fd !== undefined) closeSync(fd)
+      fd = undefined
+      savedBase = -1
+    },
+  }
+}

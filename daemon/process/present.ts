@@ -1,0 +1,32 @@
+import type { Process } from '../../shared/wire/process.ts'
+import type { Managed } from './managed.ts'
+import { tailText } from './output/tail.ts'
+
+/** `Wed, 04 Mar 2026 10:11:12 GMT` */
+const httpDate = (ms: number): string => new Date(ms).toUTCString()
+
+/** Output inlined in an object: the last `bytes` of each stream, or nothing yet. */
+export type Inline = { readonly bytes: number } | 'none'
+
+/** The wire object. `unfinished` is what `completedAt` says while the process runs: existing clients expect '' or null. */
+export const present = ({ record, capture }: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
+  const stdout = inline === 'none' ? '' : tailText(capture, 0, inline.bytes)
+  const stderr = inline === 'none' ? '' : tailText(capture, 1, inline.bytes)
+  return {
+    pid: String(record.pid),
+    name: record.name,
+    command: record.command,
+    status: record.status,
+    startedAt: httpDate(record.startedAt),
+    completedAt: record.completedAt === undefined ? unfinished : httpDate(record.completedAt),
+    exitCode: record.status === 'running' ? 0 : record.exitCode,
+    workingDir: record.workingDir,
+    logs: inline === 'none' ? null : stdout + stderr,
+    stdout,
+    stderr,
+    restartOnFailure: record.restartOnFailure,
+    maxRestarts: record.maxRestarts,
+    restartCount: record.restartCount,
+    keepAlive: record.keepAlive,
+  }
+}

@@ -1,0 +1,189 @@
+import { audit } from '../audit.ts'
+import { fail, isError } from '../../shared/errors.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { parseJson, readBody } from '../../shared/http/body.ts'
+import { handle, reply, type Bound, type Context, type Reply } from '../../shared/route.ts'
+import { parse, s } from '../../shared/schema.ts'
+import type { WireNames } from '../../shared/wire-names.ts'
+import {
+  closeStdin,
+  getProcess,
+  killProcess,
+  listProcesses,
+  processLogs,
+  startProcess,
+  stopProcess,
+  streamProcessLogs,
+  writeStdin,
+  type StartProcess,
+} from '../../shared/wire/process.ts'
+import { errorStream, eventStart, eventStream } from './event-stream.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import { combinedStream, rawStream } from './log-stream.ts'
+import type { Managed } from './managed.ts'
+import { startOf } from './output/follow.ts'
+import { tailText } from './output/tail.ts'
+import type { ProcessConfig } from './parts.ts'
+import { present } from './present.ts'
+import type { Stdin } from './stdin.ts'
+import type { Supervisor } from './supervisor.ts'
+import { waitBound, waitForEnd, waitForPorts } from './waits.ts'
+
+export interface RouteDeps {
+  readonly supervisor: Supervisor
+  readonly config: Pick<ProcessConfig, 'responseBytes' | 'tailBytes' | 'maxFileBytes'>
+  readonly clock: Clock
+  readonly heartbeat: Heartbeat
+  readonly names: WireNames
+  readonly portsReady: (pid: number, ports: readonly number[]) => Promise<boolean>
+}
+
+/** A stream without a cursor begins at most so far back where files are not capped. */
+const backlogBytes = 32 * 1024 * 1024
+const stdinJsonBytes = 16 * 1024 * 1024
+
+const streamHeaders = (type: string) => ({
+  'content-type': type,
+  'cache-control': 'no-cache',
+  connection: 'keep-alive',
+  'x-accel-buffering': 'no',
+})
+
+const cursorHeader = (names: WireNames, at: number): Record<string, string> =>
+  Object.fromEntries(names.header('cursor').map(name => [name, String(at)]))
+
+/** The offset asked for in the query or, with less weight, in the header. */
+const cursorOf = ({ request }: Context, names: WireNames, query: number | undefined): number | undefined => {
+  if (query !== undefined) return query
+  const value = names
+    .header('cursor')
+    .map(name => request.headers[name])
+    .find(given => given !== undefined)
+  if (value === undefined || value === '') return undefined
+  if (typeof value !== 'string' || !/^\d{1,15}$/.test(value))
+    throw fail('invalid_argument', { field: 'X-Svc-Cursor', reason: 'must be a byte offset' })
+  return Number(value)
+}
+
+const wantsEvents = ({ request }: Context): boolean => /text\/event-stream/i.test(String(request.headers['accept'] ?? ''))
+
+const eventsReply = (deps: RouteDeps, managed: Managed, cursor: number | undefined): Reply => {
+  const start = eventStart(managed.capture, cursor)
+  return reply(
+    200,
+    { ...streamHeaders('application/x-ndjson'), ...cursorHeader(deps.names, start.at) },
+    eventStream(managed, start, deps.heartbeat, deps.config.tailBytes),
+  )
+}
+
+/** What a request waits for before it is answered; ports come first. */
+const waitFor = async (deps: RouteDeps, managed: Managed, body: StartProcess, signal: AbortSignal): Promise<void> => {
+  const bound = waitBound(body)
+  const started = deps.clock.elapsed()
+  const left = (): number | undefined => (bound === undefined ? undefined : bound - (deps.clock.elapsed() - started))
+  if (body.waitForPorts?.length) await waitForPorts(deps, managed, body.waitForPorts, left(), signal)
+  if (body.waitForCompletion) await waitForEnd(deps.clock, managed, left(), signal)
+}
+
+const startStreaming = async (deps: RouteDeps, body: StartProcess, context: Context): Promise<Reply> => {
+  audit(context, 'process_exec_stream', { command: body.command, workingDir: body.workingDir })
+  try {
+    const managed = deps.supervisor.start(body)
+    await waitFor(deps, managed, { ...body, waitForCompletion: false }, context.signal)
+    return eventsReply(deps, managed, 0)
+  } catch (error) {
+    // What the caller got wrong is an ordinary 400; what failed later is told in the stream.
+    if (!isError(error, 'unprocessable')) throw error
+    return reply(200, streamHeaders('application/x-ndjson'), errorStream(error.message))
+  }
+}
+
+const startPlain = async (deps: RouteDeps, body: StartProcess, context: Context) => {
+  audit(context, 'process_exec', { command: body.command, workingDir: body.workingDir })
+  const managed = deps.supervisor.start(body)
+  await waitFor(deps, managed, body, context.signal)
+  return present(managed, body.waitForCompletion ? { bytes: deps.config.responseBytes } : 'none')
+}
+
+const StdinJson = s.object({ data: s.string() })
+
+const openStdin = ({ record, stdin }: Managed): Stdin => {
+  if (record.status !== 'running')
+    throw fail('wrong_state', { kind: 'process', name: record.name, state: record.status, wanted: 'writing to its stdin' })
+  if (!record.stdin)
+    throw fail('unprocessable', { reason: `process "${record.name}" was started without stdin; start it with "stdin": true` })
+  if (!stdin?.open)
+    throw fail('wrong_state', { kind: 'stdin of process', name: record.name, state: 'closed', wanted: 'writing' })
+  return stdin
+}
+
+const feed = async (managed: Managed, context: Context): Promise<void> => {
+  const stdin = openStdin(managed)
+  const { request, signal } = context
+  if (!/^application\/json\b/i.test(String(request.headers['content-type'] ?? '')))
+    return stdin.write(request.body, signal)
+  const { data } = parse(StdinJson, parseJson(await readBody(request.body, stdinJsonBytes)), 'body')
+  return stdin.write(Buffer.from(data), signal)
+}
+
+const streamLogs = (
+  deps: RouteDeps,
+  managed: Managed,
+  query: { cursor: number | undefined; stream?: 'combined' | 'stdout' | 'stderr' | 'events' | undefined },
+  context: Context,
+): Reply => {
+  const cursor = cursorOf(context, deps.names, query.cursor)
+  const { stream = wantsEvents(context) ? 'events' : 'combined' } = query
+  if (stream === 'events') return eventsReply(deps, managed, cursor)
+  const part = stream === 'combined' ? 2 : stream === 'stdout' ? 0 : 1
+  const start = startOf(managed.capture, part, cursor, Math.max(backlogBytes, deps.config.maxFileBytes))
+  const headers = cursorHeader(deps.names, start.at)
+  if (part === 2)
+    return reply(
+      200,
+      { ...streamHeaders('text/plain; charset=utf-8'), ...headers },
+      combinedStream(managed, start, deps.heartbeat),
+    )
+  return reply(200, { ...streamHeaders('application/octet-stream'), ...headers }, rawStream(managed, part, start))
+}
+
+/** The process family, bound. */
+export const processRoutes = (deps: RouteDeps): Bound[] => {
+  const { supervisor, config } = deps
+  const { tailBytes, responseBytes } = config
+  return [
+    handle(listProcesses, () => supervisor.list().map(managed => present(managed, { bytes: tailBytes }, null))),
+    handle(startProcess, ({ body }, context) =>
+      wantsEvents(context) ? startStreaming(deps, body, context) : startPlain(deps, body, context),
+    ),
+    handle(getProcess, ({ params }) => present(supervisor.find(params.identifier), { bytes: tailBytes })),
+    handle(stopProcess, async ({ params }, context) => {
+      audit(context, 'process_stop', { process: params.identifier })
+      await supervisor.end(params.identifier, 'stopped')
+      return { message: 'Process stopped successfully' }
+    }),
+    handle(killProcess, async ({ params }, context) => {
+      audit(context, 'process_kill', { process: params.identifier })
+      await supervisor.end(params.identifier, 'killed')
+      return { message: 'Process killed successfully' }
+    }),
+    handle(processLogs, ({ params }, context) => {
+      audit(context, 'process_logs_access', { process: params.identifier })
+      const { capture } = supervisor.find(params.identifier)
+      const [stdout, stderr] = [tailText(capture, 0, responseBytes), tailText(capture, 1, responseBytes)]
+      return { stdout, stderr, logs: stdout + stderr }
+    }),
+    handle(streamProcessLogs, ({ params, query }, context) => {
+      audit(context, 'process_logs_stream', { process: params.identifier })
+      return streamLogs(deps, supervisor.find(params.identifier), query, context)
+    }),
+    handle(writeStdin, async ({ params }, context) => {
+      await feed(supervisor.find(params.identifier), context)
+      return { message: 'Written to stdin' }
+    }),
+    handle(closeStdin, ({ params }) => {
+      openStdin(supervisor.find(params.identifier)).end()
+      return { message: 'Stdin closed' }
+    }),
+  ]
+}

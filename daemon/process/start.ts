@@ -1,0 +1,153 @@
+import { mkdirSync } from 'node:fs'
+import { posix } from 'node:path'
+import { errno, fail, messageOf } from '../../shared/errors.ts'
+import type { StartProcess } from '../../shared/wire/process.ts'
+import { armDeadline, watchEnd } from './ending.ts'
+import { runningPid } from './identity-of-pid.ts'
+import { createManaged, type Managed } from './managed.ts'
+import { openCapture, type Capture } from './output/capture.ts'
+import { checkName, logKey, outputPaths } from './output/names.ts'
+import type { Parts } from './parts.ts'
+import type { ProcessRecord } from './record.ts'
+import { closeEnd, newStdin, type Stdin } from './stdin.ts'
+import { launch } from './spawn.ts'
+
+const defaultKeepAliveSeconds = 600
+
+/** Where files of captures are. */
+export const outputDirs = ({ config }: Pick<Parts, 'config'>) => ({
+  logDir: config.logDir,
+  positionsDir: posix.join(config.stateDir, 'output'),
+})
+
+/** The directory as asked for (shown in errors) and as used. */
+const directories = (parts: Parts, given: string | null | undefined): { givenDir: string; workingDir: string } => {
+  const { config, workload } = parts
+  let dir = (given ?? '').replace(/\/{2,}/g, '/')
+  if (dir.startsWith('~')) {
+    const home = workload.identity?.home ?? workload.environment.get('HOME')
+    if (!home) throw fail('invalid_argument', { field: 'workingDir', reason: 'begins with ~ but HOME is not set' })
+    dir = `${home}${dir.slice(1)}`
+  }
+  return { givenDir: dir || config.cwd, workingDir: posix.resolve(config.cwd, dir) }
+}
+
+/** Seconds after which the process is killed, or undefined: never. */
+const killAfter = ({ keepAlive, timeout }: StartProcess): number | undefined => {
+  if (!keepAlive || timeout === 0) return undefined
+  return timeout === undefined || timeout === null || timeout < 0 ? defaultKeepAliveSeconds : timeout
+}
+
+/** Chooses the name; that of a finished process may be taken again, and its output then gets another place. */
+const takeName = (parts: Parts, wanted: string | null | undefined): string => {
+  const { table, ids, journal } = parts
+  if (!wanted) {
+    let name = `proc-${ids.short(8)}`
+    while (table.byName(name)) name = `proc-${ids.short(8)}`
+    return name
+  }
+  checkName(wanted)
+  const before = table.byName(wanted)
+  if (!before) return wanted
+  const { record, capture } = before
+  if (record.status === 'running')
+    throw fail('invalid_argument', { field: 'name', reason: `process "${wanted}" already exists and is running` })
+  if (record.logKey === logKey(wanted)) {
+    record.logKey = `${record.logKey}~${record.id}`
+    capture.move(outputPaths(outputDirs(parts), record.logKey))
+    journal.put(record)
+  }
+  return wanted
+}
+
+const newCapture = (parts: Parts, key: string): Capture => {
+  const open = (): Capture =>
+    openCapture({ paths: outputPaths(outputDirs(parts), key), fresh: true, ended: false, scratch: parts.scratch })
+  try {
+    try {
+      return open()
+    } catch (error) {
+      if (errno(error) !== 'ENOENT') throw error
+      // The tenant removed the directory of the logs.
+      mkdirSync(parts.config.logDir, { recursive: true, mode: 0o755 })
+      return open()
+    }
+  } catch (error) {
+    throw fail('unprocessable', { reason: `failed to start process: log files: ${messageOf(error)}` }, error)
+  }
+}
+
+/**
+ * Starts a process; it is in the table and in the journal when this returns. Throws `invalid_argument` for what was
+ * asked wrongly and `unprocessable` when it cannot be started; then nothing has changed.
+ */
+export const start = (parts: Parts, request: StartProcess): Managed => {
+  const { config, clock, table } = parts
+  if (config.rehearsal)
+    throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })
+  if (request.keepAlive && !config.keepAlive)
+    throw fail('invalid_argument', { field: 'keepAlive', reason: 'keepAlive is not available in this sandbox' })
+  const { givenDir, workingDir } = directories(parts, request.workingDir)
+  const name = takeName(parts, request.name)
+  const key = logKey(name)
+  const capture = newCapture(parts, key)
+  let childEnd = -1
+  let stdin: Stdin | undefined
+  let pid: number
+  try {
+    if (request.stdin) ({ childEnd, stdin } = newStdin())
+    const [stdout, stderr] = capture.childDescriptors
+    const env = request.env ?? {}
+    pid = launch(parts.workload, {
+      command: request.command,
+      workingDir,
+      givenDir,
+      env,
+      descriptors: [childEnd, stdout, stderr],
+    })
+  } catch (error) {
+    stdin?.end()
+    capture.remove()
+    throw error
+  } finally {
+    if (childEnd >= 0) closeEnd(childEnd)
+  }
+  const now = clock.now()
+  const seconds = killAfter(request)
+  const record: ProcessRecord = {
+    id: table.nextId(),
+    pid,
+    name,
+    command: request.command,
+    workingDir,
+    env: request.env ?? {},
+    restartOnFailure: request.restartOnFailure ?? false,
+    maxRestarts: request.maxRestarts ?? 0,
+    stdin: request.stdin ?? false,
+    logKey: key,
+    status: 'running',
+    startedAt: now,
+    completedAt: undefined,
+    exitCode: 0,
+    restartCount: 0,
+    keepAlive: request.keepAlive ?? false,
+    deadline: seconds === undefined ? undefined : now + seconds * 1000,
+    current: runningPid(pid, parts.bootId),
+    ending: undefined,
+  }
+  const managed = createManaged(record, capture)
+  managed.stdin = stdin
+  begin(parts, managed)
+  parts.journal.put(record)
+  return managed
+}
+
+/** Everything that accompanies a running process, at its start and when a later daemon takes it over. */
+export const begin = (parts: Parts, managed: Managed): void => {
+  const { record, capture } = managed
+  parts.table.add(managed)
+  if (record.keepAlive) managed.release = parts.scale.hold()
+  armDeadline(parts, managed)
+  parts.tailing.add(capture, outputPaths(outputDirs(parts), record.logKey).streams)
+  watchEnd(parts, managed)
+}

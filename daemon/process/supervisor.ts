@@ -1,0 +1,115 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../../shared/clock.ts'
+import { fail } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { StartProcess } from '../../shared/wire/process.ts'
+import type { Reaper } from '../init/reaper.ts'
+import { adopt, showOnly, type InheritedPipe } from './adopt.ts'
+import { endPause, signalGroup } from './ending.ts'
+import { readBootId } from './identity-of-pid.ts'
+import { makePrivate, openJournal } from './journal.ts'
+import type { Managed } from './managed.ts'
+import { createScratch } from './output/render.ts'
+import { createTailing } from './output/tailing.ts'
+import type { Parts, ProcessConfig, Scale } from './parts.ts'
+import type { Workload } from './spawn.ts'
+import { start } from './start.ts'
+import { createSweep } from './sweep.ts'
+import { createTable } from './table.ts'
+
+const sweepMs = 5_000
+/** A process that obeys is gone by then; one that does not must not hold the answer up. */
+const obeyMs = 250
+const signals = { stopped: 15, killed: 9 } as const
+
+export interface SupervisorDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly reaper: Reaper
+  readonly workload: Workload
+  readonly scale: Scale
+  /** Pipes that came over an exec of the daemon. */
+  readonly pipes?: readonly InheritedPipe[]
+}
+
+export interface Supervisor {
+  /** Throws `invalid_argument` or `unprocessable`; then nothing was started. */
+  start(request: StartProcess): Managed
+  list(): Managed[]
+  /** By pid or name. Throws `not_found`. */
+  find(identifier: string): Managed
+  /** Signals the group and gives it a moment to end. Throws `not_found` when it does not run. */
+  end(identifier: string, how: 'stopped' | 'killed'): Promise<void>
+  /** What a daemon that takes this one's place by exec has to be given; it can be passed on by no other way. */
+  pipes(): { id: number; fd: number }[]
+  /** Lets go of everything; the processes live on. */
+  close(): void
+}
+
+const endProcess = async (parts: Parts, managed: Managed, how: 'stopped' | 'killed'): Promise<void> => {
+  const { record } = managed
+  if (record.status !== 'running') throw fail('not_found', { kind: 'running process', name: record.name })
+  if (record.ending !== 'killed') record.ending = how
+  parts.journal.put(record)
+  for (const notice of managed.notices) notice(`[Process ${how === 'killed' ? 'is being killed' : 'is being stopped'}]`)
+  if (record.current === undefined) return endPause(parts, managed)
+  if (!signalGroup(managed, signals[how])) throw fail('not_found', { kind: 'running process', name: record.name })
+  const done = new AbortController()
+  await Promise.race([managed.finished, parts.clock.sleep(obeyMs, done.signal).catch(() => undefined)])
+  done.abort()
+}
+
+/** Starts following what the journal knows. Call it in the turn in which the reaper is made. */
+export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): Supervisor => {
+  const { clock, ids, log, reaper, workload, scale, pipes = [] } = deps
+  makePrivate(config.stateDir)
+  mkdirSync(join(config.stateDir, 'output'), { recursive: true, mode: 0o700 })
+  mkdirSync(config.logDir, { recursive: true, mode: 0o755 })
+  const table = createTable()
+  const { journal, records } = openJournal({
+    dir: config.stateDir,
+    readOnly: config.rehearsal,
+    log,
+    live: () => [...table.all()].map(({ record }) => record),
+  })
+  const sweep = createSweep(() => parts)
+  const parts: Parts = {
+    config,
+    clock,
+    ids,
+    log,
+    reaper,
+    workload,
+    journal,
+    table,
+    tailing: createTailing({ clock, log, grew: sweep.grew }),
+    scratch: createScratch(),
+    scale,
+    bootId: readBootId(),
+  }
+  if (config.rehearsal) showOnly(parts, records)
+  else adopt(parts, records, pipes)
+  const stopSweep = config.rehearsal ? () => undefined : clock.every(sweepMs, sweep.run)
+  return {
+    start: request => start(parts, request),
+    list: () => [...table.all()],
+    find: table.find,
+    end: (identifier, how) => endProcess(parts, table.find(identifier), how),
+    pipes: () =>
+      [...table.all()].flatMap(({ record, stdin }) => (stdin?.open ? [{ id: record.id, fd: stdin.fd }] : [])),
+    close() {
+      stopSweep()
+      parts.tailing.close()
+      for (const managed of table.all()) {
+        managed.cancelDeadline()
+        managed.cancelRestart()
+        managed.cancelWatch()
+        managed.capture.close()
+      }
+      journal.close()
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import type { Clock } from '../../shared/clock.ts'
+import { fail } from '../../shared/errors.ts'
+import type { StartProcess } from '../../shared/wire/process.ts'
+import type { Managed } from './managed.ts'
+
+/** Milliseconds a caller waits at most, or undefined. With keepAlive the time is up for the process itself instead. */
+export const waitBound = ({ keepAlive, timeout }: Pick<StartProcess, 'keepAlive' | 'timeout'>): number | undefined =>
+  !keepAlive && timeout && timeout > 0 ? timeout * 1000 : undefined
+
+/** Resolves with what comes first; the process goes on whatever happens here. Rejects when the caller is gone. */
+const within = async <T>(
+  clock: Clock,
+  work: (signal: AbortSignal) => Promise<T>,
+  options: { boundMs: number | undefined; signal: AbortSignal; late: () => unknown },
+): Promise<T> => {
+  const { boundMs, signal, late } = options
+  const stop = new AbortController()
+  const { promise, reject } = Promise.withResolvers<never>()
+  const gone = (): void => reject(signal.reason)
+  const cancel = boundMs === undefined ? undefined : clock.after(boundMs, () => reject(late()))
+  if (signal.aborted) gone()
+  signal.addEventListener('abort', gone, { once: true })
+  try {
+    return await Promise.race([work(stop.signal), promise])
+  } finally {
+    stop.abort()
+    cancel?.()
+    signal.removeEventListener('abort', gone)
+  }
+}
+
+const timedOut = (what: string, seconds: number) =>
+  fail('unprocessable', { reason: `process timed out: ${what} within ${seconds} s; it keeps running` })
+
+/** Waits for the end for good. Throws `unprocessable` when that takes longer than `boundMs`. */
+export const waitForEnd = (
+  clock: Clock,
+  { finished }: Managed,
+  boundMs: number | undefined,
+  signal: AbortSignal,
+): Promise<void> =>
+  within(clock, () => finished, {
+    boundMs,
+    signal,
+    late: () => timedOut('it did not end', (boundMs ?? 0) / 1000),
+  })
+
+const firstPollMs = 10
+const slowestPollMs = 100
+
+/** Waits until all ports are ready at once. Throws `unprocessable` when time is up or the process has ended for good. */
+export const waitForPorts = (
+  deps: { clock: Clock; portsReady: (pid: number, ports: readonly number[]) => Promise<boolean> },
+  managed: Managed,
+  ports: readonly number[],
+  boundMs: number | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { clock, portsReady } = deps
+  const { record } = managed
+  const poll = async (stop: AbortSignal): Promise<void> => {
+    for (let pause = firstPollMs; !stop.aborted; pause = Math.min(slowestPollMs, pause * 1.5)) {
+      const pid = record.current?.pid
+      if (pid !== undefined && (await portsReady(pid, ports))) return
+      if (record.status !== 'running')
+        throw fail('unprocessable', {
+          reason: `process "${record.name}" ended (exit code ${record.exitCode}) before port ${ports.join(', ')} was ready`,
+        })
+      await Promise.race([clock.sleep(pause, stop).catch(() => undefined), managed.finished])
+    }
+  }
+  return within(clock, poll, {
+    boundMs,
+    signal,
+    late: () => timedOut(`port ${ports.join(', ')} was not ready`, (boundMs ?? 0) / 1000),
+  })
+}
