@@ -42,6 +42,8 @@ export interface Config extends Flags {
   readonly scaleFile: string
   readonly logs: LogLimits
   readonly stateFile: string
+  /** Root's alone: what the daemon must not be told by a tenant, such as whom it runs. */
+  readonly stateDir: string
   readonly upgradeCount: number
   readonly devMode: boolean
   /** Address under which releases may be fetched; '' means that this daemon is never replaced. */
@@ -122,6 +124,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     scaleFile: own('SCALE_FILE') || '/uk/libukp/scale_to_zero_disable',
     logs: Object.freeze(logLimits(env)),
     stateFile: env['SANDBOX_STATE_FILE'] || '/tmp/sandbox-api-process-state.json',
+    stateDir: env['HUTCH_STATE_DIR'] || '/var/lib/hutchd/state',
     upgradeCount: integerOr(env['SANDBOX_UPGRADE_COUNT'], 0, most, 0),
     devMode: boolean(env['SANDBOX_DEV_MODE']),
     releasesUrl: withoutSlash(env['HUTCH_RELEASES_URL'] ?? ''),

@@ -16,6 +16,8 @@ import { createReaper } from './init/reaper.ts'
 import { createFilesystem } from './filesystem/capability.ts'
 import { directPort } from './filesystem/direct.ts'
 import { late } from './late.ts'
+import { createProcesses } from './process/index.ts'
+import { createScale } from './process/scale.ts'
 import { networkRoutes } from './network/routes.ts'
 import { daemonSurface } from './surface.ts'
 import { systemRoutes } from './system/routes.ts'
@@ -54,12 +56,14 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const filesystem = createFilesystem(core, port)
   const hub = createHub()
   closer.add('watch', hub.close)
+  const scale = createScale({ path: config.scaleFile, enabled: config.keepAlive, log })
+  const processes = createProcesses({ core, scale, cwd: process.cwd() })
   const bounds: Bound[] = [
     ...probes(),
     ...systemRoutes(core),
     ...filesystem.bounds,
     ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
-    // process: processes
+    ...processes.bounds,
     ...networkRoutes(core),
     // tunnel
     ...late(Object.values(swagger), async () =>

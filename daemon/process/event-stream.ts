@@ -27,7 +27,10 @@ export const unfinishedBytes = (bytes: Uint8Array): number => {
 }
 
 /** Where a reader that asked for `cursor` begins, in bytes of both streams together. */
-export const eventStart = ({ positions: { runs } }: Capture, cursor: number | undefined): { at: number; lost: number } => {
+export const eventStart = (
+  { positions: { runs } }: Capture,
+  cursor: number | undefined,
+): { at: number; lost: number } => {
   const wanted = Math.min(cursor ?? 0, runs.end)
   return wanted < runs.base ? { at: runs.base, lost: runs.base - wanted } : { at: wanted, lost: 0 }
 }
@@ -42,7 +45,14 @@ const readPiece = (capture: Capture, run: Run): Buffer => {
   return mayGrow ? piece.subarray(0, length - unfinishedBytes(piece)) : piece
 }
 
-const output = async (managed: Managed, from: number, lost: number, out: Writable, signal: AbortSignal, idle: (now: boolean) => void): Promise<void> => {
+const output = async (
+  managed: Managed,
+  from: number,
+  lost: number,
+  out: Writable,
+  signal: AbortSignal,
+  idle: (now: boolean) => void,
+): Promise<void> => {
   const { capture } = managed
   const decoders = [new StringDecoder('utf8'), new StringDecoder('utf8')] as const
   const release = capture.hold()

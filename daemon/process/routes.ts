@@ -65,7 +65,8 @@ const cursorOf = ({ request }: Context, names: WireNames, query: number | undefi
   return Number(value)
 }
 
-const wantsEvents = ({ request }: Context): boolean => /text\/event-stream/i.test(String(request.headers['accept'] ?? ''))
+const wantsEvents = ({ request }: Context): boolean =>
+  /text\/event-stream/i.test(String(request.headers['accept'] ?? ''))
 
 const eventsReply = (deps: RouteDeps, managed: Managed, cursor: number | undefined): Reply => {
   const start = eventStart(managed.capture, cursor)
@@ -109,9 +110,16 @@ const StdinJson = s.object({ data: s.string() })
 
 const openStdin = ({ record, stdin }: Managed): Stdin => {
   if (record.status !== 'running')
-    throw fail('wrong_state', { kind: 'process', name: record.name, state: record.status, wanted: 'writing to its stdin' })
+    throw fail('wrong_state', {
+      kind: 'process',
+      name: record.name,
+      state: record.status,
+      wanted: 'writing to its stdin',
+    })
   if (!record.stdin)
-    throw fail('unprocessable', { reason: `process "${record.name}" was started without stdin; start it with "stdin": true` })
+    throw fail('unprocessable', {
+      reason: `process "${record.name}" was started without stdin; start it with "stdin": true`,
+    })
   if (!stdin?.open)
     throw fail('wrong_state', { kind: 'stdin of process', name: record.name, state: 'closed', wanted: 'writing' })
   return stdin

@@ -36,8 +36,13 @@ const refusal = (error: unknown, { command, givenDir }: Launch, shell: string): 
   if (!isSpawnError(error)) return error
   const code = errno(error)
   if (error.stage === 'directory') {
-    const why = code === 'ENOENT' ? 'does not exist' : code === 'ENOTDIR' ? 'is not a folder' : `cannot be entered (${code})`
-    return fail('unprocessable', { reason: `could not execute command '${command}' because folder '${givenDir}' ${why}` }, error)
+    const why =
+      code === 'ENOENT' ? 'does not exist' : code === 'ENOTDIR' ? 'is not a folder' : `cannot be entered (${code})`
+    return fail(
+      'unprocessable',
+      { reason: `could not execute command '${command}' because folder '${givenDir}' ${why}` },
+      error,
+    )
   }
   if (error.stage === 'exec' && code === 'ENOENT')
     return fail('unprocessable', { reason: `failed to start process: the shell ${shell} does not exist` }, error)

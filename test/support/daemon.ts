@@ -45,6 +45,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
     SANDBOX_MERGED_CA_PATH: join(root, 'state', 'ca.crt'),
     SVC_METADATA_PATH: join(root, 'state', 'metadata'),
     SVC_SCALE_FILE: join(root, 'state', 'scale'),
+    HUTCH_STATE_DIR: join(root, 'state', 'private'),
     HUTCH_UPGRADE_DIR: join(root, 'state', 'upgrade'),
     ...options.env,
   }

@@ -72,7 +72,12 @@ const openNew = (path: string): number => {
 }
 
 /** Opens the capture of a run: `fresh` makes new files, else it goes on where it stood. */
-export const openCapture = (options: { paths: OutputPaths; fresh: boolean; ended: boolean; scratch: Scratch }): Capture => {
+export const openCapture = (options: {
+  paths: OutputPaths
+  fresh: boolean
+  ended: boolean
+  scratch: Scratch
+}): Capture => {
   const { scratch, fresh } = options
   let { paths } = options
   const positions = (fresh ? undefined : loadPositions(paths.positions)) ?? freshPositions()
