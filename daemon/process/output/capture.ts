@@ -128,7 +128,7 @@ export const openCapture = (options: {
   }
 
   const tell = (): void => {
-    for (const run of [...listeners]) run()
+    for (const run of listeners) run()
   }
   const renderTo = (stream: StreamIndex, to: number): void =>
     render({ stream: open().streams[stream], combined: combined() }, positions, stream, to, scratch)

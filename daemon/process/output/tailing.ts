@@ -77,7 +77,7 @@ export const createTailing = (deps: { clock: Clock; log: Log; grew: (capture: Ca
   }
   function round(): void {
     const started = clock.elapsed()
-    for (const followed of [...hot]) {
+    for (const followed of hot) {
       if (look(followed)) followed.quietSince = started
       else if (started - followed.quietSince > coolAfterMs) cool(followed)
     }
