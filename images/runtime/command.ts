@@ -2,16 +2,10 @@ import { join } from 'node:path'
 import { loaderName } from './binaries.ts'
 
 /**
- * Node's flags in a sandbox; the code cache holds only for the flags it was made with.
- * Chosen by `images/runtime/measure.ts`: memory at rest first, since a box holds hundreds.
+ * Node's flags in a sandbox. None may be V8's own: V8 rejects every code cache, also that of Node's modules, when its
+ * flags are not the ones the cache was made with, and starting then takes twice the processor time.
  */
-export const nodeFlags = [
-  '--expose-gc',
-  '--single-threaded-gc',
-  '--v8-pool-size=1',
-  '--max-semi-space-size=1',
-  '--no-warnings',
-] as const
+export const nodeFlags = ['--v8-pool-size=1', '--no-warnings'] as const
 
 /** The command that runs `script` of the bundle at `root` through the bundle's own loader. */
 export const bundleCommand = (root: string, script: string): [string, ...string[]] => [

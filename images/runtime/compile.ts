@@ -2,6 +2,7 @@
  * The daemon as CommonJS pieces. esbuild splits only ES modules, so it first makes those (one piece for what starts,
  * one for each `import()`, shared ones between), then each is turned into a CommonJS function of its own.
  */
+import { readFileSync } from 'node:fs'
 import { build, transform, type Plugin } from 'esbuild'
 
 export interface BuildInfo {
@@ -25,6 +26,29 @@ const oneLanguage: Plugin = {
   },
 }
 
+/**
+ * `s`, our name for the schema library, crosses files as an object, which keeps all of the library alive. Importing
+ * the library itself under that name lets the bundler see what is used.
+ */
+const onlyUsedSchemas: Plugin = {
+  name: 'only-used-schemas',
+  setup(builder) {
+    builder.onLoad({ filter: /\/(daemon|shared)\/.*(?<!\/shared\/schema)\.ts$/ }, ({ path }) => {
+      const code = readFileSync(path, 'utf8')
+      const direct = code.replace(
+        /^import \{([^}]*)\} from '([^']*\/schema\.ts)'$/gm,
+        (statement, names: string, from: string) => {
+          const list = names.split(',').map(name => name.trim())
+          if (!list.includes('s')) return statement
+          const others = list.filter(name => name && name !== 's').join(', ')
+          return `import * as s from 'zod/mini'; import { ${others} } from '${from}'`
+        },
+      )
+      return { contents: direct, loader: 'ts' }
+    })
+  },
+}
+
 /** The pieces of `entry` by file name; `main.js` starts the daemon. */
 export const compileDaemon = async (root: string, entry: string, info: BuildInfo): Promise<Map<string, string>> => {
   const { outputFiles } = await build({
@@ -41,7 +65,7 @@ export const compileDaemon = async (root: string, entry: string, info: BuildInfo
     // Found beside the daemon: it brings an addon of its own.
     external: ['node-pty'],
     define: { HUTCH_BUILD: JSON.stringify(info) },
-    plugins: [oneLanguage],
+    plugins: [oneLanguage, onlyUsedSchemas],
     logLevel: 'error',
   })
   const pieces = new Map<string, string>()

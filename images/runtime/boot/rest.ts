@@ -6,12 +6,17 @@ import { subscribe } from 'node:diagnostics_channel'
 
 const quietMs = 2_000
 
-/** Collects once after `quietMs` without a new request; `collect` is V8's own. */
-export const rest = (collect: () => void): void => {
+/** Collects once after `quietMs` without a new request; `collector` gives V8's own and is asked when first needed. */
+export const rest = (collector: () => () => void): void => {
   let timer: NodeJS.Timeout | undefined
+  let collect: (() => void) | undefined
+  const run = (): void => {
+    collect ??= collector()
+    collect()
+  }
   const wait = (): void => {
     if (timer) timer.refresh()
-    else timer = setTimeout(collect, quietMs).unref()
+    else timer = setTimeout(run, quietMs).unref()
   }
   subscribe('http.server.request.start', wait)
   wait()
