@@ -76,8 +76,8 @@ export const assemble = async (root: string, bundle: string, info: BuildInfo): P
   if (xtables) cpSync(xtables, join(lib, 'xtables'), { recursive: true, verbatimSymlinks: true })
   await warm(bundle)
   rmSync(join(daemon, 'warm.js'))
-  const digest = treeDigest(bundle, madeLater)
-  const facts = { digest, arch: process.arch, node: process.version, command: bundleCommand(mountPoint, 'boot.js') }
-  writeFileSync(join(bundle, 'bundle.json'), `${JSON.stringify(facts, null, 2)}\n`)
+  const facts = { arch: process.arch, node: process.version, command: bundleCommand(mountPoint, 'boot.js') }
+  const digest = treeDigest(bundle, JSON.stringify(facts), madeLater)
+  writeFileSync(join(bundle, 'bundle.json'), `${JSON.stringify({ digest, ...facts }, null, 2)}\n`)
   return digest
 }

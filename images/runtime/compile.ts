@@ -33,7 +33,7 @@ const oneLanguage: Plugin = {
 const onlyUsedSchemas: Plugin = {
   name: 'only-used-schemas',
   setup(builder) {
-    builder.onLoad({ filter: /\/(daemon|shared)\/.*(?<!\/shared\/schema)\.ts$/ }, ({ path }) => {
+    builder.onLoad({ filter: /\/(daemon|shared)\/.*\.ts$/ }, ({ path }) => {
       const code = readFileSync(path, 'utf8')
       const direct = code.replace(
         /^import \{([^}]*)\} from '([^']*\/schema\.ts)'$/gm,

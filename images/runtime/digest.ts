@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** SHA-256 (32 hex digits of it) over names, kinds, modes and content of a tree; `leaveOut` names files that do not count. */
-export const treeDigest = (root: string, leaveOut: (path: string) => boolean): string => {
-  const hash = createHash('sha256')
+/** SHA-256 (32 hex digits of it) over names, kinds, modes and content of a tree and `facts` about it; `leaveOut` names files that do not count. */
+export const treeDigest = (root: string, facts: string, leaveOut: (path: string) => boolean): string => {
+  const hash = createHash('sha256').update(facts)
   const visit = (path: string): void => {
     const full = join(root, path)
     for (const name of readdirSync(full).sort()) {

@@ -54,7 +54,6 @@ const start = (script: string, number: number): Promise<Started> =>
         SANDBOX_STATE_FILE: join(dir, 'processes.json'),
         SANDBOX_PROXY_STATE_FILE: join(dir, 'proxy.json'),
         DISABLE_REQUEST_LOGGING: 'true',
-        MALLOC_ARENA_MAX: '1',
       },
     })
     let said = ''

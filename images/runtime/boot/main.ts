@@ -1,8 +1,13 @@
 /** `node /.hutch/daemon/boot.js [flags of hutchd]`: starts the bundled daemon. */
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { loader } from './loader.ts'
 import { rest } from './rest.ts'
+
+const addon: { exports: { trim?(): void } } = { exports: {} }
+// First of all, so that the C library makes no further arenas for the threads that come.
+process.dlopen(addon, join(__dirname, 'native/memory.node'))
 
 /**
  * V8's collector, without a flag on the command line: a flag other than the default makes V8 reject the code
@@ -12,7 +17,10 @@ const collector = (): (() => void) => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as NonNullable<typeof globalThis.gc>
   setFlagsFromString('--no-expose-gc')
-  return () => void collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  return () => {
+    collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+    addon.exports.trim?.()
+  }
 }
 
 loader(__dirname).load('main.js')
