@@ -41,7 +41,7 @@ const onlyUsedSchemas: Plugin = {
           const list = names.split(',').map(name => name.trim())
           if (!list.includes('s')) return statement
           const others = list.filter(name => name && name !== 's').join(', ')
-          return `import * as s from 'zod/mini'; import { ${others} } from '${from}'`
+          return `import * as s from "zod/mini"; import { ${others} } from '${from}'`
         },
       )
       return { contents: direct, loader: 'ts' }
