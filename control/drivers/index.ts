@@ -5,6 +5,7 @@ import type { Log } from '../../shared/log.ts'
 import type { Config } from '../config.ts'
 import type { Driver, Probe } from './driver.ts'
 import { fakeDriver } from './fake/index.ts'
+import { openOci } from './oci/index.ts'
 import { supervise } from './supervise.ts'
 
 export type DriverConfig = Pick<Config, 'dataDir' | 'driver' | 'runtime' | 'subnet' | 'bundleDir'>
@@ -23,7 +24,10 @@ interface DriverModule {
   open(config: DriverConfig, deps: DriverDeps): Promise<Driver>
 }
 
-const modules: readonly DriverModule[] = [{ name: 'fake', open: async () => fakeDriver() }]
+const modules: readonly DriverModule[] = [
+  { name: 'oci', tier: 1, open: openOci },
+  { name: 'fake', open: async () => fakeDriver() },
+]
 
 export const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
 

@@ -1,0 +1,88 @@
+/**
+ * Where control groups are on this box. Version 1 has one tree per controller, version 2 one for all, and a hybrid box
+ * version-1 trees with an empty version-2 tree beside them; the runtime uses what `/sys/fs/cgroup` is, and so do we.
+ */
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errno, fail } from '../../../../shared/errors.ts'
+
+export interface Hierarchy {
+  readonly version: 1 | 2
+  /** Mount point that serves a controller, or undefined when the kernel does not offer it. */
+  mountOf(controller: string): string | undefined
+  /** Mount points of every tree there is. */
+  readonly mounts: readonly string[]
+  /** The kernel counts swap for groups, so that it can be limited. */
+  readonly limitsSwap: boolean
+}
+
+interface Mount {
+  readonly point: string
+  readonly type: string
+  readonly options: readonly string[]
+}
+
+/** The control group mounts in the text of `/proc/self/mountinfo`. */
+export const cgroupMounts = (mountinfo: string): Mount[] =>
+  mountinfo.split('\n').flatMap(line => {
+    const [left = '', right = ''] = line.split(' - ')
+    const [type = '', , options = ''] = right.split(' ')
+    const point = left.split(' ')[4]
+    return point && (type === 'cgroup' || type === 'cgroup2') ? [{ point, type, options: options.split(',') }] : []
+  })
+
+/** Reads what is mounted; throws `driver_failed` when there are no control groups. */
+export const openHierarchy = async (): Promise<Hierarchy> => {
+  const all = cgroupMounts(await readFile('/proc/self/mountinfo', 'utf8'))
+  const unified = all.find(({ type, point }) => type === 'cgroup2' && point === '/sys/fs/cgroup')
+  if (unified) {
+    const { point } = unified
+    return { version: 2, mountOf: () => point, mounts: [point], limitsSwap: await hasSwapFile() }
+  }
+  if (all.length === 0)
+    throw fail('driver_failed', {
+      driver: 'oci',
+      step: 'cgroups',
+      reason: 'no control groups are mounted; mount cgroup2 at /sys/fs/cgroup and run make doctor',
+    })
+  const mountOf = (controller: string) =>
+    all.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.point
+  const swap = join(mountOf('memory') ?? '/sys/fs/cgroup/memory', 'memory.memsw.limit_in_bytes')
+  const limitsSwap = (await readControl(swap)) !== undefined
+  return { version: 1, mountOf, mounts: all.map(({ point }) => point), limitsSwap }
+}
+
+/** Version 2 groups count swap whenever the kernel has any. */
+const hasSwapFile = async (): Promise<boolean> => (await readControl('/proc/swaps')) !== undefined
+
+/** Directories of the group `path` in every tree where it exists. */
+export const groupDirs = async (hierarchy: Hierarchy, path: string): Promise<string[]> => {
+  const found: string[] = []
+  for (const mount of hierarchy.mounts) {
+    const directory = join(mount, path)
+    if ((await children(directory)) !== undefined) found.push(directory)
+  }
+  return found
+}
+
+/** Names of the groups directly below a directory; undefined when it does not exist. */
+export const children = async (directory: string): Promise<string[] | undefined> => {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true })
+    return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
+  } catch (error) {
+    if (errno(error) === 'ENOENT' || errno(error) === 'ENODEV') return undefined
+    throw error
+  }
+}
+
+/** A control file's content without the last newline, or undefined when the group or file is gone. */
+export const readControl = async (file: string): Promise<string | undefined> => {
+  try {
+    return (await readFile(file, 'utf8')).trimEnd()
+  } catch (error) {
+    // ENODEV: the group was removed while the file was open.
+    if (errno(error) === 'ENOENT' || errno(error) === 'ENODEV') return undefined
+    throw error
+  }
+}

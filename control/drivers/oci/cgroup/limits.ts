@@ -1,0 +1,90 @@
+/** Memory and processor limits of a machine. */
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { errno, fail } from '../../../../shared/errors.ts'
+import { readControl, type Hierarchy } from './hierarchy.ts'
+
+export interface Limits {
+  readonly memoryMb: number
+  readonly cpus: number
+}
+
+/** Scheduler period in µs; a machine may use `cpus` periods' worth of it. */
+export const periodUs = 100_000
+export const quotaUs = (cpus: number): number => Math.max(1_000, Math.round(cpus * periodUs))
+/** Weight between machines when all want the processor: 1024 per core. */
+export const sharesOf = (cpus: number): number => Math.max(2, Math.round(cpus * 1024))
+/** The kernel's own mapping of 2…262144 shares to 1…10000 weights. */
+const weightOf = (cpus: number): number => 1 + Math.floor(((sharesOf(cpus) - 2) * 9_999) / 262_142)
+
+/**
+ * Processors a machine may run on, so that `nproc` inside says what it has paid for: as many as its share rounded up,
+ * at a place in the ring that its id decides.
+ */
+export const cpuSet = (id: string, cpus: number): string => {
+  const all = availableParallelism()
+  const count = Math.min(all, Math.max(1, Math.ceil(cpus)))
+  if (count === all) return `0-${all - 1}`
+  const start = [...id].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 7) % all
+  return Array.from({ length: count }, (_, step) => (start + step) % all)
+    .toSorted((a, b) => a - b)
+    .join(',')
+}
+
+const set = async (file: string, value: string | number): Promise<void> => {
+  try {
+    await writeFile(file, String(value))
+  } catch (error) {
+    if (errno(error) === 'ENOENT' || errno(error) === 'ENODEV')
+      throw fail('driver_failed', {
+        driver: 'oci',
+        step: 'limits',
+        reason: `${file} does not exist; is the machine running?`,
+      })
+    if (errno(error) === 'EBUSY' || errno(error) === 'EINVAL')
+      throw fail('busy', {
+        what: `the kernel refuses ${value} in ${file} now`,
+        next: 'the machine uses more memory than that; free some inside and try again',
+      })
+    throw error
+  }
+}
+
+const file = (hierarchy: Hierarchy, controller: string, path: string, name: string): string =>
+  join(hierarchy.mountOf(controller) ?? '/sys/fs/cgroup', path, name)
+
+/** Lets the machine use its share and no more; until then it starts as fast as the box allows. */
+export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, cpus: number): Promise<void> => {
+  if (hierarchy.version === 2) {
+    await set(file(hierarchy, 'cpu', path, 'cpu.weight'), weightOf(cpus))
+    await set(file(hierarchy, 'cpu', path, 'cpu.max'), `${quotaUs(cpus)} ${periodUs}`)
+  } else {
+    await set(file(hierarchy, 'cpu', path, 'cpu.shares'), sharesOf(cpus))
+    await set(file(hierarchy, 'cpu', path, 'cpu.cfs_quota_us'), quotaUs(cpus))
+  }
+  if (hierarchy.mountOf('cpuset')) await set(file(hierarchy, 'cpuset', path, 'cpuset.cpus'), cpuSet(id, cpus))
+}
+
+/** Memory and swap together are limited to `memoryMb`; throws `busy` when more is in use and cannot be reclaimed. */
+export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
+  const bytes = Math.round(memoryMb * 1024 * 1024)
+  if (hierarchy.version === 2) {
+    const current = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
+    // Version 2 takes any value and kills for it; a machine is not ended by being made smaller.
+    if (current > bytes) await set(file(hierarchy, 'memory', path, 'memory.high'), bytes)
+    const after = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
+    await set(file(hierarchy, 'memory', path, 'memory.high'), 'max')
+    if (after > bytes)
+      throw fail('busy', { what: `the machine uses ${after} bytes of memory`, next: 'free some inside and try again' })
+    return set(file(hierarchy, 'memory', path, 'memory.max'), bytes)
+  }
+  const plain = file(hierarchy, 'memory', path, 'memory.limit_in_bytes')
+  const withSwap = file(hierarchy, 'memory', path, 'memory.memsw.limit_in_bytes')
+  const limit = Number(await readControl(plain))
+  const swapCounted = (await readControl(withSwap)) !== undefined
+  // The one may never exceed the other, so which goes first depends on the direction.
+  if (swapCounted && bytes > limit) await set(withSwap, bytes)
+  await set(plain, bytes)
+  if (swapCounted && bytes <= limit) await set(withSwap, bytes)
+}

@@ -1,0 +1,41 @@
+/** What the verbs of the driver share; opened once in `index.ts`. */
+import { join } from 'node:path'
+import type { Clock } from '../../../shared/clock.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { Bundle } from './bundle.ts'
+import type { Hierarchy } from './cgroup/hierarchy.ts'
+import type { Names } from './names.ts'
+import type { Network } from './net/ipv4.ts'
+import type { Slots } from './net/slots.ts'
+import type { Privileges } from './privileges.ts'
+
+export interface Runtime {
+  readonly name: string
+  readonly file: string
+  /** Global flags, the directory of its state among them. */
+  readonly args: readonly string[]
+  readonly stateDir: string
+}
+
+export interface Context {
+  readonly dataDir: string
+  readonly names: Names
+  readonly runtime: Runtime
+  readonly bundleDir: string
+  readonly bundle: Bundle
+  readonly hierarchy: Hierarchy
+  readonly slots: Slots
+  readonly block: Network
+  readonly resolvers: readonly string[]
+  /** False when the data directory's file system carries no overlay: roots are copies then. */
+  readonly overlay: boolean
+  readonly pidsLimit: number
+  readonly privileges: Privileges
+  /** Limits how many machines start at the same time. */
+  readonly starting: <T>(task: () => Promise<T>) => Promise<T>
+  readonly log: Log
+  readonly clock: Clock
+}
+
+/** The machine's control group below the mount of each hierarchy. */
+export const groupOf = (names: Names, id: string): string => join(names.cgroup, id)

@@ -1,0 +1,42 @@
+/** Where a machine keeps what on disk. The marker is written first and removed last. */
+import { join } from 'node:path'
+import { fail } from '../../../shared/errors.ts'
+
+export interface MachineFiles {
+  readonly dir: string
+  readonly marker: string
+  /** What the sandbox writes: the upper layer of the overlay, or the whole copy. */
+  readonly upper: string
+  readonly work: string
+  /** Mount point of the overlay; mounted only in the machine's own mount namespace. */
+  readonly root: string
+  readonly config: string
+  /** Output of the daemon and of the runtime while it starts. */
+  readonly output: string
+  /** The runtime's own log, JSON lines. */
+  readonly runtimeLog: string
+  /** Process id of what is starting the machine. */
+  readonly starter: string
+}
+
+export const machinesDir = (dataDir: string): string => join(dataDir, 'machines')
+
+/** Ids name directories, cgroups and containers: a short word that cannot climb. */
+const validId = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
+
+export const filesOf = (dataDir: string, id: string): MachineFiles => {
+  if (!validId.test(id))
+    throw fail('invalid_argument', { field: 'id', reason: 'must be 1 to 64 letters, digits, "-" or "_"' })
+  const dir = join(machinesDir(dataDir), id)
+  return {
+    dir,
+    marker: join(dir, 'machine.json'),
+    upper: join(dir, 'upper'),
+    work: join(dir, 'work'),
+    root: join(dir, 'root'),
+    config: join(dir, 'config.json'),
+    output: join(dir, 'output.log'),
+    runtimeLog: join(dir, 'runtime.log'),
+    starter: join(dir, 'starter'),
+  }
+}

@@ -1,0 +1,29 @@
+/** Which machines exist: directories, control groups and runtime states, by the names of this instance. */
+import { join } from 'node:path'
+import type { Machine } from '../driver.ts'
+import { children } from './cgroup/hierarchy.ts'
+import type { Context } from './context.ts'
+import { machinesDir } from './layout.ts'
+import { lookAt } from './phase.ts'
+
+/** Ids of everything of which at least a part is there. */
+export const machineIds = async (
+  context: Pick<Context, 'dataDir' | 'hierarchy' | 'names' | 'runtime'>,
+): Promise<string[]> => {
+  const places = [
+    machinesDir(context.dataDir),
+    context.runtime.stateDir,
+    ...context.hierarchy.mounts.map(mount => join(mount, context.names.cgroup)),
+  ]
+  const found = await Promise.all(places.map(children))
+  return [...new Set(found.flatMap(names => names ?? []))].toSorted()
+}
+
+export const listMachines = async (context: Context, signal?: AbortSignal): Promise<Machine[]> => {
+  const machines: Machine[] = []
+  for (const id of await machineIds(context)) {
+    signal?.throwIfAborted()
+    machines.push(await lookAt(context, id))
+  }
+  return machines
+}

@@ -1,0 +1,39 @@
+/** What the driver must know of a machine after a crash, on disk beside it. */
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { errno } from '../../../shared/errors.ts'
+import { parse, s, type Out } from '../../../shared/schema.ts'
+
+const shape = s.object({
+  slot: s.int(),
+  address: s.string(),
+  gateway: s.string(),
+  port: s.int(),
+  memoryMb: s.number(),
+  cpus: s.number(),
+  /** The daemon has answered: from here on the machine is whole. */
+  ready: s.boolean(),
+})
+export type Marker = Out<typeof shape>
+
+/** Replaces the marker at once; a reader sees the old or the new. */
+export const writeMarker = async (path: string, marker: Marker): Promise<void> => {
+  await writeFile(`${path}.new`, JSON.stringify(marker), { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+/** Undefined when there is none or it is not whole: the machine is then half-made. */
+export const readMarker = async (path: string): Promise<Marker | undefined> => {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return undefined
+    throw error
+  }
+  try {
+    return parse(shape, JSON.parse(text), 'config')
+  } catch {
+    // A crash of the box can leave an empty file; what cannot be read was never whole.
+    return undefined
+  }
+}

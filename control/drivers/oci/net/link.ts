@@ -1,0 +1,116 @@
+/**
+ * One network slot: a namespace whose `eth0` is one end of a veth pair. The pair is a /31, the host's end is the
+ * gateway. A slot serves one machine and is then thrown away, because the daemon inside may have changed anything.
+ */
+import { readdir, writeFile } from 'node:fs/promises'
+import { errno } from '../../../../shared/errors.ts'
+import { run, tool } from '../command.ts'
+import type { Names } from '../names.ts'
+import { addressText, type Network } from './ipv4.ts'
+
+export interface Slot {
+  readonly index: number
+  readonly netns: string
+  readonly interface: string
+  readonly address: string
+  readonly gateway: string
+}
+
+export const slotAt = (names: Names, block: Network, index: number): Slot => ({
+  index,
+  netns: `${names.netnsPrefix}${index}`,
+  interface: `${names.interfacePrefix}${index}`,
+  gateway: addressText(block.base + index * 2),
+  address: addressText(block.base + index * 2 + 1),
+})
+
+const hostSide = ({ netns, interface: name, gateway }: Slot): string =>
+  [
+    `netns add ${netns}`,
+    `link add ${name} type veth peer name eth0 netns ${netns}`,
+    // No IPv6 on the way: there is no fence for it, so there is no address for it.
+    `link set dev ${name} addrgenmode none`,
+    `addr add ${gateway}/31 dev ${name}`,
+    `link set dev ${name} up`,
+  ].join('\n')
+
+const inside = ({ address, gateway }: Slot): string =>
+  [
+    'link set dev lo up',
+    'link set dev eth0 addrgenmode none',
+    `addr add ${address}/31 dev eth0`,
+    'link set dev eth0 up',
+    `route add default via ${gateway}`,
+  ].join('\n')
+
+const refuseIpv6 = async (slot: Slot): Promise<void> => {
+  try {
+    await writeFile(`/proc/sys/net/ipv6/conf/${slot.interface}/disable_ipv6`, '1')
+  } catch (error) {
+    // A kernel without IPv6 has nothing to refuse.
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}
+
+/** Makes the slots: one process for the host's side of all, one for the inside of each. */
+export const makeLinks = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
+  const ip = tool('ip')
+  await run({
+    step: 'network slots',
+    file: ip,
+    args: ['-batch', '-'],
+    input: `${slots.map(hostSide).join('\n')}\n`,
+    signal,
+  })
+  for (const slot of slots) {
+    await refuseIpv6(slot)
+    await run({
+      step: 'network inside',
+      file: ip,
+      args: ['-n', slot.netns, '-batch', '-'],
+      input: `${inside(slot)}\n`,
+      signal,
+    })
+  }
+}
+
+/** Removes whatever of the slots exists. */
+export const removeLinks = async (slots: readonly Slot[]): Promise<void> => {
+  if (slots.length === 0) return
+  const have = await existing()
+  const lines = slots.flatMap(slot => [
+    ...(have.links.has(slot.interface) ? [`link del dev ${slot.interface}`] : []),
+    ...(have.namespaces.has(slot.netns) ? [`netns del ${slot.netns}`] : []),
+  ])
+  if (lines.length === 0) return
+  // `-force` goes on after a line that failed: the pair may vanish with its namespace between the look and the deed.
+  const input = `${lines.join('\n')}\n`
+  const attempt = run({ step: 'remove network', file: tool('ip'), args: ['-force', '-batch', '-'], input })
+  await attempt.catch(async error => {
+    const left = await existing()
+    if (slots.some(slot => left.links.has(slot.interface) || left.namespaces.has(slot.netns))) throw error
+  })
+}
+
+const existing = async (): Promise<{ links: Set<string>; namespaces: Set<string> }> => {
+  const list = (directory: string) =>
+    readdir(directory).catch(error => {
+      if (errno(error) === 'ENOENT') return [] as string[]
+      throw error
+    })
+  return { links: new Set(await list('/sys/class/net')), namespaces: new Set(await list('/run/netns')) }
+}
+
+/** Numbers of the instance's slots of which anything exists on the box. */
+export const existingSlots = async (names: Names): Promise<number[]> => {
+  const { links, namespaces } = await existing()
+  const numbers = new Set<number>()
+  for (const [prefix, found] of [
+    [names.interfacePrefix, links],
+    [names.netnsPrefix, namespaces],
+  ] as const)
+    for (const name of found)
+      if (name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+        numbers.add(Number(name.slice(prefix.length)))
+  return [...numbers]
+}

@@ -1,0 +1,18 @@
+/** What a machine is just now, from the box itself. */
+import type { Machine } from '../driver.ts'
+import { isFrozen } from './cgroup/freezer.ts'
+import { processesIn } from './cgroup/processes.ts'
+import { groupOf, type Context } from './context.ts'
+import { filesOf } from './layout.ts'
+import { readMarker } from './marker.ts'
+
+/** A machine whose daemon never answered is half-made, whatever else there is of it. */
+export const lookAt = async (context: Context, id: string): Promise<Machine> => {
+  const { hierarchy, names, dataDir } = context
+  const marker = await readMarker(filesOf(dataDir, id).marker)
+  if (!marker?.ready) return { id, phase: 'half-made' }
+  const group = groupOf(names, id)
+  if ((await processesIn(hierarchy, group)).length === 0) return { id, phase: 'stopped' }
+  const address = { host: marker.address, port: marker.port }
+  return { id, phase: (await isFrozen(hierarchy, group)) ? 'frozen' : 'running', address }
+}

@@ -1,0 +1,55 @@
+/** Waits for the daemon of a machine to answer. */
+import { connect } from 'node:net'
+import type { Clock } from '../../../shared/clock.ts'
+import { fail } from '../../../shared/errors.ts'
+
+export interface ReadyInput {
+  readonly host: string
+  readonly port: number
+  /** Says that the first process has ended, so that nobody waits for the dead. */
+  readonly hasEnded: () => Promise<boolean>
+  /** What it said before it ended. */
+  readonly lastWords: () => Promise<string>
+  readonly signal?: AbortSignal | undefined
+}
+
+const boundMs = 60_000
+const betweenMs = 2
+
+/** One try: true when something that speaks HTTP answers. */
+const answers = (host: string, port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect({ host, port, noDelay: true })
+    const end = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.setTimeout(10_000, () => end(false))
+    socket.on('error', () => end(false))
+    socket.on('close', () => end(false))
+    socket.on('connect', () => socket.write('GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'))
+    socket.once('data', piece => end(piece.toString('latin1').startsWith('HTTP/1.')))
+  })
+
+/** Tries every 2 ms: a refused connection on a local link costs less than any signal that would have to be set up. */
+export const untilReady = async (input: ReadyInput, clock: Clock): Promise<void> => {
+  const { host, port, hasEnded, lastWords, signal } = input
+  const start = clock.elapsed()
+  for (let tries = 1; ; tries++) {
+    signal?.throwIfAborted()
+    if (await answers(host, port)) return
+    if (tries % 25 === 0 && (await hasEnded()))
+      throw fail('driver_failed', {
+        driver: 'oci',
+        step: 'boot',
+        reason: `the first process ended before it answered: ${await lastWords()}`,
+      })
+    if (clock.elapsed() - start > boundMs)
+      throw fail('driver_failed', {
+        driver: 'oci',
+        step: 'boot',
+        reason: `no answer at ${host}:${port} within ${boundMs} ms: ${await lastWords()}`,
+      })
+    await clock.sleep(betweenMs, signal)
+  }
+}

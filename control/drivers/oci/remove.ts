@@ -1,0 +1,72 @@
+/** Takes a machine off the box, whatever state it is in. Each step finds nothing to do when it was done before. */
+import { readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errno } from '../../../shared/errors.ts'
+import { killGroup, removeGroup } from './cgroup/processes.ts'
+import { run, tool } from './command.ts'
+import { groupOf, type Context } from './context.ts'
+import { filesOf, type MachineFiles } from './layout.ts'
+import { readMarker } from './marker.ts'
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    error => {
+      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return false
+      throw error
+    },
+  )
+
+const readText = (path: string): Promise<string> =>
+  readFile(path, 'utf8').catch(error => {
+    if (['ENOENT', 'ENOTDIR', 'ESRCH'].includes(errno(error) ?? '')) return ''
+    throw error
+  })
+
+/** A start that outlived its host would go on building what is being removed. */
+const stopStarter = async (files: MachineFiles): Promise<void> => {
+  const pid = Number(await readText(files.starter))
+  if (!Number.isInteger(pid) || pid < 2) return
+  // The number may be another process's by now; that one does not name this directory.
+  const commandLine = await readText(`/proc/${pid}/cmdline`)
+  if (!commandLine.includes(files.dir)) return
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if (errno(error) !== 'ESRCH') throw error
+  }
+}
+
+const forget = async ({ runtime }: Context, id: string): Promise<void> => {
+  const state = join(runtime.stateDir, id)
+  if (!(await exists(state))) return
+  if (runtime.name === 'runsc') {
+    // Its kernel and file server are processes of their own, which only it knows.
+    const args = [...runtime.args, 'delete', '--force', id]
+    await run({ step: 'delete', file: runtime.file, args })
+  }
+  await rm(state, { recursive: true, force: true })
+}
+
+/** Trees of tenants can be deeper than any path may be long; rm(1) walks them by descriptor and follows no link. */
+const removeDirectory = async (directory: string): Promise<void> => {
+  if (!(await exists(directory))) return
+  const args = ['-rf', '--one-file-system', '--', directory]
+  await run({ step: 'remove directory', file: tool('rm'), args, timeoutMs: 50_000 })
+}
+
+export const removeMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
+  const { dataDir, names, hierarchy, slots, clock } = context
+  const files = filesOf(dataDir, id)
+  const group = groupOf(names, id)
+  signal?.throwIfAborted()
+  const marker = await readMarker(files.marker)
+  await stopStarter(files)
+  await killGroup(hierarchy, group, clock)
+  signal?.throwIfAborted()
+  await forget(context, id)
+  await removeGroup(hierarchy, group, clock)
+  if (marker) await slots.drop(marker.slot)
+  signal?.throwIfAborted()
+  await removeDirectory(files.dir)
+}

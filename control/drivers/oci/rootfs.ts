@@ -1,0 +1,80 @@
+/**
+ * The writable root of a machine. Files the host has to say something in (resolv.conf, hosts, hostname) are written into
+ * the fresh upper layer, which no tenant has seen, so no path of the image is followed.
+ */
+import { lstat, mkdir, chmod, chown, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errno, fail } from '../../../shared/errors.ts'
+import { run, tool } from './command.ts'
+import type { MachineFiles } from './layout.ts'
+
+export interface RootInput {
+  readonly files: MachineFiles
+  /** The image, shared and read-only. */
+  readonly image: string
+  readonly hostname: string
+  readonly address: string
+  readonly resolvers: readonly string[]
+  readonly overlay: boolean
+  readonly signal?: AbortSignal | undefined
+}
+
+const lowerDirectory = async (path: string) => {
+  try {
+    const stat = await lstat(path)
+    return stat.isDirectory() ? stat : undefined
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+const writeNames = async (etc: string, input: RootInput): Promise<void> => {
+  const { hostname, address, resolvers } = input
+  const hosts = ['127.0.0.1 localhost', '::1 localhost ip6-localhost ip6-loopback', `${address} ${hostname}`]
+  const content: Record<string, string> = {
+    'resolv.conf': resolvers.map(resolver => `nameserver ${resolver}\n`).join(''),
+    hosts: `${hosts.join('\n')}\n`,
+    hostname: `${hostname}\n`,
+  }
+  for (const [name, text] of Object.entries(content)) {
+    await rm(join(etc, name), { force: true })
+    await writeFile(join(etc, name), text, { mode: 0o644, flag: 'wx' })
+  }
+}
+
+const copyImage = async ({ files, image, signal }: RootInput): Promise<void> => {
+  const args = ['-a', '--reflink=auto', '--one-file-system', `${image}/.`, files.root]
+  await run({ step: 'copy image', file: tool('cp'), args, signal, timeoutMs: 110_000 })
+}
+
+/** Makes the directories of the root and fills in the host's files. The overlay itself is mounted at start. */
+export const prepareRoot = async (input: RootInput): Promise<void> => {
+  const { files, image, overlay } = input
+  const stat = await lowerDirectory(image)
+  if (!stat)
+    throw fail('driver_failed', {
+      driver: 'oci',
+      step: 'image',
+      reason: `${image} is not a directory; run make images`,
+    })
+  await mkdir(files.root, { mode: 0o755 })
+  const top = overlay ? files.upper : files.root
+  if (overlay) {
+    await mkdir(files.upper)
+    await mkdir(files.work)
+    // The upper directory is the machine's "/": mode and owner are those of the image, whatever the umask.
+    await chmod(files.upper, stat.mode & 0o7777)
+    await chown(files.upper, stat.uid, stat.gid)
+  } else await copyImage(input)
+  const etc = join(top, 'etc')
+  const lower = await lowerDirectory(join(image, 'etc'))
+  if (overlay || !lower) {
+    // A link of that name in a copied image is the tenant's; a directory takes its place.
+    if (!overlay) await rm(etc, { force: true })
+    await mkdir(etc)
+    await chmod(etc, (lower?.mode ?? 0o755) & 0o7777)
+    if (lower) await chown(etc, lower.uid, lower.gid)
+  }
+  await writeNames(etc, input)
+}

@@ -1,0 +1,18 @@
+/** The OCI runtimes and what each needs to be told. */
+import { join } from 'node:path'
+import type { Runtime } from './context.ts'
+import { tool } from './command.ts'
+import type { Names } from './names.ts'
+
+export const runtimeNames = ['runc', 'runsc', 'crun'] as const
+
+/** gVisor intercepts system calls with ptrace: it needs no KVM and works in any virtual machine. */
+const extra: Readonly<Record<string, readonly string[]>> = {
+  runsc: ['--platform=ptrace', '--network=sandbox', '--overlay=false', '--file-access=exclusive'],
+}
+
+/** Throws `driver_failed` naming what to install when it is not on the box. */
+export const runtimeOf = (name: string, names: Names): Runtime => {
+  const stateDir = join(names.runDir, name)
+  return { name, file: tool(name), stateDir, args: ['--root', stateDir, ...(extra[name] ?? [])] }
+}

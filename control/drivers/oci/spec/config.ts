@@ -1,0 +1,93 @@
+/** The OCI runtime spec of a machine (https://github.com/opencontainers/runtime-spec, version 1.0.2). */
+import { guardEnvironment } from '../../../../shared/guarded-env.ts'
+import type { MachineSpec } from '../../driver.ts'
+import { cpuSet, sharesOf } from '../cgroup/limits.ts'
+import type { Privileges } from '../privileges.ts'
+import { daemonCapabilities } from './capabilities.ts'
+import { maskedPaths, mountsOf, readonlyPaths } from './mounts.ts'
+import { seccompProfile } from './seccomp.ts'
+
+export interface ConfigInput {
+  readonly spec: MachineSpec
+  readonly rootDir: string
+  readonly bundleDir: string
+  readonly command: readonly string[]
+  /** Set by the driver for the daemon; wins over the spec's. */
+  readonly env: Readonly<Record<string, string>>
+  readonly netns: string
+  readonly cgroup: string
+  readonly pidsLimit: number
+  readonly limitsSwap: boolean
+  readonly privileges: Privileges
+  readonly arch: string
+}
+
+const resources = ({ spec, pidsLimit, limitsSwap }: ConfigInput): object => {
+  const memory = Math.round(spec.memoryMb * 1024 * 1024)
+  return {
+    devices: [
+      { allow: false, access: 'rwm' },
+      // /dev/net/tun: a tunnel of the daemon's; without NET_ADMIN it opens nothing.
+      { allow: true, type: 'c', major: 10, minor: 200, access: 'rwm' },
+    ],
+    memory: { limit: memory, ...(limitsSwap ? { swap: memory } : {}) },
+    pids: { limit: pidsLimit },
+    // The quota comes when the machine is up, so that a small machine does not start slowly.
+    cpu: { shares: sharesOf(spec.cpus), cpus: cpuSet(spec.id, spec.cpus) },
+  }
+}
+
+const linux = (input: ConfigInput): object => ({
+  cgroupsPath: `/${input.cgroup}`,
+  namespaces: [
+    { type: 'pid' },
+    { type: 'ipc' },
+    { type: 'uts' },
+    { type: 'mount' },
+    { type: 'cgroup' },
+    { type: 'network', path: `/run/netns/${input.netns}` },
+  ],
+  resources: resources(input),
+  devices: [{ path: '/dev/net/tun', type: 'c', major: 10, minor: 200, fileMode: 0o666, uid: 0, gid: 0 }],
+  seccomp: seccompProfile(input.arch),
+  sysctl: {
+    'net.ipv4.ip_unprivileged_port_start': '0',
+    'net.ipv4.ping_group_range': '0 2147483647',
+    // Lets a full tunnel's own packets out by mark.
+    'net.ipv4.conf.all.src_valid_mark': '1',
+  },
+  maskedPaths,
+  readonlyPaths,
+})
+
+export const runtimeConfig = (input: ConfigInput): object => {
+  const { spec, rootDir, bundleDir, command, env, privileges } = input
+  const { raisesLimits, openFiles } = privileges
+  const mostFiles = raisesLimits ? 1_048_576 : Math.min(openFiles, 1_048_576)
+  const capabilities = [...daemonCapabilities]
+  return {
+    ociVersion: '1.0.2',
+    hostname: spec.hostname,
+    root: { path: rootDir, readonly: false },
+    mounts: mountsOf(bundleDir, spec.memoryMb),
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: command,
+      env: Object.entries({ ...guardEnvironment(spec.env), ...env }).map(([name, value]) => `${name}=${value}`),
+      // The working directory of the API may not exist yet; the daemon goes there by itself.
+      cwd: '/',
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
+      rlimits: [
+        { type: 'RLIMIT_NOFILE', soft: Math.min(65_536, mostFiles), hard: mostFiles },
+        // A crash inside must not start the host's core handler with a tenant's data.
+        { type: 'RLIMIT_CORE', soft: 0, hard: 0 },
+      ],
+      // Never the first to be killed for memory; the daemon raises the score of what it starts.
+      ...(raisesLimits ? { oomScoreAdj: -900 } : {}),
+      // sudo and su of ordinary images need it; the capability bound above holds for them as well.
+      noNewPrivileges: false,
+    },
+    linux: linux(input),
+  }
+}

@@ -1,0 +1,54 @@
+/** What a machine sees beside its root file system. */
+export interface Mount {
+  readonly destination: string
+  readonly type: string
+  readonly source: string
+  readonly options: readonly string[]
+}
+
+const quiet = ['nosuid', 'noexec', 'nodev']
+
+/** `/dev` holds the standard nodes only, `/sys` and the control groups are read-only, `/.hutch` is the runtime bundle. */
+export const mountsOf = (bundleDir: string, memoryMb: number): Mount[] => [
+  { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
+  { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=64k'] },
+  {
+    destination: '/dev/pts',
+    type: 'devpts',
+    source: 'devpts',
+    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'],
+  },
+  {
+    destination: '/dev/shm',
+    type: 'tmpfs',
+    source: 'shm',
+    // Counted as the machine's memory; half of it as on any Linux.
+    options: [...quiet, 'mode=1777', `size=${Math.max(64, Math.floor(memoryMb / 2))}m`],
+  },
+  { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: quiet },
+  { destination: '/sys', type: 'sysfs', source: 'sysfs', options: [...quiet, 'ro'] },
+  { destination: '/sys/fs/cgroup', type: 'cgroup', source: 'cgroup', options: [...quiet, 'relatime', 'ro'] },
+  { destination: '/.hutch', type: 'bind', source: bundleDir, options: ['bind', 'ro', 'nosuid', 'nodev'] },
+]
+
+export const maskedPaths: readonly string[] = [
+  '/proc/acpi',
+  '/proc/asound',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/sys/devices/virtual/powercap',
+  '/sys/firmware',
+]
+
+export const readonlyPaths: readonly string[] = [
+  '/proc/bus',
+  '/proc/fs',
+  '/proc/irq',
+  '/proc/sys',
+  '/proc/sysrq-trigger',
+]

@@ -1,0 +1,63 @@
+/** Removes what instances have left behind that no longer exist: their data directory and their process are gone. */
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../../shared/clock.ts'
+import { errno } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import { children, type Hierarchy } from './cgroup/hierarchy.ts'
+import { killGroup, removeGroup, removeParent } from './cgroup/processes.ts'
+import { namesOf, type Names } from './names.ts'
+import { claims, releaseBlock, type Claim } from './net/block.ts'
+import { lowerFences } from './net/firewall.ts'
+import { existingSlots, removeLinks, slotAt } from './net/link.ts'
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    error => {
+      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return false
+      throw error
+    },
+  )
+
+const isDead = async ({ dataDir, pid }: Claim): Promise<boolean> =>
+  !(await exists(dataDir)) && !(await exists(`/proc/${pid}`))
+
+/** Ends the machines of an instance and removes every group of it. */
+const removeGroups = async (hierarchy: Hierarchy, names: Names, clock: Clock): Promise<void> => {
+  const found = await Promise.all(hierarchy.mounts.map(mount => children(join(mount, names.cgroup))))
+  for (const id of new Set(found.flatMap(ids => ids ?? []))) {
+    await killGroup(hierarchy, join(names.cgroup, id), clock)
+    await removeGroup(hierarchy, join(names.cgroup, id), clock)
+  }
+  await removeParent(hierarchy, names.cgroup)
+}
+
+/** Network slots of the instance that no machine of `kept` holds. */
+export const removeStraySlots = async (names: Names, kept: readonly number[]): Promise<void> => {
+  const strays = (await existingSlots(names)).filter(index => !kept.includes(index))
+  // The addresses do not matter for removal.
+  await removeLinks(strays.map(index => slotAt(names, { base: 0, prefix: 0 }, index)))
+}
+
+/** Everything of one instance but its data directory. */
+export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: Clock): Promise<void> => {
+  await removeGroups(hierarchy, names, clock)
+  await removeStraySlots(names, [])
+  await lowerFences(names)
+  await rm(names.runDir, { recursive: true, force: true })
+  await releaseBlock(names)
+}
+
+/** Sweeps after every dead instance; one that cannot be swept is logged and left for the next time. */
+export const sweepDead = async (hierarchy: Hierarchy, deps: { log: Log; clock: Clock }): Promise<void> => {
+  for (const claim of await claims()) {
+    if (!(await isDead(claim))) continue
+    try {
+      await sweepInstance(hierarchy, namesOf(claim.tag), deps.clock)
+      deps.log.info('instance.swept', { tag: claim.tag, dataDir: claim.dataDir })
+    } catch (error) {
+      deps.log.warn('instance.sweep.failed', { tag: claim.tag, dataDir: claim.dataDir, error })
+    }
+  }
+}
