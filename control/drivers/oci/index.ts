@@ -93,22 +93,20 @@ const open = async (config: DriverConfig, deps: DriverDeps, settings: OciSetting
   // Somebody may flush the box's firewall at any time; new slots check, and so does the clock.
   const stop = clock.every(15_000, () => void mendFences().catch(error => log.error('fences.down', { error })))
   const context: Context = {
-    ...{
-      dataDir,
-      names,
-      runtime,
-      bundleDir,
-      bundle,
-      hierarchy,
-      slots,
-      block,
-      resolvers,
-      overlay,
-      pidsLimit,
-      privileges,
-      log,
-      clock,
-    },
+    dataDir,
+    names,
+    runtime,
+    bundleDir,
+    bundle,
+    hierarchy,
+    slots,
+    block,
+    resolvers,
+    overlay,
+    pidsLimit,
+    privileges,
+    log,
+    clock,
     starting: semaphore(availableParallelism() * 2),
   }
   const closeAll = async () => {

@@ -58,24 +58,18 @@ export const lastWords = async (files: MachineFiles): Promise<string> => {
 
 /** Resolves when the first process runs. Throws `driver_failed` with what the runtime said. */
 export const startMachine = async ({ id, files, runtime, overlay, signal }: StartInput): Promise<void> => {
-  const result = await execa(
-    tool('unshare'),
-    [
-      ...['--mount', '--propagation', 'slave', '/bin/sh', '-c', script, 'sh'],
-      ...[files.starter, overlay ?? '', files.root, files.output],
-      ...[runtime.file, ...runtime.args, '--log', files.runtimeLog, '--log-format', 'json'],
-      ...['run', '--detach', '--bundle', files.dir, id],
-    ],
-    {
-      stdio: 'ignore',
-      env: toolEnvironment,
-      extendEnv: false,
-      ...(signal ? { cancelSignal: signal } : {}),
-      killSignal: 'SIGKILL',
-      timeout: 60_000,
-      reject: false,
-    },
-  )
+  const mount = ['--mount', '--propagation', 'slave', '/bin/sh', '-c', script, 'sh']
+  const places = [files.starter, overlay ?? '', files.root, files.output]
+  const launch = [runtime.file, ...runtime.args, '--log', files.runtimeLog, '--log-format', 'json', 'run', '--detach']
+  const result = await execa(tool('unshare'), [...mount, ...places, ...launch, '--bundle', files.dir, id], {
+    stdio: 'ignore',
+    env: toolEnvironment,
+    extendEnv: false,
+    ...(signal ? { cancelSignal: signal } : {}),
+    killSignal: 'SIGKILL',
+    timeout: 60_000,
+    reject: false,
+  })
   if (!result.failed) return
   signal?.throwIfAborted()
   const reason = result.timedOut ? 'no start within 60 s' : await lastWords(files)
