@@ -44,7 +44,17 @@ const bundleCheck = (bundleDir: string): Check => ({
 })
 
 const checks = ({ runtime, bundleDir }: ProbeConfig): Check[] => [
-  ...[root, commands, size, cgroups, freezer, firewall, network, forwarding, overlay, disk, inotify],
+  root,
+  commands,
+  size,
+  cgroups,
+  freezer,
+  firewall,
+  network,
+  forwarding,
+  overlay,
+  disk,
+  inotify,
   startsContainer(runtime),
   bundleCheck(bundleDir),
   kvm,

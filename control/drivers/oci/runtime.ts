@@ -1,10 +1,13 @@
 /** The OCI runtimes and what each needs to be told. */
 import { join } from 'node:path'
 import type { Runtime } from './context.ts'
-import { tool } from './command.ts'
+import { locate, tool } from './command.ts'
 import type { Names } from './names.ts'
 
 export const runtimeNames = ['runc', 'runsc', 'crun'] as const
+
+/** Those that are installed. */
+export const presentRuntimes = (): string[] => runtimeNames.filter(name => locate(name) !== undefined)
 
 /** gVisor intercepts system calls with ptrace: it needs no KVM and works in any virtual machine. */
 const extra: Readonly<Record<string, readonly string[]>> = {

@@ -1,0 +1,21 @@
+/** Probes every driver and runtime that is on the box, and the configured one whether it is or not. */
+import type { Clock } from '../../shared/clock.ts'
+import type { Config } from '../config.ts'
+import { probeOci } from '../drivers/oci/probe.ts'
+import { presentRuntimes } from '../drivers/oci/runtime.ts'
+import type { Diagnosis } from './report.ts'
+
+export const diagnose = async (
+  config: Pick<Config, 'dataDir' | 'runtime' | 'bundleDir'>,
+  deps: { clock: Clock },
+  signal?: AbortSignal,
+): Promise<Diagnosis[]> => {
+  const diagnoses: Diagnosis[] = []
+  for (const runtime of new Set([config.runtime, ...presentRuntimes()]))
+    diagnoses.push({
+      driver: `oci (${runtime})`,
+      configured: runtime === config.runtime,
+      probe: await probeOci({ ...config, runtime }, deps, signal),
+    })
+  return diagnoses
+}

@@ -1,0 +1,36 @@
+/** The doctor's findings as text for a terminal. */
+import type { Probe } from '../drivers/driver.ts'
+
+export interface Diagnosis {
+  /** `oci (runc)` */
+  readonly driver: string
+  /** The one that the configuration names. */
+  readonly configured: boolean
+  readonly probe: Probe
+}
+
+const list = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : [`  ${title}`, ...lines.map(line => `    - ${line}`)]
+
+const one = ({ driver, configured, probe }: Diagnosis): string[] => [
+  `${driver}${configured ? ', configured' : ''}: ${probe.usable ? 'usable' : 'NOT USABLE'}`,
+  ...probe.findings.flatMap(({ ok, what, next }) => [
+    `  ${ok ? 'ok  ' : 'FAIL'} ${what}`,
+    ...(next ? [`       → ${next}`] : []),
+  ]),
+  ...list('protects', probe.protects),
+  ...list('does not protect', probe.doesNotProtect),
+  '',
+]
+
+/** The report, and whether Hutch can run here as configured. */
+export const report = (diagnoses: readonly Diagnosis[]): { text: string; healthy: boolean } => {
+  const healthy = diagnoses.some(({ configured, probe }) => configured && probe.usable)
+  const usable = diagnoses.filter(({ probe }) => probe.usable).map(({ driver }) => driver)
+  const verdict = healthy
+    ? 'Hutch can run here as configured.'
+    : usable.length > 0
+      ? `The configured driver cannot be used. These can: ${usable.join(', ')} (set HUTCH_RUNTIME).`
+      : 'No driver can be used. Do what the arrows say, then run make doctor again.'
+  return { text: [...diagnoses.flatMap(one), verdict, ''].join('\n'), healthy }
+}
