@@ -12,6 +12,10 @@ export interface WireName {
 export interface Config {
   readonly host: string
   readonly port: number
+  /** Address under which this box is reached from outside, without a trailing slash; '' means the one it listens on. */
+  readonly publicUrl: string
+  /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
+  readonly sandboxDomain: string
   readonly dataDir: string
   readonly driver: string
   /** OCI runtime binary of the oci driver: runc, runsc or crun. */
@@ -59,6 +63,13 @@ const choice = <T extends string>(env: NodeJS.ProcessEnv, name: string, fallback
   return value
 }
 
+const url = (value: string | undefined): string => {
+  if (!value) return ''
+  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? ''))
+    throw fail('invalid_argument', { field: 'HUTCH_PUBLIC_URL', reason: 'must be an http or https URL' })
+  return value.replace(/\/+$/, '')
+}
+
 const prices = (value: string | undefined): Record<string, number> => {
   // Defaults are round figures of the market in 2026 so that a demo bill is not all zeros; set your own.
   const table: Record<string, number> = {
@@ -80,6 +91,8 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
   Object.freeze({
     host: env['HUTCH_HOST'] || '127.0.0.1',
     port: number(env, 'HUTCH_PORT', 8080, 0, 65_535),
+    publicUrl: url(env['HUTCH_PUBLIC_URL']),
+    sandboxDomain: env['HUTCH_SANDBOX_DOMAIN'] || '',
     dataDir: resolve(cwd, env['HUTCH_DATA_DIR'] || '.hutch'),
     driver: env['HUTCH_DRIVER'] || 'auto',
     runtime: choice(env, 'HUTCH_RUNTIME', 'runc', ['runc', 'runsc', 'crun']),

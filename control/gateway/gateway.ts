@@ -14,8 +14,8 @@ import type { Forwarder } from './forward.ts'
 import type { Resolver } from './resolve.ts'
 import { splice } from './splice.ts'
 
-/** Who asks: throws `unauthenticated` or `forbidden` unless `credential` reaches the workspace. */
-export type Admit = (credential: string, workspace: Workspace) => Promise<void>
+/** Whether the key behind `credential` reaches the workspace; throws `unauthenticated` when it is no valid key. */
+export type Admit = (credential: string, workspace: Workspace | undefined) => Promise<boolean>
 
 export interface GatewayDeps {
   readonly resolver: Resolver
@@ -113,14 +113,13 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
 
   const admitted = async (address: SandboxAddress, request: IncomingMessage) => {
     const credential = credentialOf(request, address.target)
-    const { row, workspace } = await resolver.find(address).catch(async (error: unknown) => {
-      // Whether a sandbox exists is told only to who may know: a bad key learns nothing.
-      await admit(credential.value, { id: '', name: '', account: '', displayName: '', createdAt: 0 }).catch(refusal => {
-        if (asGatewayError(refusal, '').code === 'AUTHENTICATION_FAILED') throw refusal
-      })
-      throw error
-    })
-    await admit(credential.value, workspace)
+    // The key is looked at first: whether a sandbox exists is told only to who holds a valid one.
+    const found = await resolver.find(address).catch((error: unknown) => error)
+    const known = found instanceof Error ? undefined : (found as Awaited<ReturnType<Resolver['find']>>)
+    const reached = await admit(credential.value, known?.workspace)
+    if (!known) throw found
+    if (!reached) throw new GatewayError('FORBIDDEN', `this API key does not reach workspace "${known.workspace.name}"`)
+    const { row } = known
     return { row, credential }
   }
 

@@ -9,8 +9,10 @@ export interface SandboxInternal {
   /** RUNNING or STANDBY while DEPLOYED. */
   readonly state?: 'RUNNING' | 'STANDBY'
   readonly address?: { readonly host: string; readonly port: number }
-  /** Digest of the image it runs, fixed at the first deployment so that a moved tag does not change a sandbox. */
-  readonly image?: string
+  /** What it runs, fixed at the first deployment so that a moved tag does not change a sandbox. */
+  readonly image?: { readonly digest: string; readonly rootfs: string } | undefined
+  /** The machine that runs is of an older spec and goes, files and all, before the new one comes. */
+  readonly remake?: boolean
   /** Last resume or suspend, epoch ms; what idle expiry counts from. */
   readonly turnedAt?: number
   readonly lastUsedAt?: number

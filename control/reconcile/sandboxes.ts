@@ -9,7 +9,7 @@ import type { Outcome, Reconcile } from './loop.ts'
 import { internalOf, runningRates, type InfrastructureError, type Records, type SandboxInternal } from './record.ts'
 
 /** Fills in what a machine is made from; throws `invalid_argument` when the image is unknown. */
-export type Plan = (row: Resource) => Promise<{ spec: MachineSpec; image: string }>
+export type Plan = (row: Resource) => Promise<{ spec: MachineSpec; image: { digest: string; rootfs: string } }>
 
 export interface SandboxReconcilerDeps {
   readonly store: Store
