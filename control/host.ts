@@ -104,13 +104,18 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
       poke: (kind, uid) => {
         if (kind === 'sandbox') boxes.poke(uid)
       },
-      url: row => (row.kind === 'sandbox' ? sandboxUrl(row, { publicUrl, sandboxDomain: config.sandboxDomain }) : undefined),
+      url: row =>
+        row.kind === 'sandbox' ? sandboxUrl(row, { publicUrl, sandboxDomain: config.sandboxDomain }) : undefined,
       routes: billingRoutes({ store, clock, cursors, prices: config.prices }),
       logRequests: true,
     })
     const find = resolver({ store, standby: boxes.standby, changes: boxes.changes, poke: boxes.poke })
     const plane = gateway(
-      { regions: config.regions, headerWord: config.wireNames[0]?.header ?? 'Svc', credentialHeaders: names.credentialHeaders },
+      {
+        regions: config.regions,
+        headerWord: config.wireNames[0]?.header ?? 'Svc',
+        credentialHeaders: names.credentialHeaders,
+      },
       {
         resolver: find,
         forwarder: forward,

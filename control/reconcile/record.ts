@@ -17,8 +17,6 @@ export interface SandboxInternal {
   readonly turnedAt?: number
   readonly lastUsedAt?: number
   readonly terminatedAt?: number
-  /** The spec changed under the machine: it goes before a new one comes. */
-  readonly remake?: boolean
   /** Failed attempts of the deployment under way. */
   readonly attempts?: number
   /** Infrastructure errors, oldest first, the last twenty. */
