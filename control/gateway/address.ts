@@ -34,9 +34,9 @@ export const byHost = (host: string, target: string, regions: readonly string[])
   return rest && { readings: readings(label), ...rest }
 }
 
-/** Reads `/{workspace}/sandboxes/{name}/…`; undefined for any other path. */
+/** Reads `/{workspace}/sandboxes/{name}/…`; undefined for any other path, and for `/v0/…`, which no workspace is called. */
 export const byPath = (target: string): SandboxAddress | undefined => {
-  const match = /^\/([a-z0-9][a-z0-9-]*)\/sandboxes\/([a-z0-9][a-z0-9-]*)(?=[/?]|$)(.*)$/s.exec(target)
+  const match = /^\/((?!v\d)[a-z0-9][a-z0-9-]*)\/sandboxes\/([a-z0-9][a-z0-9-]*)(?=[/?]|$)(.*)$/s.exec(target)
   if (!match) return undefined
   const rest = withPort(match[3]?.startsWith('?') ? `/${match[3]}` : (match[3] as string))
   return rest && { readings: [{ name: match[2] as string, workspace: match[1] as string }], ...rest }
