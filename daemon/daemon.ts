@@ -4,9 +4,10 @@ import { closing } from '../shared/closing.ts'
 import { dispatcher, type Dispatcher } from '../shared/http/dispatch.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
-import type { Bound } from '../shared/route.ts'
+import { handle, type Bound } from '../shared/route.ts'
 import * as swagger from '../shared/wire/swagger.ts'
 import { probes } from '../shared/wire/probes.ts'
+import { activity } from '../shared/wire/system.ts'
 import { terminalWire } from '../shared/wire/terminal.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
@@ -61,6 +62,7 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const bounds: Bound[] = [
     ...probes(),
     ...systemRoutes(core),
+    handle(activity, () => ({ keepAlive: scale.held })),
     ...filesystem.bounds,
     ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
     ...processes.bounds,

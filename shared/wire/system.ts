@@ -45,6 +45,13 @@ export const health = route('GET /health', {
   }),
 })
 
+/** What the host asks before it lets the sandbox sleep. */
+export const activity = route('GET /system/activity', {
+  id: 'system.activity',
+  summary: 'What keeps the sandbox awake besides open connections',
+  returns: s.object({ keepAlive: s.int() }),
+})
+
 export const reloadEnvironment = route('POST /environment/reload', {
   id: 'system.environment.reload',
   summary: 'Reads the metadata document and applies its variables to everything started from now on',

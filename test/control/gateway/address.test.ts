@@ -27,7 +27,14 @@ t.test('the path form keeps what follows as it was sent', async t => {
     target: '/filesystem/%2Ftmp%2Fa?download=true',
   })
   t.match(byPath('/default/sandboxes/web//filesystem//tmp'), { target: '//filesystem//tmp' })
-  for (const no of ['/v0/sandboxes', '/v0/sandboxes/web', '/default/sandboxes', '/default/agents/web', '/Default/sandboxes/web', '/'])
+  for (const no of [
+    '/v0/sandboxes',
+    '/v0/sandboxes/web',
+    '/default/sandboxes',
+    '/default/agents/web',
+    '/Default/sandboxes/web',
+    '/',
+  ])
     t.equal(byPath(no), undefined, no)
 })
 

@@ -1,0 +1,14 @@
+import t from 'tap'
+import { daemon } from '../../support/daemon.ts'
+
+t.test('keep-alive processes are counted while they run', async t => {
+  const { call } = await daemon(t)
+  const count = async () => (await call('GET', '/system/activity')).body.keepAlive
+  t.equal(await count(), 0)
+  const { body } = await call('POST', '/process', { body: { command: 'sleep 1000', keepAlive: true, timeout: 0 } })
+  await call('POST', '/process', { body: { command: 'true', waitForCompletion: true } })
+  t.equal(await count(), 1)
+  t.equal((await call('DELETE', `/process/${body.pid}/kill`)).status, 200)
+  for (let i = 0; i < 3000 && (await count()) !== 0; i++) await new Promise(resolve => setTimeout(resolve, 10))
+  t.equal(await count(), 0)
+})
