@@ -264,8 +264,15 @@ export const crud = (kind: Kind, deps: CrudDeps): Crud => {
       return answer(await find(actor, name, parent), showSecrets)
     },
     getByExternalId: async (actor, externalId) => {
+      const { resources } = store
       const hidden = kind.hiddenStatuses
-      const found = await store.resources.getByExternalId(kind.kind, actor.workspace, externalId, hidden)
+      const live = (resource: Resource) => !hidden.includes(statusNow(resource))
+      let found = await resources.getByExternalId(kind.kind, actor.workspace, externalId, hidden)
+      if (found && !live(found)) {
+        // Its time is over; there may be older ones that live.
+        const query = { kind: kind.kind, workspace: actor.workspace, externalId, exceptStatuses: hidden }
+        found = (await resources.list({ ...query, sort: 'createdAt:desc', limit: 200 })).items.find(live)
+      }
       if (!found) throw fail('not_found', { kind: kind.kind, name: externalId })
       return answer(found)
     },

@@ -1,0 +1,118 @@
+/** A kind is one definition: two that no host has get everything the sandbox has. */
+import t from 'tap'
+import { defineKind, type Kind } from '../../../control/resources/kind.ts'
+import { fail } from '../../../shared/errors.ts'
+import { s } from '../../../shared/schema.ts'
+import { control } from '../../support/control.ts'
+
+const gadget: Kind = defineKind({
+  kind: 'gadget',
+  plural: 'gadgets',
+  scope: 'gadgets',
+  param: 'gadgetId',
+  spec: s.object({ sizeMb: s._default(s.int().check(s.gte(1)), 64) }),
+  statuses: ['BUSY', 'READY', 'GONE', 'DELETING'],
+  initialStatus: () => 'BUSY',
+  hiddenStatuses: ['GONE'],
+  replaceableStatuses: ['GONE'],
+  removal: 'reconciled',
+  paginated: true,
+  filterStatusOnEveryVersion: false,
+  listsEvents: true,
+  byExternalId: false,
+  detailedErrors: false,
+  accept(spec, previous) {
+    const sizeMb = spec?.sizeMb ?? 64
+    const before = previous?.spec['sizeMb']
+    if (typeof before === 'number' && sizeMb < before)
+      throw fail('invalid_argument', { field: 'spec.sizeMb', reason: 'a gadget cannot shrink' })
+    return { sizeMb }
+  },
+  consequence: (previous, spec) =>
+    previous.spec['sizeMb'] === spec['sizeMb'] ? undefined : { status: 'BUSY', message: 'growing' },
+  present: () => ({ shiny: true }),
+  presentSpec: ({ spec }) => ({ ...spec, sizeGb: Number(spec['sizeMb']) / 1024 }),
+})
+
+const note: Kind = defineKind({
+  kind: 'note',
+  plural: 'notes',
+  scope: 'gadgets',
+  parent: gadget,
+  spec: s.object({ text: s.string() }),
+  statuses: ['READY', 'DELETING'],
+  initialStatus: () => 'READY',
+  hiddenStatuses: [],
+  replaceableStatuses: [],
+  removal: 'immediate',
+  paginated: false,
+  filterStatusOnEveryVersion: false,
+  listsEvents: true,
+  byExternalId: false,
+  detailedErrors: false,
+})
+
+const kinds = [gadget, note]
+
+t.test('a new kind has five endpoints, its defaults and its rules', async t => {
+  const { call, poked, store } = await control(t, { kinds })
+  const made = await call('POST', '/gadgets', { metadata: { name: 'data' }, spec: { sizeMb: 64 } })
+  t.match(made, { status: 200, body: { spec: { sizeMb: 64, sizeGb: 0.0625 }, status: 'BUSY', shiny: true } })
+  t.match(poked, [/^gadget\//])
+  t.match((await call('POST', '/gadgets', {})).body, { metadata: { name: /^gadget-/ }, spec: { sizeMb: 64 } })
+  t.match(await call('POST', '/gadgets', { metadata: { name: 'data' } }), {
+    status: 409,
+    body: { error: 'already_exists', code: 409 },
+  })
+  t.match(await call('PUT', '/gadgets/data', { spec: { sizeMb: 32 } }), {
+    status: 400,
+    body: { error: 'invalid_argument', message: 'spec.sizeMb: a gadget cannot shrink' },
+  })
+  const grown = await call('PUT', '/gadgets/data', { spec: { sizeMb: 128 } })
+  t.match(grown.body, { spec: { sizeMb: 128 }, status: 'BUSY', events: [{}, { message: 'growing' }] })
+  t.match((await call('GET', '/gadgets?sort=name:asc')).body, {
+    data: [{ metadata: { name: 'data' }, events: [{}, {}] }, {}],
+    meta: { total: 2 },
+  })
+  t.match(await call('DELETE', '/gadgets/data'), { status: 200, body: { status: 'DELETING' } })
+  t.equal(await store.resources.count('gadget', 'default'), 2, 'the loop removes it')
+  t.equal((await call('GET', '/gadgets/by-external-id/x')).status, 404, 'and it has no external ids')
+})
+
+t.test('a status filter of an older version is checked but applied only where the kind says so', async t => {
+  const { call } = await control(t, { kinds })
+  await call('POST', '/gadgets', {})
+  const old = { headers: { 'svc-version': '2026-04-16' } }
+  t.equal((await call('GET', '/gadgets?status=READY', undefined, old)).body.length, 1)
+  t.equal((await call('GET', '/gadgets?status=SLEEPY', undefined, old)).status, 400)
+  t.equal((await call('GET', '/gadgets?status=READY')).body.data.length, 0)
+})
+
+t.test('a kind inside another lives and goes with it', async t => {
+  const { call, store, poked } = await control(t, { kinds })
+  const text = { spec: { text: 'hello' } }
+  t.match(await call('POST', '/gadgets/none/notes', text), { status: 404, body: { message: /gadget "none"/ } })
+  for (const name of ['a', 'b']) await call('POST', '/gadgets', { metadata: { name } })
+  for (const name of ['a', 'b'])
+    t.equal((await call('POST', `/gadgets/${name}/notes`, { metadata: { name: 'n' }, ...text })).status, 200)
+  t.match((await call('GET', '/gadgets/a/notes')).body, [{ metadata: { name: 'n' }, spec: { text: 'hello' } }])
+  t.match((await call('PUT', '/gadgets/a/notes/n', { spec: { text: 'bye' } })).body, { spec: { text: 'bye' } })
+  t.match((await call('GET', '/gadgets/b/notes/n')).body, { spec: { text: 'hello' } })
+  t.equal((await call('POST', '/gadgets/a/notes', { spec: { text: 1 } })).status, 400)
+
+  poked.length = 0
+  await call('DELETE', '/gadgets/a')
+  t.equal(await store.resources.count('note', 'default', 'a'), 0, 'gone with its gadget')
+  t.equal(await store.resources.count('note', 'default', 'b'), 1)
+  t.match(poked, [/^note\//, /^gadget\//])
+
+  t.match(await call('DELETE', '/gadgets/b/notes/n'), { status: 200, body: { status: 'DELETING' } })
+  t.equal((await call('GET', '/gadgets/b/notes/n')).status, 404, 'removed at once')
+})
+
+t.test('the document describes a new kind', async t => {
+  const { call } = await control(t, { kinds })
+  const { paths } = (await call('GET', '/openapi.json')).body
+  t.hasProps(paths, ['/v0/gadgets', '/v0/gadgets/{gadgetId}', '/v0/gadgets/{gadgetId}/notes/{noteName}'])
+  t.notHas(paths, '/v0/gadgets/by-external-id/{externalId}')
+})
