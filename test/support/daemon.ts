@@ -52,7 +52,12 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
   const config = loadConfig({ env, flags: parseFlags(options.argv ?? []), cwd: dir })
   const log = options.log ?? silentLog
   const made = await createDaemon(config, { clock: systemClock(), ids: randomIds(), log, checkReplies: true })
-  t.teardown(made.close)
+  // Children are not libuv's: nothing else keeps this process alive while a test waits for one.
+  const alive = setInterval(() => {}, 60_000)
+  t.teardown(async () => {
+    await made.close()
+    clearInterval(alive)
+  })
   return {
     call: (method, target, given) => call(made.dispatcher, method, target, given),
     dir,
