@@ -17,7 +17,7 @@ const hostMounts = () =>
     .filter(path => existsSync(path))
     .map(path => ({ destination: path, type: 'bind', source: path, options: ['rbind', 'ro'] }))
 
-const config = (rootDir: string, group: string): object => {
+const config = (rootDir: string, group: string, netns: string): object => {
   const capabilities = [...daemonCapabilities]
   return {
     ociVersion: '1.0.2',
@@ -33,7 +33,10 @@ const config = (rootDir: string, group: string): object => {
     mounts: [{ destination: '/proc', type: 'proc', source: 'proc' }, ...hostMounts()],
     linux: {
       cgroupsPath: `/${group}`,
-      namespaces: ['pid', 'ipc', 'uts', 'mount', 'network'].map(type => ({ type })),
+      namespaces: [
+        ...['pid', 'ipc', 'uts', 'mount'].map(type => ({ type })),
+        { type: 'network', path: `/run/netns/${netns}` },
+      ],
       resources: { memory: { limit: 256 * 1024 * 1024 }, pids: { limit: 64 }, cpu: { shares: 1024 } },
       seccomp: seccompProfile(process.arch),
     },
@@ -53,9 +56,11 @@ export const startsContainer = (name: string): Check => ({
     const hierarchy = await openHierarchy()
     tool(name)
     const { file, args } = runtimeOf(name, names)
+    const netns = `hutch-probe-${word}`
+    await run({ step: 'network', file: tool('ip'), args: ['netns', 'add', netns] })
     try {
       await mkdir(rootDir, { recursive: true })
-      await writeFile(join(bundle, 'config.json'), JSON.stringify(config(rootDir, group)))
+      await writeFile(join(bundle, 'config.json'), JSON.stringify(config(rootDir, group, netns)))
       const start = clock.elapsed()
       const said = await run({ step: 'run', file, args: [...args, 'run', '--bundle', bundle, `probe-${word}`], signal })
       if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
@@ -63,6 +68,7 @@ export const startsContainer = (name: string): Check => ({
     } finally {
       if ((await groupDirs(hierarchy, group)).length > 0) await killGroup(hierarchy, group, clock)
       await removeGroup(hierarchy, group, clock)
+      await run({ step: 'network', file: tool('ip'), args: ['netns', 'del', netns] })
       await rm(bundle, { recursive: true, force: true })
     }
   },

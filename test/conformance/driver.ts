@@ -1,0 +1,173 @@
+/**
+ * What every driver promises, whatever it is made of. A driver's test opens it and calls `driverSuite`; all machines
+ * are made by ids of this run, so that two runs do not meet.
+ */
+import { randomUUID } from 'node:crypto'
+import { connect } from 'node:net'
+import type { Test } from 'tap'
+import type { Driver, Machine, MachineSpec } from '../../control/drivers/driver.ts'
+
+export interface Subject {
+  readonly driver: Driver
+  /** A second driver over the same box, as after a restart of the host process. */
+  reopen(): Promise<Driver>
+  /** A specification that can be created. */
+  spec(id: string): MachineSpec
+  /** One that fails half-way, with things already made. */
+  broken(id: string): MachineSpec
+  /** Whatever of the machine is left on the box, in words; empty when nothing is. */
+  leftovers(id: string): Promise<string[]>
+}
+
+const find = async (driver: Driver, id: string): Promise<Machine | undefined> =>
+  (await driver.list()).find(machine => machine.id === id)
+
+/** Resolves when something accepts a connection there. */
+const accepts = ({ host, port }: { host: string; port: number }): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host, port })
+    socket.setTimeout(30_000, () => socket.destroy(new Error('no answer within 30 s')))
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve()
+    })
+  })
+
+/** `open` is called once for each test; it registers its own teardown. */
+export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Subject>): void => {
+  t.test(`${name}: a box that can run machines is found usable`, async t => {
+    const { driver } = await open(t)
+    const probe = await driver.probe()
+    t.equal(probe.usable, true, JSON.stringify(probe.findings.filter(finding => !finding.ok)))
+    for (const finding of probe.findings) if (!finding.ok) t.ok(finding.next, `${finding.what} says what to do`)
+    t.ok(probe.doesNotProtect.length > 0, 'no driver protects against everything')
+  })
+
+  t.test(`${name}: a machine is made, listed, measured and removed without a trace`, async t => {
+    const { driver, spec, leftovers } = await open(t)
+    const id = randomUUID()
+    const made = await driver.create(spec(id))
+    t.match(made, { id, phase: 'running', address: { host: String, port: Number } })
+    t.same(await find(driver, id), made)
+    if (made.address) await accepts(made.address)
+    const stats = await driver.stats(id)
+    t.ok(stats && stats.memoryBytes > 0 && stats.cpuMs >= 0, JSON.stringify(stats))
+    await driver.remove(id)
+    t.equal(await find(driver, id), undefined)
+    t.equal(await driver.stats(id), undefined)
+    t.same(await leftovers(id), [])
+  })
+
+  t.test(`${name}: every verb may be repeated`, async t => {
+    const { driver, spec } = await open(t)
+    const id = randomUUID()
+    const first = await driver.create(spec(id))
+    t.same(await driver.create(spec(id)), first, 'create gives back the one that runs')
+    await driver.remove(id)
+    await driver.remove(id)
+    await driver.remove(randomUUID())
+    const again = await driver.create(spec(id))
+    t.equal(again.phase, 'running', 'an id can be used again')
+    await driver.remove(id)
+  })
+
+  t.test(
+    `${name}: a failed create is an error that names driver and step, and leaves nothing that remove does not`,
+    async t => {
+      const { driver, spec, broken, leftovers } = await open(t)
+      const id = randomUUID()
+      await t.rejects(driver.create(broken(id)), { code: 'driver_failed', details: { driver: String, step: String } })
+      t.not((await find(driver, id))?.phase, 'running')
+      await driver.remove(id)
+      t.equal(await find(driver, id), undefined)
+      t.same(await leftovers(id), [])
+      t.equal((await driver.create(spec(id))).phase, 'running', 'the same id works when the reason is gone')
+      await driver.remove(id)
+    },
+  )
+
+  t.test(`${name}: an aborted create leaves something that remove cleans up`, async t => {
+    const { driver, spec, leftovers } = await open(t)
+    for (const turns of [0, 1, 20, 200]) {
+      const id = randomUUID()
+      const control = new AbortController()
+      const creating = driver.create(spec(id), control.signal)
+      const settled = creating.then(
+        () => 'made',
+        () => 'aborted',
+      )
+      for (let turn = 0; turn < turns; turn++) await new Promise(resolve => setImmediate(resolve))
+      control.abort(new Error('given up'))
+      t.ok(['made', 'aborted'].includes(await settled))
+      await driver.remove(id)
+      t.same(await leftovers(id), [], `after ${turns} turns of the loop`)
+    }
+  })
+
+  t.test(`${name}: different machines are made and removed side by side`, async t => {
+    const { driver, spec, leftovers } = await open(t)
+    const ids = Array.from({ length: 6 }, () => randomUUID())
+    const made = await Promise.all(ids.map(id => driver.create(spec(id))))
+    const addresses = made.map(({ address }) => `${address?.host}:${address?.port}`)
+    t.equal(new Set(addresses).size, ids.length, 'each has an address of its own')
+    const listed = (await driver.list()).map(({ id }) => id)
+    t.same(
+      ids.filter(id => !listed.includes(id)),
+      [],
+    )
+    await Promise.all(ids.map(id => driver.remove(id)))
+    for (const id of ids) t.same(await leftovers(id), [])
+  })
+
+  t.test(`${name}: machines outlive the host process and are found by id`, async t => {
+    const { driver, reopen, spec, leftovers } = await open(t)
+    const id = randomUUID()
+    const made = await driver.create(spec(id))
+    await driver.close()
+    const next = await reopen()
+    t.same(await find(next, id), made)
+    t.same(await next.create(spec(id)), made, 'it is not made a second time')
+    await next.remove(id)
+    t.same(await leftovers(id), [])
+  })
+
+  t.test(`${name}: a frozen machine is listed as such, thaws, and can be removed frozen`, async t => {
+    const { driver, spec, leftovers } = await open(t)
+    const { freezer } = driver
+    if (!freezer) {
+      t.pass('cannot freeze')
+      return
+    }
+    const id = randomUUID()
+    const made = await driver.create(spec(id))
+    await freezer.freeze(id)
+    await freezer.freeze(id)
+    t.equal((await find(driver, id))?.phase, 'frozen')
+    await freezer.thaw(id)
+    await freezer.thaw(id)
+    t.same(await find(driver, id), made)
+    await freezer.freeze(id)
+    await driver.remove(id)
+    t.same(await leftovers(id), [])
+    await t.rejects(freezer.freeze(id), { code: 'driver_failed' })
+    await t.rejects(freezer.thaw(id), { code: 'driver_failed' })
+  })
+
+  t.test(`${name}: limits of a running machine can be changed`, async t => {
+    const { driver, spec } = await open(t)
+    const { resizer } = driver
+    if (!resizer) {
+      t.pass('cannot resize')
+      return
+    }
+    const id = randomUUID()
+    const { memoryMb } = spec(id)
+    await driver.create(spec(id))
+    await resizer.resize(id, { memoryMb: memoryMb * 2, cpus: 1.5 })
+    await resizer.resize(id, { memoryMb: memoryMb, cpus: 0.5 })
+    t.equal((await find(driver, id))?.phase, 'running')
+    await driver.remove(id)
+    await t.rejects(resizer.resize(id, { memoryMb, cpus: 1 }), { code: 'driver_failed' })
+  })
+}

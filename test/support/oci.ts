@@ -1,0 +1,130 @@
+/** A real oci driver over a data directory of its own, and what it may leave on the box. */
+import { mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Driver, Machine, MachineSpec } from '../../control/drivers/driver.ts'
+import { openOci, type OciSettings } from '../../control/drivers/oci/index.ts'
+import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { silentLog, type Log } from '../../shared/log.ts'
+import { makeBundle, makeRootfs } from './machine.ts'
+
+export interface Kit {
+  readonly rootfs: string
+  readonly bundleDir: string
+}
+
+/** Made once for a test file; Node is a large file to copy. */
+export const makeKit = (dir: string): Kit => ({
+  rootfs: makeRootfs(join(dir, 'rootfs')),
+  bundleDir: makeBundle(join(dir, 'bundle')),
+})
+
+const namesIn = (directory: string): string[] => {
+  try {
+    return readdirSync(directory)
+  } catch {
+    // Not there: nothing is in it.
+    return []
+  }
+}
+
+const cgroupMounts = (): string[] =>
+  [...readFileSync('/proc/self/mountinfo', 'utf8').matchAll(/^\S+ \S+ \S+ \S+ (\S+) .* - cgroup2? /gm)].map(
+    match => match[1] as string,
+  )
+
+/** Everything on the box whose name carries the instance's tag. */
+export const traces = ({ tag, cgroup, chain }: Names): string[] => [
+  ...namesIn('/sys/class/net')
+    .filter(name => name.includes(tag))
+    .map(name => `interface ${name}`),
+  ...namesIn('/run/netns')
+    .filter(name => name.includes(tag))
+    .map(name => `namespace ${name}`),
+  ...cgroupMounts()
+    .filter(mount => namesIn(mount).includes(cgroup))
+    .map(mount => `cgroup ${mount}/${cgroup}`),
+  ...execFileSync('iptables-save', { encoding: 'utf8' })
+    .split('\n')
+    .filter(line => line.includes(chain)),
+  ...namesIn('/run/hutch').filter(name => name === tag),
+  ...namesIn('/run/hutch/blocks').filter(name => readFileSync(join('/run/hutch/blocks', name), 'utf8').includes(tag)),
+]
+
+export interface Box extends Kit {
+  readonly driver: Driver
+  readonly dataDir: string
+  readonly names: Names
+  reopen(settings?: OciSettings): Promise<Driver>
+  spec(id: string, more?: Partial<MachineSpec>): MachineSpec
+  leftovers(id: string): Promise<string[]>
+}
+
+export interface BoxOptions {
+  readonly runtime?: string
+  readonly hostPorts?: readonly number[]
+  readonly settings?: OciSettings
+  readonly log?: Log
+}
+
+/** Opens a driver; at the end of the test all machines are removed and nothing of the instance may be left. */
+export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Promise<Box> => {
+  const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog } = options
+  const dir = realpathSync(t.testdir())
+  const dataDir = join(dir, 'data')
+  mkdirSync(dataDir)
+  const names = namesOf(tagOf(dataDir))
+  const config = { dataDir, driver: 'oci', runtime, subnet: '10.89.0.0/16', bundleDir: kit.bundleDir }
+  const opened: Driver[] = []
+  const reopen = async (again = settings) => {
+    const driver = await openOci(config, { log, clock: systemClock(), hostPorts }, again)
+    opened.push(driver)
+    return driver
+  }
+  t.teardown(async () => {
+    const last = opened.at(-1)
+    for (const { id } of (await last?.list()) ?? []) await last?.remove(id)
+    for (const driver of opened) await driver.close()
+    const left = traces(names)
+    if (left.length > 0) throw new Error(`left on the box: ${left.join('; ')}`)
+  })
+  return {
+    ...kit,
+    driver: await reopen(),
+    dataDir,
+    names,
+    reopen,
+    spec: (id, more) => ({
+      id,
+      rootfs: kit.rootfs,
+      memoryMb: 256,
+      cpus: 1,
+      hostname: 'box',
+      env: {},
+      workdir: '/',
+      ...more,
+    }),
+    leftovers: async id => [
+      ...namesIn(join(dataDir, 'machines')).filter(name => name === id),
+      ...namesIn(join(names.runDir, runtime)).filter(name => name === id),
+      ...cgroupMounts().filter(mount => namesIn(join(mount, names.cgroup)).includes(id)),
+      ...readFileSync('/proc/self/mountinfo', 'utf8')
+        .split('\n')
+        .filter(line => line.includes(id)),
+    ],
+  }
+}
+
+/** Runs a shell line in the machine, by the test bundle's daemon. */
+export const sh = async (machine: Machine, line: string): Promise<{ code: number; out: string }> => {
+  const { host, port } = machine.address as { host: string; port: number }
+  const response = await fetch(`http://${host}:${port}/sh`, {
+    method: 'POST',
+    body: line,
+    headers: { connection: 'close' },
+    signal: AbortSignal.timeout(60_000),
+  })
+  return (await response.json()) as { code: number; out: string }
+}
