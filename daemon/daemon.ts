@@ -20,6 +20,7 @@ import { late } from './late.ts'
 import { createProcesses } from './process/index.ts'
 import { createScale } from './process/scale.ts'
 import { networkRoutes } from './network/routes.ts'
+import { filesAs } from './native/files.ts'
 import { daemonSurface } from './surface.ts'
 import { systemRoutes } from './system/routes.ts'
 import { createHub } from './watch/hub.ts'
@@ -53,7 +54,7 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
   const core: Core = { config, environment, identity, reaper, clock, ids, log, closing: closer }
-  const port = directPort()
+  const port = identity ? filesAs(identity) : directPort()
   const filesystem = createFilesystem(core, port)
   const hub = createHub()
   closer.add('watch', hub.close)

@@ -2,7 +2,7 @@ import '../../support/native.ts'
 import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import fs from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { daemonServer } from '../../support/daemon.ts'
@@ -15,8 +15,8 @@ interface Line {
 }
 
 /** A daemon and a client that watches `path` (as it stands in the address after the prefix). */
-const harness = async (t: Test) => {
-  const { url, dir } = await daemonServer(t)
+const harness = async (t: Test, argv: readonly string[] = []) => {
+  const { url, dir } = await daemonServer(t, { argv })
   const watch = async (path: string, query = '') => {
     const gone = new AbortController()
     t.teardown(() => gone.abort())
@@ -198,4 +198,18 @@ t.test('events the kernel dropped are told and made up for', async t => {
   t.match(await line('CREATE', 'file'), { path: join(dir, 'lost/below') })
   await fs.writeFile(join(dir, 'lost/below/after'), '')
   await line('CREATE', 'after')
+})
+
+t.test('a workload user watches what it may read', { skip: process.getuid?.() !== 0 && 'needs root' }, async t => {
+  const { dir, watch, url } = await harness(t, ['--user', '4711'])
+  await fs.mkdir(join(dir, 'private'), { mode: 0o700 })
+  await fs.mkdir(join(dir, 'public'))
+  for (let path = dir; path !== '/'; path = dirname(path)) await fs.chmod(path, 0o755)
+  t.equal((await fetch(`${url}/watch/filesystem/private`)).status, 422)
+  const { line, seen } = await watch('/**')
+  t.match(await line('', 'private'), { error: /not watched/ })
+  await fs.writeFile(join(dir, 'private/secret'), '')
+  await fs.writeFile(join(dir, 'public/open'), '')
+  await line('CREATE', 'open')
+  t.notOk(seen.some(({ name }) => name === 'secret'))
 })
