@@ -2,7 +2,9 @@
 import { tmpdir, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import type { Flags } from './config/flags.ts'
-import { boolean, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
+import { boolean, document, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
+import { s } from '../shared/schema.ts'
+import { lastUpgrade, type LastUpgrade } from '../shared/wire/system.ts'
 import { parseWireNames, wireNames, type WireNames } from '../shared/wire-names.ts'
 
 const KiB = 1024
@@ -19,6 +21,14 @@ export interface LogLimits {
   readonly maxTotalBytes: number
   readonly inMemoryBytes: number
   readonly responseBytes: number
+}
+
+export interface Inherited {
+  readonly lastUpgrade: LastUpgrade | undefined
+  /** Changes of the live environment; null takes a variable away. */
+  readonly environment: Readonly<Record<string, string | null>>
+  /** Writing ends of the standard inputs of processes. */
+  readonly pipes: readonly { id: number; fd: number; inode: number }[]
 }
 
 export interface Config extends Flags {
@@ -48,8 +58,12 @@ export interface Config extends Flags {
   readonly devMode: boolean
   /** Address under which releases may be fetched; '' means that this daemon is never replaced. */
   readonly releasesUrl: string
-  /** Where a new release is unpacked before it replaces this one. */
+  /** On whose file system a new release is kept before it replaces this one. */
   readonly upgradeDir: string
+  /** This daemon only shows that it could take over: it adopts and changes nothing, and starts nothing beside the API. */
+  readonly rehearsal: boolean
+  /** What the daemon that this one replaced has left. */
+  readonly inherited: Inherited
   readonly localProxyPort: number
   readonly proxyStateFile: string
   readonly extraCaCerts: string
@@ -86,6 +100,10 @@ const workloadUser = (env: Env, names: WireNames, flags: Flags): string | undefi
     ? vendor(env, names, 'SANDBOX_USER') || undefined
     : undefined
 }
+
+const environmentChanges = s.record(s.string(), s.nullable(s.string()))
+
+const pipes = s.array(s.object({ id: s.int(), fd: s.int(), inode: s.int() }))
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
@@ -129,6 +147,12 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     devMode: boolean(env['SANDBOX_DEV_MODE']),
     releasesUrl: withoutSlash(env['HUTCH_RELEASES_URL'] ?? ''),
     upgradeDir: env['HUTCH_UPGRADE_DIR'] || '/var/lib/hutchd',
+    rehearsal: boolean(env['HUTCH_REHEARSAL']),
+    inherited: Object.freeze({
+      lastUpgrade: document(lastUpgrade, env['HUTCH_LAST_UPGRADE']),
+      environment: document(environmentChanges, env['HUTCH_LIVE_ENVIRONMENT']) ?? {},
+      pipes: document(pipes, env['HUTCH_PIPES']) ?? [],
+    }),
     localProxyPort: integer(env['SANDBOX_LOCAL_PROXY_PORT'], 1, 65_535) ?? 49_152,
     proxyStateFile: env['SANDBOX_PROXY_STATE_FILE'] || '/tmp/sandbox-api-proxy-state.json',
     extraCaCerts: env['SANDBOX_EXTRA_CA_CERTS'] ?? '',

@@ -22,7 +22,8 @@ import { createScale } from './process/scale.ts'
 import { networkRoutes } from './network/routes.ts'
 import { filesAs } from './native/files.ts'
 import { daemonSurface } from './surface.ts'
-import { systemRoutes } from './system/routes.ts'
+import { createSystem, type System } from './system/capability.ts'
+import type { Program } from './system/upgrade/program.ts'
 import { createHub } from './watch/hub.ts'
 import { watchRoutes } from './watch/routes.ts'
 
@@ -30,12 +31,15 @@ export interface DaemonDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  /** How to start another daemon and how to become one. */
+  readonly program: Program
   /** Checks every answer against its declaration; for tests. */
   readonly checkReplies?: boolean
 }
 
 export interface Daemon {
   readonly core: Core
+  readonly system: System
   readonly bounds: readonly Bound[]
   readonly dispatcher: Dispatcher
   /** Stops what runs beside the API. Managed processes live on. */
@@ -47,9 +51,9 @@ export interface Daemon {
  * are bound with `late(routes, () => import(…))` and loaded when first asked for.
  */
 export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Daemon> => {
-  const { clock, ids, log, checkReplies = false } = deps
+  const { clock, ids, log, program, checkReplies = false } = deps
   const closer = closing({ log })
-  const environment = liveEnvironment(config.environment)
+  const environment = liveEnvironment(config.environment, config.inherited.environment)
   const identity = loadIdentity(config.user)
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
@@ -58,11 +62,18 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const filesystem = createFilesystem(core, port)
   const hub = createHub()
   closer.add('watch', hub.close)
-  const scale = createScale({ path: config.scaleFile, enabled: config.keepAlive, log })
-  const processes = createProcesses({ core, scale, cwd: process.cwd() })
+  // A rehearsal must not reset what the daemon in charge counts.
+  const scale = createScale({ path: config.scaleFile, enabled: config.keepAlive && !config.rehearsal, log })
+  const processes = createProcesses({ core, scale, cwd: process.cwd(), pipes: config.inherited.pipes })
+  const { supervisor } = processes
+  const system = createSystem(core, {
+    program,
+    pipes: supervisor.pipes,
+    list: () => supervisor.list().map(({ record: { pid, status } }) => ({ pid: String(pid), status })),
+  })
   const bounds: Bound[] = [
     ...probes(),
-    ...systemRoutes(core),
+    ...system.bounds,
     handle(activity, () => ({ keepAlive: scale.held })),
     ...filesystem.bounds,
     ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
@@ -80,6 +91,7 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {
     core,
+    system,
     bounds,
     dispatcher: dispatcher(bounds, surface, { log, ids, elapsed: clock.elapsed }),
     close: closer.close,

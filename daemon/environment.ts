@@ -11,9 +11,16 @@ export interface Environment {
   changes(): Record<string, string | null>
 }
 
-/** An environment that starts as `base`, which is copied. */
-export const liveEnvironment = (base: Readonly<Record<string, string>>): Environment => {
+/** An environment that starts as `base` with the `changes` an earlier daemon handed over. */
+export const liveEnvironment = (
+  base: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, string | null>> = {},
+): Environment => {
   const current = new Map(Object.entries(base))
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) current.delete(name)
+    else current.set(name, value)
+  }
   let reloaded = new Set<string>()
   return {
     get: name => current.get(name),

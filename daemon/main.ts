@@ -8,15 +8,18 @@ import { loadConfig } from './config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
+import { programOf } from './system/upgrade/program.ts'
 
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 
 const run = async (): Promise<void> => {
   const cwd = process.cwd()
-  const flags = parseFlags(process.argv.slice(2))
+  const args = process.argv.slice(2)
+  const flags = parseFlags(args)
   const config = loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
-  const daemon = await createDaemon(config, { clock, ids: randomIds(), log })
+  const program = programOf({ args, env: process.env })
+  const daemon = await createDaemon(config, { clock, ids: randomIds(), log, program })
   const listening = await listen(serve(daemon.dispatcher, { log }), { port: config.port })
   log.info('daemon.listening', { port: listening.port })
 

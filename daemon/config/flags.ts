@@ -14,13 +14,14 @@ export interface Flags {
 const options = {
   port: { type: 'string' },
   p: { type: 'string' },
-  command: { type: 'string', short: 'c' },
+  command: { type: 'string' },
+  c: { type: 'string' },
   user: { type: 'string' },
   'disable-telemetry': { type: 'boolean' },
 } as const
 
-/** `-port` is what existing entrypoints write: one dash before a long name is the same as two. */
-const twoDashes = (argument: string): string => (/^-[a-z][a-z-]+(=|$)/i.test(argument) ? `-${argument}` : argument)
+/** Existing entrypoints write `-port`: one dash is the same as two. */
+const twoDashes = (argument: string): string => (/^-[a-z][a-z-]*(=|$)/i.test(argument) ? `-${argument}` : argument)
 
 const port = (value: string, flag: string): number => {
   const parsed = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
@@ -31,15 +32,12 @@ const port = (value: string, flag: string): number => {
 /** Parses the arguments after the program; throws `invalid_argument` for an unknown flag or a bad port. */
 export const parseFlags = (argv: readonly string[]): Flags => {
   try {
-    const { values } = parseArgs({
-      args: argv.map(twoDashes),
-      options: { ...options, p: { type: 'string', short: 'p' } },
-    })
+    const { values } = parseArgs({ args: argv.map(twoDashes), options })
     // The short spelling wins over the long one, as in the daemon that entrypoints were written for.
     const given = values.p ?? values.port ?? '8080'
     return {
       port: port(given, values.p === undefined ? '--port' : '-p'),
-      command: values.command || undefined,
+      command: (values.c ?? values.command) || undefined,
       user: values.user || undefined,
       telemetry: !values['disable-telemetry'],
     }

@@ -1,4 +1,5 @@
 /** Readers of single environment values. A value that makes no sense falls back: the daemon must start in any image. */
+import type { Out, Shape } from '../../shared/schema.ts'
 import type { WireNames } from '../../shared/wire-names.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -22,6 +23,17 @@ export const integer = (value: string | undefined, min: number, max = Number.MAX
 /** An integer, bytes for most callers, or the fallback. */
 export const integerOr = (value: string | undefined, min: number, max: number, fallback: number): number =>
   integer(value, min, max) ?? fallback
+
+/** A JSON document of that shape, else undefined. */
+export const document = <S extends Shape>(shape: S, value: string | undefined): Out<S> | undefined => {
+  try {
+    const result = shape.safeParse(JSON.parse(value ?? ''))
+    return result.success ? result.data : undefined
+  } catch {
+    // Not JSON: as good as absent.
+    return undefined
+  }
+}
 
 /** The first of the accepted spellings that is set; an empty value counts as set. */
 export const vendor = (env: Env, names: WireNames, suffix: string): string | undefined =>

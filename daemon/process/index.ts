@@ -26,8 +26,7 @@ const keepFinished = 10_000
 export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bounds: Bound[] } => {
   const { core, scale, cwd, pipes = [] } = deps
   const { clock, ids, log, environment, identity, reaper, closing } = core
-  const { logs, keepAlive, names, stateDir } = core.config
-  const rehearsal = false
+  const { logs, keepAlive, names, stateDir, rehearsal } = core.config
   const config: ProcessConfig = {
     logDir: logs.dir,
     stateDir: join(stateDir, 'processes'),

@@ -1,9 +1,13 @@
+import { isError, messageOf } from '../../shared/errors.ts'
+import { parseJson, readBody } from '../../shared/http/body.ts'
 import { handle, type Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/system.ts'
 import { buildInfo } from '../build.ts'
 import type { Core } from '../core.ts'
 import { healthReport } from './health.ts'
 import { reloadFrom } from './reload.ts'
+import { releaseOf } from './upgrade/release.ts'
+import type { Upgrades } from './upgrade/upgrade.ts'
 
 const welcome = {
   message: 'Welcome to the sandbox API',
@@ -11,17 +15,27 @@ const welcome = {
   description: 'Files, processes, terminals and networking of this sandbox over HTTP',
 }
 
-export const systemRoutes = (core: Core): Bound[] => {
-  const { clock, config, environment } = core
-  const health = healthReport({
-    clock,
-    build: buildInfo,
-    upgradeCount: config.upgradeCount,
-    lastUpgrade: () => ({ status: 'idle', step: 'none', version: '' }),
-  })
+const largestRequest = 64 * 1024
+
+export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
+  const { clock, config, environment, log } = core
+  const { upgradeCount, releasesUrl } = config
+  const health = healthReport({ clock, build: buildInfo, upgradeCount, lastUpgrade: upgrades.last })
   return [
     ...wire.welcomes.map(route => handle(route, () => welcome)),
     handle(wire.health, health),
     handle(wire.reloadEnvironment, () => reloadFrom(config.metadataPath, environment)),
+    handle(wire.upgrade, async (_input, { request }) => {
+      const asked = await readBody(request.body, largestRequest)
+        .then(parseJson)
+        .catch(error => {
+          // Callers send no body, or one for another daemon; both mean "the latest".
+          if (!isError(error)) throw error
+          log.info('upgrade.body-ignored', { reason: messageOf(error) })
+        })
+      const release = releaseOf(asked, releasesUrl)
+      upgrades.start(release)
+      return { message: 'Upgrade initiated; GET /health tells how it goes', ...release }
+    }),
   ]
 }

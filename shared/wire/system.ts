@@ -65,5 +65,5 @@ export const upgrade = route('POST /upgrade', {
   // A body that makes no sense is as good as none, so the handler reads it itself.
   accepts: 'stream',
   returns: s.object({ message: s.string(), version: s.string(), baseUrl: s.string() }),
-  errors: ['operation_failed'],
+  errors: ['invalid_argument', 'wrong_state'],
 })

@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { loadConfig, type Config } from '../../daemon/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon, type Daemon } from '../../daemon/daemon.ts'
+import { programOf, type Program } from '../../daemon/system/upgrade/program.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { call, type Answer, type CallOptions } from '../../shared/http/call.ts'
 import { listen, serve } from '../../shared/http/server.ts'
@@ -18,6 +19,8 @@ export interface Options {
   /** Fixture below the working directory, as for `t.testdir`. */
   readonly files?: Parameters<Test['testdir']>[0]
   readonly log?: Log
+  /** What the daemon is and may become, for upgrades. */
+  readonly program?: Program
 }
 
 export interface TestDaemon {
@@ -51,7 +54,13 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
   }
   const config = loadConfig({ env, flags: parseFlags(options.argv ?? []), cwd: dir })
   const log = options.log ?? silentLog
-  const made = await createDaemon(config, { clock: systemClock(), ids: randomIds(), log, checkReplies: true })
+  const made = await createDaemon(config, {
+    clock: systemClock(),
+    ids: randomIds(),
+    log,
+    program: options.program ?? programOf({ args: [], env: process.env }),
+    checkReplies: true,
+  })
   // Children are not libuv's: nothing else keeps this process alive while a test waits for one.
   const alive = setInterval(() => {}, 60_000)
   t.teardown(async () => {

@@ -1,0 +1,53 @@
+/** The daemon's own affairs: health, environment, upgrades. */
+import { fstatSync } from 'node:fs'
+import type { Bound } from '../../shared/route.ts'
+import type { Core } from '../core.ts'
+import { keepOverExec } from '../native/pipe.ts'
+import { systemRoutes } from './routes.ts'
+import type { Program } from './upgrade/program.ts'
+import type { Listed } from './upgrade/rehearse.ts'
+import { upgrades, type Upgrades } from './upgrade/upgrade.ts'
+
+export interface SystemDeps {
+  readonly program: Program
+  /** All processes; their journal is written as they change, so nothing has to be saved before an upgrade. */
+  readonly list: () => readonly Listed[]
+  /** Descriptors that a process can be fed through by the next daemon too. */
+  readonly pipes: () => readonly { id: number; fd: number }[]
+}
+
+export interface System {
+  readonly upgrades: Upgrades
+  readonly bounds: readonly Bound[]
+}
+
+const rehearsalPort = 19_999
+
+export const createSystem = (core: Core, deps: SystemDeps): System => {
+  const { config, environment, clock, ids, log, closing } = core
+  const { program, list } = deps
+  const pipes = () =>
+    deps.pipes().map(({ id, fd }) => {
+      keepOverExec(fd, true)
+      return { id, fd, inode: fstatSync(fd).ino }
+    })
+  const made = upgrades({
+    clock,
+    log,
+    config,
+    jitter: () => Number.parseInt(ids.uuid().slice(0, 8), 16) / 2 ** 32,
+    last: config.inherited.lastUpgrade,
+    list,
+    start: program.start,
+    port: rehearsalPort,
+    replace: (fd, lastUpgrade) =>
+      program.become(fd, {
+        upgradeCount: config.upgradeCount + 1,
+        lastUpgrade,
+        environment: environment.changes(),
+        pipes: pipes(),
+      }),
+  })
+  closing.add('upgrade', made.close)
+  return { upgrades: made, bounds: systemRoutes(core, made) }
+}

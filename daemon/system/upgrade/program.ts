@@ -1,0 +1,66 @@
+/** The process this daemon is: how to start another like it, and how to become another. */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import type { LastUpgrade } from '../../../shared/wire/system.ts'
+import { programPath } from './anonymous.ts'
+import type { Candidate } from './rehearse.ts'
+
+/** What the next daemon is told by this one, in its environment. */
+export interface Handover {
+  readonly upgradeCount: number
+  readonly lastUpgrade: LastUpgrade
+  /** `changes()` of the live environment. */
+  readonly environment: Readonly<Record<string, string | null>>
+  /** Open descriptors by process record; told apart from others of the same number by their inode. */
+  readonly pipes: readonly { id: number; fd: number; inode: number }[]
+}
+
+export interface Program {
+  /** Starts the program of an open file beside us: it listens on `port` and changes nothing. */
+  start(fd: number, port: number): Candidate
+  /** Replaces this process, keeping its pid, children and arguments. Does not come back. */
+  become(fd: number, handover: Handover): Promise<void>
+}
+
+/** The environment variables of a handover; `HUTCH_` names never reach a tenant's process. */
+export const handoverEnvironment = ({
+  upgradeCount,
+  lastUpgrade,
+  environment,
+  pipes,
+}: Handover): Record<string, string> => ({
+  SANDBOX_UPGRADE_COUNT: String(upgradeCount),
+  HUTCH_LAST_UPGRADE: JSON.stringify(lastUpgrade),
+  HUTCH_LIVE_ENVIRONMENT: JSON.stringify(environment),
+  HUTCH_PIPES: JSON.stringify(pipes),
+})
+
+/** `args` are those after the program, `env` what this process was started with. */
+export const programOf = (own: { args: readonly string[]; env: Readonly<NodeJS.ProcessEnv> }): Program => ({
+  start(fd, port) {
+    const child = spawn(programPath, ['--port', String(port)], {
+      stdio: [fd, 'ignore', 'inherit'],
+      env: { ...own.env, HUTCH_REHEARSAL: '1' },
+    })
+    const ended = new Promise<string>(resolve => {
+      child.once('error', error => resolve(error.message))
+      child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+    })
+    return {
+      ended,
+      async stop() {
+        child.kill('SIGKILL')
+        await ended
+      },
+    }
+  },
+  async become(fd, handover) {
+    // Of all descriptors only the standard ones outlive an exec, so the program becomes standard input.
+    const path = `/proc/self/fd/${fd}`
+    if (fd !== 0) closeSync(0)
+    const input = fd === 0 ? 0 : openSync(path, 'r')
+    if (input !== 0) throw new Error(`the program is descriptor ${input}, not standard input`)
+    process.execve?.(programPath, [programPath, ...own.args], { ...own.env, ...handoverEnvironment(handover) })
+    throw new Error('this Node cannot replace its process')
+  },
+})

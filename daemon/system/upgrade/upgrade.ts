@@ -1,0 +1,108 @@
+/** The upgrade as a whole: one at a time, in the background, told step by step in /health. */
+import { mkdir, type FileHandle } from 'node:fs/promises'
+import type { Clock } from '../../../shared/clock.ts'
+import { fail, messageOf } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { LastUpgrade } from '../../../shared/wire/system.ts'
+import type { Config } from '../../config.ts'
+import { rfc3339 } from '../health.ts'
+import { openAnonymous, reopen } from './anonymous.ts'
+import { download } from './download.ts'
+import { rehearse, type RehearseDeps } from './rehearse.ts'
+import { assetName, assetUrl, checkProgram, type Release } from './release.ts'
+
+/** Gives the caller time to read the answer before its daemon goes. */
+const delayMs = 500
+
+export interface UpgradeDeps extends Omit<RehearseDeps, 'clock'> {
+  readonly clock: Clock
+  readonly log: Log
+  readonly jitter: () => number
+  readonly config: Pick<Config, 'devMode' | 'releasesUrl' | 'upgradeDir'>
+  /** How the upgrade that brought this daemon ended, if one did. */
+  readonly last?: LastUpgrade | undefined
+  /** Becomes the program of an open file, which is to report `done`; comes back only by throwing. */
+  readonly replace: (fd: number, done: LastUpgrade) => Promise<void>
+}
+
+export interface Upgrades {
+  last(): LastUpgrade
+  /** Begins one in the background. Throws `wrong_state` while one is under way. */
+  start(release: Release): void
+  /** Resolves when nothing is under way. */
+  settled(): Promise<void>
+  close(): Promise<void>
+}
+
+const headOf = async (file: FileHandle): Promise<Buffer> => {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
+  return buffer.subarray(0, bytesRead)
+}
+
+/** Why this daemon is not to be replaced by that release, or undefined. */
+const refusal = ({ devMode, releasesUrl }: UpgradeDeps['config'], release: Release): string | undefined => {
+  if (devMode) return 'this daemon runs in development mode'
+  if (releasesUrl === '') return 'this daemon has no release channel; the host replaces it together with its images'
+  if (release.baseUrl !== releasesUrl) return `releases come from ${releasesUrl} only`
+  return undefined
+}
+
+export const upgrades = (deps: UpgradeDeps): Upgrades => {
+  const { clock, log, config, replace } = deps
+  const stop = new AbortController()
+  let state: LastUpgrade = deps.last ?? { status: 'idle', step: 'none', version: '' }
+  let underWay: Promise<void> | undefined
+  const step = (change: Partial<LastUpgrade>) => {
+    state = { ...state, ...change }
+    log.info('upgrade.step', state)
+  }
+
+  /** Fetches into a file without a name; the caller closes what it gets. */
+  const fetchProgram = async (url: string): Promise<FileHandle> => {
+    await mkdir(config.upgradeDir, { recursive: true, mode: 0o700 })
+    const file = await openAnonymous(config.upgradeDir)
+    try {
+      const bytesDownloaded = await download(url, file, deps, stop.signal)
+      step({ step: 'validate', bytesDownloaded })
+      checkProgram(await headOf(file), bytesDownloaded)
+      return await reopen(file)
+    } finally {
+      await file.close()
+    }
+  }
+
+  const run = async (release: Release): Promise<void> => {
+    await clock.sleep(delayMs, stop.signal)
+    const why = refusal(config, release)
+    if (why) return step({ status: 'failed', step: 'skipped', error: why })
+    const downloadUrl = assetUrl(release, assetName(process.platform, process.arch))
+    step({ step: 'download', downloadUrl })
+    const program = await fetchProgram(downloadUrl)
+    try {
+      await rehearse(program.fd, deps, stop.signal)
+      step({ step: 'replace' })
+      await replace(program.fd, { ...state, status: 'completed', step: 'completed' })
+    } finally {
+      await program.close()
+    }
+  }
+
+  return {
+    last: () => state,
+    start(release) {
+      if (underWay)
+        throw fail('wrong_state', { kind: 'upgrade', name: state.version, state: 'running', wanted: 'another' })
+      state = { status: 'running', step: 'starting', version: release.version, lastAttempt: rfc3339(clock.now()) }
+      underWay = run(release)
+        .catch(error => step({ status: 'failed', error: messageOf(error) }))
+        .finally(() => {
+          underWay = undefined
+        })
+    },
+    settled: async () => underWay,
+    async close() {
+      stop.abort(new Error('the daemon is closing'))
+      await underWay
+    },
+  }
+}

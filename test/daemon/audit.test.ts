@@ -1,0 +1,46 @@
+import t from 'tap'
+import { actorOf, audit } from '../../daemon/audit.ts'
+import { requestOf } from '../../shared/http/call.ts'
+import { jsonLog } from '../../shared/log.ts'
+import type { Context } from '../../shared/route.ts'
+import { parseWireNames, wireNames } from '../../shared/wire-names.ts'
+import { daemon } from '../support/daemon.ts'
+
+const names = wireNames(parseWireNames(undefined, 'names'))
+
+t.test("the vendor's identity headers win over the plain ones, absent ones are empty", async t => {
+  const headers = { 'X-Svc-Subject-Id': 'v', 'X-Subject-Id': 'p', 'X-Subject-Type': 'user' }
+  const request = requestOf('GET', '/', { headers })
+  t.same(actorOf(request, names), { subjectId: 'v', subjectType: 'user', authMethod: '' })
+  t.same(actorOf(requestOf('GET', '/'), names), { subjectId: '', subjectType: '', authMethod: '' })
+})
+
+t.test('a line of the audit log is one line', async t => {
+  const lines: string[] = []
+  const log = jsonLog({ level: 'info', now: () => 0, write: line => void lines.push(line) })
+  const context = { log, requestId: 'r', facts: { actor: { subjectId: 'a\nb' } } } as unknown as Context
+  audit(context, 'process_exec', { command: 'echo "x"\nfake' })
+  t.equal(lines.length, 1)
+  t.match(JSON.parse(lines[0] as string), {
+    event: 'process_exec',
+    source: 'audit',
+    requestId: 'r',
+    subjectId: 'a\nb',
+    command: 'echo "x"\nfake',
+  })
+})
+
+t.test('the request log hides secrets and can be switched off', async t => {
+  const lines: string[] = []
+  const log = jsonLog({ level: 'info', now: () => 0, write: line => void lines.push(line) })
+  const noisy = await daemon(t, { log })
+  await noisy.call('GET', '/health?token=abc&svc_preview_token=def&x=1', { headers: { 'X-Request-Id': 'mine' } })
+  const line = JSON.parse(lines.find(text => text.includes('request.done')) ?? '{}')
+  t.match(line, { method: 'GET', route: 'system.health', status: 200, requestId: 'mine' })
+  t.equal(line.path, '/health?token=[REDACTED]&svc_preview_token=[REDACTED]&x=1')
+  await noisy.close()
+  lines.length = 0
+  const quiet = await daemon(t, { log, env: { DISABLE_REQUEST_LOGGING: 'true' } })
+  await quiet.call('GET', '/health')
+  t.notOk(lines.some(text => text.includes('request.done')))
+})

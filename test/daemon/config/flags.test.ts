@@ -1,0 +1,20 @@
+import t from 'tap'
+import { parseFlags } from '../../../daemon/config/flags.ts'
+
+t.test('one dash and two are the same, -p wins over --port', async t => {
+  t.same(parseFlags([]), { port: 8080, command: undefined, user: undefined, telemetry: true })
+  t.equal(parseFlags(['--port', '9000']).port, 9000)
+  t.equal(parseFlags(['-port', '9000']).port, 9000)
+  t.equal(parseFlags(['-port=9000']).port, 9000)
+  t.equal(parseFlags(['-p', '9001', '--port', '9000']).port, 9001)
+  t.equal(parseFlags(['-p=0']).port, 0)
+  t.equal(parseFlags(['-c', 'npm start']).command, 'npm start')
+  t.equal(parseFlags(['-command', 'npm start']).command, 'npm start')
+  t.equal(parseFlags(['--user', 'app:grp']).user, 'app:grp')
+  t.equal(parseFlags(['-disable-telemetry']).telemetry, false)
+})
+
+t.test('an unknown flag or a bad port is refused', async t => {
+  for (const argv of [['--nope'], ['-p', 'x'], ['-p', '65536'], ['--port=-1'], ['extra'], ['--port']])
+    t.throws(() => parseFlags(argv), { code: 'invalid_argument' }, argv.join(' '))
+})

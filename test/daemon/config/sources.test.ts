@@ -1,0 +1,27 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { gatherEnvironment } from '../../../daemon/config/sources.ts'
+import { silentLog, type Log } from '../../../shared/log.ts'
+
+const recording = (): { log: Log; events: string[] } => {
+  const events: string[] = []
+  const note = (event: string) => void events.push(event)
+  return { events, log: { ...silentLog, warn: note, error: note } }
+}
+
+t.test("the process's variables win over .env, both over the platform's file", async t => {
+  const dir = t.testdir({ '.env': 'A=dotenv\nB=dotenv\nHUTCH_RELEASES_URL=http://evil\n', file: 'A\0file\0C\0x=1\n\0' })
+  const env = gatherEnvironment({ A: '', SVC_ENV_VAR_PATH: join(dir, 'file') }, dir, silentLog)
+  t.same(env, { A: '', B: 'dotenv', C: 'x=1\n', SVC_ENV_VAR_PATH: join(dir, 'file') })
+})
+
+t.test('broken files are logged and stop nothing', async t => {
+  const dir = t.testdir({ '.env': {}, bad: 'nonsense', mixed: 'X=Y\x001\0D\x001\0' })
+  const { log, events } = recording()
+  t.same(gatherEnvironment({ SVC_ENV_VAR_PATH: join(dir, 'none') }, dir, log), { SVC_ENV_VAR_PATH: join(dir, 'none') })
+  t.same(events.splice(0), ['environment.unreadable', 'environment.file-missing'])
+  gatherEnvironment({ SVC_ENV_VAR_PATH: join(dir, 'bad') }, join(dir, 'nowhere'), log)
+  t.same(events.splice(0), ['environment.file-empty'])
+  t.match(gatherEnvironment({ SVC_ENV_VAR_PATH: join(dir, 'mixed') }, join(dir, 'nowhere'), log), { D: '1' })
+  t.same(events, ['environment.names-rejected'])
+})
