@@ -34,6 +34,7 @@ daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WOR
 	@bash images/setup/native.sh
 	@export PORT="$${PORT:-$(PORT)}" WORKDIR="$${WORKDIR:-$(WORKDIR)}"; \
 	export PORT="$${PORT:-8080}" WORKDIR="$${WORKDIR:-$$PWD}"; \
+	export SANDBOX_LOG_DIR="$${SANDBOX_LOG_DIR:-$$PWD/.runtime/daemon/log}" HUTCH_STATE_DIR="$${HUTCH_STATE_DIR:-$$PWD/.runtime/daemon/state}"; \
 	$(NODE) daemon/main.ts --port "$$PORT"
 
 test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { copyBinaries, mountPoint, xtablesDirectory } from './binaries.ts'
-import { bundleCommand } from './command.ts'
+import { bundleCommand, scratchEnvironment } from './command.ts'
 import { compileBoot, compileDaemon, type BuildInfo } from './compile.ts'
 import { treeDigest } from './digest.ts'
 
@@ -47,15 +47,7 @@ const warm = async (bundle: string): Promise<void> => {
     await execa(command, [...args, '--port', '0'], {
       cwd: scratch,
       extendEnv: false,
-      env: {
-        PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
-        WORKDIR: scratch,
-        TMPDIR: scratch,
-        SANDBOX_LOG_DIR: join(scratch, 'log'),
-        SANDBOX_STATE_FILE: join(scratch, 'processes.json'),
-        SANDBOX_PROXY_STATE_FILE: join(scratch, 'proxy.json'),
-        HUTCH_DRIVES_ROOT: join(scratch, 'drives'),
-      },
+      env: scratchEnvironment(scratch),
       stdin: 'ignore',
       timeout: 120_000,
     })

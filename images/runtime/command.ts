@@ -17,3 +17,18 @@ export const bundleCommand = (root: string, script: string): [string, ...string[
   ...nodeFlags,
   join(root, 'daemon', script),
 ]
+
+/** An environment in which the daemon touches nothing of this machine outside `dir`. */
+export const scratchEnvironment = (dir: string): Record<string, string> => ({
+  PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: dir,
+  WORKDIR: dir,
+  TMPDIR: dir,
+  SANDBOX_LOG_DIR: join(dir, 'log'),
+  SANDBOX_STATE_FILE: join(dir, 'processes.json'),
+  SANDBOX_PROXY_STATE_FILE: join(dir, 'proxy.json'),
+  SANDBOX_MERGED_CA_PATH: join(dir, 'ca.crt'),
+  HUTCH_STATE_DIR: join(dir, 'state'),
+  HUTCH_UPGRADE_DIR: join(dir, 'upgrade'),
+  HUTCH_DRIVES_ROOT: join(dir, 'drives'),
+})

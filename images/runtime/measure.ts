@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { bundleCommand, nodeFlags } from './command.ts'
+import { bundleCommand, nodeFlags, scratchEnvironment } from './command.ts'
 
 const { values, positionals } = parseArgs({
   options: { count: { type: 'string', default: '10' }, json: { type: 'boolean', default: false } },
@@ -46,15 +46,7 @@ const start = (script: string, number: number): Promise<Started> =>
     const program = rest.slice(0, rest.indexOf(nodeFlags[0]))
     const child = spawn(loader, [...program, ...flags, script, '--port', '0'], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: {
-        PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
-        WORKDIR: dir,
-        TMPDIR: dir,
-        SANDBOX_LOG_DIR: join(dir, 'log'),
-        SANDBOX_STATE_FILE: join(dir, 'processes.json'),
-        SANDBOX_PROXY_STATE_FILE: join(dir, 'proxy.json'),
-        DISABLE_REQUEST_LOGGING: 'true',
-      },
+      env: { ...scratchEnvironment(dir), DISABLE_REQUEST_LOGGING: 'true' },
     })
     let said = ''
     child.once('exit', code => reject(new Error(`exited with ${code}: ${said}`)))

@@ -1,0 +1,99 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { execa } from 'execa'
+import t from 'tap'
+import { bundleCommand, nodeFlags } from '../../../images/runtime/command.ts'
+import { bundle, chrooted, imageRoot, runChrooted, withoutChroot } from '../../support/chroot.ts'
+
+const made = bundle()
+const busybox = withoutChroot ? '' : await imageRoot('busybox')
+const facts = JSON.parse(readFileSync(join(made, 'bundle.json'), 'utf8')) as { digest: string; command: string[] }
+const node = ['/.hutch/bin/node', '-e']
+
+/** Starts the daemon of the bundle as a sandbox does and waits until it says its port. */
+const start = async (t: { teardown: (end: () => unknown) => void }, where: { root: string }) => {
+  const child = chrooted({ ...where, bundle: made, network: 'shared', env: { WORKDIR: '/tmp' } }, [
+    ...facts.command,
+    '--port',
+    '0',
+  ])
+  t.teardown(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  for await (const line of createInterface({ input: child.stderr as NodeJS.ReadableStream })) {
+    const port = /"daemon\.listening".*"port":(\d+)/.exec(line)?.[1]
+    if (port) return { child, url: `http://127.0.0.1:${port}` }
+  }
+  throw new Error(`the daemon ended with ${child.exitCode}`)
+}
+
+t.test('the daemon runs in a root that has nothing but busybox', { skip: withoutChroot }, async t => {
+  const { url, child } = await start(t, { root: busybox })
+  const health = await fetch(`${url}/health`)
+  t.equal(health.status, 200)
+  t.match(await health.json(), { status: String })
+  child.stderr?.resume()
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0, 'ends well when asked to')
+})
+
+t.test('addons, node-pty and programs run there', { skip: withoutChroot }, async t => {
+  const where = { root: busybox, bundle: made, network: 'own' } as const
+  const load = [
+    `const { readdirSync } = require('node:fs')`,
+    `for (const file of readdirSync('/.hutch/daemon/native')) process.dlopen({ exports: {} }, '/.hutch/daemon/native/' + file)`,
+    `const { createRequire } = require('node:module')`,
+    `const pty = createRequire('/.hutch/daemon/main.js')('node-pty').spawn('/bin/echo', ['from a terminal'], {})`,
+    `pty.onData(text => process.stdout.write(text))`,
+  ].join('\n')
+  t.match(await runChrooted(where, [...node, load]), { code: 0, out: /from a terminal/ })
+  t.ok(readdirSync(join(made, 'daemon/native')).includes('spawn.node'), 'the addons are in the bundle')
+  const programs: [string[], RegExp][] = [
+    [['/.hutch/bin/ip', '-br', 'link'], /^lo /],
+    [['/.hutch/bin/wg', '--version'], /wireguard-tools/],
+    [['/.hutch/bin/wireguard-go', '--version'], /wireguard-go/],
+    [['/.hutch/bin/rg', '--version'], /ripgrep/],
+    [['/.hutch/bin/setpriv', '--reuid', '65534', '/usr/bin/id', '-u'], /^65534/],
+    [['/.hutch/bin/iptables', '--version'], /nf_tables/],
+    [['/.hutch/bin/iptables-legacy', '--version'], /legacy/],
+  ]
+  for (const [command, says] of programs)
+    t.match(await runChrooted(where, command), { code: 0, out: says }, command.join(' '))
+})
+
+t.test('V8 takes the code cache of every piece that starts', async t => {
+  const [command, ...args] = bundleCommand(made, '')
+  const probe = [
+    `const { Script } = require('node:vm')`,
+    `const { readdirSync, readFileSync } = require('node:fs')`,
+    `const dir = process.argv[1]`,
+    `const caches = readdirSync(dir).filter(name => name.endsWith('.cache'))`,
+    `const rejected = caches.filter(name => new Script(readFileSync(dir + '/' + name.slice(0, -6), 'latin1'),`,
+    `  { filename: dir + '/' + name.slice(0, -6), cachedData: readFileSync(dir + '/' + name) }).cachedDataRejected)`,
+    `console.log(JSON.stringify({ caches, rejected }))`,
+  ].join('\n')
+  const { stdout } = await execa(command, [...args.slice(0, -1), '-e', probe, join(made, 'daemon')])
+  const { caches, rejected } = JSON.parse(stdout) as { caches: string[]; rejected: string[] }
+  t.ok(caches.includes('main.js.cache'))
+  t.same(rejected, [])
+  t.same(
+    nodeFlags.filter(flag => !/^--(disable-sigusr1|v8-pool-size=\d|no-warnings)$/.test(flag)),
+    [],
+    'no flag of V8 itself: with one, the caches of Node are rejected',
+  )
+})
+
+t.test('what starts the daemon is in the bundle', async t => {
+  t.match(facts.digest, /^[0-9a-f]{32}$/)
+  t.equal(made.split('/').at(-1), facts.digest)
+  t.same(facts.command, bundleCommand('/.hutch', 'boot.js'))
+  t.notOk(readdirSync(join(made, 'daemon')).includes('warm.js'), 'the warm run is not')
+  for (const name of readdirSync(join(made, 'daemon')))
+    if (name.endsWith('.js'))
+      t.notMatch(readFileSync(join(made, 'daemon', name), 'latin1'), /[\x80-\xff]/, `${name} is ASCII`)
+})

@@ -1,0 +1,79 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { compileDaemon } from '../../../images/runtime/compile.ts'
+import { treeDigest } from '../../../images/runtime/digest.ts'
+import { loader } from '../../../images/runtime/boot/loader.ts'
+
+const info = { version: '1.2.3', gitCommit: 'abc', buildTime: 'then' }
+
+const sources = {
+  'package.json': '{"type":"module"}',
+  daemon: {
+    'main.ts': [
+      `import { Mark, seen } from '../shared/mark.ts'`,
+      `import { basename } from 'node:path'`,
+      `export const early = new Mark('é')`,
+      `export const late = async () => (await import('./late.ts')).make()`,
+      `export const facts = { seen, here: basename(__dirname), meta: import.meta.dirname, build: HUTCH_BUILD }`,
+      `export { Mark }`,
+    ].join('\n'),
+    'late.ts': `import { Mark } from '../shared/mark.ts'\nexport const make = () => new Mark('late')`,
+  },
+  shared: {
+    'mark.ts': `export const seen: string[] = []\nexport class Mark { name: string; constructor(name: string) { this.name = name; seen.push(name) } }`,
+  },
+}
+
+t.test('pieces share what they share and load the rest when asked', async t => {
+  const dir = t.testdir({ root: sources, out: {} })
+  const pieces = await compileDaemon(join(dir, 'root'), 'daemon/main.ts', info)
+  const out = join(dir, 'out')
+  for (const [name, code] of pieces) writeFileSync(join(out, name), code)
+  const { load, pieces: loaded } = loader(out)
+  const main = load('main.js') as {
+    early: object
+    late: () => Promise<{ name: string }>
+    facts: { seen: string[]; here: string; meta: unknown; build: object }
+    Mark: new () => object
+  }
+  t.match(main.facts, { here: 'out', meta: undefined, build: info })
+  const before = loaded.size
+  t.ok(before < pieces.size, 'what is imported late is not loaded yet')
+  const late = await main.late()
+  t.equal(late.name, 'late')
+  t.ok(late instanceof main.Mark, 'one class, not a copy in each piece')
+  t.same(main.facts.seen, ['é', 'late'])
+  t.equal(load('main.js'), main, 'a piece is run once')
+})
+
+t.test('a cache is used when it fits and does no harm when not', async t => {
+  const dir = t.testdir({
+    'main.js': '(function(exports){exports.answer=42})',
+    'other.js': '(function(exports){exports.answer=43})',
+  })
+  const first = loader(dir)
+  t.match(first.load('main.js'), { answer: 42 })
+  const script = first.pieces.get('main.js')?.script
+  writeFileSync(join(dir, 'main.js.cache'), script?.createCachedData() ?? '')
+  writeFileSync(join(dir, 'other.js.cache'), 'not a cache')
+  const second = loader(dir)
+  t.match(second.load('main.js'), { answer: 42 })
+  t.equal(second.pieces.get('main.js')?.rejected, false)
+  t.match(second.load('other.js'), { answer: 43 })
+  t.equal(second.pieces.get('other.js')?.rejected, true)
+})
+
+t.test('the same sources give the same pieces and digest', async t => {
+  const dir = t.testdir({ root: sources, one: {}, two: {} })
+  for (const name of ['one', 'two'])
+    for (const [piece, code] of await compileDaemon(join(dir, 'root'), 'daemon/main.ts', info))
+      writeFileSync(join(dir, name, piece), code)
+  const digest = (name: string, facts = '') => treeDigest(join(dir, name), facts, path => path.endsWith('.cache'))
+  t.equal(digest('one'), digest('two'))
+  t.not(digest('one', 'x'), digest('two'), 'facts count')
+  writeFileSync(join(dir, 'one/main.js.cache'), 'x')
+  t.equal(digest('one'), digest('two'), 'what is left out does not count')
+  mkdirSync(join(dir, 'one/more'))
+  t.not(digest('one'), digest('two'), 'a directory counts')
+})
