@@ -10,7 +10,7 @@ import { isError } from '../shared/errors.ts'
 import { listen } from '../shared/http/server.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
-import { createCursors, cursorKey } from './api/cursors.ts'
+import { createCursors, cursorKey, type Cursors } from './api/cursors.ts'
 import { createApi, type Api } from './api/index.ts'
 import { wireNames } from './api/wire-names.ts'
 import { billingRoutes } from './billing/routes.ts'
@@ -47,6 +47,7 @@ export interface Host {
   readonly images: Images
   readonly sandboxes: Sandboxes
   readonly resolver: Resolver
+  readonly cursors: Cursors
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
@@ -143,6 +144,7 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
       images,
       sandboxes: boxes,
       resolver: find,
+      cursors,
       first,
       async listen() {
         const listening = await listen(frontServer({ api: api.dispatcher, gateway: plane, log }), config)

@@ -22,6 +22,9 @@ const pageOf = (kind: Kind) =>
     s.array(answerOf(kind)),
   ])
 
+/** Shape of what a create or update of the kind takes. */
+export const bodyOf = (kind: Kind) => s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec) })
+
 /** Declares every endpoint of the kind; handlers are bound by `kindRoutes`. */
 const declare = (kind: Kind) => {
   const collection = pathOf(kind)
@@ -32,7 +35,7 @@ const declare = (kind: Kind) => {
   const name = kind.kind
   const family = kind.plural
   const scope = (action: string) => ({ scope: `${kind.scope}:${action}` })
-  const body = s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec) })
+  const body = bodyOf(kind)
   const answer = answerOf(kind)
   const query = s.object(tenantQuery)
   return {

@@ -1,0 +1,86 @@
+/**
+ * Hutch as a library: everything the server can do, without a socket.
+ *
+ *     const host = await openHost()
+ *     const { metadata } = await host.sandboxes.create({ image: 'base' })
+ *     const { stdout } = await host.sandboxes.exec(metadata.name, 'uname -a')
+ *     await host.close() // sandboxes run on; the next openHost finds them
+ */
+import { systemClock } from '../shared/clock.ts'
+import type { Config } from './config.ts'
+import { loadConfig } from './config.ts'
+import { fail } from '../shared/errors.ts'
+import { randomIds } from '../shared/ids.ts'
+import { silentLog } from '../shared/log.ts'
+import type { MetricsAnswer } from '../shared/wire/billing.ts'
+import { queryMetrics } from './billing/metrics.ts'
+import type { MetricsQuery } from './billing/question.ts'
+import { createHost, type Host, type HostDeps } from './host.ts'
+import { daemonClient } from './library/daemon.ts'
+import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
+import type { Crud } from './resources/crud.ts'
+
+export { AppError, isError } from '../shared/errors.ts'
+export type { Config } from './config.ts'
+export type { ExecOptions, ExecResult } from './library/exec.ts'
+export type { Directory, FileEntry, Files } from './library/files.ts'
+export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
+export type { Page } from './resources/listing.ts'
+export type { Presented as Sandbox } from './resources/present.ts'
+
+export interface Hutch {
+  /** Sandboxes of the workspace `default`. */
+  readonly sandboxes: SandboxLibrary
+  /** The same of another workspace, by name or id. Throws `not_found`. */
+  workspace(nameOrId: string): Promise<{ readonly sandboxes: SandboxLibrary }>
+  /** Cost and usage, as `GET /v0/accounts/{id}/metrics` answers them. */
+  usage(query: MetricsQuery): Promise<MetricsAnswer>
+  /** Also serves the management API and the gateway on the configured port; resolves with the address. */
+  listen(): Promise<{ url: string; port: number }>
+  /** The key of the first start, for HTTP. */
+  readonly adminKey: string
+  /** Stops looking after the sandboxes and closes everything; they run on. */
+  close(): Promise<void>
+}
+
+/** Name recorded in createdBy of what the library makes. */
+const actorName = 'library'
+
+const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
+  const { api, store, resolver, first } = host
+  const daemon = daemonClient({ hold: resolver.hold })
+  const verbs = api.verbs.get('sandbox') as Crud
+  const of = (workspace: string): SandboxLibrary =>
+    sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs, store, call: daemon.call, ids: deps.ids })
+  return {
+    sandboxes: of(first.workspace),
+    async workspace(nameOrId) {
+      const found = await store.tenants.workspace(nameOrId)
+      if (!found) throw fail('not_found', { kind: 'workspace', name: nameOrId })
+      return { sandboxes: of(found.name) }
+    },
+    usage: query =>
+      queryMetrics(
+        { store, prices: config.prices, clock: deps.clock, cursors: host.cursors },
+        { account: first.account, accountAdmin: true },
+        query,
+      ),
+    listen: host.listen,
+    adminKey: first.adminKey,
+    async close() {
+      await daemon.close()
+      await host.close()
+    },
+  }
+}
+
+/**
+ * Opens a host on this box: finds the sandboxes of an earlier one on the same data directory and looks after them.
+ * What `config` leaves out has the defaults of the server; the environment is not read. One process at a time
+ * per data directory; throws `busy` for a second one, and what is missing for a driver that cannot run.
+ */
+export const openHost = async (config: Partial<Config> = {}, overrides: Partial<HostDeps> = {}): Promise<Hutch> => {
+  const whole: Config = { ...loadConfig({}, process.cwd()), ...config }
+  const deps: HostDeps = { clock: systemClock(), ids: randomIds(), log: silentLog, ...overrides }
+  return libraryOf(await createHost(whole, deps), whole, deps)
+}
