@@ -17,7 +17,7 @@ import { readBundle } from './bundle.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
 import { openHierarchy } from './cgroup/hierarchy.ts'
 import { limitCpu, limitMemory } from './cgroup/limits.ts'
-import { removeParent } from './cgroup/processes.ts'
+import { prepareParent, removeParent } from './cgroup/parent.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
@@ -33,6 +33,8 @@ import { networkSlots } from './net/slots.ts'
 import { carriesOverlay } from './overlay.ts'
 import { readPrivileges } from './privileges.ts'
 import { probeOci } from './probe.ts'
+import { withScratch } from './probe/check.ts'
+import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { removeMachine } from './remove.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
@@ -68,12 +70,15 @@ const open = async (config: DriverConfig, deps: DriverDeps, settings: OciSetting
   await mkdir(machinesDir(config.dataDir), { recursive: true, mode: 0o700 })
   const dataDir = await realpath(config.dataDir)
   const names = namesOf(tagOf(dataDir))
-  const runtime = runtimeOf(config.runtime, names)
+  const stack = await withScratch(dataDir, clock, undefined, probe => chooseStack(config.runtime, probe))
+  if (config.runtime === 'runsc' && stack !== 'own') log.warn('runsc.stack', { stack, next: ownNetworkStack.next })
+  const runtime = runtimeOf(config.runtime, names, stack)
   const hierarchy = await openHierarchy()
   await mkdir(registryDir, { recursive: true, mode: 0o755 })
   await sweepDead(hierarchy, { log, clock })
   await mkdir(runtime.stateDir, { recursive: true, mode: 0o700 })
   const block = await claimBlock(subnet, names, dataDir)
+  await prepareParent(hierarchy, names.cgroup)
   const resolvers = await hostResolvers()
   const privileges = await readPrivileges()
   const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers }

@@ -1,15 +1,11 @@
 /** Whether this box can run machines with a runtime, tried part by part. */
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Probe } from '../driver.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size } from './probe/box.ts'
-import { carryOut, type Check, type ProbeContext, type Result } from './probe/check.ts'
+import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
 import { cgroups, firewall, forwarding, freezer, network, overlay } from './probe/kernel.ts'
-import { startsContainer } from './probe/runtime.ts'
+import { ownNetworkStack, startsContainer } from './probe/runtime.ts'
 
 export interface ProbeConfig {
   readonly dataDir: string
@@ -34,8 +30,6 @@ const doesNotProtect = (runtime: string): string[] => [
   'the public internet from what runs inside, unless an egress policy is set',
 ]
 
-const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
-
 const bundleCheck = (bundleDir: string): Check => ({
   required: true,
   title: 'the runtime bundle',
@@ -56,24 +50,21 @@ const checks = ({ runtime, bundleDir }: ProbeConfig): Check[] => [
   disk,
   inotify,
   startsContainer(runtime),
+  ...(runtime === 'runsc' ? [ownNetworkStack] : []),
   bundleCheck(bundleDir),
   kvm,
 ]
 
 /** Tries everything, one after the other, and leaves nothing behind. Usable when every required part works. */
 export const probeOci = async (config: ProbeConfig, deps: { clock: Clock }, signal?: AbortSignal): Promise<Probe> => {
-  const word = randomBytes(4).toString('hex')
-  const scratch = await mkdtemp(join(nearest(config.dataDir), '.probe-'))
-  const context: ProbeContext = { word, scratch, clock: deps.clock, signal }
-  const results: Result[] = []
-  try {
+  const results = await withScratch(config.dataDir, deps.clock, signal, async context => {
+    const found: Result[] = []
     for (const check of checks(config)) {
       signal?.throwIfAborted()
-      results.push(await carryOut(check, context))
+      found.push(await carryOut(check, context))
     }
-  } finally {
-    await rm(scratch, { recursive: true, force: true })
-  }
+    return found
+  })
   return {
     usable: results.every(({ ok, required }) => ok || !required),
     findings: results.map(({ ok, what, next }) => ({ ok, what, ...(next ? { next } : {}) })),

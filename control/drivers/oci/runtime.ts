@@ -9,13 +9,22 @@ export const runtimeNames = ['runc', 'runsc', 'crun'] as const
 /** Those that are installed. */
 export const presentRuntimes = (): string[] => runtimeNames.filter(name => locate(name) !== undefined)
 
+/**
+ * Whose network stack a machine uses: `own` is gVisor's in user space, `kernel` that of the machine's namespace.
+ * The runtimes that share the kernel have no choice.
+ */
+export type Stack = 'own' | 'kernel'
+
 /** gVisor intercepts system calls with ptrace: it needs no KVM and works in any virtual machine. */
-const extra: Readonly<Record<string, readonly string[]>> = {
-  runsc: ['--platform=ptrace', '--network=sandbox', '--overlay=false', '--file-access=exclusive'],
-}
+const gvisor = (stack: Stack): string[] => [
+  '--platform=ptrace',
+  `--network=${stack === 'own' ? 'sandbox' : 'host'}`,
+  '--overlay=false',
+  '--file-access=exclusive',
+]
 
 /** Throws `driver_failed` naming what to install when it is not on the box. */
-export const runtimeOf = (name: string, names: Names): Runtime => {
+export const runtimeOf = (name: string, names: Pick<Names, 'runDir'>, stack: Stack): Runtime => {
   const stateDir = join(names.runDir, name)
-  return { name, file: tool(name), stateDir, args: ['--root', stateDir, ...(extra[name] ?? [])] }
+  return { name, file: tool(name), stateDir, args: ['--root', stateDir, ...(name === 'runsc' ? gvisor(stack) : [])] }
 }

@@ -86,14 +86,3 @@ export const removeGroup = async (hierarchy: Hierarchy, path: string, clock: Clo
         }
       }
 }
-
-/** Removes the parent group where it is empty. */
-export const removeParent = async (hierarchy: Hierarchy, path: string): Promise<void> => {
-  for (const directory of await groupDirs(hierarchy, path))
-    try {
-      await rmdir(directory)
-    } catch (error) {
-      // Machines below keep it, and another closing may have been first.
-      if (!['EBUSY', 'ENOTEMPTY', 'ENOENT'].includes(errno(error) ?? '')) throw error
-    }
-}

@@ -1,4 +1,8 @@
 /** A probe tries one thing on the box and leaves nothing. */
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../../../../shared/clock.ts'
 import { messageOf } from '../../../../shared/errors.ts'
 import type { Finding } from '../../driver.ts'
@@ -35,5 +39,22 @@ export const carryOut = async (check: Check, context: ProbeContext): Promise<Res
   } catch (error) {
     context.signal?.throwIfAborted()
     return { ok: false, required, what: `${title}: ${messageOf(error)}`, next }
+  }
+}
+
+const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
+
+/** Gives `task` what probes need; the scratch directory is gone afterwards. */
+export const withScratch = async <T>(
+  dataDir: string,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  task: (context: ProbeContext) => Promise<T>,
+): Promise<T> => {
+  const scratch = await mkdtemp(join(nearest(dataDir), '.probe-'))
+  try {
+    return await task({ word: randomBytes(4).toString('hex'), scratch, clock, signal })
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
   }
 }

@@ -1,15 +1,15 @@
 /** Starts a container with a runtime: the only way to know. */
-import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { groupDirs, openHierarchy } from '../cgroup/hierarchy.ts'
+import { openHierarchy } from '../cgroup/hierarchy.ts'
+import { prepareParent } from '../cgroup/parent.ts'
 import { killGroup, removeGroup } from '../cgroup/processes.ts'
 import { run, tool } from '../command.ts'
-import { namesOf } from '../names.ts'
-import { runtimeOf } from '../runtime.ts'
+import { runtimeOf, type Stack } from '../runtime.ts'
 import { daemonCapabilities } from '../spec/capabilities.ts'
 import { seccompProfile } from '../spec/seccomp.ts'
-import type { Check } from './check.ts'
+import { carryOut, type Check, type ProbeContext } from './check.ts'
 
 /** The host's own programs, read-only: every box has them, and nothing has to be fetched. */
 const hostMounts = () =>
@@ -43,33 +43,50 @@ const config = (rootDir: string, group: string, netns: string): object => {
   }
 }
 
+/** Milliseconds that one container took from start to end; throws with what the runtime said. */
+const tryContainer = async (name: string, stack: Stack, context: ProbeContext): Promise<number> => {
+  const { word, scratch, clock, signal } = context
+  const label = `hutch-probe-${word}-${stack}`
+  const bundle = join(scratch, `${name}-${stack}`)
+  const rootDir = join(bundle, 'root')
+  const hierarchy = await openHierarchy()
+  const { file, args } = runtimeOf(name, { runDir: join(bundle, 'state') }, stack)
+  const ip = tool('ip')
+  await run({ step: 'network', file: ip, args: ['netns', 'add', label] })
+  try {
+    await prepareParent(hierarchy, label)
+    await mkdir(rootDir, { recursive: true })
+    await writeFile(join(bundle, 'config.json'), JSON.stringify(config(rootDir, `${label}/${name}`, label)))
+    const start = clock.elapsed()
+    const said = await run({ step: 'run', file, args: [...args, 'run', '--bundle', bundle, label], signal })
+    if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
+    return Math.round(clock.elapsed() - start)
+  } finally {
+    await killGroup(hierarchy, label, clock)
+    await removeGroup(hierarchy, label, clock)
+    await run({ step: 'network', file: ip, args: ['netns', 'del', label] })
+    await rm(bundle, { recursive: true, force: true })
+  }
+}
+
 /** `name`: runc, runsc or crun. */
 export const startsContainer = (name: string): Check => ({
   required: true,
   title: `${name} starts a container`,
   next: `install or repair ${name} (on Debian: apt-get install ${name}), or set HUTCH_RUNTIME to another`,
-  async run({ word, scratch, clock, signal }) {
-    const bundle = join(scratch, name)
-    const rootDir = join(bundle, 'root')
-    const names = { ...namesOf(word), runDir: join(bundle, 'state') }
-    const group = `hutch-probe-${word}-${name}`
-    const hierarchy = await openHierarchy()
-    tool(name)
-    const { file, args } = runtimeOf(name, names)
-    const netns = `hutch-probe-${word}`
-    await run({ step: 'network', file: tool('ip'), args: ['netns', 'add', netns] })
-    try {
-      await mkdir(rootDir, { recursive: true })
-      await writeFile(join(bundle, 'config.json'), JSON.stringify(config(rootDir, group, netns)))
-      const start = clock.elapsed()
-      const said = await run({ step: 'run', file, args: [...args, 'run', '--bundle', bundle, `probe-${word}`], signal })
-      if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
-      return `${Math.round(clock.elapsed() - start)} ms`
-    } finally {
-      if ((await groupDirs(hierarchy, group)).length > 0) await killGroup(hierarchy, group, clock)
-      await removeGroup(hierarchy, group, clock)
-      await run({ step: 'network', file: tool('ip'), args: ['netns', 'del', netns] })
-      await rm(bundle, { recursive: true, force: true })
-    }
-  },
+  run: async context => `${await tryContainer(name, 'kernel', context)} ms`,
 })
+
+/** Only for runsc. */
+export const ownNetworkStack: Check = {
+  required: false,
+  title: "gVisor's own network stack",
+  next: 'install a newer runsc; until then sockets of sandboxes are served by the host kernel, in their own namespace',
+  run: async context => `${await tryContainer('runsc', 'own', context)} ms`,
+}
+
+/** The strongest stack that works with this runtime on this kernel; old versions of runsc misread new kernels. */
+export const chooseStack = async (name: string, context: ProbeContext): Promise<Stack> => {
+  if (name !== 'runsc') return 'kernel'
+  return (await carryOut(ownNetworkStack, context)).ok ? 'own' : 'kernel'
+}
