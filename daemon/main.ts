@@ -9,11 +9,13 @@ import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
 import { programOf } from './system/upgrade/program.ts'
+import { guardStops, protectDaemon } from './init/protect.ts'
 
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 
 const run = async (): Promise<void> => {
+  protectDaemon({ log })
   const cwd = process.cwd()
   const args = process.argv.slice(2)
   const flags = parseFlags(args)
@@ -28,6 +30,7 @@ const run = async (): Promise<void> => {
   stop.add('http', () => listening.close(10_000))
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
+  guardStops(process.pid)
 }
 
 run().catch(error => {

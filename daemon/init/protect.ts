@@ -8,22 +8,28 @@ import { guardSignal, ignoreSignal, setDumpable } from '../native/sys.ts'
 export const daemonOomScore = -500
 export const tenantOomScore = 500
 
-const stops = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
 /**
- * Makes this process untraceable, the last victim of the OOM killer, and deaf to tenants' signals. Call it after the
- * handlers of SIGTERM and SIGINT are installed. `pid` is ours: only PID 1 tells inside from outside by the sender.
+ * Makes this process untraceable, deaf to Node's debugger signal and the last victim of the OOM killer. First thing at
+ * start: after a replacement of the daemon tenants are already there.
  */
-export const protectDaemon = (deps: { log: Log; pid: number }): void => {
-  const { log, pid } = deps
-  try {
-    writeFileSync('/proc/self/oom_score_adj', String(daemonOomScore))
-  } catch (error) {
-    log.info('oom.unprotected', { error, next: 'give the daemon CAP_SYS_RESOURCE to protect it' })
-  }
+export const protectDaemon = (deps: { log: Log }): void => {
   // /proc/1/mem, environ and fd then need a capability that tenants do not have.
   setDumpable(false)
   // Node answers SIGUSR1 with a debugger on a local port, which would hand the daemon to whoever sent it.
   ignoreSignal(constants.signals.SIGUSR1)
+  try {
+    writeFileSync('/proc/self/oom_score_adj', String(daemonOomScore))
+  } catch (error) {
+    deps.log.info('oom.unprotected', { error, next: 'give the daemon CAP_SYS_RESOURCE to protect it' })
+  }
+}
+
+const stops = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/**
+ * PID 1 then hears the signals that stop it only from outside of its pid namespace. Call it after their handlers are
+ * installed; those without one the kernel already keeps from PID 1. Elsewhere (`pid` is ours) nothing changes.
+ */
+export const guardStops = (pid: number): void => {
   if (pid === 1) for (const name of stops) guardSignal(constants.signals[name])
 }

@@ -90,8 +90,10 @@ static int write_oom(int score) {
 static int drop_capabilities(uint64_t drop) {
   for (int capability = 0; capability < 64; capability++) {
     if (!(drop >> capability & 1)) continue;
-    /* EINVAL: a capability this kernel does not know cannot be had either. */
-    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL) return -1;
+    /* Not in the set already, or unknown to this kernel. */
+    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) != 1) continue;
+    /* Without privileges of our own there is nothing to hand on, and we may not shrink the set. */
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && geteuid() == 0) return -1;
   }
   /* EINVAL: before Linux 4.3 there is no ambient set. */
   if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL) return -1;
@@ -143,7 +145,8 @@ static struct {
   pthread_once_t once;
   int timer;
   volatile pid_t child;
-} watchdog = {PTHREAD_ONCE_INIT, -1, 0};
+  volatile int fired;
+} watchdog = {PTHREAD_ONCE_INIT, -1, 0, 0};
 
 static void *watch(void *unused) {
   (void)unused;
@@ -151,7 +154,9 @@ static void *watch(void *unused) {
     uint64_t expirations;
     if (read(watchdog.timer, &expirations, sizeof expirations) < 0) continue;
     pid_t stuck = watchdog.child;
-    if (stuck > 0) kill(stuck, SIGKILL);
+    if (stuck <= 0) continue;
+    watchdog.fired = 1;
+    kill(stuck, SIGKILL);
   }
   return NULL;
 }
@@ -190,7 +195,7 @@ static pid_t launch(struct plan *plan) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  watchdog.child = 0;
+  watchdog.child = watchdog.fired = 0;
   arm(PATIENCE_SECONDS);
   /* CLONE_PARENT_SETTID: the watchdog knows the child before it runs. */
   pid_t pid = clone(child, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, plan,
@@ -200,6 +205,10 @@ static pid_t launch(struct plan *plan) {
   arm(0);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   munmap(stack, STACK_BYTES);
+  if (pid > 0 && watchdog.fired) {
+    plan->error = ETIMEDOUT;
+    plan->stage = EXEC;
+  }
   errno = error;
   return pid;
 }

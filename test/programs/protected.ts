@@ -1,10 +1,11 @@
 /** A process that protects itself as the daemon does; says `ready`, then one line per SIGTERM; a line on stdin is answered. */
 import { createInterface } from 'node:readline'
-import { protectDaemon } from '../../daemon/init/protect.ts'
+import { guardStops, protectDaemon } from '../../daemon/init/protect.ts'
 import { silentLog } from '../../shared/log.ts'
 
+protectDaemon({ log: silentLog })
 process.on('SIGTERM', () => console.log('SIGTERM'))
-protectDaemon({ log: silentLog, pid: 1 })
+guardStops(1)
 createInterface({ input: process.stdin }).on('line', line => {
   if (line === 'self') process.kill(process.pid, 'SIGTERM')
   else console.log(line)

@@ -1,6 +1,17 @@
 import '../../support/native.ts'
-import { execFile } from 'node:child_process'
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -156,4 +167,23 @@ t.test('kill tells whether there was anybody', async t => {
   t.equal(kill(-pid, 9), true)
   t.match(await ended, { signal: 9 })
   t.equal(kill(pid, 0), false)
+})
+
+const python = '/usr/bin/python3'
+// Opening a file somebody holds a lease on waits for up to 45 seconds: a tenant can do that to its own programs.
+const lease =
+  'import fcntl,signal,sys; signal.signal(signal.SIGIO, signal.SIG_IGN); f = open(sys.argv[1], "r+b"); fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK); print("held", flush=True); sys.stdin.read()'
+
+t.test('a start that hangs is given up', { skip: !existsSync(python) && 'needs python3' }, async t => {
+  const file = join(t.testdir(), 'true')
+  copyFileSync('/bin/true', file)
+  const holder = spawn(python, ['-c', lease, file], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.teardown(() => {
+    holder.stdin.end()
+    return once(holder, 'exit')
+  })
+  await once(holder.stdout, 'data')
+  const options = { file, args: ['true'], env, descriptors: [-1, -1, -1] }
+  t.throws(() => spawnProcess(options), { code: 'ETIMEDOUT', stage: 'exec' })
+  t.equal(waitpid(-1), undefined, 'only the holder is left')
 })
