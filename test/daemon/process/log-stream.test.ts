@@ -1,3 +1,4 @@
+import { get, type IncomingMessage } from 'node:http'
 import t from 'tap'
 import { openGet, processDaemon, processServer, until } from '../../support/processes.ts'
 
@@ -93,8 +94,7 @@ t.test('a slow reader loses nothing and costs no memory', async t => {
   const { call, url } = await processServer(t)
   const lines = 1_000_000
   await call('POST', '/process', { body: { command: `seq 1 ${lines}`, name: 'a' } })
-  const { get } = await import('node:http')
-  const message = await new Promise<import('node:http').IncomingMessage>(resolve =>
+  const message = await new Promise<IncomingMessage>(resolve =>
     get(`${url}/process/a/logs/stream`, { agent: false }, resolve),
   )
   message.pause()
