@@ -8,6 +8,7 @@ import { handle, type Bound } from '../shared/route.ts'
 import * as swagger from '../shared/wire/swagger.ts'
 import { probes } from '../shared/wire/probes.ts'
 import { activity } from '../shared/wire/system.ts'
+import { mcpWire } from '../shared/wire/mcp.ts'
 import { terminalWire } from '../shared/wire/terminal.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
@@ -19,6 +20,7 @@ import { directPort } from './filesystem/direct.ts'
 import { late } from './late.ts'
 import { createProcesses } from './process/index.ts'
 import { createScale } from './process/scale.ts'
+import { portsReady } from './network/ready.ts'
 import { networkRoutes } from './network/routes.ts'
 import { filesAs } from './native/files.ts'
 import { daemonSurface } from './surface.ts'
@@ -86,7 +88,18 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     ...late(terminalWire, async () =>
       (await import('./terminal/routes.ts')).terminalRoutes({ ...core, enabled: config.terminal, cwd: config.workdir }),
     ),
-    // late: mcp, codegen, drives
+    ...late(mcpWire, async () =>
+      (await import('./mcp/routes.ts')).mcpRoutes({
+        clock,
+        files: filesystem.files,
+        workdir: config.workdir,
+        supervisor: processes.supervisor,
+        portsReady,
+        tailBytes: config.logs.inMemoryBytes,
+        more: [],
+      }),
+    ),
+    // late: codegen, drives
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {

@@ -1,0 +1,59 @@
+/**
+ * One protocol server for every request: a transport that keeps the calls of different clients apart by giving each
+ * request an id of its own. The SDK's own HTTP transport wants a server per request in stateless use, which would
+ * declare every tool anew each time.
+ */
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js'
+import type { Context } from '../../shared/route.ts'
+
+export interface Mux extends Transport {
+  /** Resolves with the answer to a request, under the id it came with; rejects when the caller is gone. */
+  request(
+    message: Extract<JSONRPCMessage, { id: RequestId; method: string }>,
+    context: Context,
+  ): Promise<JSONRPCMessage>
+  notify(message: JSONRPCMessage): void
+  /** The HTTP call that a request of this inner id came in with. */
+  contextOf(id: RequestId): Context | undefined
+}
+
+interface Pending {
+  readonly outer: RequestId
+  readonly context: Context
+  resolve(message: JSONRPCMessage): void
+}
+
+export const mux = (): Mux => {
+  const pending = new Map<RequestId, Pending>()
+  let next = 0
+  const self: Mux = {
+    async start() {},
+    async close() {
+      self.onclose?.()
+    },
+    async send(message) {
+      // What answers nobody (a notification of the server) has no one to go to: there are no sessions.
+      if (!('id' in message) || 'method' in message || message.id === undefined) return
+      const waiting = pending.get(message.id)
+      pending.delete(message.id)
+      waiting?.resolve({ ...message, id: waiting.outer })
+    },
+    request: (message, context) =>
+      new Promise((resolve, reject) => {
+        const id = ++next
+        pending.set(id, { outer: message.id, context, resolve })
+        context.signal.addEventListener(
+          'abort',
+          () => {
+            if (pending.delete(id)) reject(context.signal.reason)
+          },
+          { once: true },
+        )
+        self.onmessage?.({ ...message, id })
+      }),
+    notify: message => self.onmessage?.(message),
+    contextOf: id => pending.get(id)?.context,
+  }
+  return self
+}

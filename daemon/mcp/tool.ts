@@ -1,0 +1,44 @@
+import { isError, messageOf } from '../../shared/errors.ts'
+import { parse, toJsonSchema, type Out, type Shape } from '../../shared/schema.ts'
+import type { Context } from '../../shared/route.ts'
+
+/** What an agent can call. Shapes are those of the HTTP routes wherever there is one. */
+export interface Tool<I extends Shape = Shape, O extends Shape = Shape> {
+  readonly name: string
+  readonly description: string
+  /** A strict object: unknown arguments are refused. */
+  readonly input: I
+  readonly output: O
+  run(input: Out<I>, context: Context): Promise<Out<O>> | Out<O>
+}
+
+/** Type-checks a tool and forgets its types, so that tools of all shapes can stand in one list. */
+export const tool = <I extends Shape, O extends Shape>(declared: Tool<I, O>): Tool => declared as unknown as Tool
+
+/** The tool as `tools/list` shows it. */
+export const describeTool = ({ name, description, input, output }: Tool) => ({
+  name,
+  description,
+  inputSchema: { ...toJsonSchema(input), type: 'object' as const },
+  outputSchema: { ...toJsonSchema(output, 'output'), type: 'object' as const },
+})
+
+export interface ToolResult {
+  readonly content: { type: 'text'; text: string }[]
+  readonly structuredContent?: Record<string, unknown>
+  readonly isError?: boolean
+}
+
+/** Runs the tool; wrong arguments and failures are results that say so, as agents read results and not errors. */
+export const callTool = async (called: Tool, args: unknown, context: Context): Promise<ToolResult> => {
+  try {
+    const output = (await called.run(parse(called.input, args ?? {}, 'query') as never, context)) as Record<
+      string,
+      unknown
+    >
+    return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }
+  } catch (error) {
+    if (!isError(error)) context.log.error('mcp.tool.failed', { tool: called.name, error })
+    return { content: [{ type: 'text', text: messageOf(error) || `${called.name} failed` }], isError: true }
+  }
+}

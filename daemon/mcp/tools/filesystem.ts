@@ -1,0 +1,119 @@
+/** Files as tools. Paths are taken as given: no `~`, no percent rules; relative ones begin in the working directory. */
+import { posix } from 'node:path'
+import { fail } from '../../../shared/errors.ts'
+import { s } from '../../../shared/schema.ts'
+import { directoryShape, fileShape, writeShape } from '../../../shared/wire/filesystem.ts'
+import type { Files } from '../../filesystem/files.ts'
+import { replaceText } from '../edit.ts'
+import { tool, type Tool } from '../tool.ts'
+
+export interface FileToolDeps {
+  readonly files: Files
+  readonly workdir: string
+}
+
+const path = s.string().check(s.minLength(1, 'is required'))
+const done = s.object({ path: s.string(), message: s.string() })
+/** An edited file is read whole. */
+const largestEdit = 64 * 1024 * 1024
+
+/** Octal text; what cannot be read as such falls back, as clients of this tool expect. */
+const modeOf = (permissions: string | null | undefined, fallback: number): number =>
+  permissions && /^[0-7]{1,4}$/.test(permissions) ? Number.parseInt(permissions, 8) : fallback
+
+export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
+  const absolute = (given: string): string => {
+    if (given.includes('\0')) throw fail('invalid_argument', { field: 'path', reason: 'must not contain NUL' })
+    return posix.resolve(workdir, given)
+  }
+
+  const readFile = async (given: string) => {
+    const read = await files.read(absolute(given), given)
+    if (!('content' in read)) throw fail('invalid_argument', { field: 'path', reason: `${given} is a directory` })
+    return read
+  }
+
+  return [
+    tool({
+      name: 'fsGetWorkingDirectory',
+      description: 'The directory that relative paths begin in.',
+      input: s.strictObject({}),
+      output: s.object({ path: s.string() }),
+      run: () => ({ path: workdir }),
+    }),
+    tool({
+      name: 'fsListDirectory',
+      description: 'List one level of a directory.',
+      input: s.strictObject({ path }),
+      output: s.object({ directory: directoryShape }),
+      async run(input) {
+        const directory = await files.read(absolute(input.path), input.path)
+        if (!('files' in directory))
+          throw fail('invalid_argument', { field: 'path', reason: `${input.path} is not a directory` })
+        return { directory }
+      },
+    }),
+    tool({
+      name: 'fsReadFile',
+      description: 'Read a file as text, with its facts.',
+      input: s.strictObject({ path }),
+      output: fileShape,
+      async run(input) {
+        const file = await readFile(input.path)
+        return { ...file, name: input.path, lastModified: file.lastModified.replace(/\.\d+/, '') }
+      },
+    }),
+    tool({
+      name: 'fsWriteFile',
+      description: 'Write a file (its parents are made) or, with isDirectory, make a directory.',
+      input: s.strictObject({
+        path,
+        content: s.nullish(writeShape.shape.content),
+        permissions: s.nullish(writeShape.shape.permissions),
+        isDirectory: s.nullish(writeShape.shape.isDirectory),
+      }),
+      output: done,
+      async run({ path: given, content, permissions, isDirectory }) {
+        if (isDirectory) await files.makeDirectory(absolute(given), modeOf(permissions, 0o755))
+        else await files.write(absolute(given), content ?? '', modeOf(permissions, 0o644))
+        return { path: given, message: `${isDirectory ? 'Directory created' : 'File written'} successfully` }
+      },
+    }),
+    tool({
+      name: 'fsEditFile',
+      description: 'Replace a text in a file. It must occur exactly once unless replaceAll is set.',
+      input: s.strictObject({ path, oldString: s.string(), newString: s.string(), replaceAll: s.nullish(s.boolean()) }),
+      output: s.object({ path: s.string(), occurrencesReplaced: s.int() }),
+      async run({ path: given, oldString, newString, replaceAll }) {
+        const { content, size } = await readFile(given)
+        if (size > largestEdit)
+          throw fail('invalid_argument', { field: 'path', reason: `is larger than ${largestEdit} bytes` })
+        if (Buffer.byteLength(content) !== size)
+          throw fail('invalid_argument', { field: 'path', reason: 'is not UTF-8 text' })
+        const { text, replaced } = replaceText(content, { oldString, newString, replaceAll: replaceAll ?? false })
+        // Written in place: mode and owner stay.
+        await files.write(absolute(given), text, 0o644)
+        return { path: given, occurrencesReplaced: replaced }
+      },
+    }),
+    tool({
+      name: 'fsDeleteFileOrDirectory',
+      description: 'Delete a file, or a directory: an empty one, or with recursive all of it.',
+      input: s.strictObject({ path, isDirectory: s.nullish(s.boolean()), recursive: s.nullish(s.boolean()) }),
+      output: done,
+      async run({ path: given, isDirectory, recursive }) {
+        const target = absolute(given)
+        if (isDirectory !== null && isDirectory !== undefined) {
+          const kind = (await files.read(target, given)) as { files?: unknown }
+          if ('files' in kind !== isDirectory)
+            throw fail('invalid_argument', {
+              field: 'isDirectory',
+              reason: `${given} is ${isDirectory ? 'not ' : ''}a directory`,
+            })
+        }
+        const kind = await files.remove(target, recursive ?? false)
+        return { path: given, message: `${kind === 'file' ? 'File' : 'Directory'} deleted successfully` }
+      },
+    }),
+  ]
+}

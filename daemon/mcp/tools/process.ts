@@ -1,0 +1,141 @@
+/** Processes as tools. */
+import { isError } from '../../../shared/errors.ts'
+import { s } from '../../../shared/schema.ts'
+import { Process, StartProcess } from '../../../shared/wire/process.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import type { Managed } from '../../process/managed.ts'
+import { present } from '../../process/present.ts'
+import type { Supervisor } from '../../process/supervisor.ts'
+import { waitForEnd, waitForPorts } from '../../process/waits.ts'
+import { tool, type Tool } from '../tool.ts'
+
+export interface ProcessToolDeps {
+  readonly supervisor: Supervisor
+  readonly clock: Clock
+  readonly portsReady: (pid: number, ports: readonly number[]) => Promise<boolean>
+  /** Bytes of each stream in an answer. */
+  readonly tailBytes: number
+}
+
+const none = s.strictObject({})
+const identifier = s.strictObject({ identifier: s.string() })
+const { stdin: _stdin, ...startFields } = StartProcess.shape
+const executeOutput = s.object({
+  pid: s.string(),
+  name: s.string(),
+  status: s.string(),
+  exitCode: s.int(),
+  logs: s.optional(s.string()),
+  message: s.optional(s.string()),
+  pollRequired: s.optional(s.boolean()),
+})
+const defaultTimeoutS = 30
+/** Clients give up on a call after a minute. */
+const longestWaitS = 58
+
+type Execute = s.output<ReturnType<typeof executeInput>>
+const executeInput = () => s.strictObject(startFields)
+
+/** Seconds the call may wait, and whether that is less than was asked for. */
+const waitOf = ({ timeout, waitForCompletion }: Execute): { seconds: number; capped: boolean } => {
+  const asked = timeout ?? defaultTimeoutS
+  const unbounded = asked <= 0
+  if (waitForCompletion && (unbounded || asked > longestWaitS)) return { seconds: longestWaitS, capped: true }
+  return { seconds: unbounded ? longestWaitS : asked, capped: unbounded }
+}
+
+export const processTools = (deps: ProcessToolDeps): Tool[] => {
+  const { supervisor, clock, tailBytes } = deps
+  const shown = (managed: Managed) => present(managed, { bytes: tailBytes })
+
+  const wait = async (managed: Managed, body: Execute, signal: AbortSignal): Promise<boolean> => {
+    const { seconds, capped } = waitOf(body)
+    const started = clock.elapsed()
+    const leftMs = () => seconds * 1000 - (clock.elapsed() - started)
+    try {
+      if (body.waitForPorts?.length) await waitForPorts(deps, managed, body.waitForPorts, leftMs(), signal)
+      if (body.waitForCompletion) await waitForEnd(clock, managed, leftMs(), signal)
+      return true
+    } catch (error) {
+      if (capped && isError(error, 'unprocessable') && managed.record.status === 'running') return false
+      throw error
+    }
+  }
+
+  return [
+    tool({
+      name: 'processesList',
+      description: 'List the processes of the sandbox, finished ones included, with the last of their output.',
+      input: none,
+      output: s.object({ processes: s.array(Process) }),
+      run: () => ({ processes: supervisor.list().map(shown) }),
+    }),
+    tool({
+      name: 'processExecute',
+      description:
+        'Run a shell command. With waitForCompletion the call waits (at most 58 s; then pollRequired says to poll processGet); with waitForPorts it waits until the ports listen. timeout is in seconds, 30 unless given.',
+      input: executeInput(),
+      output: executeOutput,
+      async run(body, { signal }) {
+        const managed = supervisor.start({
+          ...body,
+          workingDir: body.workingDir ?? '/',
+          // Absent with keepAlive it is the process's own limit, for which the supervisor has a default.
+          timeout: body.timeout ?? (body.keepAlive ? null : defaultTimeoutS),
+        })
+        const finished = await wait(managed, body, signal)
+        const { pid, name, status, exitCode, logs } = present(
+          managed,
+          body.waitForCompletion ? { bytes: tailBytes } : 'none',
+        )
+        return {
+          pid,
+          name,
+          status,
+          exitCode,
+          ...(logs ? { logs } : {}),
+          ...(finished
+            ? {}
+            : {
+                pollRequired: true,
+                message: `The command still runs after ${longestWaitS} seconds. Poll processGet with identifier "${name}" until its status is not "running".`,
+              }),
+        }
+      },
+    }),
+    tool({
+      name: 'processGet',
+      description: 'Read one process by pid or name: status, exit code, the last of its output.',
+      input: identifier,
+      output: Process,
+      run: input => shown(supervisor.find(input.identifier)),
+    }),
+    tool({
+      name: 'processGetLogs',
+      description: 'Read what a process has written, standard output first.',
+      input: identifier,
+      output: s.object({ logs: s.string() }),
+      run: input => ({ logs: shown(supervisor.find(input.identifier)).logs ?? '' }),
+    }),
+    tool({
+      name: 'processStop',
+      description: 'Ask a process and its children to end (SIGTERM).',
+      input: identifier,
+      output: s.object({ status: s.literal('stopped') }),
+      async run(input) {
+        await supervisor.end(input.identifier, 'stopped')
+        return { status: 'stopped' as const }
+      },
+    }),
+    tool({
+      name: 'processKill',
+      description: 'End a process and its children at once (SIGKILL).',
+      input: identifier,
+      output: s.object({ status: s.literal('killed') }),
+      async run(input) {
+        await supervisor.end(input.identifier, 'killed')
+        return { status: 'killed' as const }
+      },
+    }),
+  ]
+}
