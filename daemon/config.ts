@@ -5,6 +5,8 @@ import type { Flags } from './config/flags.ts'
 import { boolean, document, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
 import { s } from '../shared/schema.ts'
 import { lastUpgrade, type LastUpgrade } from '../shared/wire/system.ts'
+import { boolean, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
+import { durationMs } from '../shared/durations.ts'
 import { parseWireNames, wireNames, type WireNames } from '../shared/wire-names.ts'
 
 const KiB = 1024
@@ -36,6 +38,8 @@ export interface Config extends Flags {
   /** Where relative paths of the API start; fixed at start. */
   readonly workdir: string
   readonly tmpDir: string
+  /** Unfinished uploads in parts are deleted when nothing came for so long; undefined keeps them. */
+  readonly uploadExpiryMs: number | undefined
   readonly terminal: boolean
   readonly logRequests: boolean
   /** Answers carry a Server-Timing header. */
@@ -104,6 +108,8 @@ const workloadUser = (env: Env, names: WireNames, flags: Flags): string | undefi
 const environmentChanges = s.record(s.string(), s.nullable(s.string()))
 
 const pipes = s.array(s.object({ id: s.int(), fd: s.int(), inode: s.int() }))
+const uploadExpiry = (value: string): number | undefined =>
+  value === 'never' ? undefined : durationMs(value, 'HUTCH_UPLOAD_EXPIRY')
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
@@ -129,6 +135,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     names,
     workdir: resolve('/', cwd, env['WORKDIR'] || '.'),
     tmpDir: env['TMPDIR'] || tmpdir(),
+    uploadExpiryMs: uploadExpiry(env['HUTCH_UPLOAD_EXPIRY'] || '7d'),
     terminal: !/^(true|1)$/.test(env['DISABLE_TERMINAL'] ?? ''),
     logRequests: env['DISABLE_REQUEST_LOGGING'] !== 'true',
     serverTiming: env['ENABLE_PROCESSING_TIME'] === 'true',

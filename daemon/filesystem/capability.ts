@@ -1,6 +1,7 @@
 /** All that deals with files: the routes, and what other capabilities use of it. */
 import type { Bound } from '../../shared/route.ts'
 import type { Core } from '../core.ts'
+import { createMultipart } from '../multipart/capability.ts'
 import { createPaths, type Paths } from '../paths.ts'
 import { createFiles, type Files } from './files.ts'
 import { createOwners } from './owners.ts'
@@ -18,5 +19,9 @@ export const createFilesystem = (core: Core, port: FilePort): Filesystem => {
   const { config, environment, clock, ids } = core
   const paths = createPaths({ workdir: config.workdir, home: () => environment.get('HOME') })
   const files = createFiles({ port, owners: createOwners({ clock }) })
-  return { paths, files, bounds: filesystemRoutes({ files, paths, ids }) }
+  return {
+    paths,
+    files,
+    bounds: [...filesystemRoutes({ files, paths, ids }), ...createMultipart(core, { paths, port })],
+  }
 }

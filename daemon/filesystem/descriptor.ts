@@ -57,3 +57,43 @@ export const readAll = async (fd: number, size: number, limit: number): Promise<
     if (filled === buffer.length) buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, limit + 1))
   }
 }
+
+const copyBlock = 1024 * 1024
+
+/** Writes all of `bytes` at `position`. */
+export const writeFdAt = (fd: number, bytes: Uint8Array, position: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const next = (from: number): void =>
+      fs.write(fd, bytes, from, bytes.length - from, position + from, (error, count) => {
+        if (error) return reject(error)
+        if (from + count >= bytes.length) return resolve()
+        next(from + count)
+      })
+    next(0)
+  })
+
+/** Copies `length` bytes between descriptors; the next block is read while one is written. Throws `EIO` at an early end. */
+export const copyFd = async (
+  from: { fd: number; at: number },
+  to: { fd: number; at: number },
+  length: number,
+): Promise<void> => {
+  const buffers = [0, 1].map(() => Buffer.allocUnsafeSlow(Math.min(copyBlock, length)))
+  let taken = 0
+  const next = async (index: number): Promise<Buffer> => {
+    const buffer = buffers[index % 2] as Buffer
+    const count = await readFd(from.fd, buffer.subarray(0, Math.min(buffer.length, length - taken)), from.at + taken)
+    if (count === 0) throw Object.assign(new Error('EIO: the source ended early'), { code: 'EIO' })
+    taken += count
+    return buffer.subarray(0, count)
+  }
+  let put = 0
+  let reading = length > 0 ? next(0) : undefined
+  for (let index = 1; reading; index++) {
+    const block: Buffer = await reading
+    reading = taken < length ? next(index) : undefined
+    const [wrote] = await Promise.allSettled([writeFdAt(to.fd, block, to.at + put), reading])
+    if (wrote.status === 'rejected') throw wrote.reason
+    put += block.length
+  }
+}

@@ -116,4 +116,5 @@ export const directPort = (): FilePort => ({
   unlink: path => done(end => fs.unlink(path, end)),
   rmdir: path => done(end => fs.rmdir(path, end)),
   removeTree,
+  adopt: (from, to) => done(end => fs.rename(from, to, end)),
 })

@@ -51,4 +51,9 @@ export interface FilePort {
   rmdir(path: string): Promise<void>
   /** A file, link or whole directory; links inside are removed, not followed. `ENOENT` when `path` itself is missing. */
   removeTree(path: string): Promise<void>
+  /**
+   * Renames a file that the daemon itself wrote into the tenant's tree. Only where the daemon and the workload are the
+   * same identity: otherwise the file would belong to the wrong one, and callers copy instead.
+   */
+  adopt?(from: string, to: string): Promise<void>
 }

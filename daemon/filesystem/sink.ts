@@ -95,6 +95,7 @@ export const pour = (source: Readable, take: (chunk: Buffer) => Promise<void> | 
     if (source.readableEnded) return resolve()
     if (source.destroyed) return reject(source.errored ?? new Error('the stream was closed before it ended'))
     let over = false
+    let taking: Promise<void> | undefined
     const end = (error?: unknown) => {
       if (over) return
       over = true
@@ -108,15 +109,19 @@ export const pour = (source: Readable, take: (chunk: Buffer) => Promise<void> | 
         const full = take(chunk)
         if (!full) return
         source.pause()
-        full.then(() => {
+        taking = full.then(() => {
+          taking = undefined
           if (!over) source.resume()
         }, end)
       } catch (error) {
         end(error)
       }
     }
-    const ended = () => end()
-    const closed = () => end(source.errored ?? new Error('the stream was closed before it ended'))
+    // A stream may say that it ended while its last chunk is still being taken.
+    const ended = () => (taking ? void taking.then(() => end()) : end())
+    const closed = () => {
+      if (!source.readableEnded) end(source.errored ?? new Error('the stream was closed before it ended'))
+    }
     // The error listener stays: a connection that breaks later must find somebody listening.
     source.on('data', data).on('end', ended).on('close', closed).on('error', end).resume()
   })

@@ -44,7 +44,7 @@ export const uploadRaw = async (
 ): Promise<number> => {
   const mode = permissions ? parseMode(permissions, 0o644) : undefined
   try {
-    return await replaceFile(deps, path, mode, fd => pourInto(fd, request.body))
+    return await replaceFile(deps, path, { mode, fresh: 0o644 }, fd => pourInto(fd, request.body))
   } catch (error) {
     await discard(request.body, drainLimit)
     throw error

@@ -79,7 +79,7 @@ export const writeStream = (port: FilePort, path: string, source: Readable, mode
   writeInPlace(port, path, mode, fd => pourInto(fd, source))
 
 /** Where the bytes of `path` really go (through links), with the mode of what is there now. */
-const targetOf = async (port: FilePort, path: string): Promise<{ real: string; mode: number | undefined }> => {
+export const targetOf = async (port: FilePort, path: string): Promise<{ real: string; mode: number | undefined }> => {
   try {
     const real = await port.realpath(path)
     const stat = await port.stat(real)
@@ -94,12 +94,12 @@ const targetOf = async (port: FilePort, path: string): Promise<{ real: string; m
 
 /**
  * Runs `fill` on a new file beside `path` and renames it over `path` when it is whole: readers see the old content
- * or the new, never a part. A link is followed; `mode` undefined keeps that of the file replaced (0644 for a new one).
+ * or the new, never a part. A link is followed. Without `mode` that of the file replaced is kept, or `fresh` taken.
  */
 export const replaceFile = async <T>(
   deps: { port: FilePort; ids: Ids },
   path: string,
-  mode: number | undefined,
+  modes: { mode?: number | undefined; fresh: number },
   fill: (fd: number) => Promise<T>,
 ): Promise<T> => {
   const { port, ids } = deps
@@ -107,7 +107,7 @@ export const replaceFile = async <T>(
   const { dir, base } = posix.parse(target.real)
   // Cut, since the name with its additions must stay below the limit of 255 bytes.
   const partial = posix.join(dir, `.${base.slice(0, 60)}.${ids.short(12)}.partial`)
-  const wanted = mode ?? target.mode ?? 0o644
+  const wanted = modes.mode ?? target.mode ?? modes.fresh
   const fd = await openForWrite(port, partial, O_WRONLY | O_CREAT | O_EXCL, wanted)
   try {
     let result: T

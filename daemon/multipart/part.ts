@@ -1,0 +1,130 @@
+/**
+ * Writes one part while it arrives, hashing it on the way. Once the size of the parts is known a part goes straight to
+ * its place in the finished file, so that putting the file together copies next to nothing; a part that does not fit
+ * there, or whose place is taken, gets a file of its own.
+ */
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fail } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
+import { copyFd } from '../filesystem/descriptor.ts'
+import { fileSink, type Sink } from '../filesystem/sink.ts'
+import { rfc3339 } from '../filesystem/times.ts'
+import { dataName, partName, slotName, writeHeader, type Part } from './layout.ts'
+import type { Upload } from './uploads.ts'
+
+const { O_RDWR, O_CREAT, O_EXCL } = constants
+
+export interface PartWriter {
+  /** Takes a chunk; a promise is to be waited for before the next. */
+  write(chunk: Buffer): Promise<void> | undefined
+  /** The part is whole: it counts from now on, in place of an earlier one of its number. */
+  commit(now: number): Promise<Part>
+  /** The part is not whole: nothing of it stays. */
+  abandon(): Promise<void>
+}
+
+interface Place {
+  readonly file: FileHandle
+  readonly sink: Sink
+  /** Path of a file of its own; undefined inside `data`. */
+  readonly own: string | undefined
+}
+
+const openOwn = async (upload: Upload, ids: Ids, start: number): Promise<Place> => {
+  const own = join(upload.dir, `incoming-${ids.short(12)}`)
+  const file = await open(own, O_RDWR | O_CREAT | O_EXCL, 0o600)
+  return { file, sink: fileSink(file.fd, start), own }
+}
+
+const openSlot = async (upload: Upload, number: number, stride: number): Promise<Place> => {
+  upload.flying.add(number)
+  try {
+    const file = await open(join(upload.dir, dataName), O_RDWR | O_CREAT, 0o600)
+    return { file, sink: fileSink(file.fd, (number - 1) * stride), own: undefined }
+  } catch (error) {
+    upload.flying.delete(number)
+    throw error
+  }
+}
+
+/** Remembers the size of the parts: the largest seen, for as long as no part was placed by it. */
+const learnStride = (upload: Upload, size: number): Promise<void> =>
+  upload.exclusive(async () => {
+    const { stride, ...header } = upload.header
+    const placed = upload.flying.size > 0 || [...upload.parts.values()].some(part => part.inSlot)
+    if (placed || size <= (stride ?? 0)) return
+    // None is placed by the old size while the new one is on its way to the disk.
+    upload.header = header
+    try {
+      await writeHeader(upload.dir, { ...header, stride: size })
+      upload.header = { ...header, stride: size }
+    } catch (error) {
+      if (stride !== undefined) upload.header = { ...header, stride }
+      throw error
+    }
+  })
+
+export const writePart = async (upload: Upload, number: number, ids: Ids): Promise<PartWriter> => {
+  const hash = createHash('md5')
+  const { stride } = upload.header
+  const free = stride !== undefined && !upload.flying.has(number) && !upload.parts.get(number)?.inSlot
+  let place = free ? await openSlot(upload, number, stride) : await openOwn(upload, ids, 0)
+  let size = 0
+
+  /** The part is larger than its place: it goes on in a file of its own. */
+  const moveOut = async (chunk: Buffer): Promise<void> => {
+    const { file, sink } = place
+    await sink.finish()
+    const written = sink.bytes
+    const own = await openOwn(upload, ids, written)
+    try {
+      await copyFd({ fd: file.fd, at: (number - 1) * (stride ?? 0) }, { fd: own.file.fd, at: 0 }, written)
+    } finally {
+      place = own
+      upload.flying.delete(number)
+      await file.close()
+    }
+    await place.sink.write(chunk)
+  }
+  const settle = async (): Promise<void> => {
+    await place.sink.settle()
+    await place.file.close()
+  }
+  return {
+    write(chunk) {
+      hash.update(chunk)
+      size += chunk.length
+      const over = place.own === undefined && stride !== undefined && size > stride
+      return over ? moveOut(chunk) : place.sink.write(chunk)
+    },
+    async commit(now) {
+      const etag = hash.digest('hex')
+      await place.sink.finish()
+      await place.file.close()
+      if (upload.closing) throw fail('operation_failed', { reason: 'the upload was completed or aborted meanwhile' })
+      const { own } = place
+      const name = own ? partName(number, etag) : slotName(number, etag, size)
+      if (own) await rename(own, join(upload.dir, name))
+      else await (await open(join(upload.dir, name), O_RDWR | O_CREAT, 0o600)).close()
+      const uploadedAt = rfc3339(BigInt(Math.trunc(now)) * 1_000_000n)
+      const part: Part = { number, etag, size, uploadedAt, name, inSlot: own === undefined }
+      const before = upload.parts.get(number)
+      upload.parts.set(number, part)
+      upload.flying.delete(number)
+      upload.touchedAt = now
+      if (before && before.name !== name) await rm(join(upload.dir, before.name), { force: true })
+      await learnStride(upload, size)
+      return part
+    },
+    async abandon() {
+      // Already closed when the commit was what failed.
+      await settle().catch(() => {})
+      const { own } = place
+      if (own) await rm(own, { force: true })
+      else upload.flying.delete(number)
+    },
+  }
+}

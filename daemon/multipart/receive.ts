@@ -1,0 +1,56 @@
+/** Takes the body of one part: the form field `file`, with or without a file name. */
+import type { Readable } from 'node:stream'
+import type { Clock } from '../../shared/clock.ts'
+import { fail } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
+import type { Request } from '../../shared/route.ts'
+import { readForm } from '../filesystem/form.ts'
+import { pour } from '../filesystem/sink.ts'
+import type { Part } from './layout.ts'
+import { writePart, type PartWriter } from './part.ts'
+import type { Upload } from './uploads.ts'
+
+/** A part without a file name is a plain field to the form parser, which holds it in memory. Bytes. */
+const fieldLimit = 64 * 1024 * 1024
+
+/** Throws `invalid_body`, `invalid_argument`, system errors; a part that did not come whole leaves nothing. */
+export const receivePart = async (
+  upload: Upload,
+  number: number,
+  request: Request,
+  deps: { ids: Ids; clock: Clock },
+): Promise<Part> => {
+  let writer: PartWriter | undefined
+  let found = false
+  const take = async (content: Readable | Buffer): Promise<void> => {
+    writer = await writePart(upload, number, deps.ids)
+    if (Buffer.isBuffer(content)) await writer.write(content)
+    else await pour(content, writer.write)
+  }
+  let field: Buffer | undefined
+  try {
+    await readForm(
+      request,
+      {
+        field(name, value, cut) {
+          if (name !== 'file' || found) return
+          found = true
+          if (cut) throw fail('invalid_argument', { field: 'file', reason: 'a part this large needs a filename' })
+          field = Buffer.from(value, 'latin1')
+        },
+        file(name, content) {
+          if (name !== 'file' || found) return undefined
+          found = true
+          return take(content)
+        },
+      },
+      fieldLimit,
+    )
+    if (field) await take(field)
+    if (!writer) throw fail('invalid_argument', { field: 'file', reason: 'the form has no part of this name' })
+    return await writer.commit(deps.clock.now())
+  } catch (error) {
+    await writer?.abandon()
+    throw error
+  }
+}
