@@ -5,7 +5,6 @@ import type { Flags } from './config/flags.ts'
 import { boolean, document, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
 import { s } from '../shared/schema.ts'
 import { lastUpgrade, type LastUpgrade } from '../shared/wire/system.ts'
-import { boolean, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
 import { durationMs } from '../shared/durations.ts'
 import { parseWireNames, wireNames, type WireNames } from '../shared/wire-names.ts'
 

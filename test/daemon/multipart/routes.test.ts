@@ -13,6 +13,12 @@ import {
 import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
+import { directPort } from '../../../daemon/filesystem/direct.ts'
+import { createMultipart } from '../../../daemon/multipart/capability.ts'
+import { createPaths } from '../../../daemon/paths.ts'
+import { daemonSurface } from '../../../daemon/surface.ts'
+import { call as inProcess } from '../../../shared/http/call.ts'
+import { dispatcher } from '../../../shared/http/dispatch.ts'
 import { daemon, daemonServer, type TestDaemon } from '../../support/daemon.ts'
 
 const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest('hex')
@@ -239,12 +245,12 @@ t.test('an upload outlives the daemon', async t => {
   writeFileSync(stale, 'stale')
   utimesSync(stale, 1, 1)
   mkdirSync(join(store, '12345678-1234-4234-8234-123456789012'))
-  const { createDaemon } = await import('../../../daemon/daemon.ts')
-  const { call: inProcess } = await import('../../../shared/http/call.ts')
   const { core } = first.daemon
-  const second = await createDaemon(first.config, { clock: core.clock, ids: core.ids, log: core.log })
-  t.teardown(second.close)
-  const call: TestDaemon['call'] = (method, target, options) => inProcess(second.dispatcher, method, target, options)
+  const paths = createPaths({ workdir: first.dir, home: () => undefined })
+  const bounds = createMultipart(core, { paths, port: directPort() })
+  const elapsed = core.clock.elapsed
+  const second = dispatcher(bounds, daemonSurface(bounds, first.config), { log: core.log, ids: core.ids, elapsed })
+  const call: TestDaemon['call'] = (method, target, options) => inProcess(second, method, target, options)
   t.match((await call('GET', base)).body.uploads, [{ uploadId: id, path, permissions: 0o600 }])
   const after = await client(call).parts(id)
   const bare = (parts: { uploadedAt: string }[]) => parts.map(({ uploadedAt: _, ...part }) => part)
