@@ -14,6 +14,7 @@ import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { liveEnvironment } from './environment.ts'
 import { loadIdentity } from './identity/identity.ts'
+import { tenantDrops } from './init/capabilities.ts'
 import { createReaper } from './init/reaper.ts'
 import { createFilesystem } from './filesystem/capability.ts'
 import { directPort } from './filesystem/direct.ts'
@@ -24,6 +25,7 @@ import { portsReady } from './network/ready.ts'
 import { networkRoutes } from './network/routes.ts'
 import { filesAs } from './native/files.ts'
 import { daemonSurface } from './surface.ts'
+import { startCommand } from './system/command.ts'
 import { createSystem, type System } from './system/capability.ts'
 import type { Program } from './system/upgrade/program.ts'
 import { createHub } from './watch/hub.ts'
@@ -73,6 +75,10 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     pipes: supervisor.pipes,
     list: () => supervisor.list().map(({ record: { pid, status } }) => ({ pid: String(pid), status })),
   })
+  if (config.command !== undefined && !config.rehearsal) {
+    const workload = { environment, identity, dropCapabilities: tenantDrops() }
+    closer.add('command', startCommand(config.command, { log, reaper, workload }))
+  }
   const bounds: Bound[] = [
     ...probes(),
     ...system.bounds,

@@ -1,34 +1,33 @@
 /** The command of `-c`: runs beside the API, is not listed, and ends with the daemon. */
-import type { Exit } from '../init/reaper.ts'
 import type { Log } from '../../shared/log.ts'
-
-export interface CommandDeps {
-  readonly log: Log
-  /** Starts a shell command in a directory as tenants' processes are started, output to the daemon's log; gives its pid. */
-  readonly spawn: (command: string, directory: string) => number
-  readonly watch: (pid: number, ended: (exit: Exit) => void) => () => void
-  /** Signals the process group of a pid; false when there is none. */
-  readonly signalGroup: (pid: number, signal: number) => boolean
-}
+import type { Reaper } from '../init/reaper.ts'
+import { kill } from '../native/sys.ts'
+import { launch, type Workload } from '../process/spawn.ts'
 
 const SIGTERM = 15
+const directory = '/'
 
-/** Starts it; the returned function ends it. A command that cannot start is logged and stops nobody. */
-export const startCommand = (command: string, deps: CommandDeps): (() => void) => {
-  const { log, spawn, watch, signalGroup } = deps
+/** Starts it as tenants' processes are started; the returned function ends it. One that cannot start is only logged. */
+export const startCommand = (
+  command: string,
+  deps: { log: Log; reaper: Pick<Reaper, 'watch'>; workload: Workload },
+): (() => void) => {
+  const { log, reaper, workload } = deps
+  let running: number | undefined
   try {
-    let running = true
-    const pid = spawn(command, '/')
+    // Its output goes where the daemon's log goes.
+    const descriptors = [-1, 1, 2] as const
+    const pid = launch(workload, { command, workingDir: directory, givenDir: directory, env: {}, descriptors })
+    running = pid
     log.info('command.started', { pid })
-    watch(pid, ({ exitCode, signal }) => {
-      running = false
+    reaper.watch(pid, ({ exitCode, signal }) => {
+      running = undefined
       log.info('command.ended', { pid, exitCode, signal })
     })
-    return () => {
-      if (running) signalGroup(pid, SIGTERM)
-    }
   } catch (error) {
     log.error('command.failed', { error })
-    return () => {}
+  }
+  return () => {
+    if (running !== undefined) kill(-running, SIGTERM)
   }
 }
