@@ -21,8 +21,14 @@ const orders: Readonly<Record<Listing['sort'], Order>> = {
   'name:desc': { column: 'name', direction: 'desc' },
 }
 
-/** One range: the listing narrowed to a single status, or to any. One row more than the limit shows that more follow. */
-const rangeOf = (listing: Listing, status: string | undefined) => {
+/** Few resources share a parent or an external id: those are found by it, and their statuses looked at one by one. */
+const isNarrow = ({ parent, externalId }: Listing): boolean => Boolean(parent) || externalId !== undefined
+
+// A unary plus keeps a condition or an order from steering the planner to an index.
+const loosely = (column: string) => sql`+${sql.ref(column)}`
+
+/** One range of an index, of one status or of any. One row more than the limit shows that more follow. */
+const rangeOf = (listing: Listing, statuses: readonly string[] | undefined) => {
   const { kind, workspace, parent, externalId, q, after, limit } = listing
   const { column, direction } = orders[listing.sort]
   let range = query
@@ -30,18 +36,23 @@ const rangeOf = (listing: Listing, status: string | undefined) => {
     .selectAll()
     .where('kind', '=', kind)
     .where('workspace', '=', workspace)
-    .orderBy(column, direction)
+    .orderBy(externalId === undefined ? sql.ref(column) : loosely(column), direction)
     .orderBy('uid', direction)
     .limit(limit + 1)
-  // Nearly every resource has the parent '': the unary plus keeps that from looking selective to the planner.
-  if (parent === '') range = range.where(sql<boolean>`+parent = ''`)
-  else if (parent !== undefined) range = range.where('parent', '=', parent)
   if (externalId !== undefined) range = range.where('external_id', '=', externalId)
-  if (status !== undefined) range = range.where('status', '=', status)
+  if (parent && externalId === undefined) range = range.where('parent', '=', parent)
+  else if (parent !== undefined) range = range.where(sql<boolean>`${loosely('parent')} = ${parent}`)
+  if (statuses && isNarrow(listing))
+    range = range.where(
+      sql<boolean>`${loosely('status')} IN (SELECT value FROM json_each(${JSON.stringify(statuses)}))`,
+    )
+  else if (statuses) range = range.where('status', '=', statuses[0] as string)
   if (q) range = range.where(sql<boolean>`instr(search, ${q}) > 0`)
   if (after) {
     const beyond = sql.raw(direction === 'asc' ? '>' : '<')
-    range = range.where(sql<boolean>`(${sql.ref(column)}, uid) ${beyond} (${after.value}, ${after.uid})`)
+    const [place, uid] =
+      externalId === undefined ? [sql.ref(column), sql.ref('uid')] : [loosely(column), loosely('uid')]
+    range = range.where(sql<boolean>`(${place}, ${uid}) ${beyond} (${after.value}, ${after.uid})`)
   }
   return range
 }
@@ -78,13 +89,13 @@ export const lister = (db: Database, prepare: Prepare) => {
     const wanted = listing.statuses && new Set(listing.statuses)
     const unwanted = new Set(listing.exceptStatuses)
     const filtered = wanted !== undefined || unwanted.size > 0
-    const ranges = filtered
-      ? statuses
-          .all({ kind, workspace })
-          .map(row => row.status)
-          .filter(status => !unwanted.has(status) && (wanted?.has(status) ?? true))
-      : [undefined]
-    const rows = ranges.flatMap(status => run(rangeOf(listing, status)))
+    const kept = () =>
+      statuses
+        .all({ kind, workspace })
+        .map(row => row.status)
+        .filter(status => !unwanted.has(status) && (wanted?.has(status) ?? true))
+    const ranges = !filtered ? [undefined] : isNarrow(listing) ? [kept()] : kept().map(status => [status])
+    const rows = ranges.flatMap(range => run(rangeOf(listing, range)))
     if (ranges.length > 1) rows.sort(comparing(orders[listing.sort]))
     return { items: rows.slice(0, limit).map(toResource), hasMore: rows.length > limit }
   }

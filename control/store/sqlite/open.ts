@@ -1,6 +1,7 @@
 import BetterSqlite, { type Database } from 'better-sqlite3'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { errno, fail, isError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Store } from '../store.ts'
 import { lister } from './listing.ts'
@@ -65,6 +66,10 @@ export const openStore = async (config: { path: string }, deps: { log: Log }): P
     return compose(db)
   } catch (error) {
     db?.close()
-    throw translate(error)
+    const translated = translate(error)
+    const code = errno(translated)
+    if (isError(translated) || !code) throw translated
+    const what = `the directory of ${config.path} cannot be used (${code})`
+    throw fail('unavailable', { what, next: 'check the data directory and its rights' }, error)
   }
 }
