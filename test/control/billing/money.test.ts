@@ -22,8 +22,8 @@ t.test('the usual memory sizes and hours are exact, and amounts beyond 2^53 keep
   for (const quantity of [1 / 1024, 0.001, 0.125, 3.75, 128 / 1024, 1 / 3600])
     t.equal(toQuanta(quantity), Number((quantity * 1_152_000).toFixed(0)))
   t.equal(toQuanta(1 / 3600) * 3600, toQuanta(1))
-  const parts = 10n ** 16n * partsPerUnit + partsPerUnit / 4n
-  t.equal(toUsd(costOf(parts, priceOf(0.0001))), 1_000_000_000_000.000_025)
+  const parts = 10n ** 12n * partsPerUnit + partsPerUnit / 4n
+  t.equal(toUsd(costOf(parts, priceOf(1))), 1_000_000_000_000.25)
   t.equal(toUnits(shownUsage(partsPerUnit * 3n + partsPerUnit / 2n)), 3.5)
   t.equal(toUsd(costOf(partsPerUnit * 3600n * 4n, priceOf(0.0000115))), 0.1656)
 })
