@@ -91,6 +91,6 @@ export const makeBundle = (dir: string): string => {
   const loader = libraries.map(path => basename(path)).find(name => name.startsWith('ld-linux')) as string
   writeFileSync(join(dir, 'daemon.cjs'), daemon)
   const command = [`/.hutch/lib/${loader}`, '--library-path', '/.hutch/lib', '/.hutch/bin/node', '/.hutch/daemon.cjs']
-  writeFileSync(join(dir, 'manifest.json'), JSON.stringify({ command }))
+  writeFileSync(join(dir, 'bundle.json'), JSON.stringify({ command }))
   return dir
 }

@@ -1,4 +1,4 @@
-/** The runtime bundle's own word on how its daemon is started: `manifest.json`. */
+/** The runtime bundle's own word on how its daemon is started: `bundle.json`. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail, messageOf } from '../../../shared/errors.ts'
@@ -14,7 +14,7 @@ export type Bundle = Out<typeof shape>
 
 /** Throws `driver_failed` when the bundle is not there or not whole. */
 export const readBundle = async (bundleDir: string): Promise<Bundle> => {
-  const file = join(bundleDir, 'manifest.json')
+  const file = join(bundleDir, 'bundle.json')
   try {
     return parse(shape, JSON.parse(await readFile(file, 'utf8')), 'config')
   } catch (error) {
