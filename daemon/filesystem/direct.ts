@@ -1,6 +1,7 @@
 /** The port to the file system by node:fs in this process. Callbacks: a promise per layer is what small calls pay for. */
 import fs, { constants, type BigIntStats, type Dirent } from 'node:fs'
 import { errno } from '../../shared/errors.ts'
+import { refuseOwn } from '../native/files.ts'
 import type { Entry, FileKind, FilePort, FileStat } from './port.ts'
 
 const always = constants.O_NONBLOCK | constants.O_NOCTTY
@@ -103,7 +104,8 @@ const mkdir = (path: string, mode: number): Promise<void> =>
   )
 
 export const directPort = (): FilePort => ({
-  open: (path, flags, mode = 0o666) => asked(end => fs.open(path, flags | always, mode, end)),
+  open: async (path, flags, mode = 0o666) =>
+    refuseOwn(await asked<number>(end => fs.open(path, flags | always, mode, end)), path),
   stat: path => statted(path, fs.stat as typeof fs.lstat),
   lstat: path => statted(path, fs.lstat),
   readdir,

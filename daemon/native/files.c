@@ -51,11 +51,13 @@ static struct record record_of(const struct stat *stat) {
 
 /*
  * A thread of ours may look into /proc/self whatever its ids are, the kernel asks only whether it is the same process.
- * So what turns out to be the daemon's own (memory, environment, descriptors) is refused by name.
+ * So what turns out to be the daemon's own is refused by name, except to read what everybody may read.
  */
 static int is_our_own(int fd) {
   struct statfs system;
+  struct stat stat;
   if (fstatfs(fd, &system) < 0 || system.f_type != PROC_SUPER_MAGIC) return 0;
+  if (fstat(fd, &stat) == 0 && stat.st_mode & S_IROTH && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) return 0;
   char link[64], target[PATH_MAX], own[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, target, sizeof target - 1);
@@ -257,7 +259,16 @@ static napi_value run(napi_env env, napi_callback_info info) {
   return promise;
 }
 
+/* own(fd) → true when it is open on something of this very process in /proc that others may not see or change. */
+static napi_value own(napi_env env, napi_callback_info info) {
+  ARGUMENTS(1);
+  napi_value out;
+  napi_get_boolean(env, is_our_own((int)integer(env, argv[0], -1)), &out);
+  return out;
+}
+
 NAPI_MODULE_INIT() {
+  FUNCTION(own);
   FUNCTION(run);
   return exports;
 }

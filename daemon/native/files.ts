@@ -1,5 +1,5 @@
 /** File operations as another user, without a process of its own (`files.c`). */
-import { constants } from 'node:fs'
+import { closeSync, constants } from 'node:fs'
 import { getSystemErrorMessage, getSystemErrorName } from 'node:util'
 import type { FilePort, FileKind, FileStat } from '../filesystem/port.ts'
 import { lazy, loadAddon } from './load.ts'
@@ -23,6 +23,7 @@ const operations = [
 type Operation = (typeof operations)[number]
 
 interface FilesAddon {
+  own(fd: number): boolean
   run(
     operation: number,
     uid: number,
@@ -44,6 +45,7 @@ interface Request {
 
 const addon = lazy(() => loadAddon<FilesAddon>('files'))
 const recordBytes = 48
+const EACCES = 13
 
 const kinds: Readonly<Record<number, FileKind>> = {
   [constants.S_IFREG]: 'file',
@@ -86,6 +88,16 @@ const failure = (errno: number, { operation, path, other }: Request): NodeJS.Err
   const names = other === undefined ? `'${path}'` : `'${path}' -> '${other}'`
   const message = `${code}: ${getSystemErrorMessage(-errno)}, ${operation} ${names}`
   return Object.assign(new Error(message), { code, errno: -errno, syscall: operation, path })
+}
+
+/**
+ * Closes a descriptor that turned out to be the daemon's own memory, environment or the like (`/proc/1/…` by whatever
+ * path) and throws `EACCES`: the kernel does not keep a process from itself, and requests come from tenants.
+ */
+export const refuseOwn = (fd: number, path: string): number => {
+  if (!addon().own(fd)) return fd
+  closeSync(fd)
+  throw failure(EACCES, { operation: 'open', path })
 }
 
 /**

@@ -130,12 +130,16 @@ t.test('groups other than the primary one do not count, root’s least of all', 
 })
 
 t.test('the daemon’s own memory and descriptors are not files to anybody', async t => {
-  const own = skip ? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 } : { uid: 0, gid: 0 }
-  const port = filesAs(own)
-  for (const name of ['self/mem', 'self/environ', `${process.pid}/mem`, 'thread-self/environ', 'self/maps'])
-    t.not(await codeOf(port.open(`/proc/${name}`, O_RDONLY)), 'done', name)
-  t.not(await codeOf(port.readdir('/proc/self/fd')), 'done')
-  closeSync(await port.open('/proc/meminfo', O_RDONLY))
+  const ports = skip ? [directPort()] : [directPort(), filesAs({ uid: 0, gid: 0 }), filesAs(user)]
+  const link = join(t.testdir({ link: t.fixture('symlink', '/proc/self/environ') }), 'link')
+  const own = ['self/mem', 'self/environ', `${process.pid}/mem`, 'thread-self/environ', 'self/auxv']
+  for (const port of ports) {
+    for (const path of [...own.map(name => `/proc/${name}`), link])
+      t.equal(await codeOf(port.open(path, O_RDONLY)), 'EACCES', path)
+    closeSync(await port.open('/proc/meminfo', O_RDONLY))
+    closeSync(await port.open('/proc/self/status', O_RDONLY))
+    t.equal(await codeOf(port.open('/proc/self/oom_score_adj', O_WRONLY)), 'EACCES', 'to write')
+  }
 })
 
 t.test('rights are ours again afterwards, on every thread', { skip }, async t => {
