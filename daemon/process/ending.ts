@@ -33,7 +33,10 @@ const finish = (parts: Parts, managed: Managed, pid: number | undefined): void =
   record.deadline = undefined
   if (record.ending) record.keepAlive = false
   parts.tailing.remove(capture)
+  // Before the rest is taken, so that the end of a flood costs no more than a share; and after.
+  parts.cap(capture)
   capture.end()
+  if (capture.retained() > 0) parts.cap(capture)
   managed.cancelDeadline()
   managed.release()
   managed.stdin?.end()
@@ -102,6 +105,7 @@ export const ended = (parts: Parts, managed: Managed, { exitCode }: Pick<Exit, '
   const max = record.maxRestarts < 0 ? 'unlimited' : record.maxRestarts
   record.restartCount++
   record.status = 'running'
+  parts.cap(capture)
   capture.drain()
   capture.note(
     `\n[Process failed with exit code ${record.exitCode}. Attempting restart ${record.restartCount}/${max}...]\n`,

@@ -3,6 +3,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Reaper } from '../init/reaper.ts'
 import type { Journal } from './journal.ts'
+import type { Capture } from './output/capture.ts'
 import type { OutputLimits } from './output/limits.ts'
 import type { Tailing } from './output/tailing.ts'
 import type { Scratch } from './output/render.ts'
@@ -42,6 +43,8 @@ export interface Parts {
   readonly journal: Journal
   readonly table: Table
   readonly tailing: Tailing
+  /** Brings the files of a process down to their share of the disk. */
+  readonly cap: (capture: Capture) => void
   readonly scratch: Scratch
   readonly scale: Scale
   readonly bootId: string

@@ -85,6 +85,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     workload,
     journal,
     table,
+    cap: sweep.cap,
     tailing: createTailing({ clock, log, grew: sweep.grew }),
     scratch: createScratch(),
     scale,

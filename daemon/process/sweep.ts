@@ -13,6 +13,8 @@ const remnantBytes = 16 * 1024
 export interface Sweep {
   /** After growth: caps at once when a file has outgrown its share. */
   readonly grew: (capture: Capture) => void
+  /** Caps whatever the files hold now. */
+  readonly cap: (capture: Capture) => void
   /** Looks at everything. */
   run(): void
 }
@@ -85,6 +87,10 @@ export const createSweep = (parts: () => Parts): Sweep => {
       const { seen, heads, combined } = capture.positions
       const largest = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
       if (capture.behind || largest > share) capture.cap(share)
+    },
+    cap(capture) {
+      if (sharers < 0) measure()
+      capture.cap(share)
     },
     run() {
       measure()

@@ -56,7 +56,7 @@ const openOwn = (path: string, flags: number): number => {
   const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o644)
   if (fstatSync(fd).isFile()) return fd
   closeSync(fd)
-  throw new Error(`${path} is no regular file`)
+  throw Object.assign(new Error(`${path} is no regular file`), { code: 'ENOENT' })
 }
 
 /** A new file in place of whatever has the name: nobody we know of owns it any more. */
@@ -117,12 +117,12 @@ export const openCapture = (options: {
   }
   if (fresh) open()
   isNew = false
-  /** Files of a finished run may be gone: the tenant may tidy up its logs. Then there is nothing to read. */
+  /** Files of a finished run may be gone or replaced by links: the tenant can do that. Then there is nothing to read. */
   const ifThere = <T>(run: () => T, otherwise: T): T => {
     try {
       return run()
     } catch (error) {
-      if (ended && errno(error) === 'ENOENT') return otherwise
+      if (ended && ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(errno(error) ?? '')) return otherwise
       throw error
     }
   }

@@ -81,8 +81,8 @@ export const createTailing = (deps: { clock: Clock; log: Log; grew: (capture: Ca
       if (look(followed)) followed.quietSince = started
       else if (started - followed.quietSince > coolAfterMs) cool(followed)
     }
-    // Never more than a quarter of the time, however many there are.
-    const pause = Math.max(hotMs, 3 * (clock.elapsed() - started))
+    // Never more than half of the time, however many there are.
+    const pause = Math.max(hotMs, clock.elapsed() - started)
     stopRound = hot.size > 0 ? clock.after(pause, round) : undefined
   }
   const stopSweep = clock.every(sweepMs, () => {
