@@ -40,12 +40,8 @@ const realDaemon = async (t: Test, env: Record<string, string>, root: string) =>
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const text = await answer.text()
-    // oxlint-disable-next-line typescript/no-explicit-any
-    return {
-      status: answer.status,
-      text,
-      body: (text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined) as any,
-    }
+    const parsed = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined
+    return { status: answer.status, text, body: parsed }
   }
   return { call, url, kill }
 }
