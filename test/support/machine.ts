@@ -74,7 +74,7 @@ http.createServer((request, response) => {
   request.on('data', piece => { body += piece })
   request.on('end', () => {
     if (request.url === '/health') return response.end('ok')
-    execFile('/bin/sh', ['-c', body], { env: { PATH: '/bin' }, timeout: 20000 }, (error, out, err) =>
+    execFile('/bin/sh', ['-c', body], { env: { PATH: '/bin' }, timeout: 60000 }, (error, out, err) =>
       response.end(JSON.stringify({ code: error ? error.code ?? 1 : 0, out: out + err })))
   })
 }).listen(8080)

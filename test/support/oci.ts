@@ -1,5 +1,6 @@
 /** A real oci driver over a data directory of its own, and what it may leave on the box. */
-import { mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -72,7 +73,8 @@ export interface BoxOptions {
 /** Opens a driver; at the end of the test all machines are removed and nothing of the instance may be left. */
 export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Promise<Box> => {
   const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog } = options
-  const dir = realpathSync(t.testdir())
+  // Not t.testdir(): that one goes before the teardown that removes the machines in it.
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-box-')))
   const dataDir = join(dir, 'data')
   mkdirSync(dataDir)
   const names = namesOf(tagOf(dataDir))
@@ -87,6 +89,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     const last = opened.at(-1)
     for (const { id } of (await last?.list()) ?? []) await last?.remove(id)
     for (const driver of opened) await driver.close()
+    rmSync(dir, { recursive: true, force: true })
     const left = traces(names)
     if (left.length > 0) throw new Error(`left on the box: ${left.join('; ')}`)
   })
@@ -124,7 +127,7 @@ export const sh = async (machine: Machine, line: string): Promise<{ code: number
     method: 'POST',
     body: line,
     headers: { connection: 'close' },
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(90_000),
   })
   return (await response.json()) as { code: number; out: string }
 }

@@ -118,6 +118,7 @@ const open = async (config: DriverConfig, deps: DriverDeps, settings: OciSetting
     stop()
     await slots.close()
     if ((await machineIds(context)).length > 0) return
+    await removeStraySlots(names, [])
     await removeParent(hierarchy, names.cgroup)
     await lowerFences(names)
     await rm(names.runDir, { recursive: true, force: true })

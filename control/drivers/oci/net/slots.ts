@@ -60,7 +60,12 @@ export const networkSlots = (
       })
     try {
       await beforeMaking()
-      await makeLinks(slots)
+      await makeLinks(slots).catch(async error => {
+        // What a host that was killed had begun may have been finished after our look at what is there.
+        log.info('network.slots.again', { error })
+        await removeLinks(slots)
+        await makeLinks(slots)
+      })
     } catch (error) {
       await removeLinks(slots)
       for (const { index } of slots) used.delete(index)

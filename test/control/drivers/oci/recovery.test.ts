@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { openOci } from '../../../../control/drivers/oci/index.ts'
+import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
+import { namesOf, tagOf } from '../../../../control/drivers/oci/names.ts'
+import { sweepDead, sweepInstance } from '../../../../control/drivers/oci/sweep.ts'
+import { systemClock } from '../../../../shared/clock.ts'
+import { silentLog } from '../../../../shared/log.ts'
+import { whyNoMachines } from '../../../support/machine.ts'
+import { makeKit, traces } from '../../../support/oci.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+const kit = makeKit(t.testdir())
+const clock = systemClock()
+
+/** A host in a process of its own, killed when it has printed `until`; its data directory and names. */
+const killedHost = async (t: Test, ids: readonly string[], until: string, afterMs = 0) => {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-killed-')))
+  const dataDir = join(dir, 'data')
+  mkdirSync(dataDir)
+  const names = namesOf(tagOf(dataDir))
+  t.teardown(async () => {
+    await sweepInstance(await openHierarchy(), names, clock)
+    rmSync(dir, { recursive: true, force: true })
+  })
+  const config = { dataDir, driver: 'oci', runtime: 'runc', subnet: '10.89.0.0/16', bundleDir: kit.bundleDir }
+  const { rootfs } = kit
+  const spec = (id: string) => ({ id, rootfs, memoryMb: 256, cpus: 1, hostname: 'box', env: {}, workdir: '/' })
+  const program = new URL('../../../programs/oci-host.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [program, JSON.stringify(config), JSON.stringify(ids.map(spec))], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const gone = once(child, 'exit')
+  for await (const line of createInterface(child.stdout)) if (line === until) break
+  await clock.sleep(afterMs)
+  child.kill('SIGKILL')
+  await gone
+  return { dir, dataDir, names, config, spec }
+}
+
+t.test('after kill -9 the machines run on, spare slots are cleared, and the next host finds its own', async t => {
+  const { config, names, spec } = await killedHost(t, ['one', 'two'], 'two')
+  const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 1 })
+  const machines = await driver.list()
+  t.same(
+    machines.map(({ id, phase }) => `${id} ${phase}`),
+    ['one running', 'two running'],
+  )
+  t.same(await driver.create(spec('one')), machines[0])
+  const third = await driver.create(spec('three'))
+  t.notOk(
+    machines.some(({ address }) => address?.host === third.address?.host),
+    'held addresses are not given out',
+  )
+  for (const { id } of await driver.list()) await driver.remove(id)
+  await driver.close()
+  t.same(traces(names), [])
+})
+
+t.test('killed at any moment of a create, what is left is listed or gone, and remove leaves no trace', async t => {
+  for (const afterMs of [0, 15, 40, 80, 120]) {
+    const { config, names, spec } = await killedHost(t, ['a'], 'open', afterMs)
+    const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 0 })
+    for (const { id, phase } of await driver.list()) {
+      t.equal(id, 'a')
+      t.ok(['half-made', 'running'].includes(phase), `${phase} after ${afterMs} ms`)
+    }
+    const made = await driver.create(spec('a'))
+    t.equal(made.phase, 'running')
+    await driver.remove('a')
+    t.same(await driver.list(), [])
+    await driver.close()
+    t.same(traces(names), [], `killed after ${afterMs} ms`)
+  }
+})
+
+t.test('an instance whose data directory is gone is swept, a living one is not', async t => {
+  const dead = await killedHost(t, ['a'], 'a')
+  const living = await killedHost(t, ['b'], 'b')
+  rmSync(dead.dir, { recursive: true, force: true })
+  t.ok(traces(dead.names).length > 0)
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.same(traces(dead.names), [])
+  const driver = await openOci(living.config, { log: silentLog, clock }, { slotsAhead: 0 })
+  t.match(await driver.list(), [{ id: 'b', phase: 'running' }])
+  await driver.remove('b')
+  await driver.close()
+})
+
+t.test('a machine whose processes have all ended is listed as stopped and can be made anew', async t => {
+  const { config, spec } = await killedHost(t, [], 'open')
+  const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 0 })
+  const { address } = await driver.create(spec('a'))
+  const { host, port } = address as { host: string; port: number }
+  // No answer comes: the daemon that would give it is what ends.
+  await fetch(`http://${host}:${port}/sh`, { method: 'POST', body: 'kill -TERM 1' }).catch(() => undefined)
+  const deadline = clock.elapsed() + 30_000
+  while ((await driver.list())[0]?.phase !== 'stopped' && clock.elapsed() < deadline) await clock.sleep(10)
+  t.same(await driver.list(), [{ id: 'a', phase: 'stopped' }])
+  t.equal((await driver.create(spec('a'))).phase, 'running')
+  await driver.remove('a')
+  await driver.close()
+})
+
+t.test('many at once all succeed', async t => {
+  const { config, spec, names } = await killedHost(t, [], 'open')
+  const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 2 })
+  const ids = Array.from({ length: 16 }, (_, n) => `m${n}`)
+  const made = await Promise.all(ids.map(id => driver.create(spec(id))))
+  t.equal(new Set(made.map(({ address }) => address?.host)).size, ids.length)
+  await Promise.all(ids.map(id => driver.remove(id)))
+  await driver.close()
+  t.same(traces(names), [])
+})
