@@ -28,18 +28,21 @@ export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
 export type { Page } from './resources/listing.ts'
 export type { Presented as Sandbox } from './resources/present.ts'
 
+/** Parameters of `GET /v0/accounts/{id}/metrics`; times are RFC 3339 in UTC. */
+export type UsageQuery = Pick<MetricsQuery, 'startTime' | 'endTime'> & Partial<MetricsQuery>
+
 export interface Hutch {
   /** Sandboxes of the workspace `default`. */
   readonly sandboxes: SandboxLibrary
   /** The same of another workspace, by name or id. Throws `not_found`. */
   workspace(nameOrId: string): Promise<{ readonly sandboxes: SandboxLibrary }>
   /** Cost and usage, as `GET /v0/accounts/{id}/metrics` answers them. */
-  usage(query: MetricsQuery): Promise<MetricsAnswer>
+  usage(query: UsageQuery): Promise<MetricsAnswer>
   /** Also serves the management API and the gateway on the configured port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
   /** The key of the first start, for HTTP. */
   readonly adminKey: string
-  /** Stops looking after the sandboxes and closes everything; they run on. */
+  /** Stops looking after the sandboxes and closes everything; they run on. Calls under way reject. */
   close(): Promise<void>
 }
 
@@ -52,6 +55,11 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
   const verbs = api.verbs.get('sandbox') as Crud
   const of = (workspace: string): SandboxLibrary =>
     sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs, store, call: daemon.call, ids: deps.ids })
+  const close = async (): Promise<void> => {
+    await daemon.close()
+    await host.close()
+  }
+  let closed: Promise<void> | undefined
   return {
     sandboxes: of(first.workspace),
     async workspace(nameOrId) {
@@ -63,14 +71,11 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
       queryMetrics(
         { store, prices: config.prices, clock: deps.clock, cursors: host.cursors },
         { account: first.account, accountAdmin: true },
-        query,
+        query as MetricsQuery,
       ),
     listen: host.listen,
     adminKey: first.adminKey,
-    async close() {
-      await daemon.close()
-      await host.close()
-    },
+    close: () => (closed ??= close()),
   }
 }
 

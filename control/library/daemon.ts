@@ -21,6 +21,7 @@ export type DaemonCall = <T>(uid: string, request: DaemonRequest, use: (body: Re
 
 export interface DaemonClient {
   readonly call: DaemonCall
+  /** Cuts what is under way: those calls reject. */
   close(): Promise<void>
 }
 
@@ -82,6 +83,6 @@ export const daemonClient = (deps: { hold: Hold }): DaemonClient => {
         release()
       }
     },
-    close: () => agent.close(),
+    close: () => agent.destroy(),
   }
 }

@@ -1,0 +1,164 @@
+import { PassThrough, Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import t from 'tap'
+import type { Hutch } from '../../../control/index.ts'
+import { testHost } from '../../support/host.ts'
+
+const until = async (look: () => Promise<boolean>, what: string): Promise<void> => {
+  const end = performance.now() + 60_000
+  while (!(await look())) {
+    if (performance.now() > end) throw new Error(`waited a minute for ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+const gone = (host: Hutch, name: string) =>
+  until(async () => (await host.sandboxes.get(name)).status === 'TERMINATED', `${name} to be gone`)
+
+t.test('a sandbox from creation to deletion, without a socket', async t => {
+  const { host, world } = await testHost(t)
+  const made = await host.sandboxes.create({
+    name: 'a',
+    memoryMb: 512,
+    env: { PLAIN: 'one' },
+    secrets: { TOKEN: 'hush' },
+    ttl: '1h',
+    labels: { team: 'x' },
+  })
+  t.match(made, {
+    metadata: { name: 'a', workspace: 'default', createdBy: 'library', labels: { team: 'x' } },
+    spec: { runtime: { memory: 512, ttl: '1h', envs: [{ value: 'one' }, { name: 'TOKEN', value: '***' }] } },
+  })
+
+  const run = await host.sandboxes.exec('a', 'echo "$PLAIN $TOKEN $FROM_IMAGE $SVC_NAME"; echo bad >&2; exit 3')
+  t.same(run, { exitCode: 3, status: 'failed', stdout: 'one hush yes a\n', stderr: 'bad\n' })
+
+  t.match(await host.sandboxes.get('a'), { status: 'DEPLOYED', state: 'RUNNING' })
+  t.match(await host.sandboxes.list({ q: 'team' }), { data: [{ metadata: { name: 'a' } }], meta: { total: 1 } })
+  t.match(await host.sandboxes.update('a', { metadata: { displayName: 'A' } }), { metadata: { displayName: 'A' } })
+
+  t.match(await host.sandboxes.delete('a'), { status: 'DELETING' })
+  await gone(host, 'a')
+  t.equal(world.machines.size, 0, 'nothing is left of it')
+})
+
+t.test('exec takes a directory, variables and a time limit, and hands out output as it comes', async t => {
+  const { host } = await testHost(t)
+  await host.sandboxes.create({ name: 'a' })
+  const pieces: string[] = []
+  const ran = await host.sandboxes.exec('a', {
+    command: 'pwd; echo $X; seq 1 50000',
+    workingDir: '/tmp',
+    env: { X: 'y' },
+    onStdout: text => void pieces.push(text),
+  })
+  t.equal(ran.exitCode, 0)
+  t.equal(ran.stdout, `/tmp\ny\n${Array.from({ length: 50_000 }, (_, index) => `${index + 1}\n`).join('')}`)
+  t.equal(pieces.join(''), ran.stdout)
+
+  const late = await host.sandboxes.exec('a', { command: 'sleep 600', timeoutSeconds: 1 })
+  t.not(late.exitCode, 0)
+  t.not(late.status, 'completed')
+})
+
+t.test('aborting kills the command', async t => {
+  const { host } = await testHost(t)
+  await host.sandboxes.create({ name: 'a' })
+  const stop = new AbortController()
+  const reason = new Error('enough')
+  const running = host.sandboxes.exec('a', {
+    command: 'echo started; exec sleep 600',
+    signal: stop.signal,
+    onStdout: () => stop.abort(reason),
+  })
+  await t.rejects(running, reason)
+  const sleeping = async () => /\bsleep 600\b/.test((await host.sandboxes.exec('a', 'ps -eo args --ppid 2 -N')).stdout)
+  t.equal((await host.sandboxes.exec('a', 'command -v ps')).exitCode, 0)
+  await until(async () => !(await sleeping()), 'the command to be killed')
+})
+
+t.test('files: text and bytes, streams, lists, removal, and what is not there', async t => {
+  const { host } = await testHost(t)
+  await host.sandboxes.create({ name: 'a' })
+  const files = host.sandboxes.files('a')
+  const bytes = Buffer.from([0, 255, 10, 13, 128])
+  await files.write('src/a b#?.bin', bytes)
+  t.same(await files.read('src/a b#?.bin'), bytes)
+  await files.write('note.txt', 'grüße\n', { permissions: '600' })
+  t.equal(await files.readText('note.txt'), 'grüße\n')
+  t.match(await host.sandboxes.exec('a', 'stat -c %a note.txt'), { stdout: '600\n' })
+
+  const megabyte = Buffer.alloc(1024 * 1024, 'x')
+  await files.write('big', Readable.from(Array.from({ length: 8 }, () => megabyte)))
+  const sink = new PassThrough()
+  const [through] = await Promise.all([buffer(sink), files.download('big', sink)])
+  t.equal(through.length, 8 * megabyte.length)
+
+  await files.makeDirectory('empty')
+  const here = await files.list('.')
+  t.same(
+    here.files.map(({ name }) => name),
+    ['big', 'note.txt'],
+  )
+  t.same(
+    here.subdirectories.map(({ name }) => name),
+    ['empty', 'src'],
+  )
+  await t.rejects(files.remove('src'), { code: 'unprocessable' })
+  await files.remove('src', { recursive: true })
+  await t.rejects(files.read('src/a b#?.bin'), { code: 'not_found', message: /src\/a b#\?\.bin/ })
+  await t.rejects(files.remove('none'), { code: 'not_found' })
+  t.match(await files.list('/'), { path: '/' })
+})
+
+t.test('what is wrong is refused with the codes of the API', async t => {
+  const { host } = await testHost(t)
+  await host.sandboxes.create({ name: 'a' })
+  await t.rejects(host.sandboxes.create({ name: 'a' }), { code: 'already_exists' })
+  t.match(await host.sandboxes.create({ name: 'a', ifMissing: true }), { metadata: { name: 'a' } })
+  await t.rejects(host.sandboxes.create({ name: 'A b' }), { code: 'invalid_argument', message: /metadata.name/ })
+  await t.rejects(host.sandboxes.create({ memoryMb: -1 }), { message: /spec.runtime.memory/ })
+  await t.rejects(host.sandboxes.create({ image: 'none' }), { code: 'invalid_image' })
+  await t.rejects(host.sandboxes.get('none'), { code: 'not_found' })
+  await t.rejects(host.sandboxes.exec('none', 'true'), { code: 'not_found' })
+  await t.rejects(host.sandboxes.files('none').read('x'), { code: 'not_found' })
+  await t.rejects(host.sandboxes.exec('a', ''), { code: 'invalid_argument' })
+  await t.rejects(host.workspace('none'), { code: 'not_found' })
+  const { sandboxes } = await host.workspace('default')
+  t.match(await sandboxes.get('a'), { metadata: { name: 'a' } })
+})
+
+t.test('sandboxes outlive the host that made them', async t => {
+  const { host, reopen, world } = await testHost(t)
+  await host.sandboxes.create({ name: 'a' })
+  await host.sandboxes.exec('a', 'echo kept > file')
+  await host.close()
+  t.equal(world.machines.size, 1)
+  const next = await reopen()
+  t.match(await next.sandboxes.exec('a', 'cat file'), { exitCode: 0, stdout: 'kept\n' })
+  t.equal(next.adminKey, host.adminKey)
+})
+
+t.test('use is accounted for, and the same host serves HTTP', async t => {
+  const { host } = await testHost(t)
+  await host.sandboxes.create({ name: 'a' })
+  await host.sandboxes.exec('a', 'true')
+  const now = Date.now()
+  const [startTime, endTime] = [now - 3_600_000, now + 3_600_000].map(time => new Date(time).toISOString())
+  const usage = { startTime: startTime as string, endTime: endTime as string, groupBy: 'billing_dimension' }
+  await until(async () => {
+    const { data } = await host.usage(usage)
+    return data.some(({ billingDimension }) => billingDimension === 'sandbox_compute_runtime_gbs')
+  }, 'the first usage')
+  const { url } = await host.listen()
+  const headers = { authorization: `Bearer ${host.adminKey}` }
+  const answer = await fetch(`${url}/v0/sandboxes/a`, { headers })
+  t.equal(answer.status, 200)
+  const { metadata } = (await answer.json()) as { metadata: { url: string } }
+  const inside = await fetch(`${metadata.url}/process`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ command: 'echo hi', waitForCompletion: true }),
+  })
+  t.match(await inside.json(), { stdout: 'hi\n', exitCode: 0 })
+})

@@ -1,0 +1,26 @@
+/** A daemon in a process of its own on a free port of loopback; tells its parent the port and ends when the parent does. */
+import { loadConfig } from '../../daemon/config.ts'
+import { parseFlags } from '../../daemon/config/flags.ts'
+import { createDaemon } from '../../daemon/daemon.ts'
+import { programOf } from '../../daemon/system/upgrade/program.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { listen, serve } from '../../shared/http/server.ts'
+import { randomIds } from '../../shared/ids.ts'
+import { silentLog } from '../../shared/log.ts'
+
+const config = loadConfig({ env: process.env, flags: parseFlags([]), cwd: process.cwd() })
+const daemon = await createDaemon(config, {
+  clock: systemClock(),
+  ids: randomIds(),
+  log: silentLog,
+  program: programOf({ args: [], env: process.env }),
+})
+const listening = await listen(serve(daemon.dispatcher, { log: silentLog }), { port: 0, host: '127.0.0.1' })
+process.send?.({ port: listening.port })
+process.once('disconnect', () => {
+  const end = async () => {
+    await listening.close(100)
+    await daemon.close()
+  }
+  end().finally(() => process.exit(0))
+})
