@@ -1,0 +1,169 @@
+/**
+ * The store at the size of a busy year: lists over 100 000 resources, bills over 10 000 000 × SCALE intervals.
+ *
+ *     SCALE=1 node test/bench/store.ts [--json]        default 0.05, under a minute
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import BetterSqlite, { type Database } from 'better-sqlite3'
+import { openStore } from '../../control/store/sqlite/open.ts'
+import type { Listing, Store, UsageQuery } from '../../control/store/store.ts'
+import { silentLog } from '../../shared/log.ts'
+import { record } from '../support/records.ts'
+import { percentile, report, row, type Row } from './report.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+const year = Date.UTC(2025, 0, 1)
+const workspaces = 10
+const resources = 100_000
+
+/** Records of several kilobytes in one workspace, nine in ten of them terminated, as after a busy year. */
+const fillResources = (db: Database): void => {
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${resources - 1})
+    INSERT INTO resources (uid, kind, workspace, parent, name, version, status, external_id, search, created_at,
+                           updated_at, body)
+    SELECT printf('uid-%06d', (i * 7919) % ${resources}), 'sandbox', 'w0', '', 'box-' || i, 1,
+           CASE WHEN i % 10 THEN 'TERMINATED' WHEN i % 1000 THEN 'DEPLOYED' ELSE 'FAILED' END, 'ext-' || i,
+           'box-' || i || char(10) || 'team' || char(10) || 'blue-' || (i % 97), ${year} + i * 1000, ${year} + i * 1000,
+           json_object('metadata', json_object('createdBy', 'a', 'updatedBy', 'a'),
+                       'spec', json_object('fill', hex(zeroblob(1000))), 'internal', json_object())
+    FROM n`)
+}
+
+/** Sandboxes that live for a day and run and sleep by turns of a quarter of an hour, spread over the year. */
+const fillIntervals = (db: Database, count: number): void => {
+  const subjects = Math.ceil(count / 100)
+  const from = `${year} + (s.id % 363) * ${day} + (s.id % 977) * 60000 + k.i * 15 * 60000`
+  db.exec(`
+    INSERT INTO dimensions (name) VALUES ('sandbox_compute_runtime_gbs'), ('sandbox_snapshot_storage_gbs');
+    WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${subjects - 1})
+    INSERT INTO subjects (uid, workspace, resource_type, name)
+    SELECT 'uid-' || i, 'w' || (i % ${workspaces}), 'sandbox', 'box-' || i FROM n;
+    WITH RECURSIVE k (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < 99)
+    INSERT INTO intervals (subject, dimension, quantity, from_at, to_at, accounted_to, rolled_to)
+    SELECT s.id, 1 + k.i % 2, 4608000, ${from}, ${from} + 15 * 60000, ${from}, ${from} FROM subjects s, k`)
+}
+
+const sample = async (times: number, run: (index: number) => Promise<unknown>): Promise<number[]> => {
+  const samples: number[] = []
+  for (let index = 0; index < times; index++) {
+    const from = performance.now()
+    await run(index)
+    samples.push(performance.now() - from)
+  }
+  return samples
+}
+
+const listings: readonly [string, Partial<Listing>][] = [
+  ['first-page', {}],
+  ['live-only', { exceptStatuses: ['TERMINATED'] }],
+  ['rare-status', { statuses: ['FAILED'] }],
+  ['deep-page', { after: { value: year + 50_000_000, uid: '' } }],
+  ['by-name', { sort: 'name:asc', after: { value: 'box-5', uid: '' }, exceptStatuses: ['TERMINATED'] }],
+  ['search-common', { q: 'blue-1' }],
+  ['search-none', { q: 'purple' }],
+]
+
+const lists = async (store: Store, db: Database): Promise<Row[]> => {
+  const rows: Row[] = []
+  const floor = db.prepare('SELECT * FROM resources WHERE rowid BETWEEN ? AND ? + 50')
+  const floors = await sample(200, async index => floor.all(index * 400, index * 400))
+  for (const [name, listing] of listings) {
+    const samples = await sample(name.startsWith('search') ? 60 : 200, () =>
+      store.resources.list({ kind: 'sandbox', workspace: 'w0', sort: 'createdAt:desc', limit: 50, ...listing }),
+    )
+    rows.push(row(`store.list.${name}.p99`, percentile(samples, 0.99), 'ms', percentile(floors, 0.99)))
+  }
+  const external = await sample(500, index =>
+    store.resources.getByExternalId('sandbox', 'w0', `ext-${index * 190}`, ['TERMINATED']),
+  )
+  rows.push(row('store.external-id.p99', percentile(external, 0.99), 'ms'))
+  return rows
+}
+
+const months = Array.from({ length: 12 }, (_, month) => Date.UTC(2025, month, 1))
+const every = (count: number, size: number) => Array.from({ length: count }, (_, index) => year + index * size)
+
+const reports: readonly [string, Partial<UsageQuery>][] = [
+  ['year-monthly', {}],
+  ['year-monthly-by-dimension-and-workspace', { groupBy: ['workspace', 'billing_dimension'] }],
+  ['year-monthly-one-name', { resourceName: 'box-7' }],
+  ['year-monthly-one-uuid', { resourceUuid: 'uid-7' }],
+  ['90-days-daily', { groupBy: ['billing_dimension'], to: year + 90 * day, buckets: every(90, day) }],
+  ['week-hourly', { groupBy: ['billing_dimension'], to: year + 7 * day, buckets: every(168, hour) }],
+  ['week-hourly-odd-ends', { from: year + 1_000_001, to: year + 7 * day - 1_000_001, buckets: every(168, hour) }],
+  ['month-daily-by-name', { groupBy: ['resource_name'], to: year + 30 * day, buckets: every(30, day) }],
+]
+
+const bills = async (store: Store): Promise<Row[]> => {
+  const now = year + 365 * day
+  const rows: Row[] = []
+  for (const [name, asked] of reports) {
+    const query: UsageQuery = { account: 'acme', from: year, to: now, buckets: months, groupBy: [], ...asked }
+    const samples = await sample(10, async () => {
+      if ((await store.meter.usage(query, now)).length === 0) throw new Error(`${name}: nothing to add up`)
+    })
+    rows.push(row(`store.metrics.${name}.p50`, percentile(samples, 0.5), 'ms'))
+  }
+  return rows
+}
+
+const writes = async (store: Store): Promise<Row[]> => {
+  const rates = [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 4 }]
+  const event = { time: year, type: 'state', status: 'DEPLOYED', message: 'ready' }
+  const create = await sample(500, index =>
+    store.resources.create(record({ name: `new-${index}`, workspace: 'w1', createdAt: year }), { event, rates }),
+  )
+  const update = await sample(500, index =>
+    store.resources.update(`uid-new-${index}`, 1, { status: 'STANDBY', event, rates }, year + 1),
+  )
+  return [
+    row('store.create.p50', percentile(create, 0.5), 'ms'),
+    row('store.update.p50', percentile(update, 0.5), 'ms'),
+  ]
+}
+
+/** Fills a store in a temporary directory, measures, removes it. */
+export const storeBench = async (options: { scale: number }): Promise<Row[]> => {
+  const dir = mkdtempSync(join(tmpdir(), 'hutch-bench-store-'))
+  const path = join(dir, 'hutch.db')
+  const store = await openStore({ path }, { log: silentLog })
+  const db = new BetterSqlite(path)
+  try {
+    await store.tenants.addAccount({ id: 'acme', displayName: '', createdAt: year })
+    for (let index = 0; index < workspaces; index++)
+      await store.tenants.addWorkspace({
+        id: `id-${index}`,
+        name: `w${index}`,
+        account: 'acme',
+        displayName: '',
+        createdAt: year,
+      })
+    const intervals = Math.round(10_000_000 * options.scale)
+    db.transaction(() => {
+      fillResources(db)
+      fillIntervals(db, intervals)
+    })()
+    const [rolled = 0] = await sample(1, () => store.meter.checkpoint(year + 365 * day))
+    return [
+      ...(await lists(store, db)),
+      row('store.metrics.intervals', intervals, 'rows'),
+      row('store.metrics.roll-up', (intervals / rolled) * 1000, 'intervals/s'),
+      ...(await bills(store)),
+      ...(await writes(store)),
+    ]
+  } finally {
+    db.close()
+    await store.close()
+    rmSync(dir, { recursive: true })
+  }
+}
+
+if (import.meta.main) {
+  const rows = await storeBench({ scale: Number(process.env['SCALE'] ?? 0.05) })
+  report(rows, { json: process.argv.includes('--json'), write: line => process.stdout.write(`${line}\n`) })
+}
