@@ -43,3 +43,11 @@ export const unguardEnvironment = (env: Readonly<Record<string, string | undefin
     if (typeof value === 'string') children[name] = value
   return children
 }
+
+/** The daemon's own variables of an environment: `HUTCH_*`, what is packed left out. */
+export const ownEnvironment = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(env).filter(
+      (pair): pair is [string, string] => pair[1] !== undefined && own.test(pair[0]) && !packed.test(pair[0]),
+    ),
+  )

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errno, messageOf } from '../../shared/errors.ts'
+import { ownEnvironment, unguardEnvironment } from '../../shared/guarded-env.ts'
 import type { Log } from '../../shared/log.ts'
 import { namesOf } from '../config.ts'
 import { addMissing, parseEnvFile } from './env-file.ts'
@@ -25,8 +26,8 @@ const foreign = (variables: NodeJS.Dict<string>): Record<string, string> =>
     ),
   )
 
-const present = (env: Env): Record<string, string> =>
-  Object.fromEntries(Object.entries(env).filter((pair): pair is [string, string] => pair[1] !== undefined))
+/** What the process was started with, the part of it that the host has packed included. */
+const started = (env: Env): Record<string, string> => ({ ...ownEnvironment(env), ...unguardEnvironment(env) })
 
 const platformFile = (path: string, log: Log): Readonly<Record<string, string>> => {
   const content = readIfThere(path, log)
@@ -43,7 +44,7 @@ const platformFile = (path: string, log: Log): Readonly<Record<string, string>> 
 /** The whole environment at start. Files only add what is missing; a broken file is logged and does not stop the start. */
 export const gatherEnvironment = (base: Env, cwd: string, log: Log): Record<string, string> => {
   const dotenv = readIfThere(join(cwd, '.env'), log)
-  const env = addMissing(present(base), dotenv ? foreign(parseEnv(dotenv.toString('utf8'))) : {})
+  const env = addMissing(started(base), dotenv ? foreign(parseEnv(dotenv.toString('utf8'))) : {})
   const path = vendor(env, namesOf(env), 'ENV_VAR_PATH')
   return path ? addMissing(env, foreign(platformFile(path, log))) : env
 }

@@ -43,7 +43,7 @@ const writeConfig = async (context: Context, spec: MachineSpec, slot: Slot, file
     rootDir: files.root,
     bundleDir,
     command: bundle.command,
-    env: { HUTCH_WORKDIR: spec.workdir, HUTCH_GATEWAY: slot.gateway },
+    env: { HUTCH_GATEWAY: slot.gateway },
     netns: slot.netns,
     cgroup: groupOf(names, spec.id),
     pidsLimit,

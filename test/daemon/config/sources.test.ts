@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { guardEnvironment } from '../../../shared/guarded-env.ts'
 import { gatherEnvironment } from '../../../daemon/config/sources.ts'
 import { silentLog, type Log } from '../../../shared/log.ts'
 
@@ -24,4 +25,10 @@ t.test('broken files are logged and stop nothing', async t => {
   t.same(events.splice(0), ['environment.file-empty'])
   t.match(gatherEnvironment({ SVC_ENV_VAR_PATH: join(dir, 'mixed') }, join(dir, 'nowhere'), log), { D: '1' })
   t.same(events, ['environment.names-rejected'])
+})
+
+t.test('what the host has packed is unpacked; its own switches stay', async t => {
+  const given = { LD_PRELOAD: '/evil.so', WORKDIR: '/app' }
+  const env = gatherEnvironment(guardEnvironment({ ...given, HUTCH_WIRE_NAMES: 'Svc' }), t.testdir(), silentLog)
+  t.same(env, { ...given, HUTCH_WIRE_NAMES: 'Svc' })
 })

@@ -74,7 +74,9 @@ export const runtimeConfig = (input: ConfigInput): object => {
       terminal: false,
       user: { uid: 0, gid: 0 },
       args: command,
-      env: Object.entries({ ...guardEnvironment(spec.env), ...env }).map(([name, value]) => `${name}=${value}`),
+      env: Object.entries({ ...guardEnvironment({ ...spec.env, WORKDIR: spec.workdir }), ...env }).map(
+        ([name, value]) => `${name}=${value}`,
+      ),
       // The working directory of the API may not exist yet; the daemon goes there by itself.
       cwd: '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
