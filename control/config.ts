@@ -1,13 +1,9 @@
 /** The host's configuration: environment in, one frozen value out. The only reader of process.env in control/. */
 import { resolve } from 'node:path'
 import { fail } from '../shared/errors.ts'
+import { parseWireNames, type WireName } from '../shared/wire-names.ts'
 
-/** A vendor prefix that clients use: header word (`Svc`), short word (`svc`), image prefix (`svc`). */
-export interface WireName {
-  readonly header: string
-  readonly short: string
-  readonly image: string
-}
+export type { WireName } from '../shared/wire-names.ts'
 
 export interface Config {
   readonly host: string
@@ -33,18 +29,6 @@ export interface Config {
   readonly bundleDir: string
   /** Base images of this machine, shared by its data directories. */
   readonly imagesDir: string
-}
-
-const seed: WireName = { header: 'Svc', short: 'svc', image: 'svc' }
-
-const wireNames = (value: string | undefined): WireName[] => {
-  if (!value) return [seed]
-  return value.split(',').map(part => {
-    const [header = '', short = header.toLowerCase(), image = short] = part.trim().split(':')
-    if (!/^[A-Za-z][A-Za-z0-9]*$/.test(header) || !/^[a-z][a-z0-9]*$/.test(short) || !/^[a-z][a-z0-9-]*$/.test(image))
-      throw fail('invalid_argument', { field: 'HUTCH_WIRE_NAMES', reason: `"${part}" is not Header:short[:image]` })
-    return { header, short, image }
-  })
 }
 
 const number = (env: NodeJS.ProcessEnv, name: string, fallback: number, min: number, max: number): number => {
@@ -96,7 +80,7 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
     dataDir: resolve(cwd, env['HUTCH_DATA_DIR'] || '.hutch'),
     driver: env['HUTCH_DRIVER'] || 'auto',
     runtime: choice(env, 'HUTCH_RUNTIME', 'runc', ['runc', 'runsc', 'crun']),
-    wireNames: wireNames(env['HUTCH_WIRE_NAMES']),
+    wireNames: parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'),
     regions: (env['HUTCH_REGIONS'] || 'local')
       .split(',')
       .map(region => region.trim())

@@ -1,5 +1,5 @@
 /** The one place that knows under which vendor prefixes headers, query keys and variables are accepted and emitted. */
-import type { WireName } from '../config.ts'
+import { wireNames as spellings, type WireName } from '../../shared/wire-names.ts'
 
 export interface WireNames {
   /** Lower-case header names that may carry `Bearer <credential>`, in order of precedence. */
@@ -19,24 +19,20 @@ export interface WireNames {
 
 /** Everything that is derived from the configured prefixes; the first of them is the one we emit when only one can be. */
 export const wireNames = (names: readonly WireName[]): WireNames => {
-  const lower = (make: (name: WireName) => string) => names.map(name => make(name).toLowerCase())
+  const { header, env } = spellings(names)
   const [first] = names
   if (!first) throw new Error('at least one wire name is needed')
   return {
     // A vendor SDK pointed at a model endpoint may leave its own Authorization in place: the named header wins.
-    credentialHeaders: [...lower(name => `x-${name.header}-authorization`), 'authorization'],
-    workspaceHeaders: lower(name => `x-${name.header}-workspace`),
-    versionHeaders: lower(name => `${name.header}-version`),
-    previewTokenHeaders: lower(name => `x-${name.header}-preview-token`),
+    credentialHeaders: [...header('authorization'), 'authorization'],
+    workspaceHeaders: header('workspace'),
+    versionHeaders: names.map(name => `${name.header.toLowerCase()}-version`),
+    previewTokenHeaders: header('preview-token'),
     previewTokenQueries: names.map(name => `${name.short}_preview_token`),
-    threadHeaders: lower(name => `x-${name.header}-thread-id`),
+    threadHeaders: header('thread-id'),
     headers: suffix => names.map(name => `X-${name.header}-${suffix}`),
     environment: values =>
-      Object.fromEntries(
-        names.flatMap(({ short }) =>
-          Object.entries(values).map(([name, value]) => [`${short.toUpperCase()}_${name}`, value]),
-        ),
-      ),
+      Object.fromEntries(Object.entries(values).flatMap(([suffix, value]) => env(suffix).map(name => [name, value]))),
     imageName: image => `${first.image}/${image}`,
   }
 }

@@ -12,7 +12,7 @@ t.test('every prefix yields its headers, queries and variables', async t => {
   t.same(two.versionHeaders, ['svc-version', 'acme-version'])
   t.same(two.previewTokenQueries, ['svc_preview_token', 'ac_preview_token'])
   t.same(two.headers('Source'), ['X-Svc-Source', 'X-Acme-Source'])
-  t.same(two.environment({ NAME: 'a' }), { SVC_NAME: 'a', AC_NAME: 'a' })
+  t.same(two.environment({ NAME: 'a' }), { SVC_NAME: 'a', AC_NAME: 'a', ACME_NAME: 'a' })
   t.equal(two.imageName('base-image:latest'), 'svc/base-image:latest')
 })
 
