@@ -1,6 +1,8 @@
 /** All that deals with files: the routes, and what other capabilities use of it. */
 import type { Bound } from '../../shared/route.ts'
+import * as wire from '../../shared/wire/filesystem.ts'
 import type { Core } from '../core.ts'
+import { late } from '../late.ts'
 import { createMultipart } from '../multipart/capability.ts'
 import { createPaths, type Paths } from '../paths.ts'
 import { createFiles, type Files } from './files.ts'
@@ -22,6 +24,12 @@ export const createFilesystem = (core: Core, port: FilePort): Filesystem => {
   return {
     paths,
     files,
-    bounds: [...filesystemRoutes({ files, paths, ids }), ...createMultipart(core, { paths, port })],
+    bounds: [
+      ...filesystemRoutes({ files, paths, ids }),
+      ...late([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
+        (await import('./search-routes.ts')).searchRoutes({ port, paths }),
+      ),
+      ...createMultipart(core, { paths, port }),
+    ],
   }
 }
