@@ -6,6 +6,7 @@ import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import { handle, type Bound } from '../shared/route.ts'
 import * as swagger from '../shared/wire/swagger.ts'
+import { fastApply, reranking } from '../shared/wire/codegen.ts'
 import { probes } from '../shared/wire/probes.ts'
 import { activity } from '../shared/wire/system.ts'
 import { mcpWire } from '../shared/wire/mcp.ts'
@@ -105,7 +106,14 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
         more: [],
       }),
     ),
-    // late: codegen, drives
+    ...late([fastApply, reranking], async () => {
+      const [{ codegenRoutes }, { selectProvider }] = await Promise.all([
+        import('./codegen/routes.ts'),
+        import('./codegen/provider.ts'),
+      ])
+      return codegenRoutes({ ...filesystem, provider: selectProvider(config.codegen) })
+    }),
+    // late: drives
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {

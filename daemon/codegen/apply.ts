@@ -1,0 +1,28 @@
+import type { Files } from '../filesystem/files.ts'
+import type { Provider } from './provider.ts'
+import { readSource } from './source.ts'
+
+const largestFile = 16 * 1024 * 1024
+
+export interface Applied {
+  readonly originalContent: string
+  readonly updatedContent: string
+  readonly provider: Provider['name']
+}
+
+/**
+ * Lets the provider merge `edit` into the file at `path`, which need not exist, and writes the result.
+ * Throws `invalid_argument` for a directory, `unprocessable` for everything else that fails; then the file is as it was.
+ */
+export const applyEdit = async (
+  deps: { files: Files; provider: Provider },
+  asked: { path: string; edit: string; model?: string | undefined },
+  signal: AbortSignal,
+): Promise<Applied> => {
+  const { files, provider } = deps
+  const { path, edit, model } = asked
+  const originalContent = (await readSource(files.port, path, largestFile)) ?? ''
+  const updatedContent = await provider.apply({ code: originalContent, edit, model }, signal)
+  await files.write(path, updatedContent, 0o644)
+  return { originalContent, updatedContent, provider: provider.name }
+}

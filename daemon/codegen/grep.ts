@@ -1,0 +1,105 @@
+/** Searches file contents and answers as `rg --json` does (its documented JSON Lines), without needing ripgrep. */
+import { posix } from 'node:path'
+import { errno, fail } from '../../shared/errors.ts'
+import type { FilePort } from '../filesystem/port.ts'
+import { compilePattern, type LineMatch } from './pattern.ts'
+import { decodeText, readBytes } from './source.ts'
+import { walk } from './walk.ts'
+
+/** Bytes. Larger files are passed over; what is found is cut at the end of a file beyond the second. */
+const largestFile = 16 * 1024 * 1024
+const mostOutput = 4 * 1024 * 1024
+
+export interface GrepRequest {
+  readonly query: string
+  readonly caseSensitive?: boolean | undefined
+  /** Globs as ripgrep's `-g`: one without a slash is about the base name, a leading slash means the root. */
+  readonly includePattern?: string | undefined
+  readonly excludePattern?: string | undefined
+}
+
+/** Whether a path, relative to where the search began, is meant by a glob. */
+export const matchesGlob = (path: string, glob: string): boolean => {
+  if (!glob.includes('/')) return posix.matchesGlob(posix.basename(path), glob)
+  if (glob.startsWith('/')) return posix.matchesGlob(path, glob.slice(1))
+  return posix.matchesGlob(path, glob) || posix.matchesGlob(path, `**/${glob}`)
+}
+
+const bytesBefore = (text: string, units: number): number => Buffer.byteLength(text.slice(0, units))
+
+const matchLine = (path: string, offsets: readonly number[], { line, text, spans }: LineMatch, last: boolean): string =>
+  JSON.stringify({
+    type: 'match',
+    data: {
+      path: { text: path },
+      lines: { text: last ? text : `${text}\n` },
+      line_number: line,
+      absolute_offset: offsets[line - 1] ?? 0,
+      submatches: spans.map(([start, end]) => ({
+        match: { text: text.slice(start, end) },
+        start: bytesBefore(text, start),
+        end: bytesBefore(text, end),
+      })),
+    },
+  })
+
+/** Byte offset of each line. */
+const lineOffsets = (lines: readonly string[]): number[] => {
+  let at = 0
+  return lines.map(line => {
+    const start = at
+    at += Buffer.byteLength(line) + 1
+    return start
+  })
+}
+
+const fileLines = (path: string, text: string, found: readonly LineMatch[]): string[] => {
+  const lines = text.split('\n')
+  const offsets = lineOffsets(lines)
+  return [
+    JSON.stringify({ type: 'begin', data: { path: { text: path } } }),
+    ...found.map(match => matchLine(path, offsets, match, match.line === lines.length)),
+    JSON.stringify({ type: 'end', data: { path: { text: path }, binary_offset: null } }),
+  ]
+}
+
+const readText = async (port: FilePort, path: string): Promise<string | undefined> => {
+  const bytes = await readBytes(port, path, largestFile).catch(error => {
+    // What cannot be read, or is too large, is passed over.
+    if (errno(error) !== undefined) return undefined
+    throw error
+  })
+  return bytes && !bytes.includes(0) ? decodeText(bytes) : undefined
+}
+
+/**
+ * JSON Lines of all matches below `root`; hidden and binary files are left out. Throws `not_found` when there is none,
+ * `unprocessable` when the query is no regular expression or takes too long.
+ */
+export const grep = async (
+  deps: { port: FilePort; root: string },
+  request: GrepRequest,
+  signal: AbortSignal,
+): Promise<string> => {
+  const { port, root } = deps
+  const { query, caseSensitive, includePattern, excludePattern } = request
+  const pattern = compilePattern(query, { ignoreCase: !caseSensitive })
+  const output: string[] = []
+  let size = 0
+  const enter = (name: string) => !name.startsWith('.') && name !== 'node_modules'
+  for await (const path of walk(port, root, { signal, enter })) {
+    const shown = posix.relative(root, path)
+    if (posix.basename(path).startsWith('.')) continue
+    if (includePattern && !matchesGlob(shown, includePattern)) continue
+    if (excludePattern && matchesGlob(shown, excludePattern)) continue
+    const text = await readText(port, path)
+    const found = text === undefined ? [] : pattern.lines(text)
+    if (text === undefined || found.length === 0) continue
+    const lines = fileLines(shown, text, found)
+    output.push(...lines)
+    size += lines.reduce((sum, line) => sum + line.length, 0)
+    if (size > mostOutput) break
+  }
+  if (output.length === 0) throw fail('not_found', { kind: 'match for', name: query })
+  return `${output.join('\n')}\n`
+}

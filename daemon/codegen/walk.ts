@@ -1,0 +1,31 @@
+import { posix } from 'node:path'
+import { errno } from '../../shared/errors.ts'
+import type { FilePort } from '../filesystem/port.ts'
+
+/** What a walk may skip, told by the name of the entry and of the directory it is in. */
+export interface WalkOptions {
+  /** Whether to descend into a directory of that name. */
+  readonly enter?: (name: string) => boolean
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Regular files below `root`, shallow ones first. Links are not followed, and what cannot be read or vanishes
+ * meanwhile is passed over; a `root` that cannot be read throws the port's error.
+ */
+export async function* walk(port: FilePort, root: string, options: WalkOptions = {}): AsyncGenerator<string> {
+  const { enter = () => true, signal } = options
+  const open = [root]
+  for (let dir = open.shift(); dir !== undefined; dir = open.shift()) {
+    signal?.throwIfAborted()
+    const entries = await port.readdir(dir).catch(error => {
+      if (dir === root || errno(error) === undefined) throw error
+      return []
+    })
+    for (const { name, kind } of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = posix.join(dir, name)
+      if (kind === 'file') yield path
+      else if (kind === 'directory' && enter(name)) open.push(path)
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import t from 'tap'
+import { compilePattern } from '../../../daemon/codegen/pattern.ts'
+
+t.test('finds matches line by line', async t => {
+  const pattern = compilePattern('a+\\s*b?')
+  t.same(JSON.parse(JSON.stringify(pattern.lines('xaab\nnothing\na\nb'))), [
+    { line: 1, text: 'xaab', spans: [[1, 4]] },
+    { line: 3, text: 'a', spans: [[0, 1]] },
+  ])
+  t.equal(pattern.test('cab'), true)
+  t.equal(pattern.test('xyz'), false)
+  t.equal(pattern.test('cab'), true, 'the place of the last match is forgotten')
+  t.equal(compilePattern('A', { ignoreCase: true }).test('a'), true)
+  t.equal(compilePattern('A').test('a'), false)
+})
+
+t.test('what is no expression is refused', async t => {
+  t.throws(() => compilePattern('('), { code: 'unprocessable', message: /invalid pattern/ })
+})
+
+t.test('an expression that would take for ever is ended, and stays ended', async t => {
+  const pattern = compilePattern('^(a+)+$', { budgetMs: 200 })
+  const text = `${'a'.repeat(60)}!`
+  t.throws(() => pattern.test(text), { code: 'unprocessable', message: /takes more than/ })
+  t.throws(() => pattern.test('a'), { code: 'unprocessable' })
+})
