@@ -1,0 +1,102 @@
+/**
+ * Processes: the time of an exec, the speed of a log stream, the price of streams that wait.
+ *
+ *     node test/bench/process.ts [--json]        half a minute
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, get, request, type IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { measuredDaemon, type MeasuredDaemon } from './daemon.ts'
+import { percentile, report, row, type Row } from './report.ts'
+
+const agent = new Agent({ keepAlive: true, maxSockets: 2_000 })
+
+const post = async (daemon: MeasuredDaemon, body: object): Promise<IncomingMessage> => {
+  const asked = request(`${daemon.url}/process`, { method: 'POST', agent })
+  asked.end(JSON.stringify(body))
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  return answer
+}
+const start = async (daemon: MeasuredDaemon, body: object) => JSON.parse(String(await buffer(await post(daemon, body))))
+
+const open = async (daemon: MeasuredDaemon, path: string): Promise<IncomingMessage> => {
+  const [answer] = (await once(get(`${daemon.url}${path}`, { agent }), 'response')) as [IncomingMessage]
+  return answer
+}
+
+const times = async (count: number, run: () => Promise<unknown>): Promise<number[]> => {
+  const samples: number[] = []
+  for (let index = 0; index < count; index++) {
+    const from = performance.now()
+    await run()
+    samples.push(performance.now() - from)
+  }
+  return samples
+}
+
+const execTrue = async (daemon: MeasuredDaemon): Promise<Row[]> => {
+  const rounds = 300
+  const direct = () => once(spawn('/bin/sh', ['-c', 'true'], { stdio: 'ignore' }), 'exit')
+  const api = () => start(daemon, { command: 'true', waitForCompletion: true })
+  await times(50, direct)
+  await times(50, api)
+  const [floor, ours] = [await times(rounds, direct), await times(rounds, api)]
+  return [0.5, 0.95].map(share =>
+    row(`process.exec-true.p${share * 100}`, percentile(ours, share), 'ms', percentile(floor, share)),
+  )
+}
+
+const linesPerSecond = async (daemon: MeasuredDaemon, command: string, name: string, lines: number): Promise<number> => {
+  await start(daemon, { command, name })
+  const from = performance.now()
+  let seen = 0
+  for await (const piece of await open(daemon, `/process/${name}/logs/stream`))
+    for (let at = piece.indexOf(10); at >= 0; at = piece.indexOf(10, at + 1)) seen++
+  if (seen !== lines) throw new Error(`${seen} of ${lines} lines arrived`)
+  return lines / ((performance.now() - from) / 1000)
+}
+
+const logStream = async (daemon: MeasuredDaemon): Promise<Row[]> => {
+  const lines = 3_000_000
+  const command = `seq 1 ${lines}`
+  const from = performance.now()
+  const piped = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'ignore'] })
+  piped.stdout.resume()
+  await once(piped, 'close')
+  const floor = lines / ((performance.now() - from) / 1000)
+  return [row('process.log-stream', await linesPerSecond(daemon, command, 'live', lines), 'lines/s', floor)]
+}
+
+const idleStreams = async (daemon: MeasuredDaemon): Promise<Row[]> => {
+  const count = 1_000
+  await start(daemon, { command: 'sleep 600', name: 'idle' })
+  const memory = daemon.memory()
+  const streams = await Promise.all(Array.from({ length: count }, () => open(daemon, '/process/idle/logs/stream')))
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+  const cpu = daemon.cpu()
+  await new Promise(resolve => setTimeout(resolve, 5_000))
+  const busy = (daemon.cpu() - cpu) / 5
+  const rows = [
+    row('process.idle-stream.memory', (daemon.memory() - memory) / count / 1024, 'KiB'),
+    row('process.idle-streams-1000.cpu-per-second', busy, 'ms'),
+  ]
+  for (const stream of streams) stream.destroy()
+  await buffer(await new Promise<IncomingMessage>(resolve =>
+    request(`${daemon.url}/process/idle/kill`, { method: 'DELETE', agent }, resolve).end(),
+  ))
+  return rows
+}
+
+const daemon = await measuredDaemon({
+  SANDBOX_MAX_LOG_FILE_BYTES: String(256 * 1024 * 1024),
+  SANDBOX_MAX_LOG_BYTES_TOTAL: '0',
+})
+const rows: Row[] = []
+try {
+  for (const measure of [execTrue, logStream, idleStreams]) rows.push(...(await measure(daemon)))
+} finally {
+  agent.destroy()
+  await daemon.close()
+}
+report(rows, { json: process.argv.includes('--json'), write: line => void process.stdout.write(`${line}\n`) })
