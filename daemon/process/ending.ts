@@ -1,6 +1,5 @@
 /** What happens when a process ends: its status, a restart, or the end for good. */
 import type { Clock } from '../../shared/clock.ts'
-import { messageOf } from '../../shared/errors.ts'
 import { kill, type Exit } from '../native/sys.ts'
 import { runningPid } from './identity-of-pid.ts'
 import type { Managed } from './managed.ts'
@@ -35,7 +34,12 @@ const finish = (parts: Parts, managed: Managed, pid: number | undefined): void =
   parts.tailing.remove(capture)
   // Before the rest is taken, so that the end of a flood costs no more than a share; and after.
   parts.cap(capture)
-  capture.end()
+  try {
+    capture.end()
+  } catch (error) {
+    // A full disk takes from the combined log, not from the end itself.
+    parts.log.error('process.capture', { name: record.name, error })
+  }
   if (capture.retained() > 0) parts.cap(capture)
   managed.cancelDeadline()
   managed.release()
@@ -73,7 +77,6 @@ const restart = (parts: Parts, managed: Managed): void => {
     watchEnd(parts, managed)
   } catch (error) {
     parts.log.warn('process.restart.failed', { name: record.name, error })
-    capture.note(`[Restart failed: ${messageOf(error)}]\n`)
     record.status = 'failed'
     record.exitCode = -1
     finish(parts, managed, undefined)
@@ -106,10 +109,15 @@ export const ended = (parts: Parts, managed: Managed, { exitCode }: Pick<Exit, '
   record.restartCount++
   record.status = 'running'
   parts.cap(capture)
-  capture.drain()
-  capture.note(
-    `\n[Process failed with exit code ${record.exitCode}. Attempting restart ${record.restartCount}/${max}...]\n`,
-  )
+  try {
+    capture.drain()
+    capture.note(
+      `\n[Process failed with exit code ${record.exitCode}. Attempting restart ${record.restartCount}/${max}...]\n`,
+    )
+  } catch (error) {
+    // The disk is full: the restart is what matters.
+    parts.log.error('process.capture', { name: record.name, error })
+  }
   managed.stdin?.end()
   managed.stdin = undefined
   parts.journal.put(record)

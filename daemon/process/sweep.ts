@@ -90,7 +90,12 @@ export const createSweep = (parts: () => Parts): Sweep => {
     },
     cap(capture) {
       if (sharers < 0) measure()
-      capture.cap(share)
+      try {
+        capture.cap(share)
+      } catch (error) {
+        // A file system without holes, or a full one: what cannot be given back stays.
+        parts().log.error('process.cap', { error })
+      }
     },
     run() {
       measure()

@@ -47,7 +47,12 @@ const execTrue = async (daemon: MeasuredDaemon): Promise<Row[]> => {
   )
 }
 
-const linesPerSecond = async (daemon: MeasuredDaemon, command: string, name: string, lines: number): Promise<number> => {
+const linesPerSecond = async (
+  daemon: MeasuredDaemon,
+  command: string,
+  name: string,
+  lines: number,
+): Promise<number> => {
   await start(daemon, { command, name })
   const from = performance.now()
   let seen = 0
@@ -82,9 +87,11 @@ const idleStreams = async (daemon: MeasuredDaemon): Promise<Row[]> => {
     row('process.idle-streams-1000.cpu-per-second', busy, 'ms'),
   ]
   for (const stream of streams) stream.destroy()
-  await buffer(await new Promise<IncomingMessage>(resolve =>
-    request(`${daemon.url}/process/idle/kill`, { method: 'DELETE', agent }, resolve).end(),
-  ))
+  await buffer(
+    await new Promise<IncomingMessage>(resolve =>
+      request(`${daemon.url}/process/idle/kill`, { method: 'DELETE', agent }, resolve).end(),
+    ),
+  )
   return rows
 }
 

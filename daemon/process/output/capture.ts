@@ -223,13 +223,16 @@ export const openCapture = (options: {
       tell()
     },
     end() {
-      drain()
-      for (const stream of streams)
-        if (positions.rendered[stream] < positions.seen[stream]) renderTo(stream, positions.seen[stream])
-      if (positions.seen[0] + positions.seen[1] > 0) saver.save(positions)
-      ended = true
-      tell()
-      if (holders === 0) close()
+      try {
+        drain()
+        for (const stream of streams)
+          if (positions.rendered[stream] < positions.seen[stream]) renderTo(stream, positions.seen[stream])
+        if (positions.seen[0] + positions.seen[1] > 0) saver.save(positions)
+      } finally {
+        ended = true
+        tell()
+        if (holders === 0) close()
+      }
     },
     note(text) {
       writeSync(open().streams[0], text)

@@ -22,6 +22,7 @@ interface Followed {
   readonly capture: Capture
   readonly paths: readonly string[]
   quietSince: number
+  failing: boolean
   watchers: FSWatcher[]
 }
 
@@ -67,11 +68,14 @@ export const createTailing = (deps: { clock: Clock; log: Log; grew: (capture: Ca
   }
   const look = (followed: Followed): boolean => {
     try {
-      if (!followed.capture.poll()) return false
-      grew(followed.capture)
-      return true
+      const grown = followed.capture.poll()
+      if (grown) grew(followed.capture)
+      followed.failing = false
+      return grown
     } catch (error) {
-      log.error('process.capture', { error })
+      // Told once: a full disk stays full for many looks.
+      if (!followed.failing) log.error('process.capture', { error })
+      followed.failing = true
       return false
     }
   }
@@ -91,7 +95,7 @@ export const createTailing = (deps: { clock: Clock; log: Log; grew: (capture: Ca
 
   return {
     add(capture, paths) {
-      const followed: Followed = { capture, paths, quietSince: clock.elapsed(), watchers: [] }
+      const followed: Followed = { capture, paths, quietSince: clock.elapsed(), failing: false, watchers: [] }
       all.set(capture, followed)
       hot.add(followed)
       stopRound ??= clock.after(hotMs, round)
