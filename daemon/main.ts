@@ -15,22 +15,21 @@ const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 
 const run = async (): Promise<void> => {
-  protectDaemon({ log })
+  protectDaemon({ log, pid: process.pid })
+  const stop = closing({ log })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void stop.close().then(() => process.exit(0)))
+  guardStops(process.pid)
   const cwd = process.cwd()
   const args = process.argv.slice(2)
   const flags = parseFlags(args)
   const config = loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
   const program = programOf({ args, env: process.env })
   const daemon = await createDaemon(config, { clock, ids: randomIds(), log, program })
-  const listening = await listen(serve(daemon.dispatcher, { log }), { port: config.port })
-  log.info('daemon.listening', { port: listening.port })
-
-  const stop = closing({ log })
   stop.add('daemon', daemon.close)
+  const listening = await listen(serve(daemon.dispatcher, { log }), { port: config.port })
   stop.add('http', () => listening.close(10_000))
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void stop.close().then(() => process.exit(0)))
-  guardStops(process.pid)
+  log.info('daemon.listening', { port: listening.port })
 }
 
 run().catch(error => {

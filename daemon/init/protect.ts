@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Log } from '../../shared/log.ts'
-import { guardSignal, ignoreSignal, setDumpable } from '../native/sys.ts'
+import { guardSignal, ignoreFatalSignals, ignoreSignal, setDumpable } from '../native/sys.ts'
 
 /** `oom_score_adj` of the daemon and of what it starts for tenants: the kernel ends a tenant's process first. */
 export const daemonOomScore = -500
@@ -10,9 +10,11 @@ export const tenantOomScore = 500
 
 /**
  * Makes this process untraceable, deaf to Node's debugger signal and the last victim of the OOM killer. First thing at
- * start: after a replacement of the daemon tenants are already there.
+ * start: after a replacement of the daemon tenants are already there. `pid` is ours; PID 1 also ignores every signal that
+ * would end it.
  */
-export const protectDaemon = (deps: { log: Log }): void => {
+export const protectDaemon = (deps: { log: Log; pid: number }): void => {
+  if (deps.pid === 1) ignoreFatalSignals()
   // /proc/1/mem, environ and fd then need a capability that tenants do not have.
   setDumpable(false)
   // Node answers SIGUSR1 with a debugger on a local port, which would hand the daemon to whoever sent it.
@@ -28,7 +30,7 @@ const stops = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /**
  * PID 1 then hears the signals that stop it only from outside of its pid namespace. Call it after their handlers are
- * installed; those without one the kernel already keeps from PID 1. Elsewhere (`pid` is ours) nothing changes.
+ * installed. Elsewhere than in PID 1 nothing changes.
  */
 export const guardStops = (pid: number): void => {
   if (pid === 1) for (const name of stops) guardSignal(constants.signals[name])

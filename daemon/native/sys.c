@@ -98,6 +98,33 @@ static napi_value ignore_signal(napi_env env, napi_callback_info info) {
   return result(env, sigaction((int)integer(env, argv[0], -1), &ignore, NULL));
 }
 
+/* The kernel's own form: glibc keeps two real-time signals to itself. */
+struct kernel_action {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)(void);
+  uint64_t mask;
+};
+
+/*
+ * ignore_fatal(): ignores every signal whose default would end us, unless a program fault raises it.
+ * The kernel keeps such signals from PID 1, but not while its main thread has them blocked and another one has not,
+ * which is so during every fork: then they end it.
+ */
+static napi_value ignore_fatal(napi_env env, napi_callback_info info) {
+  (void)info;
+  const int spared[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG, SIGWINCH, SIGTSTP, SIGTTIN, SIGTTOU, SIGSEGV,
+                        SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGABRT, SIGSYS};
+  for (int number = 1; number <= 64; number++) {
+    int spare = 0;
+    for (size_t i = 0; i < sizeof spared / sizeof *spared; i++) spare |= spared[i] == number;
+    struct kernel_action now, ignore = {.handler = SIG_IGN};
+    if (spare || syscall(SYS_rt_sigaction, number, NULL, &now, sizeof now.mask) < 0) continue;
+    if (now.handler == SIG_DFL) syscall(SYS_rt_sigaction, number, &ignore, NULL, sizeof now.mask);
+  }
+  return result(env, 0);
+}
+
 static struct sigaction guarded[NSIG];
 
 /* A process that is not visible from our namespace has no pid here: 0. Everybody else is a tenant. */
@@ -125,6 +152,7 @@ static napi_value guard_signal(napi_env env, napi_callback_info info) {
 NAPI_MODULE_INIT() {
   FUNCTION(ignore_signal);
   FUNCTION(guard_signal);
+  FUNCTION(ignore_fatal);
   FUNCTION(wait_for);
   FUNCTION(peek);
   FUNCTION(send_signal);

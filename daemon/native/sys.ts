@@ -15,6 +15,7 @@ interface SysAddon {
   rename_with(from: string, to: string, flags: number): number
   ignore_signal(signal: number): number
   guard_signal(signal: number): number
+  ignore_fatal(): number
   capabilities(): [effective: bigint, permitted: bigint, inheritable: bigint] | number
 }
 
@@ -122,3 +123,6 @@ export const ignoreSignal = (signal: number): void => void check('sigaction', ad
  * pid namespace, or is ourselves. Without a handler the signal is ignored.
  */
 export const guardSignal = (signal: number): void => void check('sigaction', addon().guard_signal(signal))
+
+/** Ignores every signal that nobody handles and that would end the process, real-time ones included. */
+export const ignoreFatalSignals = (): void => void check('sigaction', addon().ignore_fatal())

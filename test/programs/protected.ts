@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { guardStops, protectDaemon } from '../../daemon/init/protect.ts'
 import { silentLog } from '../../shared/log.ts'
 
-protectDaemon({ log: silentLog })
+protectDaemon({ log: silentLog, pid: 1 })
 process.on('SIGTERM', () => console.log('SIGTERM'))
 guardStops(1)
 createInterface({ input: process.stdin }).on('line', line => {
