@@ -3,15 +3,25 @@
  * is an integer (quanta × milliseconds), so that a sum always equals the sum of its parts, however they are grouped.
  *
  * 1 152 000 is the least common multiple of 1024 (MiB of a GiB), 1000 (MB of a GB) and 3600 (seconds of an hour):
- * memory sizes and hour-based dimensions lose nothing in the rounding. One PB for one hour still fits 63 bits.
+ * memory sizes and hour-based dimensions lose nothing in the rounding.
  */
+import { fail } from '../../shared/errors.ts'
+
 const quantaPerUnit = 1_152_000
 
 /** Exact usage is counted in this many parts of a unit-second (or of a single count). */
 export const partsPerUnit = BigInt(quantaPerUnit) * 1000n
 
-/** Units as stored. */
-export const toQuanta = (units: number): number => Math.round(units * quantaPerUnit)
+/** An hour of this many units still fits 63 bits: a petabyte. */
+const largest = 1_048_576
+
+/** Units as stored; throws `invalid_argument` for what is not between 0 and 2²⁰ units. */
+export const toQuanta = (units: number): number => {
+  // Also refuses NaN.
+  if (!(units >= 0 && units <= largest))
+    throw fail('invalid_argument', { field: 'quantity', reason: `must be between 0 and ${largest}` })
+  return Math.round(units * quantaPerUnit)
+}
 
 export const fromQuanta = (quanta: number): number => quanta / quantaPerUnit
 

@@ -38,14 +38,18 @@ export const coarseGroup = (columns: Columns) => [
   blank.as('uid'),
 ]
 
-const limb = 4_294_967_296
+/** Base of the two limbs that sums of usage are kept and added up in: the sum of a large account overflows 63 bits. */
+export const limb = 4_294_967_296
 const limbExact = BigInt(limb)
 
-/** A sum in two limbs, because the sum over a large account overflows 63 bits. */
+/** The sum of an amount that fits 63 bits by itself. */
 export const limbs = (amount: RawBuilder<number>) => [
   sql<bigint>`sum(${amount} / ${sql.lit(limb)})`.as('high'),
   sql<bigint>`sum(${amount} % ${sql.lit(limb)})`.as('low'),
 ]
+
+/** The sum of amounts that are kept in limbs. */
+export const limbSums = () => [sql<bigint>`sum(high)`.as('high'), sql<bigint>`sum(low)`.as('low')]
 
 export const fromLimbs = ({ high, low }: { high: bigint; low: bigint }): bigint => high * limbExact + low
 

@@ -4,6 +4,7 @@
  * transaction, so that each millisecond is counted once.
  */
 import type { Database } from 'better-sqlite3'
+import { limb } from './columns.ts'
 
 const hourMs = 3_600_000
 
@@ -11,7 +12,7 @@ const hourMs = 3_600_000
 const limit = `coalesce(to_at, accounted_to - accounted_to % ${hourMs})`
 
 const pieces = `
-  INSERT INTO pieces (start, workspace, resource_type, subject, dimension, usage)
+  INSERT INTO pieces (start, workspace, resource_type, subject, dimension, high, low)
   WITH RECURSIVE cut (subject, dimension, quantity, at, until, last) AS (
     SELECT subject, dimension, quantity, rolled_to,
            min(${limit}, rolled_to - rolled_to % ${hourMs} + ${hourMs}), ${limit}
@@ -19,7 +20,8 @@ const pieces = `
     UNION ALL
     SELECT subject, dimension, quantity, until, min(last, until + ${hourMs}), last FROM cut WHERE until < last
   )
-  SELECT at - at % ${hourMs}, s.workspace, s.resource_type, cut.subject, cut.dimension, sum(quantity * (until - at))
+  SELECT at - at % ${hourMs}, s.workspace, s.resource_type, cut.subject, cut.dimension,
+         sum(quantity * (until - at) / ${limb}), sum(quantity * (until - at) % ${limb})
   FROM cut JOIN subjects s ON s.id = cut.subject
   GROUP BY 1, cut.subject, cut.dimension`
 
@@ -30,14 +32,14 @@ const startOf = {
 } as const
 
 const adding = (grain: 0 | 1 | 2): readonly string[] => [
-  `INSERT INTO rollups (grain, workspace, start, subject, dimension, usage)
-   SELECT ${grain}, workspace, ${startOf[grain]} AS at, subject, dimension, sum(usage) FROM pieces
+  `INSERT INTO rollups (grain, workspace, start, subject, dimension, high, low)
+   SELECT ${grain}, workspace, ${startOf[grain]} AS at, subject, dimension, sum(high), sum(low) FROM pieces
    GROUP BY workspace, at, subject, dimension
-   ON CONFLICT DO UPDATE SET usage = usage + excluded.usage`,
-  `INSERT INTO totals (grain, workspace, start, resource_type, dimension, usage)
-   SELECT ${grain}, workspace, ${startOf[grain]} AS at, resource_type, dimension, sum(usage) FROM pieces
+   ON CONFLICT DO UPDATE SET high = high + excluded.high, low = low + excluded.low`,
+  `INSERT INTO totals (grain, workspace, start, resource_type, dimension, high, low)
+   SELECT ${grain}, workspace, ${startOf[grain]} AS at, resource_type, dimension, sum(high), sum(low) FROM pieces
    GROUP BY workspace, at, resource_type, dimension
-   ON CONFLICT DO UPDATE SET usage = usage + excluded.usage`,
+   ON CONFLICT DO UPDATE SET high = high + excluded.high, low = low + excluded.low`,
 ]
 
 /** Must run inside a write transaction. */
@@ -52,7 +54,7 @@ export const rolling = (db: Database): Rolling => {
   db.exec(`
     CREATE TEMP TABLE pieces (
       start INTEGER NOT NULL, workspace TEXT NOT NULL, resource_type TEXT NOT NULL,
-      subject INTEGER NOT NULL, dimension INTEGER NOT NULL, usage INTEGER NOT NULL
+      subject INTEGER NOT NULL, dimension INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL
     ) STRICT`)
   const cut = db.prepare(pieces)
   const add = ([0, 1, 2] as const).flatMap(adding).map(text => db.prepare(text))

@@ -1,7 +1,7 @@
 /** The queries behind a usage report. */
 import { sql } from 'kysely'
 import type { UsageQuery } from '../store.ts'
-import { coarseGroup, group, isNarrowed, limbs, subjectsOf, workspacesOf, type Columns } from './columns.ts'
+import { coarseGroup, group, isNarrowed, limbSums, limbs, subjectsOf, workspacesOf, type Columns } from './columns.ts'
 import { query } from './prepared.ts'
 import { hourMs, type Range } from './ranges.ts'
 import type { Grain } from './tables.ts'
@@ -32,7 +32,7 @@ export const fromTotals = (asked: UsageQuery, columns: Columns, range: Range) =>
   return sums
     .select(coarseGroup(columns))
     .select('dimensions.name as dimension')
-    .select(limbs(sql<number>`usage`))
+    .select(limbSums())
     .groupBy(sql`1, 2, 5`)
 }
 
@@ -46,7 +46,7 @@ export const fromRollups = (asked: UsageQuery, columns: Columns, range: Range) =
     .where('start', '>=', range.from)
     .where('start', '<', range.to)
     .select(['subject', 'dimension'])
-    .select(limbs(sql<number>`usage`))
+    .select(limbSums())
     .groupBy(['subject', 'dimension'])
   if (isNarrowed(asked)) perSubject = perSubject.where('subject', 'in', subjectsOf(asked))
   let sums = query

@@ -91,8 +91,9 @@ export interface RollupRow {
   start: number
   subject: number
   dimension: number
-  /** Quanta × milliseconds. */
-  usage: number
+  /** Quanta × milliseconds, as high × 2^32 + low; low is not reduced when rows are added up. */
+  high: number
+  low: number
 }
 
 /** Rollups summed over the subjects of a type. */
@@ -102,7 +103,8 @@ export interface TotalRow {
   start: number
   resource_type: string
   dimension: number
-  usage: number
+  high: number
+  low: number
 }
 
 export interface Tables {

@@ -115,6 +115,26 @@ export const meterSuite = async (t: Test, open: Open): Promise<void> => {
     t.equal(await total(store, start + 4 * hour), (4 * 2 + 1) * 3600)
   })
 
+  await t.test('petabytes for years add up exactly; what cannot be metered is refused and changes nothing', async t => {
+    const store = await opened(t, open)
+    const { resources, meter } = store
+    const most = 2 ** 20
+    for (const name of ['a', 'b', 'c'])
+      await resources.create(record({ name, createdAt: start }), { rates: [{ dimension: compute, quantity: most }] })
+    const years = 3 * 365 * 24 * hour
+    for (const when of ['open', 'rolled', 'rebuilt']) {
+      if (when === 'rolled') await meter.checkpoint(start + years)
+      if (when === 'rebuilt') await meter.rebuild(start + years)
+      t.equal(await total(store, start + years), (3 * most * years) / 1000, when)
+    }
+    for (const quantity of [-1, Number.NaN, Number.POSITIVE_INFINITY, most + 1]) {
+      const rates = [{ dimension: compute, quantity }]
+      await t.rejects(resources.update('uid-a', 1, { status: 'X', rates }, start + years), { code: 'invalid_argument' })
+    }
+    t.match(await resources.getByUid('uid-a'), { version: 1, status: 'DEPLOYED' })
+    t.match(await meter.intervals('uid-a'), [{ to: null }])
+  })
+
   await t.test('counts add up to what was counted, at any moment and after any rolling', async t => {
     const store = await opened(t, open)
     const agent = { uid: 'a', kind: 'agent', workspace: 'main', name: 'agent' }

@@ -101,7 +101,9 @@ export const start: Migration = {
       start     INTEGER NOT NULL,
       subject   INTEGER NOT NULL REFERENCES subjects (id),
       dimension INTEGER NOT NULL REFERENCES dimensions (id),
-      usage     INTEGER NOT NULL,
+      -- Usage in two limbs (high × 2^32 + low): a month of a few terabytes overflows 63 bits.
+      high      INTEGER NOT NULL,
+      low       INTEGER NOT NULL,
       PRIMARY KEY (grain, workspace, start, subject, dimension)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX rollups_by_subject ON rollups (subject, grain, start);
@@ -112,7 +114,8 @@ export const start: Migration = {
       start         INTEGER NOT NULL,
       resource_type TEXT    NOT NULL,
       dimension     INTEGER NOT NULL REFERENCES dimensions (id),
-      usage         INTEGER NOT NULL,
+      high          INTEGER NOT NULL,
+      low           INTEGER NOT NULL,
       PRIMARY KEY (grain, workspace, start, resource_type, dimension)
     ) STRICT, WITHOUT ROWID;
   `,
