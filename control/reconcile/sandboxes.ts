@@ -111,6 +111,8 @@ export const sandboxReconciler = (deps: SandboxReconcilerDeps): Reconcile => {
     }
     log.warn('sandbox.lost', { sandbox: row.uid, name: row.name })
     onDown(row.uid)
+    // When it ended nobody saw; it is billed up to the last moment it was known to run, not for the time we were away.
+    await store.meter.closeStale([row.uid], clock.now())
     await records.move(row, 'lost', error.message, { internal: withError(row, error), rates: [] })
     return { againMs: 0 }
   }
