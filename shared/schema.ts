@@ -57,22 +57,34 @@ export const text = (max = 65_536) =>
     s.refine(value => !value.includes('\0'), 'must not contain NUL'),
   )
 
+/** Says what a shape is for the documents, where its text form says too little. */
+const described = <S extends Shape>(shape: S, schema: Record<string, unknown>): S => {
+  s.globalRegistry.add(shape, schema)
+  return shape
+}
+
 /** Query values arrive as text: `'true'` is true, everything else false (exact match, as clients rely on). */
 export const flag = () =>
-  s.pipe(
-    s.optional(s.string()),
-    s.transform((value: string | undefined) => value === 'true'),
+  described(
+    s.pipe(
+      s.optional(s.string()),
+      s.transform((value: string | undefined) => value === 'true'),
+    ),
+    { type: 'boolean' },
   )
 
 /** An integer carried as text in a query, within [min, max], or undefined when absent or empty. */
 export const intText = (min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER) =>
-  s.pipe(
-    s.optional(s.string()).check(
-      s.refine(value => value === undefined || value === '' || /^-?\d+$/.test(value), 'must be an integer'),
-      s.refine(
-        value => value === undefined || value === '' || (Number(value) >= min && Number(value) <= max),
-        `must be between ${min} and ${max}`,
+  described(
+    s.pipe(
+      s.optional(s.string()).check(
+        s.refine(value => value === undefined || value === '' || /^-?\d+$/.test(value), 'must be an integer'),
+        s.refine(
+          value => value === undefined || value === '' || (Number(value) >= min && Number(value) <= max),
+          `must be between ${min} and ${max}`,
+        ),
       ),
+      s.transform((value: string | undefined) => (value === undefined || value === '' ? undefined : Number(value))),
     ),
-    s.transform((value: string | undefined) => (value === undefined || value === '' ? undefined : Number(value))),
+    { type: 'integer', minimum: min, maximum: max },
   )

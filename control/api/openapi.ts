@@ -1,7 +1,9 @@
 /** The document of the management API, computed from its routes. */
 import { openApi } from '../../shared/http/openapi.ts'
-import { handle, reply, route, type Bound } from '../../shared/route.ts'
+import type { ErrorCode } from '../../shared/errors.ts'
+import { handle, reply, route, type Bound, type Route } from '../../shared/route.ts'
 import { s, toJsonSchema } from '../../shared/schema.ts'
+import { extraOf } from './surface.ts'
 import { versions } from './versions.ts'
 
 const errorBody = s.looseObject({
@@ -21,11 +23,19 @@ export const openApiRoute = route('GET /v0/openapi.json', {
   open: true,
 })
 
+/** What the surface may answer on any route, whatever its handler does. */
+const withSurfaceErrors = (route: Route): Route => {
+  const before: ErrorCode[] = ['invalid_api_version']
+  if (!route.open) before.push('unauthenticated', 'payload_too_large')
+  if (!route.open && extraOf(route).tenant !== 'none') before.push('invalid_argument', 'forbidden', 'not_found')
+  return { ...route, errors: [...new Set([...before, ...route.errors])] }
+}
+
 /** Computed once, at the first request: the routes do not change afterwards. */
 export const openApiRoutes = (described: () => readonly Bound[]): Bound => {
   let text: string | undefined
   const render = (): string => {
-    const routes = described().map(({ route }) => route)
+    const routes = described().map(({ route }) => withSurfaceErrors(route))
     return JSON.stringify(
       openApi(routes, {
         title: 'Hutch management API',
