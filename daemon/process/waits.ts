@@ -29,8 +29,8 @@ const within = async <T>(
   }
 }
 
-const timedOut = (what: string, seconds: number) =>
-  fail('unprocessable', { reason: `process timed out: ${what} within ${seconds} s; it keeps running` })
+const timedOut = (what: string) =>
+  fail('unprocessable', { reason: `process timed out: ${what} in time; it keeps running` })
 
 /** Waits for the end for good. Throws `unprocessable` when that takes longer than `boundMs`. */
 export const waitForEnd = (
@@ -42,7 +42,7 @@ export const waitForEnd = (
   within(clock, () => finished, {
     boundMs,
     signal,
-    late: () => timedOut('it did not end', (boundMs ?? 0) / 1000),
+    late: () => timedOut('it did not end'),
   })
 
 const firstPollMs = 10
@@ -72,6 +72,6 @@ export const waitForPorts = (
   return within(clock, poll, {
     boundMs,
     signal,
-    late: () => timedOut(`port ${ports.join(', ')} was not ready`, (boundMs ?? 0) / 1000),
+    late: () => timedOut(`port ${ports.join(', ')} was not ready`),
   })
 }

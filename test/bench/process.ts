@@ -95,15 +95,23 @@ const idleStreams = async (daemon: MeasuredDaemon): Promise<Row[]> => {
   return rows
 }
 
-const daemon = await measuredDaemon({
-  SANDBOX_MAX_LOG_FILE_BYTES: String(256 * 1024 * 1024),
-  SANDBOX_MAX_LOG_BYTES_TOTAL: '0',
-})
-const rows: Row[] = []
-try {
-  for (const measure of [execTrue, logStream, idleStreams]) rows.push(...(await measure(daemon)))
-} finally {
-  agent.destroy()
-  await daemon.close()
+export const processBench = async (): Promise<Row[]> => {
+  const daemon = await measuredDaemon({
+    SANDBOX_MAX_LOG_FILE_BYTES: String(256 * 1024 * 1024),
+    SANDBOX_MAX_LOG_BYTES_TOTAL: '0',
+  })
+  try {
+    const rows: Row[] = []
+    for (const measure of [execTrue, logStream, idleStreams]) rows.push(...(await measure(daemon)))
+    return rows
+  } finally {
+    agent.destroy()
+    await daemon.close()
+  }
 }
-report(rows, { json: process.argv.includes('--json'), write: line => void process.stdout.write(`${line}\n`) })
+
+if (import.meta.main)
+  report(await processBench(), {
+    json: process.argv.includes('--json'),
+    write: line => void process.stdout.write(`${line}\n`),
+  })
