@@ -67,7 +67,8 @@ export const openTestHost = async (t: Test, dataDir: string, options: HostOption
       for (const end = performance.now() + 60_000; ; ) {
         const { body } = await api('GET', `/sandboxes/${name}`)
         if (body.status === status) return body
-        if (performance.now() > end) throw new Error(`sandbox ${name} is ${body.status}, not ${status}: ${JSON.stringify(body)}`)
+        if (performance.now() > end)
+          throw new Error(`sandbox ${name} is ${body.status}, not ${status}: ${JSON.stringify(body)}`)
         await new Promise(resolve => setTimeout(resolve, 5))
       }
     },

@@ -8,7 +8,7 @@ import WebSocket, { WebSocketServer } from 'ws'
 import { hashKey } from '../../../control/api/auth.ts'
 import { testHost, type HostOptions } from '../../support/whole-host.ts'
 
-type Answering = (request: IncomingMessage, response: ServerResponse) => void
+type Answering = (request: IncomingMessage, response: ServerResponse) => unknown
 
 /** A host whose machines all answer with `answer`, one sandbox `web`, and a way to call it. */
 const served = async (t: Test, answer: Answering, options: HostOptions = {}) => {
@@ -18,7 +18,10 @@ const served = async (t: Test, answer: Answering, options: HostOptions = {}) => 
     serve: async () => {
       const server = createServer(answer)
       server.on('upgrade', (request, socket, head) => {
-        if (request.url === '/refused') return socket.end('HTTP/1.1 418 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+        if (request.url === '/refused') {
+          socket.end('HTTP/1.1 418 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+          return
+        }
         sockets.handleUpgrade(request, socket, head, client => {
           client.send(JSON.stringify({ url: request.url, headers: request.headers }))
           client.on('message', (data, isBinary) => client.send(data, { binary: isBinary }))
@@ -35,7 +38,11 @@ const served = async (t: Test, answer: Answering, options: HostOptions = {}) => 
   })
   const { url, port } = await made.host.listen()
   const key = made.host.first.adminKey
-  t.equal((await made.api('POST', '/sandboxes', { metadata: { name: 'web' }, spec: { runtime: { image: 'busybox' } } })).status, 200)
+  t.equal(
+    (await made.api('POST', '/sandboxes', { metadata: { name: 'web' }, spec: { runtime: { image: 'busybox' } } }))
+      .status,
+    200,
+  )
   const base = `${url}/default/sandboxes/web`
   const get = (path: string, init: RequestInit = {}) =>
     fetch(`${base}${path}`, { ...init, headers: { 'x-svc-authorization': `Bearer ${key}`, ...init.headers } })
@@ -50,9 +57,14 @@ const echo: Answering = (request, response) => {
 
 t.test('a request is held until the sandbox is up, then answered', async t => {
   const gate = Promise.withResolvers<void>()
-  const { get, until } = await served(t, echo, { faults: point => (point === 'create.half' ? gate.promise : undefined) })
+  const { get, until } = await served(t, echo, {
+    faults: point => (point === 'create.half' ? gate.promise : undefined),
+  })
   const answer = get('/health')
-  const first = await Promise.race([answer.then(() => 'answered'), new Promise(resolve => setTimeout(resolve, 300, 'held'))])
+  const first = await Promise.race([
+    answer.then(() => 'answered'),
+    new Promise(resolve => setTimeout(resolve, 300, 'held')),
+  ])
   t.equal(first, 'held')
   gate.resolve()
   t.equal((await answer).status, 200)
@@ -63,7 +75,10 @@ t.test('the path and query go on as they were sent', async t => {
   const { port, key } = await served(t, echo)
   for (const target of ['/filesystem/%2Ftmp%2Fa%20b?download=true&x=%2F', '//filesystem//tmp', '/a/../b', '/?q']) {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const call = httpRequest({ port, path: `/default/sandboxes/web${target}`, headers: { authorization: `Bearer ${key}` } }, resolve)
+      const call = httpRequest(
+        { port, path: `/default/sandboxes/web${target}`, headers: { authorization: `Bearer ${key}` } },
+        resolve,
+      )
       call.on('error', reject)
       call.end()
     })
@@ -101,11 +116,34 @@ t.test('who may: no key, a wrong key, a key of another workspace', async t => {
   t.equal(await refused(base, { authorization: 'Basic abc' }), '401 AUTHENTICATION_REQUIRED')
   t.equal(await refused(base, { authorization: 'Bearer wrong' }), '401 AUTHENTICATION_FAILED')
   const now = Date.now()
-  await host.store.tenants.addWorkspace({ id: 'w2', name: 'other', account: 'default', displayName: 'Other', createdAt: now })
-  await host.store.tenants.addApiKey({ id: 'k2', hash: hashKey('second'), name: 'k2', account: 'default', workspace: 'other', role: 'member', accountAdmin: false, createdAt: now, expiresAt: null })
+  await host.store.tenants.addWorkspace({
+    id: 'w2',
+    name: 'other',
+    account: 'default',
+    displayName: 'Other',
+    createdAt: now,
+  })
+  await host.store.tenants.addApiKey({
+    id: 'k2',
+    hash: hashKey('second'),
+    name: 'k2',
+    account: 'default',
+    workspace: 'other',
+    role: 'member',
+    accountAdmin: false,
+    createdAt: now,
+    expiresAt: null,
+  })
   t.equal(await refused(base, { authorization: 'Bearer second' }), '403 FORBIDDEN')
-  t.equal(await refused(`${url}/default/sandboxes/nobody`, { authorization: `Bearer ${key}` }), '404 WORKLOAD_NOT_FOUND')
-  t.equal(await refused(`${url}/default/sandboxes/nobody`, { authorization: 'Bearer wrong' }), '401 AUTHENTICATION_FAILED', 'a wrong key learns nothing')
+  t.equal(
+    await refused(`${url}/default/sandboxes/nobody`, { authorization: `Bearer ${key}` }),
+    '404 WORKLOAD_NOT_FOUND',
+  )
+  t.equal(
+    await refused(`${url}/default/sandboxes/nobody`, { authorization: 'Bearer wrong' }),
+    '401 AUTHENTICATION_FAILED',
+    'a wrong key learns nothing',
+  )
   t.equal(await refused(`${url}/nowhere/sandboxes/web`, { authorization: `Bearer ${key}` }), '404 WORKSPACE_NOT_FOUND')
   t.equal(await refused(`${url}/nonsense`, { authorization: `Bearer ${key}` }), '404 ROUTE_NOT_FOUND')
 })
@@ -131,7 +169,12 @@ t.test('streams pass piece by piece, both ways', async t => {
     request.on('data', piece => response.write(piece))
     request.on('end', () => response.end('bye'))
   })
-  const call = httpRequest({ port, method: 'POST', path: '/default/sandboxes/web/x', headers: { authorization: `Bearer ${key}` } })
+  const call = httpRequest({
+    port,
+    method: 'POST',
+    path: '/default/sandboxes/web/x',
+    headers: { authorization: `Bearer ${key}` },
+  })
   call.write('one')
   const [answer] = (await once(call, 'response')) as [IncomingMessage]
   t.equal(String((await once(answer, 'data'))[0]), 'one', 'comes back before the request ends')
@@ -152,7 +195,7 @@ t.test('large bodies arrive whole, both ways', async t => {
   t.equal(hash(received), hash(sent))
 })
 
-t.test('a client that goes away ends the workload\'s request', async t => {
+t.test("a client that goes away ends the workload's request", async t => {
   const gone = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
   const { get } = await served(t, (_request, response) => {
@@ -202,7 +245,9 @@ t.test('WebSockets pass, text and binary, and end on both sides', async t => {
   t.equal((await once(socket, 'message'))[0].length, 300_000)
   socket.close()
   await once(socket, 'close')
-  const refused = new WebSocket(`${base.replace('http', 'ws')}/refused`, { headers: { authorization: `Bearer ${key}` } })
+  const refused = new WebSocket(`${base.replace('http', 'ws')}/refused`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
   t.match((await once(refused, 'error'))[0], { message: /418/ })
   const unauthorised = new WebSocket(`${base.replace('http', 'ws')}/terminal/ws`)
   t.match((await once(unauthorised, 'error'))[0], { message: /401/ })
@@ -225,14 +270,20 @@ t.test('a sandbox that failed says why', async t => {
   const answer = await get('/x')
   t.equal(answer.status, 404)
   t.equal(answer.headers.get('retry-after'), '1')
-  t.match(await answer.json(), { error: { code: 'WORKLOAD_UNAVAILABLE', retryable: true, message: /FAILED.*the disk is on fire/ } })
+  t.match(await answer.json(), {
+    error: { code: 'WORKLOAD_UNAVAILABLE', retryable: true, message: /FAILED.*the disk is on fire/ },
+  })
 })
 
 t.test('a preflight is answered without a key, for the headers asked for', async t => {
   const { base } = await served(t, echo)
   const answer = await fetch(base, {
     method: 'OPTIONS',
-    headers: { origin: 'http://x', 'access-control-request-method': 'PUT', 'access-control-request-headers': 'x-svc-authorization' },
+    headers: {
+      origin: 'http://x',
+      'access-control-request-method': 'PUT',
+      'access-control-request-headers': 'x-svc-authorization',
+    },
   })
   t.equal(answer.status, 204)
   t.equal(answer.headers.get('access-control-allow-headers'), 'x-svc-authorization')
@@ -243,8 +294,8 @@ t.test('a kept connection that the workload drops costs a reader nothing', async
   const { get } = await served(t, (request, response) => {
     calls++
     // The second request on a connection finds it cut, as when the workload restarts.
-    if (calls === 2) return request.socket.destroy()
-    response.end(String(calls))
+    if (calls === 2) request.socket.destroy()
+    else response.end(String(calls))
   })
   t.equal(await (await get('/x')).text(), '1')
   t.equal(await (await get('/x')).text(), '3')

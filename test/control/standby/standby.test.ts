@@ -34,7 +34,14 @@ const prepared = async (t: Test, options: { keepAlive?: () => Promise<number>; f
     updatedAt: clock.now(),
   }
   await store.resources.create(row, { rates: runningRates(2048) })
-  const deps = { store, driver, clock, log: silentLog, records: records({ store, clock, changes: changes() }), keepAlive: options.keepAlive ?? (async () => 0) }
+  const deps = {
+    store,
+    driver,
+    clock,
+    log: silentLog,
+    records: records({ store, clock, changes: changes() }),
+    keepAlive: options.keepAlive ?? (async () => 0),
+  }
   const sleep = standby({ afterMs }, deps)
   t.teardown(() => sleep.close())
   const state = async () => internalOf((await store.resources.getByUid('u')) as Resource).state
@@ -113,7 +120,9 @@ t.test('a daemon that does not answer is taken to be at work', async t => {
 
 t.test('a hold that comes while it falls asleep waits, and finds it awake', async t => {
   const door = Promise.withResolvers<void>()
-  const { clock, world, sleep, phase, state, row, machine } = await prepared(t, { faults: point => (point === 'freeze' ? door.promise : undefined) })
+  const { clock, world, sleep, phase, state, row, machine } = await prepared(t, {
+    faults: point => (point === 'freeze' ? door.promise : undefined),
+  })
   await sleep.up(row, machine)
   await clock.tick(afterMs)
   const held = sleep.hold('u')
@@ -132,26 +141,29 @@ t.test('many holds at once thaw it once', async t => {
   t.equal(world.journal.filter(line => line === 'thaw u').length, 1)
 })
 
-t.test('a freeze that fails is tried again; a thaw that fails is told to who asked, and the next may succeed', async t => {
-  let broken: string | undefined = 'freeze'
-  const { clock, sleep, phase, row, machine } = await prepared(t, {
-    faults: point => {
-      if (point === broken) throw new Error(`${point} does not work`)
-    },
-  })
-  await sleep.up(row, machine)
-  await clock.tick(afterMs)
-  t.equal(phase(), 'running')
-  broken = undefined
-  await clock.tick(afterMs)
-  t.equal(phase(), 'frozen')
-  broken = 'thaw'
-  await t.rejects(sleep.hold('u'), { message: 'thaw does not work' })
-  broken = undefined
-  const release = await sleep.hold('u')
-  t.equal(phase(), 'running')
-  release()
-})
+t.test(
+  'a freeze that fails is tried again; a thaw that fails is told to who asked, and the next may succeed',
+  async t => {
+    let broken: string | undefined = 'freeze'
+    const { clock, sleep, phase, row, machine } = await prepared(t, {
+      faults: point => {
+        if (point === broken) throw new Error(`${point} does not work`)
+      },
+    })
+    await sleep.up(row, machine)
+    await clock.tick(afterMs)
+    t.equal(phase(), 'running')
+    broken = undefined
+    await clock.tick(afterMs)
+    t.equal(phase(), 'frozen')
+    broken = 'thaw'
+    await t.rejects(sleep.hold('u'), { message: 'thaw does not work' })
+    broken = undefined
+    const release = await sleep.hold('u')
+    t.equal(phase(), 'running')
+    release()
+  },
+)
 
 t.test('after a crash between freezing and recording, the box is believed', async t => {
   const { driver, state, row, machine, sleep, store, clock } = await prepared(t)
