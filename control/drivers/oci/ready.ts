@@ -14,7 +14,9 @@ export interface ReadyInput {
 }
 
 const boundMs = 60_000
-const betweenMs = 2
+/** No daemon is up sooner; asking then would only take the processor from it. */
+const firstMs = 15
+const betweenMs = 3
 
 /** One try: true when something that speaks HTTP answers. */
 const answers = (host: string, port: number): Promise<boolean> =>
@@ -31,10 +33,11 @@ const answers = (host: string, port: number): Promise<boolean> =>
     socket.once('data', piece => end(piece.toString('latin1').startsWith('HTTP/1.')))
   })
 
-/** Tries every 2 ms: a refused connection on a local link costs less than any signal that would have to be set up. */
+/** Tries every 3 ms: a refused connection on a local link costs less than any signal that would have to be set up. */
 export const untilReady = async (input: ReadyInput, clock: Clock): Promise<void> => {
   const { host, port, hasEnded, lastWords, signal } = input
   const start = clock.elapsed()
+  await clock.sleep(firstMs, signal)
   for (let tries = 1; ; tries++) {
     signal?.throwIfAborted()
     if (await answers(host, port)) return

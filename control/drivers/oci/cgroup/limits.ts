@@ -63,7 +63,9 @@ export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, c
     await set(file(hierarchy, 'cpu', path, 'cpu.shares'), sharesOf(cpus))
     await set(file(hierarchy, 'cpu', path, 'cpu.cfs_quota_us'), quotaUs(cpus))
   }
-  if (hierarchy.mountOf('cpuset')) await set(file(hierarchy, 'cpuset', path, 'cpuset.cpus'), cpuSet(id, cpus))
+  // Where the controller is not handed down, nproc inside shows every processor; the quota holds all the same.
+  const processors = file(hierarchy, 'cpuset', path, 'cpuset.cpus')
+  if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(id, cpus))
 }
 
 /** Memory and swap together are limited to `memoryMb`; throws `busy` when more is in use and cannot be reclaimed. */

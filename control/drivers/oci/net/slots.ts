@@ -1,5 +1,4 @@
 /** Network slots made ahead of need. */
-import { cpus } from 'node:os'
 import { fail, isError } from '../../../../shared/errors.ts'
 import type { Log } from '../../../../shared/log.ts'
 import type { Names } from '../names.ts'
@@ -21,7 +20,7 @@ interface Waiter {
   reject(error: unknown): void
 }
 
-const batch = Math.max(4, cpus().length * 2)
+const batch = 8
 
 /** `taken`: numbers of slots that running machines hold. `ahead`: spare slots kept ready. */
 export const networkSlots = (
@@ -108,7 +107,8 @@ export const networkSlots = (
         return Promise.reject(fail('busy', { what: 'the driver is closing', next: 'try again after the restart' }))
       const ready = waiting.length === 0 ? spare.shift() : undefined
       if (ready) {
-        refill()
+        // Not at once: making slots beside a start slows the start down.
+        if (spare.length <= ahead / 2) refill()
         return Promise.resolve(ready)
       }
       const { promise, resolve, reject } = Promise.withResolvers<Slot>()

@@ -1,7 +1,7 @@
 /** The OCI runtime spec of a machine (https://github.com/opencontainers/runtime-spec, version 1.0.2). */
 import { guardEnvironment } from '../../../../shared/guarded-env.ts'
 import type { MachineSpec } from '../../driver.ts'
-import { cpuSet, sharesOf } from '../cgroup/limits.ts'
+import { sharesOf } from '../cgroup/limits.ts'
 import type { Privileges } from '../privileges.ts'
 import { daemonCapabilities } from './capabilities.ts'
 import { maskedPaths, mountsOf, readonlyPaths } from './mounts.ts'
@@ -32,8 +32,8 @@ const resources = ({ spec, pidsLimit, limitsSwap }: ConfigInput): object => {
     ],
     memory: { limit: memory, ...(limitsSwap ? { swap: memory } : {}) },
     pids: { limit: pidsLimit },
-    // The quota comes when the machine is up, so that a small machine does not start slowly.
-    cpu: { shares: sharesOf(spec.cpus), cpus: cpuSet(spec.id, spec.cpus) },
+    // Quota and processors are set when the machine is up, so that a small machine does not start slowly.
+    cpu: { shares: sharesOf(spec.cpus) },
   }
 }
 
