@@ -29,6 +29,9 @@ export const createFilesystem = (core: Core, port: FilePort): Filesystem => {
       ...late([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
         (await import('./search-routes.ts')).searchRoutes({ port, paths }),
       ),
+      ...late([wire.readArchive, wire.writeArchive], async () =>
+        (await import('./archive-routes.ts')).archiveRoutes({ port, owners: files.owners, paths }),
+      ),
       ...createMultipart(core, { paths, port }),
     ],
   }
