@@ -64,8 +64,10 @@ export const needsSubjects = (asked: UsageQuery, columns: Columns): boolean => c
 export const isNarrowed = ({ resourceName, resourceUuid }: UsageQuery): boolean =>
   resourceName !== undefined || resourceUuid !== undefined
 
-export const subjectsOf = ({ resourceName, resourceUuid }: UsageQuery) => {
-  let subjects = query.selectFrom('subjects').select('id')
+/** Numbers of the resources that a narrowed report is about, in the workspaces it is about. */
+export const subjectsOf = (asked: UsageQuery) => {
+  const { resourceName, resourceUuid } = asked
+  let subjects = query.selectFrom('subjects').select('id').where('workspace', 'in', workspacesOf(asked))
   if (resourceName !== undefined) subjects = subjects.where('name', '=', resourceName)
   if (resourceUuid !== undefined) subjects = subjects.where('uid', '=', resourceUuid)
   return subjects

@@ -92,7 +92,6 @@ export const start: Migration = {
       rolled_to    INTEGER NOT NULL CHECK (rolled_to >= from_at)
     ) STRICT;
     CREATE INDEX intervals_by_subject ON intervals (subject, dimension, from_at);
-    CREATE INDEX intervals_open ON intervals (subject) WHERE to_at IS NULL;
     CREATE INDEX intervals_to_roll ON intervals (subject) WHERE to_at IS NULL OR rolled_to < to_at;
 
     CREATE TABLE rollups (
