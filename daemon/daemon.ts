@@ -6,6 +6,7 @@ import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import { handle, type Bound } from '../shared/route.ts'
 import * as swagger from '../shared/wire/swagger.ts'
+import { listMounts, mountDrive, unmountDrive } from '../shared/wire/drives.ts'
 import { fastApply, reranking } from '../shared/wire/codegen.ts'
 import { probes } from '../shared/wire/probes.ts'
 import { activity } from '../shared/wire/system.ts'
@@ -113,7 +114,7 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
       ])
       return codegenRoutes({ ...filesystem, provider: selectProvider(config.codegen) })
     }),
-    // late: drives
+    ...late([listMounts, mountDrive, unmountDrive], async () => (await import('./drives/routes.ts')).driveRoutes(core)),
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {

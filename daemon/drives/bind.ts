@@ -1,0 +1,95 @@
+/** Drives that the host shows as directories under one root: mounting is binding one of them elsewhere. */
+import { readFile } from 'node:fs/promises'
+import { posix } from 'node:path'
+import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
+import { bindMount, changeOwner, openDirectory, restrictMount, unmount, type Directory } from '../native/mount.ts'
+import { parseMountinfo, sourceBelow, visible, type MountEntry } from './mountinfo.ts'
+import type { DriveMount, DriveProvider } from './provider.ts'
+
+/** Who a mount point that we make belongs to; undefined leaves it root's. */
+export interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+const inTheWay = new Set(['ENOTDIR', 'ELOOP'])
+
+const openMountPoint = (path: string, owner: Owner | undefined): Directory => {
+  try {
+    const directory = openDirectory(path, 0o755)
+    // Only what this call made is handed over: an existing directory may be the system's.
+    if (directory.created && owner) changeOwner(directory, owner.uid, owner.gid)
+    return directory
+  } catch (error) {
+    if (!inTheWay.has(errno(error) ?? '')) throw error
+    throw fail('invalid_argument', { field: 'mountPath', reason: 'a file or a link is in the way' }, error)
+  }
+}
+
+const openSource = (root: string, { driveName, drivePath, readOnly }: DriveMount): Directory => {
+  const drive = posix.join(root, driveName)
+  try {
+    openDirectory(drive)[Symbol.dispose]()
+  } catch (error) {
+    throw fail('not_found', { kind: 'drive', name: driveName }, error)
+  }
+  try {
+    return openDirectory(posix.join(drive, drivePath), readOnly ? undefined : 0o755)
+  } catch (error) {
+    throw fail('invalid_argument', { field: 'drivePath', reason: messageOf(error) }, error)
+  }
+}
+
+const toDrive = (root: string, entry: MountEntry, entries: readonly MountEntry[]): DriveMount | undefined => {
+  const source = sourceBelow(entry, root, entries)
+  if (source === undefined) return undefined
+  const [, driveName = '', ...rest] = source.split('/')
+  const { mountPoint: mountPath, readOnly } = entry
+  return { driveName, mountPath, drivePath: `/${rest.join('/')}`, readOnly, uidMap: '', gidMap: '' }
+}
+
+/** Turns what the system refuses into `operation_failed` with its text. */
+const attempt = async <T>(what: string, work: () => T | Promise<T>): Promise<T> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (isError(error) || errno(error) === undefined) throw error
+    throw fail('operation_failed', { reason: `${what}: ${messageOf(error)}` }, error)
+  }
+}
+
+export const bindDrives = (options: { root: string; owner?: Owner | undefined }): DriveProvider => {
+  const { root, owner } = options
+  const entries = () =>
+    attempt('cannot read the mounts', async () => parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')))
+  return {
+    mapsIds: false,
+    async list() {
+      const all = await entries()
+      return visible(all).flatMap(entry => toDrive(root, entry, all) ?? [])
+    },
+    async at(mountPath) {
+      const all = await entries()
+      const entry = visible(all).find(({ mountPoint }) => mountPoint === mountPath)
+      return entry && (toDrive(root, entry, all) ?? 'other')
+    },
+    mount: wanted =>
+      attempt('cannot mount', () => {
+        using source = openSource(root, wanted)
+        using target = openMountPoint(wanted.mountPath, owner)
+        bindMount(source, target)
+        using mounted = openDirectory(wanted.mountPath)
+        try {
+          restrictMount(mounted, { readOnly: wanted.readOnly })
+        } catch (error) {
+          unmount(mounted)
+          throw error
+        }
+      }),
+    unmount: mountPath =>
+      attempt('cannot unmount', () => {
+        using mounted = openDirectory(mountPath)
+        unmount(mounted)
+      }),
+  }
+}

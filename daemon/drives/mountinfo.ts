@@ -1,0 +1,66 @@
+/** The kernel's table of mounts, /proc/self/mountinfo as proc(5) describes it. */
+import { posix } from 'node:path'
+
+export interface MountEntry {
+  /** `major:minor` of the file system. */
+  readonly device: string
+  /** The directory of the file system that is shown. */
+  readonly root: string
+  readonly mountPoint: string
+  readonly readOnly: boolean
+}
+
+/** Blanks, tabs, line feeds and backslashes are written as `\040`. */
+const unescaped = (field: string): string =>
+  field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+
+/** Entries in the order they were mounted; lines of another form are skipped. */
+export const parseMountinfo = (text: string): MountEntry[] =>
+  text.split('\n').flatMap(line => {
+    const [, , device, root, mountPoint, options] = line.split(' ')
+    if (!device || !root || !mountPoint || !options) return []
+    return {
+      device,
+      root: unescaped(root).replace(/\/\/deleted$/, ''),
+      mountPoint: unescaped(mountPoint),
+      readOnly: options.split(',').includes('ro'),
+    }
+  })
+
+/** The rest of `path` below `base` with its leading slash, '' for `base` itself, undefined outside. */
+export const below = (path: string, base: string): string | undefined => {
+  if (path === base) return ''
+  if (base === '/') return path
+  return path.startsWith(`${base}/`) ? path.slice(base.length) : undefined
+}
+
+/** What is seen at each mount point: the last mount there hides the earlier ones. */
+export const visible = (entries: readonly MountEntry[]): MountEntry[] => [
+  ...new Map(entries.map(entry => [entry.mountPoint, entry])).values(),
+]
+
+/**
+ * The path under `directory` whose contents a mount shows, with its leading slash; undefined when it shows something
+ * else. A bind mount does not say where it came from, so its file system and root are looked for among the mounts
+ * that make up `directory`.
+ */
+export const sourceBelow = (
+  entry: MountEntry,
+  directory: string,
+  entries: readonly MountEntry[],
+): string | undefined => {
+  if (below(entry.mountPoint, directory) !== undefined) return undefined
+  const around = entries
+    .filter(({ mountPoint }) => below(directory, mountPoint) !== undefined)
+    .toSorted((a, b) => b.mountPoint.length - a.mountPoint.length)
+    .slice(0, 1)
+  const inside = entries.filter(({ mountPoint }) => below(mountPoint, directory))
+  for (const candidate of [...inside, ...around]) {
+    if (candidate.device !== entry.device) continue
+    const rest = below(entry.root, candidate.root)
+    const source = rest === undefined ? undefined : posix.join(candidate.mountPoint, rest)
+    const found = source === undefined ? undefined : below(source, directory)
+    if (found) return found
+  }
+  return undefined
+}

@@ -1,0 +1,30 @@
+/**
+ * Where drives come from. A *drive* is a directory tree outside of the sandbox; a *mount* shows it, or a directory of
+ * it, at a path inside. Paths are absolute and clean. What is mounted is read from the kernel, never remembered, so
+ * that another daemon in this one's place knows as much. Callers see to it that one mount point has one caller at a time.
+ */
+export interface DriveMount {
+  readonly driveName: string
+  readonly mountPath: string
+  /** The directory of the drive that is shown, `/` for all of it. */
+  readonly drivePath: string
+  readonly readOnly: boolean
+  /** Ids that files get instead of their own, '' for none. */
+  readonly uidMap: string
+  readonly gidMap: string
+}
+
+export interface DriveProvider {
+  /** The provider shows files under other owners than they have. */
+  readonly mapsIds: boolean
+  list(): Promise<DriveMount[]>
+  /** What uses a mount point: a drive, something else, or nothing. */
+  at(mountPath: string): Promise<DriveMount | 'other' | undefined>
+  /**
+   * Makes what is missing of the mount point and, unless the mount is read-only, of the directory in the drive.
+   * Throws `not_found` for a drive this sandbox was not given, `invalid_argument` when a file or link is in the way.
+   */
+  mount(wanted: DriveMount): Promise<void>
+  /** Throws `operation_failed`. */
+  unmount(mountPath: string): Promise<void>
+}
