@@ -30,18 +30,18 @@ const reading = (prepare: Prepare) => ({
   ),
   count: prepare((given: { kind: string; workspace: string }) =>
     query
-      .selectFrom('resources')
+      .selectFrom('counts')
       .where('kind', '=', given.kind)
       .where('workspace', '=', given.workspace)
-      .select(({ fn }) => fn.countAll<number>().as('count')),
+      .select(({ fn }) => fn.sum<number | null>('count').as('count')),
   ),
   countIn: prepare((given: { kind: string; workspace: string; parent: string }) =>
     query
-      .selectFrom('resources')
+      .selectFrom('counts')
       .where('kind', '=', given.kind)
       .where('workspace', '=', given.workspace)
       .where('parent', '=', given.parent)
-      .select(({ fn }) => fn.countAll<number>().as('count')),
+      .select('count'),
   ),
   everyOf: prepare((given: { kind: string }) =>
     query.selectFrom('resources').selectAll().where('kind', '=', given.kind),

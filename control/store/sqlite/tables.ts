@@ -107,11 +107,19 @@ export interface TotalRow {
   low: number
 }
 
+export interface CountRow {
+  kind: string
+  workspace: string
+  parent: string
+  count: number
+}
+
 export interface Tables {
   accounts: AccountRow
   workspaces: WorkspaceRow
   api_keys: ApiKeyRow
   resources: ResourceRow
+  counts: CountRow
   events: EventRow
   subjects: SubjectRow
   dimensions: DimensionRow

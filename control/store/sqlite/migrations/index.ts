@@ -1,5 +1,6 @@
 import type { Migration } from '../migrate.ts'
 import { start } from './0001-start.ts'
+import { counts } from './0002-counts.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
-export const migrations: readonly Migration[] = [start]
+export const migrations: readonly Migration[] = [start, counts]
