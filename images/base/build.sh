@@ -16,6 +16,7 @@ work=$(mktemp -d "$images/.new-XXXXXX")
 extra=$(mktemp -d)
 trap 'rm -rf "$work" "$extra"' EXIT
 
+. images/setup/trust.sh
 # npm comes from its registry; node itself is a link into the bundle, whose pages every sandbox shares.
 mkdir -p "$extra/usr/local/lib/node_modules" "$extra/usr/local/bin" "$extra/etc/apt/apt.conf.d" "$extra/.hutch"
 (cd "$extra" && npm pack --silent "npm@$npm_version" >/dev/null </dev/null && tar xzf npm-*.tgz && rm npm-*.tgz)
