@@ -20,7 +20,10 @@ export interface Driver {
   readonly name: string
   /** Probes the box by doing; says what is missing and how to mend it. Changes nothing that stays. */
   probe(signal?: AbortSignal): Promise<Probe>
-  /** Starts one machine. Resolves when the daemon in it answers. */
+  /**
+   * Starts one machine. Resolves when the daemon in it answers. One that has ended is started again with the files it
+   * had, where the technology keeps them.
+   */
   create(spec: MachineSpec, signal?: AbortSignal): Promise<Machine>
   /** What exists, from the box itself and not from memory: running, stopped and half-made machines. */
   list(signal?: AbortSignal): Promise<Machine[]>

@@ -56,9 +56,11 @@ export const sandboxReconciler = (deps: SandboxReconcilerDeps): Reconcile => {
     const attempts = (internalOf(row).attempts ?? 0) + 1
     const hopeless = isError(error) && !error.retry
     if (isError(error, 'busy')) return { againMs: 500 }
-    if (!hopeless && attempts < maxAttempts) {
+    // One that has run before holds files: those are not given up because the box is not right just now.
+    const hasFiles = internalOf(row).turnedAt !== undefined && !internalOf(row).remake
+    if ((!hopeless && attempts < maxAttempts) || hasFiles) {
       await records.note(row, { attempts, ...withError(row, problem(error, false)) })
-      return { againMs: 200 * 2 ** attempts }
+      return { againMs: Math.min(60_000, 200 * 2 ** attempts) }
     }
     log.warn('sandbox.failed', { sandbox: row.uid, name: row.name, attempts, error })
     await driver.remove(row.uid)

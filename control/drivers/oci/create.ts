@@ -6,12 +6,12 @@ import { limitCpu } from './cgroup/limits.ts'
 import { processesIn } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
-import { writeMarker, type Marker } from './marker.ts'
+import { readMarker, writeMarker, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { lookAt } from './phase.ts'
 import { untilReady } from './ready.ts'
-import { removeMachine } from './remove.ts'
-import { prepareRoot } from './rootfs.ts'
+import { endMachine, removeMachine } from './remove.ts'
+import { prepareAgain, prepareRoot } from './rootfs.ts'
 import { runtimeConfig } from './spec/config.ts'
 import { lastWords, overlayOptions, startMachine } from './start.ts'
 
@@ -26,7 +26,7 @@ const check = (spec: MachineSpec): void => {
     throw fail('invalid_argument', { field: 'hostname', reason: 'must be a host name of at most 64 characters' })
 }
 
-const markerOf = (context: Context, spec: MachineSpec, slot: Slot): Marker => ({
+const markerOf = (context: Context, spec: MachineSpec, slot: Slot, kept: boolean): Marker => ({
   slot: slot.index,
   address: slot.address,
   gateway: slot.gateway,
@@ -34,6 +34,7 @@ const markerOf = (context: Context, spec: MachineSpec, slot: Slot): Marker => ({
   memoryMb: spec.memoryMb,
   cpus: spec.cpus,
   ready: false,
+  kept,
 })
 
 const writeConfig = async (context: Context, spec: MachineSpec, slot: Slot, files: MachineFiles): Promise<void> => {
@@ -78,21 +79,30 @@ const boot = async (context: Context, spec: MachineSpec, marker: Marker, signal?
     clock,
   )
   await limitCpu(hierarchy, group, spec.id, spec.cpus)
-  await writeMarker(files.marker, { ...marker, ready: true })
+  await writeMarker(files.marker, { ...marker, ready: true, kept: true })
 }
 
-/** The machine, running; one that runs already is returned as it is, one half-made or stopped is made anew. */
+/** Files of an earlier life are used again; a whole copy cannot tell the tenant's from the image's. */
+const hasFiles = async ({ overlay }: Context, files: MachineFiles): Promise<boolean> =>
+  overlay && ((await readMarker(files.marker))?.kept ?? false)
+
+/**
+ * The machine, running; one that runs already is returned as it is, one half-made is made anew, one that has ended (its
+ * first process did, or the box was restarted) is started again with the files it had.
+ */
 export const createMachine = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
   check(spec)
   const { dataDir, slots, resolvers, overlay, log } = context
   const files = filesOf(dataDir, spec.id)
   const before = await lookAt(context, spec.id)
   if (before.phase === 'running' || before.phase === 'frozen') return before
-  await removeMachine(context, spec.id, signal)
+  const kept = await hasFiles(context, files)
+  const clear = kept ? endMachine : removeMachine
+  await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
-  const marker = markerOf(context, spec, slot)
+  const marker = markerOf(context, spec, slot, kept)
   try {
-    await mkdir(files.dir, { mode: 0o700 })
+    await mkdir(files.dir, { mode: 0o700, recursive: kept })
     await writeMarker(files.marker, marker)
   } catch (error) {
     await slots.drop(slot.index)
@@ -100,12 +110,13 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   }
   try {
     const { rootfs: image, hostname } = spec
-    await prepareRoot({ files, image, hostname, address: slot.address, resolvers, overlay, signal })
+    const root = { files, image, hostname, address: slot.address, resolvers, overlay, signal }
+    await (kept ? prepareAgain(root) : prepareRoot(root))
     await writeConfig(context, spec, slot, files)
     await context.starting(() => boot(context, spec, marker, signal))
   } catch (error) {
-    // Nothing is left of a failure; what cannot be removed now is listed as half-made.
-    await removeMachine(context, spec.id).catch(also => log.warn('machine.left', { machine: spec.id, error: also }))
+    // Nothing runs after a failure; what cannot be removed now is listed as half-made.
+    await clear(context, spec.id).catch(also => log.warn('machine.left', { machine: spec.id, error: also }))
     throw error
   }
   return { id: spec.id, phase: 'running', address: { host: marker.address, port: marker.port } }

@@ -10,8 +10,10 @@ const shape = s.object({
   port: s.int(),
   memoryMb: s.number(),
   cpus: s.number(),
-  /** The daemon has answered: from here on the machine is whole. */
+  /** The daemon of this start has answered: the machine is whole. */
   ready: s.boolean(),
+  /** Some start has answered: what the upper layer holds is the tenant's, and outlives the machine's end. */
+  kept: s._default(s.boolean(), false),
 })
 export type Marker = Out<typeof shape>
 

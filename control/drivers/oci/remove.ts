@@ -49,13 +49,14 @@ const forget = async ({ runtime }: Context, id: string): Promise<void> => {
 }
 
 /** Trees of tenants can be deeper than any path may be long; rm(1) walks them by descriptor and follows no link. */
-const removeDirectory = async (directory: string): Promise<void> => {
+export const removeDirectory = async (directory: string): Promise<void> => {
   if (!(await exists(directory))) return
   const args = ['-rf', '--one-file-system', '--', directory]
   await run({ step: 'remove directory', file: tool('rm'), args, timeoutMs: 50_000 })
 }
 
-export const removeMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
+/** Ends the machine and gives back what it holds of the box; its directory and the tenant's files stay. */
+export const endMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
   const { dataDir, names, hierarchy, slots, clock } = context
   const files = filesOf(dataDir, id)
   const group = groupOf(names, id)
@@ -67,6 +68,11 @@ export const removeMachine = async (context: Context, id: string, signal?: Abort
   await forget(context, id)
   await removeGroup(hierarchy, group, clock)
   if (marker) await slots.drop(marker.slot)
+}
+
+/** Ends the machine and removes all of it. */
+export const removeMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
+  await endMachine(context, id, signal)
   signal?.throwIfAborted()
-  await removeDirectory(files.dir)
+  await removeDirectory(filesOf(context.dataDir, id).dir)
 }

@@ -2,11 +2,13 @@
  * The writable root of a machine. Files the host has to say something in (resolv.conf, hosts, hostname) are written into
  * the fresh upper layer, which no tenant has seen, so no path of the image is followed.
  */
-import { lstat, mkdir, chmod, chown, rm, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { lstat, mkdir, chmod, chown, open, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno, fail } from '../../../shared/errors.ts'
 import { run, tool } from './command.ts'
 import type { MachineFiles } from './layout.ts'
+import { removeDirectory } from './remove.ts'
 
 export interface RootInput {
   readonly files: MachineFiles
@@ -40,6 +42,34 @@ const writeNames = async (etc: string, input: RootInput): Promise<void> => {
   for (const [name, text] of Object.entries(content)) {
     await rm(join(etc, name), { force: true })
     await writeFile(join(etc, name), text, { mode: 0o644, flag: 'wx' })
+  }
+}
+
+/**
+ * Makes a root ready whose upper layer a tenant has written: it stays as it is but for the host's own files in /etc. The
+ * tenant may have put links anywhere, so /etc is opened without following one, and files are made anew in it.
+ */
+export const prepareAgain = async (input: RootInput): Promise<void> => {
+  const { files } = input
+  for (const directory of [files.root, files.work]) {
+    await removeDirectory(directory)
+    await mkdir(directory, { mode: 0o755 })
+  }
+  let etc: FileHandle
+  try {
+    etc = await open(join(files.upper, 'etc'), constants.O_DIRECTORY | constants.O_NOFOLLOW)
+  } catch (error) {
+    // The tenant has made something else of it: then it has its own names, too.
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errno(error) ?? '')) return
+    throw error
+  }
+  try {
+    await writeNames(`/proc/self/fd/${etc.fd}`, input)
+  } catch (error) {
+    // A directory in the place of one of them is the tenant's own doing.
+    if (!['ERR_FS_EISDIR', 'EISDIR', 'EEXIST'].includes(errno(error) ?? '')) throw error
+  } finally {
+    await etc.close()
   }
 }
 

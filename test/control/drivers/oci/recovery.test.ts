@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -12,7 +12,7 @@ import { sweepDead, sweepInstance } from '../../../../control/drivers/oci/sweep.
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
-import { makeKit, traces } from '../../../support/oci.ts'
+import { makeKit, sh, traces } from '../../../support/oci.ts'
 
 const why = whyNoMachines()
 if (why) {
@@ -97,20 +97,39 @@ t.test('an instance whose data directory is gone is swept, a living one is not',
   await driver.close()
 })
 
-t.test('a machine whose processes have all ended is listed as stopped and can be made anew', async t => {
-  const { config, spec } = await killedHost(t, [], 'open')
-  const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 0 })
-  const { address } = await driver.create(spec('a'))
-  const { host, port } = address as { host: string; port: number }
-  // No answer comes: the daemon that would give it is what ends.
-  await fetch(`http://${host}:${port}/sh`, { method: 'POST', body: 'kill -TERM 1' }).catch(() => undefined)
-  const deadline = clock.elapsed() + 30_000
-  while ((await driver.list())[0]?.phase !== 'stopped' && clock.elapsed() < deadline) await clock.sleep(10)
-  t.same(await driver.list(), [{ id: 'a', phase: 'stopped' }])
-  t.equal((await driver.create(spec('a'))).phase, 'running')
-  await driver.remove('a')
-  await driver.close()
-})
+t.test(
+  'a machine that has ended is started again with its files, and steers nothing on the host by its links',
+  async t => {
+    const { config, spec } = await killedHost(t, [], 'open')
+    const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 0 })
+    const first = await driver.create(spec('a'))
+    const { host, port } = first.address as { host: string; port: number }
+    const outside = mkdtempSync(join(tmpdir(), 'hutch-outside-'))
+    t.teardown(() => rmSync(outside, { recursive: true, force: true }))
+    await sh(first, `echo kept > /kept; rm -rf /etc/hosts; ln -s ${outside}/hosts /etc/hosts`)
+    // No answer comes: the daemon that would give it is what ends.
+    await fetch(`http://${host}:${port}/sh`, { method: 'POST', body: 'kill -TERM 1' }).catch(() => undefined)
+    const deadline = clock.elapsed() + 30_000
+    while ((await driver.list())[0]?.phase !== 'stopped' && clock.elapsed() < deadline) await clock.sleep(10)
+    t.same(await driver.list(), [{ id: 'a', phase: 'stopped' }])
+    const second = await driver.create(spec('a'))
+    t.equal(second.phase, 'running')
+    t.equal((await sh(second, 'cat /kept')).out, 'kept\n')
+    t.match(
+      (await sh(second, 'cat /etc/hosts')).out,
+      new RegExp(`${second.address?.host} box`),
+      'the names are of this start',
+    )
+    t.same(readdirSync(outside), [], 'a link of the tenant is not followed')
+    await sh(second, `rm -rf /etc; ln -s ${outside} /etc; kill -TERM 1`).catch(() => undefined)
+    while ((await driver.list())[0]?.phase !== 'stopped' && clock.elapsed() < deadline) await clock.sleep(10)
+    t.equal((await driver.create(spec('a'))).phase, 'running')
+    t.same(readdirSync(outside), [], 'nor is one in the place of /etc')
+    await driver.remove('a')
+    t.same(await driver.list(), [])
+    await driver.close()
+  },
+)
 
 t.test('many at once all succeed', async t => {
   const { config, spec, names } = await killedHost(t, [], 'open')
