@@ -105,7 +105,7 @@ export const start: Migration = {
       low       INTEGER NOT NULL,
       PRIMARY KEY (grain, workspace, start, subject, dimension)
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX rollups_by_subject ON rollups (subject, grain, start);
+    CREATE INDEX rollups_by_subject ON rollups (subject, start, grain);
 
     CREATE TABLE totals (
       grain         INTEGER NOT NULL CHECK (grain IN (0, 1, 2)),

@@ -4,7 +4,8 @@ import t from 'tap'
 import { lister } from '../../../../control/store/sqlite/listing.ts'
 import { migrate } from '../../../../control/store/sqlite/migrate.ts'
 import { migrations } from '../../../../control/store/sqlite/migrations/index.ts'
-import { preparer } from '../../../../control/store/sqlite/prepared.ts'
+import { preparer, shaped } from '../../../../control/store/sqlite/prepared.ts'
+import { fromHour, fromRollups, fromTotals, notRolled } from '../../../../control/store/sqlite/sums.ts'
 import type { Listing, Sort } from '../../../../control/store/store.ts'
 
 /** A database that remembers what it was asked. */
@@ -64,3 +65,30 @@ t.test('every page is a range of an index in the order asked for: nothing is sca
         }
       }
 })
+
+t.test(
+  'reports read the rollups of their window, or of their resource, and of the intervals only what is needed',
+  async t => {
+    const { db, plans } = watched(join(t.testdir(), 'hutch.db'))
+    t.teardown(() => db.close())
+    const run = shaped(db)
+    const all = { account: 'acme', from: 1, to: 5, buckets: [1], groupBy: [] }
+    const columns = { workspace: true, type: true, name: true, uid: true }
+    const range = { from: 1, to: 5, grain: 2 } as const
+    const planOf = (built: Parameters<typeof run>[0]) => {
+      run(built)
+      return plans().flat().join('; ')
+    }
+    const inWindow = /SEARCH (rollups|totals) USING PRIMARY KEY \(grain=\? AND workspace=\? AND start[>=]/
+    const ofResource = /SEARCH rollups USING (COVERING )?INDEX rollups_by_subject \(subject=\? AND start[>=]/
+    t.match(planOf(fromTotals(all, columns, range)), inWindow)
+    t.match(planOf(fromRollups(all, columns, range)), inWindow)
+    t.match(planOf(fromHour(all, columns, range)), inWindow)
+    for (const one of [{ resourceName: 'x' }, { resourceUuid: 'x' }]) {
+      t.match(planOf(fromRollups({ ...all, ...one }, columns, range)), ofResource)
+      t.match(planOf(fromHour({ ...all, ...one }, columns, range)), ofResource)
+    }
+    t.match(planOf(fromHour(all, columns, range)), /SEARCH intervals USING INDEX intervals_by_subject .*from_at>/)
+    t.match(planOf(notRolled(all, columns, 9)), /intervals USING INDEX intervals_to_roll/)
+  },
+)
