@@ -96,17 +96,24 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     ...late(terminalWire, async () =>
       (await import('./terminal/routes.ts')).terminalRoutes({ ...core, enabled: config.terminal, cwd: config.workdir }),
     ),
-    ...late(mcpWire, async () =>
-      (await import('./mcp/routes.ts')).mcpRoutes({
+    ...late(mcpWire, async () => {
+      const [{ mcpRoutes }, { codegenTools }, { selectProvider }] = await Promise.all([
+        import('./mcp/routes.ts'),
+        import('./codegen/tools.ts'),
+        import('./codegen/provider.ts'),
+      ])
+      const { files } = filesystem
+      const { workdir } = config
+      return mcpRoutes({
         clock,
-        files: filesystem.files,
-        workdir: config.workdir,
+        files,
+        workdir,
         supervisor: processes.supervisor,
         portsReady,
         tailBytes: config.logs.inMemoryBytes,
-        more: [],
-      }),
-    ),
+        more: codegenTools({ files, workdir, provider: selectProvider(config.codegen) }),
+      })
+    }),
     ...late([fastApply, reranking], async () => {
       const [{ codegenRoutes }, { selectProvider }] = await Promise.all([
         import('./codegen/routes.ts'),
