@@ -19,7 +19,6 @@ import { loadIdentity } from './identity/identity.ts'
 import { tenantDrops } from './init/capabilities.ts'
 import { createReaper } from './init/reaper.ts'
 import { createFilesystem } from './filesystem/capability.ts'
-import { directPort } from './filesystem/direct.ts'
 import { late } from './late.ts'
 import { createProcesses } from './process/index.ts'
 import { createScale } from './process/scale.ts'
@@ -64,7 +63,7 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
   const core: Core = { config, environment, identity, reaper, clock, ids, log, closing: closer }
-  const port = identity ? filesAs(identity) : directPort()
+  const port = filesAs(identity)
   const filesystem = createFilesystem(core, port)
   const hub = createHub()
   closer.add('watch', hub.close)

@@ -1,6 +1,6 @@
 /** Reading, writing and closing descriptors by callback; data goes between node:fs and the caller, not through the port. */
 import fs from 'node:fs'
-import { toFileStat } from './direct.ts'
+import { toFileStat } from './stat.ts'
 import type { FileStat } from './port.ts'
 
 export const statFd = (fd: number): Promise<FileStat> =>

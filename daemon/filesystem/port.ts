@@ -1,14 +1,13 @@
 /**
- * Everything the file families do to the tenant's file system on behalf of a request goes through this port. The
- * direct one (`direct.ts`) calls node:fs in this process. Where workloads run under an unprivileged identity another
- * implementation does the same in a process that has that identity, so that the kernel, not our code, decides what
- * the tenant may reach.
+ * Everything the file families do to the tenant's file system on behalf of a request goes through this port
+ * (`native/files.ts`). Where workloads run under an unprivileged identity it works with the rights of that user, so that
+ * the kernel, not our code, decides what the tenant may reach.
  *
  * Paths are absolute and clean. Failures are Node's system errors (`code: 'ENOENT'`, message with the system's text);
  * the callers translate them. No verb may block for ever on what a path turns out to be.
  *
- * Data does not pass through the port: `open` answers a descriptor of *this* process (a remote implementation hands
- * it over the socket), which the caller reads, writes, stats and closes with node:fs. Rights are checked at `open`.
+ * Data does not pass through the port: `open` answers a descriptor of this process, which the caller reads, writes,
+ * stats and closes with node:fs. Rights are checked at `open`.
  */
 
 export type FileKind = 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'block' | 'char'

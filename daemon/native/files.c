@@ -1,5 +1,5 @@
 /*
- * File operations as another user, each on a thread of libuv's pool that has the user's ids while it lasts. The kernel
+ * File operations, each on a thread of libuv's pool that has the ids of the wanted user while it lasts. The kernel
  * decides what the user may reach; there is no helper process that a tenant could stop, trace or starve.
  */
 #include "as_user.h"
@@ -259,16 +259,7 @@ static napi_value run(napi_env env, napi_callback_info info) {
   return promise;
 }
 
-/* own(fd) → true when it is open on something of this very process in /proc that others may not see or change. */
-static napi_value own(napi_env env, napi_callback_info info) {
-  ARGUMENTS(1);
-  napi_value out;
-  napi_get_boolean(env, is_our_own((int)integer(env, argv[0], -1)), &out);
-  return out;
-}
-
 NAPI_MODULE_INIT() {
-  FUNCTION(own);
   FUNCTION(run);
   return exports;
 }

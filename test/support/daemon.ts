@@ -1,4 +1,5 @@
 /** A daemon to test against: real parts, its own directories, gone when the test ends. */
+import './native.ts'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'

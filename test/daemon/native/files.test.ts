@@ -2,8 +2,8 @@ import '../../support/native.ts'
 import fs, { closeSync, constants, fstatSync, readFileSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { directPort } from '../../../daemon/filesystem/direct.ts'
 import type { FilePort } from '../../../daemon/filesystem/port.ts'
+import { nodePort } from '../../support/node-port.ts'
 import { filesAs } from '../../../daemon/native/files.ts'
 
 const skip = process.getuid?.() !== 0 && 'needs root'
@@ -71,9 +71,9 @@ const exercise = async (port: FilePort, dir: string): Promise<unknown[]> => {
 }
 
 t.test('as root it answers as node:fs does', { skip }, async t => {
-  const direct = await exercise(directPort(), openDirectory(t))
-  const native = await exercise(filesAs({ uid: 0, gid: 0 }), openDirectory(t))
-  t.strictSame(native, direct)
+  const direct = await exercise(nodePort(), openDirectory(t))
+  for (const port of [filesAs(undefined), filesAs({ uid: 0, gid: 0 })])
+    t.strictSame(await exercise(port, openDirectory(t)), direct)
   t.ok(readdirSync('/usr').length > 0)
 })
 
@@ -130,7 +130,7 @@ t.test('groups other than the primary one do not count, root’s least of all', 
 })
 
 t.test('the daemon’s own memory and descriptors are not files to anybody', async t => {
-  const ports = skip ? [directPort()] : [directPort(), filesAs({ uid: 0, gid: 0 }), filesAs(user)]
+  const ports = skip ? [filesAs(undefined)] : [filesAs(undefined), filesAs({ uid: 0, gid: 0 }), filesAs(user)]
   const link = join(t.testdir({ link: t.fixture('symlink', '/proc/self/environ') }), 'link')
   const own = ['self/mem', 'self/environ', `${process.pid}/mem`, 'thread-self/environ', 'self/auxv']
   for (const port of ports) {
@@ -163,7 +163,7 @@ t.test('rights are ours again afterwards, on every thread', { skip }, async t =>
 
 t.test('a descriptor does not outlive an exec and never blocks', async t => {
   const dir = t.testdir()
-  const port = skip ? directPort() : filesAs({ uid: 0, gid: 0 })
+  const port = filesAs(undefined)
   const fd = await port.open(dir, O_RDONLY | O_DIRECTORY)
   const flags = Number.parseInt(/flags:\t(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '', 8)
   closeSync(fd)

@@ -1,33 +1,10 @@
-/** The port to the file system by node:fs in this process. Callbacks: a promise per layer is what small calls pay for. */
-import fs, { constants, type BigIntStats, type Dirent } from 'node:fs'
+/** The port to the file system by node:fs: what the daemon's own must agree with. */
+import fs, { constants, type Dirent } from 'node:fs'
 import { errno } from '../../shared/errors.ts'
-import { refuseOwn } from '../native/files.ts'
-import type { Entry, FileKind, FilePort, FileStat } from './port.ts'
+import { toFileStat } from '../../daemon/filesystem/stat.ts'
+import type { Entry, FileKind, FilePort, FileStat } from '../../daemon/filesystem/port.ts'
 
 const always = constants.O_NONBLOCK | constants.O_NOCTTY
-
-const kinds: Readonly<Record<number, FileKind>> = {
-  [constants.S_IFREG]: 'file',
-  [constants.S_IFDIR]: 'directory',
-  [constants.S_IFLNK]: 'symlink',
-  [constants.S_IFIFO]: 'fifo',
-  [constants.S_IFSOCK]: 'socket',
-  [constants.S_IFBLK]: 'block',
-  [constants.S_IFCHR]: 'char',
-}
-
-/** The facts callers need of a stat result. */
-export const toFileStat = (stats: BigIntStats): FileStat => {
-  const mode = Number(stats.mode)
-  return {
-    kind: kinds[mode & constants.S_IFMT] ?? 'file',
-    mode,
-    size: Number(stats.size),
-    uid: Number(stats.uid),
-    gid: Number(stats.gid),
-    mtimeNs: stats.mtimeNs,
-  }
-}
 
 const kindOf = (entry: Dirent): FileKind => {
   if (entry.isFile()) return 'file'
@@ -103,9 +80,8 @@ const mkdir = (path: string, mode: number): Promise<void> =>
     }),
   )
 
-export const directPort = (): FilePort => ({
-  open: async (path, flags, mode = 0o666) =>
-    refuseOwn(await asked<number>(end => fs.open(path, flags | always, mode, end)), path),
+export const nodePort = (): FilePort => ({
+  open: (path, flags, mode = 0o666) => asked(end => fs.open(path, flags | always, mode, end)),
   stat: path => statted(path, fs.stat as typeof fs.lstat),
   lstat: path => statted(path, fs.lstat),
   readdir,
