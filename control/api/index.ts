@@ -14,6 +14,7 @@ import type { Cursors } from './cursors.ts'
 import { openApiRoutes } from './openapi.ts'
 import { managementSurface } from './surface.ts'
 import type { WireNames } from './wire-names.ts'
+import { workspaceRoutes } from './workspaces.ts'
 
 export interface ApiDeps {
   readonly store: Store
@@ -52,6 +53,7 @@ export const createApi = (deps: ApiDeps): Api => {
   const bounds: Bound[] = [
     ...[...verbs.values()].flatMap(kindRoutes),
     ...accountRoutes({ store }),
+    ...workspaceRoutes({ store, clock, ids, kinds }),
     ...(deps.routes ?? []),
     openApiRoutes(() => bounds),
   ]

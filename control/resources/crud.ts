@@ -145,6 +145,8 @@ export const crud = (kind: Kind, deps: CrudDeps): Crud => {
       updatedAt: now,
     }
     if (holder) await erase(holder)
+    // Of one that ended by itself and whose record is gone, what lived inside may be left.
+    else await forget(resource)
     const event = { time: now, type: 'deployment', status, message: `${kind.kind} ${name} created` }
     const made = await store.resources.create(resource, { event })
     poke(kind.kind, made.uid)

@@ -27,9 +27,9 @@ export type MetadataInput = Out<typeof metadataInput>
 
 const namePattern = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/
 
-/** Checks a name that is to be given to a new resource; throws `invalid_argument` naming `metadata.name`. */
-export const checkName = (name: string): string => {
-  const refuse = (reason: string) => fail('invalid_argument', { field: 'metadata.name', reason })
+/** Checks a name that is to be given to something new; throws `invalid_argument` naming `field`. */
+export const checkName = (name: string, field = 'metadata.name'): string => {
+  const refuse = (reason: string) => fail('invalid_argument', { field, reason })
   if (name.length > 49) throw refuse('must be at most 49 characters')
   if (!namePattern.test(name))
     throw refuse('must be lowercase letters, digits and hyphens, beginning and ending with a letter or digit')

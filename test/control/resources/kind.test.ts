@@ -106,6 +106,13 @@ t.test('a kind inside another lives and goes with it', async t => {
   t.equal(await store.resources.count('note', 'default', 'b'), 1)
   t.match(poked, [/^note\//, /^gadget\//])
 
+  const gone = await store.resources.get({ kind: 'gadget', workspace: 'default', parent: '', name: 'b' })
+  await store.resources.remove(gone?.uid ?? '', 0)
+  t.equal((await call('GET', '/gadgets/b/notes')).status, 404)
+  await call('POST', '/gadgets', { metadata: { name: 'b' } })
+  t.same((await call('GET', '/gadgets/b/notes')).body, [], 'a new one does not inherit')
+  await call('POST', '/gadgets/b/notes', { metadata: { name: 'n' }, ...text })
+
   t.match(await call('DELETE', '/gadgets/b/notes/n'), { status: 200, body: { status: 'DELETING' } })
   t.equal((await call('GET', '/gadgets/b/notes/n')).status, 404, 'removed at once')
 })
