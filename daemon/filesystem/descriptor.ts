@@ -27,6 +27,9 @@ export const writeFd = (fd: number, bytes: Uint8Array): Promise<void> =>
     else next(0)
   })
 
+export const truncateFd = (fd: number, size: number): Promise<void> =>
+  new Promise((resolve, reject) => fs.ftruncate(fd, size, error => (error ? reject(error) : resolve())))
+
 /** Closes; the error matters after writing, since network file systems report a failed write there. */
 export const closeFd = (fd: number): Promise<void> =>
   new Promise((resolve, reject) => fs.close(fd, error => (error ? reject(error) : resolve())))

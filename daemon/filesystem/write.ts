@@ -4,7 +4,7 @@ import { posix } from 'node:path'
 import type { Readable } from 'node:stream'
 import { errno } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import { closeFd, statFd, writeFd } from './descriptor.ts'
+import { closeFd, statFd, truncateFd, writeFd } from './descriptor.ts'
 import type { FilePort } from './port.ts'
 import { fileSink, pour } from './sink.ts'
 
@@ -22,7 +22,7 @@ export const openForWrite = async (port: FilePort, path: string, flags: number, 
 }
 
 /**
- * Runs `write` on a fresh descriptor of `path`, truncated. After a failure the partial file is removed, unless what is
+ * Runs `write` on a fresh descriptor of `path`, truncated unless told otherwise. After a failure the partial file is removed, unless what is
  * there is no regular file (a device or fifo is not ours to remove).
  */
 export const writeInPlace = async <T>(
@@ -30,8 +30,9 @@ export const writeInPlace = async <T>(
   path: string,
   mode: number,
   write: (fd: number) => Promise<T>,
+  truncate = O_TRUNC,
 ): Promise<T> => {
-  const fd = await openForWrite(port, path, O_WRONLY | O_CREAT | O_TRUNC, mode)
+  const fd = await openForWrite(port, path, O_WRONLY | O_CREAT | truncate, mode)
   let result: T
   try {
     result = await write(fd)
@@ -57,9 +58,22 @@ export const removePartial = async (port: FilePort, path: string): Promise<void>
   }
 }
 
-/** Truncates and writes in place; `mode` applies to a new file. */
+/**
+ * Writes in place and cuts off what is left of a longer content; `mode` applies to a new file. Not truncated first:
+ * ext4 then writes the file to the disk at once when it is closed, which takes milliseconds.
+ */
 export const writeBytes = (port: FilePort, path: string, bytes: Uint8Array, mode: number): Promise<void> =>
-  writeInPlace(port, path, mode, fd => writeFd(fd, bytes))
+  writeInPlace(
+    port,
+    path,
+    mode,
+    async fd => {
+      await writeFd(fd, bytes)
+      const { kind, size } = await statFd(fd)
+      if (kind === 'file' && size > bytes.length) await truncateFd(fd, bytes.length)
+    },
+    0,
+  )
 
 /** Pours `source` into the descriptor; when it fails no write is under way any more. */
 export const pourInto = async (fd: number, source: Readable): Promise<number> => {
