@@ -10,6 +10,7 @@
 import { spawn } from 'node:child_process'
 import { createWriteStream, globSync, mkdirSync } from 'node:fs'
 import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Parser, type Result } from 'tap-parser'
 
 interface FileResult {
@@ -21,7 +22,7 @@ interface FileResult {
   ok: boolean
 }
 
-const root = new URL('..', import.meta.url).pathname
+const root = fileURLToPath(new URL('..', import.meta.url))
 const out = (line: string) => process.stdout.write(`${line}\n`)
 
 /** Leaf assertions of a file; the points that only close a sub-test are not counted. */

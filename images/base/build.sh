@@ -41,6 +41,8 @@ if ! grep -q 'VERSION_CODENAME=bookworm' /etc/os-release; then sources=(bookworm
   done
 } >"$extra.sources"
 
+# Python compiles a few of its own modules while it runs them, and those come out different each time.
+volatile='/usr/share/python3 /usr/lib/python3/dist-packages/_distutils_hack'
 export SOURCE_DATE_EPOCH=1700000000
 include=$(grep -v '^#' images/base/packages | paste -sd,)
 mmdebstrap --quiet --variant=minbase --mode=root --format=tar --include="$include" \
@@ -48,6 +50,7 @@ mmdebstrap --quiet --variant=minbase --mode=root --format=tar --include="$includ
   --dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-exclude=/usr/share/locale/*' \
   --customize-hook="copy-in \"$extra/usr\" \"$extra/etc\" \"$extra/.hutch\" /" \
   --customize-hook='rm -f "$1/etc/hostname" "$1/etc/resolv.conf"; : >"$1/etc/resolv.conf"' \
+  --customize-hook="for dir in $volatile; do find \"\$1\$dir\" -name __pycache__ -prune -exec rm -r {} +; done" \
   "${sources[@]}" <"$extra.sources" >"$work/base.tar"
 rm -f "$extra.sources"
 digest=$(sha256sum "$work/base.tar" | cut -c1-32)

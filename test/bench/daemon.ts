@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-const main = new URL('../../daemon/main.ts', import.meta.url).pathname
+const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
 
 export interface MeasuredDaemon {
   readonly url: string

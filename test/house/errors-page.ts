@@ -1,5 +1,6 @@
 /** Writes docs/errors.md from the error table: `node test/house/errors-page.ts`. */
 import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { errors } from '../../shared/errors.ts'
 
 /** A text with its details shown as `{name}`. */
@@ -30,5 +31,5 @@ export const errorsPage = (): string => {
   ].join('\n')
 }
 
-if (process.argv[1] === new URL(import.meta.url).pathname)
+if (process.argv[1] === fileURLToPath(new URL(import.meta.url)))
   writeFileSync(new URL('../../docs/errors.md', import.meta.url), errorsPage())

@@ -1,11 +1,12 @@
 /** Every error of the table is thrown somewhere; the page that documents them is as computed. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { errors } from '../../shared/errors.ts'
 import { errorsPage } from './errors-page.ts'
 
-const root = new URL('../..', import.meta.url).pathname
+const root = fileURLToPath(new URL('../..', import.meta.url))
 
 t.test('every error is thrown somewhere', async t => {
   const code = globSync('{shared,daemon,control}/**/*.ts', { cwd: root, exclude: ['**/errors.ts'] })

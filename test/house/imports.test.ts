@@ -1,9 +1,10 @@
 /** Who may import whom, and what may be reached for only in one place. */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
-const root = new URL('../..', import.meta.url).pathname
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const sources = globSync('{shared,daemon,control,images}/**/*.ts', {
   cwd: root,
   exclude: ['**/node_modules/**', '**/build/**'],

@@ -1,4 +1,5 @@
 /** A whole host in this process: real store, real images, real gateway; machines of the fake driver unless told otherwise. */
+import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { loadConfig, type Config } from '../../control/config.ts'
 import { fakeDriver, fakeWorld, type FakeOptions, type FakeWorld } from '../../control/drivers/fake/index.ts'
@@ -32,7 +33,7 @@ export interface TestHost {
   close(): Promise<void>
 }
 
-export const repository = new URL('../..', import.meta.url).pathname
+export const repository = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Another host on the same directory and world is what a restart is. */
 export const openTestHost = async (t: Test, dataDir: string, options: HostOptions = {}): Promise<TestHost> => {

@@ -14,6 +14,7 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { daemon } from '../../support/daemon.ts'
 
@@ -206,7 +207,7 @@ t.test('fifos, sockets, devices and files of /proc do not hold a request up', as
 t.test('a listing that entries vanish from answers with those that are left', async t => {
   const { call, dir } = await daemon(t)
   mkdirSync(join(dir, 'busy'))
-  const churn = new URL('../../programs/churn.ts', import.meta.url).pathname
+  const churn = fileURLToPath(new URL('../../programs/churn.ts', import.meta.url))
   const child = spawn(process.execPath, [churn, join(dir, 'busy')], { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = new Promise(resolve => child.once('close', resolve))
   try {

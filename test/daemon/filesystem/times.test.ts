@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
-const module = new URL('../../../daemon/filesystem/times.ts', import.meta.url).pathname
+const module = fileURLToPath(new URL('../../../daemon/filesystem/times.ts', import.meta.url))
 
 /** What a process in the time zone `zone` makes of the nanoseconds. */
 const inZone = (zone: string, ns: string): string =>

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { keptDirs, openGet, processDaemon, until } from '../../support/processes.ts'
 
-const main = new URL('../../../daemon/main.ts', import.meta.url).pathname
+const main = fileURLToPath(new URL('../../../daemon/main.ts', import.meta.url))
 
 /** A daemon of its own process, to be killed in mid-sentence. */
 const realDaemon = async (t: Test, env: Record<string, string>, root: string) => {

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
 import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
@@ -35,7 +36,7 @@ const killedHost = async (t: Test, ids: readonly string[], until: string, afterM
   const config = { dataDir, driver: 'oci', runtime: 'runc', subnet: '10.89.0.0/16', bundleDir: kit.bundleDir }
   const { rootfs } = kit
   const spec = (id: string) => ({ id, rootfs, memoryMb: 256, cpus: 1, hostname: 'box', env: {}, workdir: '/' })
-  const program = new URL('../../../programs/oci-host.ts', import.meta.url).pathname
+  const program = fileURLToPath(new URL('../../../programs/oci-host.ts', import.meta.url))
   const child = spawn(process.execPath, [program, JSON.stringify(config), JSON.stringify(ids.map(spec))], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -2,13 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openStore } from '../../../../control/store/sqlite/open.ts'
 import type { Store } from '../../../../control/store/store.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { dice } from '../../../support/records.ts'
 
-const program = new URL('../../../programs/store-writer.ts', import.meta.url).pathname
+const program = fileURLToPath(new URL('../../../programs/store-writer.ts', import.meta.url))
 
 /** Runs the writer until it has said `lines` lines, kills it in the midst of the next ones; versions it acknowledged. */
 const writeAndKill = async (t: Test, path: string, round: number, lines: number): Promise<Map<string, number>> => {
