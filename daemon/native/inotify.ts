@@ -50,7 +50,7 @@ const addon = lazy(() => loadAddon<InotifyAddon>('inotify'))
 const headerBytes = 16
 
 /** `struct inotify_event` records; the name is padded with NULs. */
-export const parseEvents = (batch: Buffer): InotifyEvent[] => {
+const parseEvents = (batch: Buffer): InotifyEvent[] => {
   const events: InotifyEvent[] = []
   for (let at = 0; at + headerBytes <= batch.length; ) {
     const length = batch.readUInt32LE(at + 12)

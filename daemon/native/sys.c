@@ -1,7 +1,6 @@
 /* System calls about processes, files and privileges that Node does not offer. One thin function each. */
 #include "arguments.h"
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -57,39 +56,6 @@ static napi_value punch(napi_env env, napi_callback_info info) {
 static napi_value lock(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
   return result(env, flock((int)integer(env, argv[0], -1), (int)integer(env, argv[1], 0)));
-}
-
-/* rename(from, to, flags): renameat2 by path. */
-static napi_value rename_with(napi_env env, napi_callback_info info) {
-  ARGUMENTS(3);
-  char *from = text(env, argv[0]), *to = text(env, argv[1]);
-  errno = EINVAL;
-  int done = from && to ? (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, integer(env, argv[2], 0)) : -1;
-  int error = errno;
-  free(from);
-  free(to);
-  errno = error;
-  return result(env, done);
-}
-
-/* capabilities() → [effective, permitted, inheritable] as big integers, or a negated errno. */
-static napi_value capabilities(napi_env env, napi_callback_info info) {
-  (void)info;
-  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-  struct __user_cap_data_struct data[2];
-  if (syscall(SYS_capget, &header, data) < 0) return result(env, -1);
-  const uint64_t sets[3] = {
-      (uint64_t)data[1].effective << 32 | data[0].effective,
-      (uint64_t)data[1].permitted << 32 | data[0].permitted,
-      (uint64_t)data[1].inheritable << 32 | data[0].inheritable,
-  };
-  napi_value out, item;
-  napi_create_array_with_length(env, 3, &out);
-  for (int i = 0; i < 3; i++) {
-    napi_create_bigint_uint64(env, sets[i], &item);
-    napi_set_element(env, out, i, item);
-  }
-  return out;
 }
 
 static napi_value ignore_signal(napi_env env, napi_callback_info info) {
@@ -159,7 +125,5 @@ NAPI_MODULE_INIT() {
   FUNCTION(control);
   FUNCTION(punch);
   FUNCTION(lock);
-  FUNCTION(rename_with);
-  FUNCTION(capabilities);
   return exports;
 }

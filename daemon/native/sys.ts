@@ -12,15 +12,13 @@ interface SysAddon {
   control(option: number, argument: number): number
   punch(fd: number, offset: number, length: number): number
   lock(fd: number, operation: number): number
-  rename_with(from: string, to: string, flags: number): number
   ignore_signal(signal: number): number
   guard_signal(signal: number): number
   ignore_fatal(): number
-  capabilities(): [effective: bigint, permitted: bigint, inheritable: bigint] | number
 }
 
 const addon = lazy(() => loadAddon<SysAddon>('sys'))
-const [ESRCH, EAGAIN, ECHILD, EEXIST] = [3, 11, 10, 17]
+const [ESRCH, EAGAIN, ECHILD] = [3, 11, 10]
 
 /** How a process ended: by an exit code, or by a signal (then the code is null). */
 export interface Exit {
@@ -43,7 +41,7 @@ export const waitpid = (pid: number): Exit | 'unknown' | undefined => {
 }
 
 /** The pid of some child that has ended and was not reaped yet, without reaping it. */
-export const endedChild = (): number | undefined => {
+const endedChild = (): number | undefined => {
   const pid = addon().peek()
   return pid === -ECHILD ? undefined : check('waitid', pid) || undefined
 }
@@ -79,22 +77,6 @@ export const becomeSubreaper = (): void => void control(36, 1, 'prctl(PR_SET_CHI
 /** Keeps other processes of the same user from reading or tracing this one, and its /proc files root's. */
 export const setDumpable = (on: boolean): void => void control(4, on ? 1 : 0, 'prctl(PR_SET_DUMPABLE)')
 
-export const isDumpable = (): boolean => control(3, 0, 'prctl(PR_GET_DUMPABLE)') === 1
-
-/** Forbids this process and its children to gain privileges by exec. Cannot be undone. */
-export const setNoNewPrivileges = (): void => void control(38, 1, 'prctl(PR_SET_NO_NEW_PRIVS)')
-
-/** The signal this process gets when its parent ends. */
-export const setDeathSignal = (signal: number): void => void control(1, signal, 'prctl(PR_SET_PDEATHSIG)')
-
-/** The calling process's capability sets as bit masks. */
-export const capabilities = (): { effective: bigint; permitted: bigint; inheritable: bigint } => {
-  const sets = addon().capabilities()
-  if (typeof sets === 'number') throw new Error(`capget failed: ${sets}`)
-  const [effective, permitted, inheritable] = sets
-  return { effective, permitted, inheritable }
-}
-
 /** Gives a byte range of a file back to the disk: the size stays, the range reads as zeros. */
 export const punchHole = (fd: number, offset: number, length: number): void =>
   void check('fallocate', addon().punch(fd, offset, length))
@@ -104,14 +86,6 @@ export const tryLock = (fd: number): boolean => {
   const result = addon().lock(fd, 2 | 4)
   if (result === -EAGAIN) return false
   check('flock', result)
-  return true
-}
-
-/** Renames unless the target exists, in one step; false when it does. */
-export const renameNew = (from: string, to: string): boolean => {
-  const result = addon().rename_with(from, to, 1)
-  if (result === -EEXIST) return false
-  check('renameat2', result)
   return true
 }
 
