@@ -8,7 +8,7 @@ import { openCapture } from './output/capture.ts'
 import { outputPaths } from './output/names.ts'
 import type { Parts } from './parts.ts'
 import type { ProcessRecord } from './record.ts'
-import { begin, outputDirs } from './start.ts'
+import { begin, outputDirs, reopener } from './start.ts'
 import { inheritedStdin } from './stdin.ts'
 
 /** Writing ends of stdin pipes that came over the exec: by record id. Comes from the old daemon itself, never from a file. */
@@ -35,12 +35,11 @@ const resume = (parts: Parts, managed: Managed, pipes: readonly InheritedPipe[])
 }
 
 const adoptOne = (parts: Parts, record: ProcessRecord, pipes: readonly InheritedPipe[]): void => {
-  const running = record.status === 'running'
+  const reopen = reopener(parts, record)
+  if (record.status !== 'running') return parts.table.add(createManaged(record, reopen))
   const paths = outputPaths(outputDirs(parts), record.logKey)
-  const capture = openCapture({ paths, fresh: false, ended: !running, scratch: parts.scratch })
-  const managed = createManaged(record, capture)
-  if (running) resume(parts, managed, pipes)
-  else parts.table.add(managed)
+  const capture = openCapture({ paths, fresh: false, ended: false, scratch: parts.scratch })
+  resume(parts, createManaged(record, reopen, capture), pipes)
 }
 
 /** Positions that belong to no record: left by a daemon that was killed between two steps. */
@@ -53,9 +52,7 @@ const tidy = (parts: Parts, records: readonly ProcessRecord[]): void => {
 /** Lists what the journal knows, and leaves the processes to the daemon that is in charge. */
 export const showOnly = (parts: Parts, records: readonly ProcessRecord[]): void => {
   for (const record of records) {
-    const paths = outputPaths(outputDirs(parts), record.logKey)
-    const capture = openCapture({ paths, fresh: false, ended: true, scratch: parts.scratch })
-    parts.table.add(createManaged(record, capture))
+    parts.table.add(createManaged(record, reopener(parts, record)))
   }
 }
 

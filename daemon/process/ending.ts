@@ -41,6 +41,8 @@ const finish = (parts: Parts, managed: Managed, pid: number | undefined): void =
     parts.log.error('process.capture', { name: record.name, error })
   }
   if (capture.retained() > 0) parts.cap(capture)
+  record.kept = capture.retained()
+  managed.settle()
   managed.cancelDeadline()
   managed.release()
   managed.stdin?.end()

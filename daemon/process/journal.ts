@@ -51,6 +51,7 @@ const Line = s.object({
   keepAlive: s.boolean(),
   deadline: optional,
   current: s.optional(s.object({ pid: s.int(), startTicks: s.string(), bootId: s.string() })),
+  kept: s.number(),
   ending: s.optional(s.enum(['stopped', 'killed'])),
 })
 const Forgotten = s.object({ forget: s.int() })
@@ -113,6 +114,7 @@ export const openJournal = (deps: {
   const { records, damaged } = parseJournal(read())
   if (damaged > 0) log.warn('process.journal.damaged', { lines: damaged })
   let lines = 0
+  let rewriteAt = 0
   let fd: number | undefined
   const rewrite = (all: readonly ProcessRecord[]): void => {
     const next = `${path}.new`
@@ -122,6 +124,8 @@ export const openJournal = (deps: {
     if (fd !== undefined) closeSync(fd)
     fd = made
     lines = all.length
+    // Twice what there is: the cost of writing all of it anew is spread over as many changes.
+    rewriteAt = 2 * lines + slack
   }
   if (!readOnly) rewrite(records)
   const append = (text: string): void => {
@@ -132,7 +136,7 @@ export const openJournal = (deps: {
       // A full disk must not keep processes from being started and stopped.
       log.error('process.journal.failed', { error })
     }
-    if (++lines > 2 * live().length + slack) rewrite(live())
+    if (++lines > rewriteAt) rewrite(live())
   }
   return {
     records,

@@ -5,7 +5,12 @@ import type { Stdin } from './stdin.ts'
 /** A process of the list with what belongs to it while this daemon runs. */
 export interface Managed {
   readonly record: ProcessRecord
+  /** Its output. Of a finished process it is opened when somebody asks, so that thousands of them cost little. */
   readonly capture: Capture
+  /** The capture has ended: from now on only those who read keep it in memory. */
+  settle(): void
+  /** Closes what is open. */
+  close(): void
   /** Resolves at the end for good: after the last restart, with all output captured. */
   readonly finished: Promise<void>
   readonly finish: () => void
@@ -23,12 +28,26 @@ export interface Managed {
 
 const nothing = (): void => undefined
 
-export const createManaged = (record: ProcessRecord, capture: Capture): Managed => {
+/** `open` opens the capture of a process that has ended; without `live` there is only that. */
+export const createManaged = (record: ProcessRecord, open: () => Capture, live?: Capture): Managed => {
   const { promise, resolve } = Promise.withResolvers<void>()
   if (record.status !== 'running') resolve()
+  let current = live
+  let known: WeakRef<Capture> | undefined
   return {
     record,
-    capture,
+    get capture() {
+      const found = current ?? known?.deref()
+      if (found) return found
+      const opened = open()
+      known = new WeakRef(opened)
+      return opened
+    },
+    settle() {
+      if (current) known = new WeakRef(current)
+      current = undefined
+    },
+    close: () => current?.close(),
     finished: promise,
     finish: resolve,
     notices: new Set(),

@@ -1,5 +1,6 @@
 import type { Process } from '../../shared/wire/process.ts'
 import type { Managed } from './managed.ts'
+import type { Capture } from './output/capture.ts'
 import { tailText } from './output/tail.ts'
 
 /** `Wed, 04 Mar 2026 10:11:12 GMT` */
@@ -8,10 +9,17 @@ const httpDate = (ms: number): string => new Date(ms).toUTCString()
 /** Output inlined in an object: the last `bytes` of each stream, or nothing yet. */
 export type Inline = { readonly bytes: number } | 'none'
 
+const bothTails = (capture: Capture, bytes: number): [string, string] => [
+  tailText(capture, 0, bytes),
+  tailText(capture, 1, bytes),
+]
+
 /** The wire object. `unfinished` is what `completedAt` says while the process runs: existing clients expect '' or null. */
-export const present = ({ record, capture }: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
-  const stdout = inline === 'none' ? '' : tailText(capture, 0, inline.bytes)
-  const stderr = inline === 'none' ? '' : tailText(capture, 1, inline.bytes)
+export const present = (managed: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
+  const { record } = managed
+  // A finished process that has written nothing needs no file to be opened.
+  const silent = inline === 'none' || (record.status !== 'running' && record.kept === 0)
+  const [stdout, stderr] = silent ? ['', ''] : bothTails(managed.capture, inline.bytes)
   return {
     pid: String(record.pid),
     name: record.name,

@@ -32,6 +32,8 @@ export interface ProcessRecord {
   current: RunningPid | undefined
   /** Stop or kill was asked for; the end takes this status. */
   ending: 'stopped' | 'killed' | undefined
+  /** Bytes of output on disk, once it has ended. */
+  kept: number
 }
 
 /** A pid that cannot be mistaken for a later process of the same number. */

@@ -60,6 +60,15 @@ const takeName = (parts: Parts, wanted: string | null | undefined): string => {
   return wanted
 }
 
+/** Opens the output of a process that has ended, wherever it is by then. */
+export const reopener = (parts: Parts, record: ProcessRecord) => (): Capture =>
+  openCapture({
+    paths: outputPaths(outputDirs(parts), record.logKey),
+    fresh: false,
+    ended: true,
+    scratch: parts.scratch,
+  })
+
 const newCapture = (parts: Parts, key: string): Capture => {
   const open = (): Capture =>
     openCapture({ paths: outputPaths(outputDirs(parts), key), fresh: true, ended: false, scratch: parts.scratch })
@@ -134,8 +143,9 @@ export const start = (parts: Parts, request: StartProcess): Managed => {
     deadline: seconds === undefined ? undefined : now + seconds * 1000,
     current: runningPid(pid, parts.bootId),
     ending: undefined,
+    kept: 0,
   }
-  const managed = createManaged(record, capture)
+  const managed = createManaged(record, reopener(parts, record), capture)
   managed.stdin = stdin
   begin(parts, managed)
   parts.journal.put(record)

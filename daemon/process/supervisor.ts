@@ -16,7 +16,7 @@ import { createTailing } from './output/tailing.ts'
 import type { Parts, ProcessConfig, Scale } from './parts.ts'
 import type { Workload } from './spawn.ts'
 import { start } from './start.ts'
-import { createSweep } from './sweep.ts'
+import { catchUp, createSweep } from './sweep.ts'
 import { createTable } from './table.ts'
 
 const sweepMs = 5_000
@@ -73,7 +73,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     dir: config.stateDir,
     readOnly: config.rehearsal,
     log,
-    live: () => [...table.all()].map(({ record }) => record),
+    live: table.records,
   })
   const sweep = createSweep(() => parts)
   const parts: Parts = {
@@ -96,8 +96,8 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
   const stopSweep = config.rehearsal ? () => undefined : clock.every(sweepMs, sweep.run)
   return {
     start: request => start(parts, request),
-    list: () => [...table.all()],
-    find: table.find,
+    list: () => Array.from(table.all(), managed => catchUp(managed, log)),
+    find: identifier => catchUp(table.find(identifier), log),
     end: (identifier, how) => endProcess(parts, table.find(identifier), how),
     pipes: () =>
       [...table.all()].flatMap(({ record, stdin }) => (stdin?.open ? [{ id: record.id, fd: stdin.fd }] : [])),
@@ -108,7 +108,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
         managed.cancelDeadline()
         managed.cancelRestart()
         managed.cancelWatch()
-        managed.capture.close()
+        managed.close()
       }
       journal.close()
     },

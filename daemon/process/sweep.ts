@@ -1,5 +1,6 @@
 /** Keeps what processes have written within the budget of the disk, and the list within its length. */
 import { fileShare } from './output/limits.ts'
+import type { Log } from '../../shared/log.ts'
 import type { Capture } from './output/capture.ts'
 import type { Managed } from './managed.ts'
 import { kill } from '../native/sys.ts'
@@ -9,6 +10,32 @@ import type { Parts } from './parts.ts'
 const noticeableBytes = 32 * 1024
 /** What the oldest are cut down to when all together are too much. */
 const remnantBytes = 16 * 1024
+
+const keptBytes = ({ record, capture }: Managed): number =>
+  record.status === 'running' ? capture.retained() : record.kept
+
+const capEnded = (managed: Managed, share: number): void => {
+  const { capture, record } = managed
+  capture.cap(share)
+  record.kept = capture.retained()
+}
+
+/** Takes what children have written that a finished process left behind. */
+export const catchUp = (managed: Managed, log: Log): Managed => {
+  if (managed.lingering === undefined) return managed
+  const { capture, record } = managed
+  const release = capture.hold()
+  try {
+    capture.drain()
+    record.kept = capture.retained()
+  } catch (error) {
+    // A full disk: what was captured before can be read all the same.
+    log.warn('process.capture', { name: record.name, error })
+  } finally {
+    release()
+  }
+  return managed
+}
 
 export interface Sweep {
   /** After growth: caps at once when a file has outgrown its share. */
@@ -26,22 +53,17 @@ export const createSweep = (parts: () => Parts): Sweep => {
   const measure = (): void => {
     const { table, config } = parts()
     let count = 0
-    for (const { record, capture } of table.all())
-      if (record.status === 'running' || capture.retained() > noticeableBytes) count++
+    for (const { record } of table.all()) if (record.status === 'running' || record.kept > noticeableBytes) count++
     sharers = count
     share = fileShare(config, count)
   }
 
   const linger = (managed: Managed, group: number): void => {
-    const release = managed.capture.hold()
-    try {
-      // Whether somebody is left is asked first: what was written until then is taken.
-      if (!kill(-group, 0)) managed.lingering = undefined
-      managed.capture.drain()
-      managed.capture.cap(share)
-    } finally {
-      release()
-    }
+    // Whether somebody is left is asked first: what was written until then is taken.
+    const left = kill(-group, 0)
+    catchUp(managed, parts().log)
+    capEnded(managed, share)
+    if (!left) managed.lingering = undefined
   }
 
   /** The oldest output of finished processes goes first. */
@@ -49,13 +71,13 @@ export const createSweep = (parts: () => Parts): Sweep => {
     const { table, config } = parts()
     if (config.maxFileBytes === 0 || config.maxTotalBytes === 0) return
     let total = 0
-    for (const { capture } of table.all()) total += capture.retained()
-    for (const { record, capture } of table.all()) {
+    for (const managed of table.all()) total += keptBytes(managed)
+    for (const managed of table.all()) {
       if (total <= config.maxTotalBytes) return
-      if (record.status === 'running') continue
-      const before = capture.retained()
-      capture.cap(remnantBytes)
-      total -= before - capture.retained()
+      const before = managed.record.kept
+      if (managed.record.status === 'running' || before <= remnantBytes) continue
+      capEnded(managed, remnantBytes)
+      total -= before - managed.record.kept
     }
   }
 
@@ -102,7 +124,9 @@ export const createSweep = (parts: () => Parts): Sweep => {
       for (const managed of parts().table.all())
         guarded(managed, () => {
           if (managed.lingering !== undefined) linger(managed, managed.lingering)
-          else if (managed.capture.retained() > share) managed.capture.cap(share)
+          else if (keptBytes(managed) <= share) return
+          else if (managed.record.status === 'running') managed.capture.cap(share)
+          else capEnded(managed, share)
         })
       fit()
       forget()

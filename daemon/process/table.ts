@@ -1,11 +1,13 @@
 import { fail } from '../../shared/errors.ts'
 import type { Managed } from './managed.ts'
+import type { ProcessRecord } from './record.ts'
 
 /** All processes that are known, finished ones included. */
 export interface Table {
   readonly size: number
   readonly running: number
   all(): Iterable<Managed>
+  records(): ProcessRecord[]
   add(managed: Managed): void
   remove(managed: Managed): void
   byName(name: string): Managed | undefined
@@ -29,6 +31,7 @@ export const createTable = (): Table => {
       return count
     },
     all: () => all,
+    records: () => Array.from(all, ({ record }) => record),
     add(managed) {
       const { id, pid, name } = managed.record
       last = Math.max(last, id)

@@ -11,7 +11,8 @@ export const generousMs = 60_000
 
 /** Ends whatever the daemon still runs before it is closed. */
 const endAll = async ({ call }: TestDaemon): Promise<void> => {
-  const { body } = await call('GET', '/process')
+  const { status: answered, body, text } = await call('GET', '/process')
+  if (answered !== 200) throw new Error(`the list of processes cannot be had: ${text}`)
   for (const { name, status } of body) if (status === 'running') await call('DELETE', `/process/${name}/kill`)
 }
 

@@ -183,7 +183,9 @@ export const openCapture = (options: {
   }
   /** As far as the files reach now: what outlives the process may write for ever. */
   const drain = (): void => {
-    const ends = open().streams.map(fd => fstatSync(fd).size)
+    const own = ifThere(open, undefined)
+    if (!own) return
+    const ends = own.streams.map(fd => fstatSync(fd).size)
     for (const stream of streams) {
       const left = (): number => (ends[stream] as number) - positions.seen[stream]
       while (left() > 0 && advance(stream, left()) > 0);

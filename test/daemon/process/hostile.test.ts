@@ -113,3 +113,12 @@ t.test('a command that leaves children behind does not keep its reader waiting',
   t.teardown(() => process.kill(pid, 'SIGKILL'))
   t.equal(events(answer.text).at(-1)?.type, 'result')
 })
+
+t.test('what children write after the end is still to be read', async t => {
+  const { call } = await processDaemon(t)
+  const command = '(sleep 0.3; echo late; exec sleep 0.3) & echo early'
+  const { body } = await call('POST', '/process', { body: { command, waitForCompletion: true } })
+  t.equal(body.stdout, 'early\n')
+  await until('the late line', async () => (await call('GET', `/process/${body.pid}`)).body.stdout === 'early\nlate\n')
+  t.equal((await call('GET', `/process/${body.pid}/logs/stream`)).text, 'stdout:early\nstdout:late\n')
+})

@@ -25,6 +25,7 @@ const record = (id: number, more: Partial<ProcessRecord> = {}): ProcessRecord =>
   deadline: undefined,
   current: { pid: 100 + id, startTicks: '5', bootId: 'b' },
   ending: undefined,
+  kept: 0,
   ...more,
 })
 
