@@ -1,17 +1,12 @@
 /** Composition root of hutchd: every capability gets what it needs and gives the routes it answers. */
 import type { Clock } from '../shared/clock.ts'
-import { closing } from '../shared/closing.ts'
+import { closing, type Closing } from '../shared/closing.ts'
 import { dispatcher, type Dispatcher } from '../shared/http/dispatch.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import { handle, type Bound } from '../shared/route.ts'
-import * as swagger from '../shared/wire/swagger.ts'
-import { listMounts, mountDrive, unmountDrive } from '../shared/wire/drives.ts'
-import { fastApply, reranking } from '../shared/wire/codegen.ts'
 import { probes } from '../shared/wire/probes.ts'
 import { activity } from '../shared/wire/system.ts'
-import { mcpWire } from '../shared/wire/mcp.ts'
-import { terminalWire } from '../shared/wire/terminal.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
 import { liveEnvironment } from './environment.ts'
@@ -19,12 +14,11 @@ import { loadIdentity } from './identity/identity.ts'
 import { tenantDrops } from './init/capabilities.ts'
 import { createReaper } from './init/reaper.ts'
 import { createFilesystem } from './filesystem/capability.ts'
-import { late } from './late.ts'
-import { createProcesses } from './process/index.ts'
+import { createProcesses, type Supervisor } from './process/index.ts'
 import { createScale } from './process/scale.ts'
-import { portsReady } from './network/ready.ts'
 import { networkRoutes } from './network/routes.ts'
 import { filesAs } from './native/files.ts'
+import { rareRoutes } from './rare.ts'
 import { daemonSurface } from './surface.ts'
 import { startCommand } from './system/command.ts'
 import { createSystem, type System } from './system/capability.ts'
@@ -51,13 +45,12 @@ export interface Daemon {
   close(): Promise<void>
 }
 
-/**
- * Builds the daemon; it is ready when this resolves. Routes are declared at once; capabilities that few sandboxes use
- * are bound with `late(routes, () => import(…))` and loaded when first asked for.
- */
-export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Daemon> => {
+/** Clients know a process by the pid of its first start; after a restart another one has its sockets. */
+const currentPid = (supervisor: Supervisor, pid: number): number =>
+  supervisor.list().find(({ record }) => record.pid === pid)?.record.current?.pid ?? pid
+
+const compose = (config: Config, deps: DaemonDeps, closer: Closing): Daemon => {
   const { clock, ids, log, program, checkReplies = false } = deps
-  const closer = closing({ log })
   const environment = liveEnvironment(config.environment, config.inherited.environment)
   const identity = loadIdentity(config.user)
   const reaper = createReaper({ clock, log })
@@ -87,40 +80,8 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     ...filesystem.bounds,
     ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
     ...processes.bounds,
-    ...networkRoutes(core),
-    // tunnel
-    ...late(Object.values(swagger), async () =>
-      (await import('./swagger/routes.ts')).swaggerRoutes(config, () => bounds.map(({ route }) => route)),
-    ),
-    ...late(terminalWire, async () =>
-      (await import('./terminal/routes.ts')).terminalRoutes({ ...core, enabled: config.terminal, cwd: config.workdir }),
-    ),
-    ...late(mcpWire, async () => {
-      const [{ mcpRoutes }, { codegenTools }, { selectProvider }] = await Promise.all([
-        import('./mcp/routes.ts'),
-        import('./codegen/tools.ts'),
-        import('./codegen/provider.ts'),
-      ])
-      const { files } = filesystem
-      const { workdir } = config
-      return mcpRoutes({
-        clock,
-        files,
-        workdir,
-        supervisor: processes.supervisor,
-        portsReady,
-        tailBytes: config.logs.inMemoryBytes,
-        more: codegenTools({ files, workdir, provider: selectProvider(config.codegen) }),
-      })
-    }),
-    ...late([fastApply, reranking], async () => {
-      const [{ codegenRoutes }, { selectProvider }] = await Promise.all([
-        import('./codegen/routes.ts'),
-        import('./codegen/provider.ts'),
-      ])
-      return codegenRoutes({ ...filesystem, provider: selectProvider(config.codegen) })
-    }),
-    ...late([listMounts, mountDrive, unmountDrive], async () => (await import('./drives/routes.ts')).driveRoutes(core)),
+    ...networkRoutes(core, pid => currentPid(supervisor, pid)),
+    ...rareRoutes({ core, filesystem, supervisor, routes: () => bounds.map(({ route }) => route) }),
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {
@@ -129,5 +90,16 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     bounds,
     dispatcher: dispatcher(bounds, surface, { log, ids, elapsed: clock.elapsed }),
     close: closer.close,
+  }
+}
+
+/** Builds the daemon; it is ready when this resolves. What was opened is closed again when a part cannot be made. */
+export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Daemon> => {
+  const closer = closing({ log: deps.log })
+  try {
+    return compose(config, deps, closer)
+  } catch (error) {
+    await closer.close()
+    throw error
   }
 }

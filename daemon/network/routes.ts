@@ -4,11 +4,16 @@ import type { Core } from '../core.ts'
 import { portMonitors } from './monitors.ts'
 import { portsOf } from './ports.ts'
 
-export const networkRoutes = (core: Pick<Core, 'clock' | 'log' | 'closing'>): Bound[] => {
-  const monitors = portMonitors(core)
+/** `current` gives the pid that a process has now; it is another one after a restart. */
+export const networkRoutes = (
+  core: Pick<Core, 'clock' | 'log' | 'closing'>,
+  current: (pid: number) => number = pid => pid,
+): Bound[] => {
+  const list = (pid: number) => portsOf(current(pid))
+  const monitors = portMonitors({ ...core, list })
   core.closing.add('port monitors', monitors.close)
   return [
-    handle(wire.listPorts, async ({ params: { pid } }) => ({ pid, ports: await portsOf(pid) })),
+    handle(wire.listPorts, async ({ params: { pid } }) => ({ pid, ports: await list(pid) })),
     handle(wire.startMonitor, ({ params: { pid }, body }) => {
       monitors.start(pid, body?.callback ?? '')
       return { path: '', message: 'Port monitoring started successfully' }

@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { createServer as createHttpServer } from 'node:http'
 import { json } from 'node:stream/consumers'
@@ -119,4 +121,24 @@ t.test('a monitor may be asked for without a callback, a bad one is refused', as
     t.equal(status, 400, JSON.stringify(body))
     t.match(answer.error, /^invalid request body/)
   }
+})
+
+t.test('after a restart the ports are those of the process that runs now', async t => {
+  const { call, dir } = await daemon(t)
+  // The first attempt fails; the second listens and says where.
+  const script =
+    "const { existsSync, writeFileSync } = require('fs'); if (!existsSync('again')) { writeFileSync('again', ''); process.exit(1) } " +
+    "const s = require('net').createServer().listen(0, '0.0.0.0', () => { writeFileSync('port.new', String(s.address().port)); require('fs').renameSync('port.new', 'port') })"
+  const { body } = await call('POST', '/process', {
+    body: { command: `'${process.execPath}' -e "${script}"`, workingDir: dir, restartOnFailure: true, maxRestarts: 1 },
+  })
+  t.teardown(() => call('DELETE', `/process/${body.pid}/kill`))
+  const limit = Date.now() + 60_000
+  while (!existsSync(join(dir, 'port')) && Date.now() < limit) await new Promise(resolve => setTimeout(resolve, 50))
+  const port = Number(readFileSync(join(dir, 'port'), 'utf8'))
+  const answer = await call('GET', `/network/process/${body.pid}/ports`)
+  t.equal(answer.body.pid, Number(body.pid))
+  const found = answer.body.ports.find((one: { localPort: number }) => one.localPort === port)
+  t.ok(found)
+  t.not(found.pid, Number(body.pid))
 })
