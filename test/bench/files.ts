@@ -133,9 +133,12 @@ const multipart = async (daemon: MeasuredDaemon): Promise<Row[]> => {
   const part = Buffer.alloc(5 * 1024 * 1024, 'x')
   const count = Math.ceil(megabytes / 5)
   const whole = Buffer.alloc(part.length * count, 'x')
-  const between = '--XyZ\r\nContent-Disposition: form-data; name="file"; filename="blob"\r\n\r\n'
-  const wrap = (content: Buffer) => Buffer.concat([Buffer.from(between), content, Buffer.from('\r\n--XyZ--\r\n')])
-  const headers = { 'content-type': 'multipart/form-data; boundary=XyZ' }
+  // As long as those of real clients: the search for it skips by its length.
+  const boundary = '----formdata-undici-0123456789012345'
+  const between = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="blob"\r\n\r\n`
+  const wrap = (content: Buffer) =>
+    Buffer.concat([Buffer.from(between), content, Buffer.from(`\r\n--${boundary}--\r\n`)])
+  const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
   const body = wrap(part)
   const inParts = async () => {
     const base = `${url}/filesystem-multipart`
