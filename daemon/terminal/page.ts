@@ -1,6 +1,6 @@
 /** The terminal's page: one document with all it needs, since a sandbox may have no way out to a CDN. */
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { join } from 'node:path'
 
 const script = String.raw`
 const query = new URLSearchParams(location.search)
@@ -46,10 +46,15 @@ terminal.focus()
 /** A script inside a page must not hold the end of its element. */
 const inert = (code: string): string => code.replaceAll('</script', '<\\/script')
 
-/** The HTML of the page. Reads xterm.js from its package. */
+/** Where xterm.js is: among the packages, or beside the CommonJS bundle, which has no import.meta. */
+const xtermDirectory = (): string =>
+  import.meta.dirname === undefined
+    ? join(__dirname, 'xterm')
+    : join(import.meta.dirname, '../../node_modules/@xterm/xterm')
+
+/** The HTML of the page. */
 export const terminalHtml = (): string => {
-  const { resolve } = createRequire(import.meta.url)
-  const read = (name: string) => readFileSync(resolve(`@xterm/xterm/${name}`), 'utf8')
+  const read = (name: string) => readFileSync(join(xtermDirectory(), name), 'utf8')
   return `<!doctype html>
 <html lang="en">
 <head>

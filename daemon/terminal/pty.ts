@@ -2,7 +2,7 @@
 import { chownSync, closeSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { ReadStream } from 'node:tty'
-import nodePty from 'node-pty'
+import * as nodePty from 'node-pty'
 import { spawnProcess } from '../native/spawn.ts'
 import type { Identity } from '../identity/identity.ts'
 

@@ -3,7 +3,7 @@
  *
  *     bin/       node and the programs hutchd calls
  *     lib/       the dynamic loader and every library of theirs; lib/xtables/ for iptables (XTABLES_LIBDIR)
- *     daemon/    boot.js, the pieces of the daemon with their code caches, native/, node_modules/node-pty
+ *     daemon/    boot.js, the pieces of the daemon with their code caches, native/, xterm/, node_modules/node-pty
  *     bundle.json  digest, architecture, and the command that starts the daemon
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -31,6 +31,8 @@ const writeDaemon = async (root: string, daemon: string, info: BuildInfo): Promi
   const addons = join(root, 'daemon/native/build')
   for (const file of existsSync(addons) ? readdirSync(addons) : [])
     if (file.endsWith('.node')) cpSync(join(addons, file), join(daemon, 'native', file))
+  const xterm = join(root, 'node_modules/@xterm/xterm')
+  for (const part of ['css/xterm.css', 'lib/xterm.js']) cpSync(join(xterm, part), join(daemon, 'xterm', part))
   const pty = join(root, 'node_modules/node-pty')
   for (const part of ['package.json', 'LICENSE', 'lib', 'build/Release/pty.node'])
     cpSync(join(pty, part), join(daemon, 'node_modules/node-pty', part), {

@@ -1,0 +1,140 @@
+/** kill -9 of the real server at many moments; the next start puts the world right. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { whyNoMachines } from '../support/machine.ts'
+import { traces } from '../support/oci.ts'
+import { server, type Server } from '../support/server.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+const create = (s: Server, name: string) =>
+  s.call('POST', '/v0/sandboxes', { metadata: { name }, spec: { runtime: { image: 'busybox', memory: 256 } } })
+const exec = async (s: Server, name: string, command: string) =>
+  (await s.call('POST', `/default/sandboxes/${name}/process`, { command, waitForCompletion: true })).body
+
+/** What is there of machines, from the box itself. */
+const machines = (s: Server): string[] => readdirSync(join(s.dataDir, 'machines'))
+const mounts = (s: Server): string[] =>
+  readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter(line => line.includes(s.dataDir))
+const processes = (s: Server): string[] =>
+  readdirSync('/proc').filter(pid => {
+    if (!/^\d+$/.test(pid)) return false
+    try {
+      return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(s.names.cgroup)
+    } catch {
+      // It ended meanwhile.
+      return false
+    }
+  })
+
+const createMoments = [0, 8, 16, 25, 40, 60, 80, 110, 140, 180, 230, 300]
+const deleteMoments = [0, 5, 10, 20, 35, 55, 80, 120, 180]
+
+t.test('killed at any moment of a create, the sandbox comes up at the next start', async t => {
+  const s = await server(t)
+  for (const [index, moment] of createMoments.entries()) {
+    const name = `c${index}`
+    t.equal((await create(s, name)).status, 200)
+    await sleep(moment)
+    await s.kill()
+    await s.start()
+    await s.until(name, body => body.status === 'DEPLOYED')
+    t.match(await exec(s, name, 'echo up'), { logs: 'up\n' }, `usable after a kill ${moment} ms into it`)
+  }
+  t.equal(machines(s).length, createMoments.length, 'one machine each')
+  t.equal(new Set(processes(s)).size, createMoments.length, 'one daemon each')
+  for (const index of createMoments.keys()) await s.call('DELETE', `/v0/sandboxes/c${index}`)
+  for (const index of createMoments.keys()) await s.until(`c${index}`, body => body.status === 'TERMINATED')
+  t.equal(await s.stop(), 0)
+  t.same(machines(s), [])
+  t.same([...mounts(s), ...processes(s), ...traces(s.names)], [], 'nothing is left on the box')
+})
+
+t.test('killed at any moment of a delete, it is gone after the next start', async t => {
+  const s = await server(t)
+  for (const [index, moment] of deleteMoments.entries()) {
+    const name = `d${index}`
+    await create(s, name)
+    await s.until(name, body => body.status === 'DEPLOYED')
+    t.equal((await s.call('DELETE', `/v0/sandboxes/${name}`)).status, 200)
+    await sleep(moment)
+    await s.kill()
+    await s.start()
+    await s.until(name, body => body.status === 'TERMINATED')
+  }
+  t.equal(await s.stop(), 0)
+  t.same([...machines(s), ...mounts(s), ...processes(s), ...traces(s.names)], [], 'nothing is left on the box')
+})
+
+t.test('killed at any moment of the first start, the next one works, with a key that works', async t => {
+  for (const moment of [30, 80, 120, 160, 200, 260, 340]) {
+    const s = await server(t).catch((error: unknown) => error)
+    if (s instanceof Error) throw s
+    // The first start is done; a fresh directory makes another first start, killed in the middle.
+    await (s as Server).stop()
+    const fresh = await killedFirstStart(s as Server, moment)
+    t.equal(fresh.status, 200, `after a kill ${moment} ms into it`)
+  }
+})
+
+t.test('asleep when the server is killed: still asleep, and awake at the next request', async t => {
+  const s = await server(t, { HUTCH_STANDBY_SECONDS: '0.5' })
+  await create(s, 'a')
+  await exec(s, 'a', 'echo kept > /kept')
+  await s.until('a', body => body.state === 'STANDBY')
+  await s.kill()
+  await s.start()
+  t.equal((await s.call('GET', '/v0/sandboxes/a')).body.state, 'STANDBY')
+  t.match(await exec(s, 'a', 'cat /kept'), { logs: 'kept\n' })
+})
+
+t.test('a machine that is killed comes back with its files', async t => {
+  const s = await server(t)
+  await create(s, 'a')
+  await exec(s, 'a', 'echo kept > /kept')
+  for (const pid of processes(s)) process.kill(Number(pid), 'SIGKILL')
+  const back = await s.until('a', body => body.status === 'DEPLOYED' && body.errors?.length > 0)
+  t.match(back.errors, [{ code: 'MACHINE_LOST' }])
+  t.match(await exec(s, 'a', 'cat /kept'), { logs: 'kept\n' })
+})
+
+/** A start over an empty data directory that is killed after `ms`; then a whole one, asked with the key on disk. */
+const killedFirstStart = async (s: Server, ms: number): Promise<{ status: number }> => {
+  const dataDir = join(s.dataDir, 'fresh')
+  const root = new URL('../..', import.meta.url).pathname
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HUTCH_DATA_DIR: dataDir,
+    HUTCH_PORT: '0',
+    HUTCH_DRIVER: 'fake',
+    HUTCH_LOG_LEVEL: 'warn',
+  }
+  const start = () =>
+    spawn(process.execPath, ['control/main.ts'], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const first = start()
+  await sleep(ms)
+  first.kill('SIGKILL')
+  if (first.exitCode === null && first.signalCode === null) await once(first, 'exit')
+  const second = start()
+  let output = ''
+  for (const stream of [second.stdout, second.stderr]) stream.on('data', piece => (output += piece))
+  for (let i = 0; i < 6000 && !/serving on (\S+)/.test(output) && second.exitCode === null; i++) await sleep(10)
+  const url = /serving on (\S+)/.exec(output)?.[1]
+  const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()
+  try {
+    return await fetch(`${url}/v0/sandboxes`, { headers: { authorization: `Bearer ${key}` } })
+  } finally {
+    second.kill('SIGKILL')
+    if (second.exitCode === null && second.signalCode === null) await once(second, 'exit')
+  }
+}

@@ -1,0 +1,135 @@
+/** The server as an operator runs it: `node control/main.ts` in a process of its own, over real machines. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
+import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
+import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
+import { systemClock } from '../../shared/clock.ts'
+
+const root = new URL('../..', import.meta.url).pathname
+const clock = systemClock()
+
+export interface Answer {
+  readonly status: number
+  // Untyped on purpose: tests look at single fields.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any
+  readonly text: string
+}
+
+export interface Server {
+  readonly dataDir: string
+  readonly names: Names
+  readonly url: string
+  readonly key: string
+  /** JSON in and out; `target` is a path of the host or a whole URL. */
+  call(method: string, target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Polls a sandbox until `look` is true of its record; throws after two minutes. */
+  until(name: string, look: (body: Answer['body'], status: number) => boolean): Promise<Answer['body']>
+  /** SIGKILL, as a crash is. */
+  kill(): Promise<void>
+  /** SIGTERM, and its exit code. */
+  stop(): Promise<number | null>
+  start(): Promise<void>
+  /** What it has printed since the last start. */
+  output(): string
+}
+
+/** A data directory that is gone with everything of its instance when the test ends, also after a failure. */
+export const scratchInstance = (t: Test): { dataDir: string; names: Names } => {
+  const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-e2e-')))
+  const names = namesOf(tagOf(dataDir))
+  t.teardown(async () => {
+    await sweepInstance(await openHierarchy(), names, clock)
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  return { dataDir, names }
+}
+
+/** Starts a server of its own with a short standby unless `env` says otherwise. */
+export const server = async (t: Test, env: Record<string, string> = {}): Promise<Server> => {
+  const { dataDir, names } = scratchInstance(t)
+  let child: ChildProcess | undefined
+  let output = ''
+  let url = ''
+  const exited = async () => {
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+  const start = async () => {
+    output = ''
+    const started = spawn(process.execPath, ['control/main.ts'], {
+      cwd: root,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HUTCH_DATA_DIR: dataDir,
+        HUTCH_PORT: '0',
+        HUTCH_LOG_LEVEL: 'warn',
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    child = started
+    for (const stream of [started.stdout, started.stderr]) stream.on('data', piece => (output += piece))
+    const end = performance.now() + 120_000
+    while (!/serving on (\S+)/.test(output)) {
+      if (started.exitCode !== null) throw new Error(`the server ended: ${output}`)
+      if (performance.now() > end) throw new Error(`the server does not serve: ${output}`)
+      await clock.sleep(10)
+    }
+    url = /serving on (\S+)/.exec(output)?.[1] ?? ''
+  }
+  const stop = async () => {
+    child?.kill('SIGTERM')
+    await exited()
+    return child?.exitCode ?? null
+  }
+  t.teardown(async () => {
+    child?.kill('SIGKILL')
+    await exited()
+  })
+  await start()
+  const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()
+  const call: Server['call'] = async (method, target, body, headers = {}) => {
+    const answer = await fetch(new URL(target, url), {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        'svc-version': '2026-04-28',
+        'content-type': 'application/json',
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    const isJson = (answer.headers.get('content-type') ?? '').startsWith('application/json')
+    return { status: answer.status, text, body: isJson ? JSON.parse(text) : undefined }
+  }
+  return {
+    dataDir,
+    names,
+    get url() {
+      return url
+    },
+    key,
+    call,
+    async until(name, look) {
+      for (const end = performance.now() + 120_000; ; ) {
+        const { body, status } = await call('GET', `/v0/sandboxes/${name}`)
+        if (look(body, status)) return body
+        if (performance.now() > end) throw new Error(`sandbox ${name} stays ${JSON.stringify(body)}`)
+        await clock.sleep(20)
+      }
+    },
+    async kill() {
+      child?.kill('SIGKILL')
+      await exited()
+    },
+    stop,
+    start,
+    output: () => output,
+  }
+}
