@@ -66,6 +66,20 @@ t.test('of many creates at once one wins', async t => {
   t.equal(await store.resources.count('sandbox', 'default'), 2)
 })
 
+t.test('of many that replace a failed one at once, one wins', async t => {
+  const made = await control(t)
+  const many = (target: string) => Promise.all(Array.from({ length: 10 }, () => made.call('POST', target, body)))
+  await made.call('POST', '/sandboxes', body)
+  await becomes(made, 'FAILED')
+  const answers = await many('/sandboxes')
+  t.equal(answers.filter(({ status }) => status === 200).length, 1)
+  const refused = answers.filter(({ status }) => status !== 200)
+  for (const answer of refused) t.match(answer.body, { code: 409, error: 'SANDBOX_ALREADY_EXISTS' })
+  await becomes(made, 'FAILED')
+  t.same([...new Set((await many('/sandboxes?createIfNotExist=true')).map(({ status }) => status))], [200])
+  t.equal(await made.store.resources.count('sandbox', 'default'), 1)
+})
+
 t.test('changes made at the same time all arrive', async t => {
   const { call } = await control(t)
   await call('POST', '/sandboxes', body)

@@ -118,6 +118,9 @@ t.test('secrets are sealed in the store, masked in answers, and survive being se
   t.same(again.body.spec, made.body.spec)
   t.same(environmentOf(await row(store, 'a'), sealer), { PLAIN: 'seen', TOKEN: 'hush-env' })
   t.same(routingOf(await row(store, 'a'), sealer)[0]?.secrets, { k: 'hush-proxy' })
+  const masked = { proxy: { routing: [{ destinations: ['a.com'], secrets: { k: '***', other: 'hush-too' } }] } }
+  await call('PUT', '/sandboxes/a', { spec: { network: masked } })
+  t.same(routingOf(await row(store, 'a'), sealer)[0]?.secrets, { k: 'hush-proxy', other: 'hush-too' })
   t.match((await call('GET', '/sandboxes/a?show_secrets=true')).body.spec.runtime.envs[1], { value: 'hush-env' })
 
   const elsewhere = { ...made.body.spec, network: { proxy: { routing: [{ destinations: ['evil.com'] }] } } }
