@@ -23,6 +23,12 @@ export interface Config {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
   /** IPv4 network that sandbox addresses are cut from. */
   readonly subnet: string
+  /** Private networks that sandboxes may reach all the same, as CIDR: a registry mirror, a model server. */
+  readonly allowNetworks: readonly string[]
+  /** Network slots kept ready ahead of need. */
+  readonly slotsAhead: number
+  /** Processes and threads of one sandbox. */
+  readonly pidsLimit: number
   /** USD per unit of each billing dimension. */
   readonly prices: Readonly<Record<string, number>>
   /** The unpacked runtime bundle that goes into every sandbox. */
@@ -88,6 +94,12 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
     standbyAfterMs: number(env, 'HUTCH_STANDBY_SECONDS', 15, 0.05, 86_400) * 1000,
     logLevel: choice(env, 'HUTCH_LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error']),
     subnet: env['HUTCH_SUBNET'] || '10.89.0.0/16',
+    allowNetworks: (env['HUTCH_ALLOW_NETWORKS'] ?? '')
+      .split(',')
+      .map(network => network.trim())
+      .filter(Boolean),
+    slotsAhead: number(env, 'HUTCH_SLOTS_AHEAD', 8, 0, 1_024),
+    pidsLimit: number(env, 'HUTCH_PIDS_LIMIT', 4_096, 32, 4_194_304),
     prices: prices(env['HUTCH_PRICES']),
     bundleDir: resolve(cwd, env['HUTCH_BUNDLE_DIR'] || '.runtime/bundle'),
     imagesDir: resolve(cwd, env['HUTCH_IMAGES_DIR'] || '.runtime/images'),

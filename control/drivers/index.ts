@@ -8,7 +8,8 @@ import { fakeDriver } from './fake/index.ts'
 import { openOci } from './oci/index.ts'
 import { supervise } from './supervise.ts'
 
-export type DriverConfig = Pick<Config, 'dataDir' | 'driver' | 'runtime' | 'subnet' | 'bundleDir'>
+export type DriverConfig = Pick<Config, 'dataDir' | 'driver' | 'runtime' | 'subnet' | 'bundleDir'> &
+  Partial<Pick<Config, 'allowNetworks' | 'slotsAhead' | 'pidsLimit'>>
 
 export interface DriverDeps {
   readonly log: Log

@@ -5,7 +5,8 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Driver, Machine, MachineSpec } from '../../control/drivers/driver.ts'
-import { openOci, type OciSettings } from '../../control/drivers/oci/index.ts'
+import type { DriverConfig } from '../../control/drivers/index.ts'
+import { openOci } from '../../control/drivers/oci/index.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
@@ -54,11 +55,13 @@ export const traces = ({ tag, cgroup, chain }: Names): string[] => [
   ...namesIn('/run/hutch/blocks').filter(name => readFileSync(join('/run/hutch/blocks', name), 'utf8').includes(tag)),
 ]
 
+type Settings = Pick<DriverConfig, 'slotsAhead' | 'pidsLimit' | 'allowNetworks'>
+
 export interface Box extends Kit {
   readonly driver: Driver
   readonly dataDir: string
   readonly names: Names
-  reopen(settings?: OciSettings): Promise<Driver>
+  reopen(settings?: Settings): Promise<Driver>
   spec(id: string, more?: Partial<MachineSpec>): MachineSpec
   leftovers(id: string): Promise<string[]>
 }
@@ -66,7 +69,7 @@ export interface Box extends Kit {
 export interface BoxOptions {
   readonly runtime?: string
   readonly hostPorts?: readonly number[]
-  readonly settings?: OciSettings
+  readonly settings?: Settings
   readonly log?: Log
 }
 
@@ -81,7 +84,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
   const config = { dataDir, driver: 'oci', runtime, subnet: '10.89.0.0/16', bundleDir: kit.bundleDir }
   const opened: Driver[] = []
   const reopen = async (again = settings) => {
-    const driver = await openOci(config, { log, clock: systemClock(), hostPorts }, again)
+    const driver = await openOci({ ...config, ...again }, { log, clock: systemClock(), hostPorts })
     opened.push(driver)
     return driver
   }

@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
 import { limitCpu } from './cgroup/limits.ts'
-import { processesIn } from './cgroup/processes.ts'
+import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker, writeMarker, type Marker } from './marker.ts'
@@ -72,7 +72,7 @@ const boot = async (context: Context, spec: MachineSpec, marker: Marker, signal?
     {
       host: marker.address,
       port: marker.port,
-      hasEnded: async () => (await processesIn(hierarchy, group)).length === 0,
+      hasEnded: async () => !(await isPopulated(hierarchy, group)),
       lastWords: () => lastWords(files),
       signal,
     },

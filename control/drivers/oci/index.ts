@@ -28,7 +28,7 @@ import { readMarker, writeMarker } from './marker.ts'
 import { namesOf, registryDir, tagOf } from './names.ts'
 import { claimBlock, releaseBlock } from './net/block.ts'
 import { fencesStand, lowerFences, raiseFences } from './net/firewall.ts'
-import { subnetOf } from './net/ipv4.ts'
+import { allowedNetwork, subnetOf } from './net/ipv4.ts'
 import { networkSlots } from './net/slots.ts'
 import { carriesOverlay } from './overlay.ts'
 import { readPrivileges } from './privileges.ts'
@@ -38,19 +38,13 @@ import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { removeMachine } from './remove.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
+import { trimOutputs } from './outputs.ts'
 import { removeStraySlots, sweepDead } from './sweep.ts'
-
-export interface OciSettings {
-  /** Network slots kept ready. */
-  readonly slotsAhead?: number
-  /** Processes and threads of one machine. */
-  readonly pidsLimit?: number
-}
 
 type Opened = Context & { readonly closeAll: () => Promise<void> }
 
 /** Numbers of the slots that machines of this instance hold. */
-const heldSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names' | 'runtime'>): Promise<number[]> => {
+const heldSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<number[]> => {
   const held: number[] = []
   for (const id of await machineIds(context)) {
     const marker = await readMarker(filesOf(context.dataDir, id).marker)
@@ -59,12 +53,13 @@ const heldSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names
   return held
 }
 
-const open = async (config: DriverConfig, deps: DriverDeps, settings: OciSettings): Promise<Opened> => {
+const open = async (config: DriverConfig, deps: DriverDeps): Promise<Opened> => {
   const { log, clock } = deps
-  const { slotsAhead = 8, pidsLimit = 4_096 } = settings
+  const { slotsAhead = 8, pidsLimit = 4_096, allowNetworks = [] } = config
   if (process.getuid?.() !== 0)
     throw fail('driver_failed', { driver: 'oci', step: 'open', reason: 'namespaces and mounts need root; run as root' })
   const subnet = subnetOf(config.subnet)
+  const allowed = allowNetworks.map(allowedNetwork)
   const bundle = await readBundle(config.bundleDir)
   const bundleDir = await realpath(config.bundleDir)
   await mkdir(machinesDir(config.dataDir), { recursive: true, mode: 0o700 })
@@ -81,10 +76,10 @@ const open = async (config: DriverConfig, deps: DriverDeps, settings: OciSetting
   await prepareParent(hierarchy, names.cgroup)
   const resolvers = await hostResolvers()
   const privileges = await readPrivileges()
-  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers }
+  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed }
   await raiseFences(fences)
   await allowForwarding(log)
-  const taken = await heldSlots({ dataDir, hierarchy, names, runtime })
+  const taken = await heldSlots({ dataDir, hierarchy, names })
   await removeStraySlots(names, taken)
   const overlay = await carriesOverlay(dataDir)
   if (!overlay)
@@ -114,8 +109,13 @@ const open = async (config: DriverConfig, deps: DriverDeps, settings: OciSetting
     clock,
     starting: semaphore(availableParallelism() * 2),
   }
+  const stopTrimming = clock.every(
+    30_000,
+    () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error })),
+  )
   const closeAll = async () => {
     stop()
+    stopTrimming()
     await slots.close()
     if ((await machineIds(context)).length > 0) return
     await removeStraySlots(names, [])
@@ -138,8 +138,8 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
 }
 
 /** Opens the driver; throws `driver_failed` naming the step and the next action when the box lacks something. */
-export const openOci = async (config: DriverConfig, deps: DriverDeps, settings: OciSettings = {}): Promise<Driver> => {
-  const context = await open(config, deps, settings)
+export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
+  const context = await open(config, deps)
   const { hierarchy, names, clock } = context
   const group = (id: string) => groupOf(names, id)
   return {

@@ -5,14 +5,13 @@ import { children } from './cgroup/hierarchy.ts'
 import type { Context } from './context.ts'
 import { machinesDir } from './layout.ts'
 import { lookAt } from './phase.ts'
+import { runtimeNames } from './runtime.ts'
 
 /** Ids of everything of which at least a part is there. */
-export const machineIds = async (
-  context: Pick<Context, 'dataDir' | 'hierarchy' | 'names' | 'runtime'>,
-): Promise<string[]> => {
+export const machineIds = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<string[]> => {
   const places = [
     machinesDir(context.dataDir),
-    context.runtime.stateDir,
+    ...runtimeNames.map(name => join(context.names.runDir, name)),
     ...context.hierarchy.mounts.map(mount => join(mount, context.names.cgroup)),
   ]
   const found = await Promise.all(places.map(children))

@@ -1,7 +1,7 @@
 /** What a machine is just now, from the box itself. */
 import type { Machine } from '../driver.ts'
 import { isFrozen } from './cgroup/freezer.ts'
-import { processesIn } from './cgroup/processes.ts'
+import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf } from './layout.ts'
 import { readMarker } from './marker.ts'
@@ -12,7 +12,7 @@ export const lookAt = async (context: Context, id: string): Promise<Machine> => 
   const marker = await readMarker(filesOf(dataDir, id).marker)
   if (!marker?.ready) return { id, phase: 'half-made' }
   const group = groupOf(names, id)
-  if ((await processesIn(hierarchy, group)).length === 0) return { id, phase: 'stopped' }
+  if (!(await isPopulated(hierarchy, group))) return { id, phase: 'stopped' }
   const address = { host: marker.address, port: marker.port }
   return { id, phase: (await isFrozen(hierarchy, group)) ? 'frozen' : 'running', address }
 }

@@ -7,6 +7,7 @@ import { run, tool } from './command.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker } from './marker.ts'
+import { runtimeNames, runtimeOf } from './runtime.ts'
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -37,15 +38,18 @@ const stopStarter = async (files: MachineFiles): Promise<void> => {
   }
 }
 
-const forget = async ({ runtime }: Context, id: string): Promise<void> => {
-  const state = join(runtime.stateDir, id)
-  if (!(await exists(state))) return
-  if (runtime.name === 'runsc') {
-    // Its kernel and file server are processes of their own, which only it knows.
-    const args = [...runtime.args, 'delete', '--force', id]
-    await run({ step: 'delete', file: runtime.file, args })
+/** Runtime state of the machine, of whichever runtime was configured when it was made. */
+const forget = async ({ names }: Context, id: string): Promise<void> => {
+  for (const name of runtimeNames) {
+    const state = join(names.runDir, name, id)
+    if (!(await exists(state))) continue
+    if (name === 'runsc') {
+      // Its kernel and file server are processes of their own, which only it knows.
+      const { file, args } = runtimeOf(name, names, 'kernel')
+      await run({ step: 'delete', file, args: [...args, 'delete', '--force', id] })
+    }
+    await rm(state, { recursive: true, force: true })
   }
-  await rm(state, { recursive: true, force: true })
 }
 
 /** Trees of tenants can be deeper than any path may be long; rm(1) walks them by descriptor and follows no link. */

@@ -27,6 +27,13 @@ export const processesIn = async (hierarchy: Hierarchy, path: string): Promise<n
   return [...pids]
 }
 
+/** Whether anything runs in the group. One tree is asked: the runtime puts a machine's processes into all of them. */
+export const isPopulated = async (hierarchy: Hierarchy, path: string): Promise<boolean> => {
+  const directory = join(hierarchy.mountOf('freezer') ?? '/sys/fs/cgroup', path)
+  if (hierarchy.version === 2) return /^populated 1$/m.test((await readControl(join(directory, 'cgroup.events'))) ?? '')
+  return ((await readControl(join(directory, 'cgroup.procs'))) ?? '') !== ''
+}
+
 const write = async (file: string, value: string): Promise<boolean> => {
   try {
     await writeFile(file, value)
@@ -58,7 +65,7 @@ export const killGroup = async (hierarchy: Hierarchy, path: string, clock: Clock
         what: `processes ${pids.slice(0, 5).join(', ')} of group ${path} do not die`,
         next: 'they wait in the kernel (see /proc/PID/stack); removal is tried again',
       })
-    if (hierarchy.version === 2 && (await write(join('/sys/fs/cgroup', path, 'cgroup.kill'), '1'))) {
+    if (hierarchy.version === 2 && (await write(join(hierarchy.mountOf('pids') as string, path, 'cgroup.kill'), '1'))) {
       // A frozen version-2 group dies without being thawed.
     } else {
       signalAll(pids)

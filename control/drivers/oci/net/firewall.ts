@@ -21,6 +21,8 @@ export interface Fences {
   readonly hostPorts: readonly number[]
   /** Resolvers named in the machines' resolv.conf; reachable on port 53 though they be private. */
   readonly resolvers: readonly string[]
+  /** Private networks that machines may reach all the same. */
+  readonly allowed: readonly Network[]
 }
 
 const never = ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4']
@@ -47,7 +49,7 @@ const chains = ({ chain }: Names): readonly (readonly [string, string])[] => [
 const answers = '-m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT'
 
 const rulesOf = (fences: Fences): Record<string, string[]> => {
-  const { names, subnet, block, hostPorts, resolvers } = fences
+  const { names, subnet, block, hostPorts, resolvers, allowed } = fences
   const { chain, interfacePrefix } = names
   const forward = (rest: string) => `-A ${chain} ${rest}`
   return {
@@ -63,6 +65,7 @@ const rulesOf = (fences: Fences): Record<string, string[]> => {
       ...resolvers.flatMap(address =>
         ['udp', 'tcp'].map(protocol => forward(`-d ${address} -p ${protocol} --dport 53 -j ACCEPT`)),
       ),
+      ...allowed.map(network => forward(`-d ${networkText(network)} -j ACCEPT`)),
       ...privateNetworks.map(network => forward(`-d ${network} -j DROP`)),
       forward('-j ACCEPT'),
       `-A ${chain}-TO ${answers}`,

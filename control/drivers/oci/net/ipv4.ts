@@ -42,3 +42,13 @@ export const subnetOf = (text: string): Network => {
     reason: `"${text}" is not an IPv4 network between /8 and /24, like 10.89.0.0/16`,
   })
 }
+
+/** A network that machines may reach though it is private; throws `invalid_argument` when it is none. */
+export const allowedNetwork = (text: string): Network => {
+  const network = parseNetwork(text)
+  if (network && network.prefix >= 8) return network
+  throw fail('invalid_argument', {
+    field: 'HUTCH_ALLOW_NETWORKS',
+    reason: `"${text}" is not an IPv4 network of /8 or smaller, like 192.168.7.0/24`,
+  })
+}

@@ -51,7 +51,7 @@ const killedHost = async (t: Test, ids: readonly string[], until: string, afterM
 
 t.test('after kill -9 the machines run on, spare slots are cleared, and the next host finds its own', async t => {
   const { config, names, spec } = await killedHost(t, ['one', 'two'], 'two')
-  const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 1 })
+  const driver = await openOci({ ...config, slotsAhead: 1 }, { log: silentLog, clock })
   const machines = await driver.list()
   t.same(
     machines.map(({ id, phase }) => `${id} ${phase}`),
@@ -71,7 +71,7 @@ t.test('after kill -9 the machines run on, spare slots are cleared, and the next
 t.test('killed at any moment of a create, what is left is listed or gone, and remove leaves no trace', async t => {
   for (const afterMs of [0, 15, 40, 80, 120]) {
     const { config, names, spec } = await killedHost(t, ['a'], 'open', afterMs)
-    const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 0 })
+    const driver = await openOci({ ...config, slotsAhead: 0 }, { log: silentLog, clock })
     for (const { id, phase } of await driver.list()) {
       t.equal(id, 'a')
       t.ok(['half-made', 'running'].includes(phase), `${phase} after ${afterMs} ms`)
@@ -92,7 +92,7 @@ t.test('an instance whose data directory is gone is swept, a living one is not',
   t.ok(traces(dead.names).length > 0)
   await sweepDead(await openHierarchy(), { log: silentLog, clock })
   t.same(traces(dead.names), [])
-  const driver = await openOci(living.config, { log: silentLog, clock }, { slotsAhead: 0 })
+  const driver = await openOci({ ...living.config, slotsAhead: 0 }, { log: silentLog, clock })
   t.match(await driver.list(), [{ id: 'b', phase: 'running' }])
   await driver.remove('b')
   await driver.close()
@@ -102,7 +102,7 @@ t.test(
   'a machine that has ended is started again with its files, and steers nothing on the host by its links',
   async t => {
     const { config, spec } = await killedHost(t, [], 'open')
-    const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 0 })
+    const driver = await openOci({ ...config, slotsAhead: 0 }, { log: silentLog, clock })
     const first = await driver.create(spec('a'))
     const { host, port } = first.address as { host: string; port: number }
     const outside = mkdtempSync(join(tmpdir(), 'hutch-outside-'))
@@ -134,7 +134,7 @@ t.test(
 
 t.test('many at once all succeed', async t => {
   const { config, spec, names } = await killedHost(t, [], 'open')
-  const driver = await openOci(config, { log: silentLog, clock }, { slotsAhead: 2 })
+  const driver = await openOci({ ...config, slotsAhead: 2 }, { log: silentLog, clock })
   const ids = Array.from({ length: 16 }, (_, n) => `m${n}`)
   const made = await Promise.all(ids.map(id => driver.create(spec(id))))
   t.equal(new Set(made.map(({ address }) => address?.host)).size, ids.length)

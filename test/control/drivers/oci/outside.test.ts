@@ -1,0 +1,75 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { trimOutputs } from '../../../../control/drivers/oci/outputs.ts'
+import { whyNoMachines } from '../../../support/machine.ts'
+import { makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+const kit = makeKit(t.testdir())
+const ip = (...args: string[]) => execFileSync('ip', args)
+
+/** A host beyond this one, in a namespace of its own, at an address of TEST-NET-2; answers with whom it sees. */
+const outside = async (t: Test, { names }: Box): Promise<{ here: string; there: string; port: number }> => {
+  const third = (Number.parseInt(names.tag, 16) % 64) * 4
+  const [here, there] = [`198.51.100.${third + 1}`, `198.51.100.${third + 2}`]
+  const [netns, link] = [`out-${names.tag}`, `o${names.tag}`]
+  ip('netns', 'add', netns)
+  t.teardown(() => ip('netns', 'del', netns))
+  ip('link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', netns)
+  ip('addr', 'add', `${here}/30`, 'dev', link)
+  ip('link', 'set', link, 'up')
+  ip('-n', netns, 'addr', 'add', `${there}/30`, 'dev', 'eth0')
+  ip('-n', netns, 'link', 'set', 'eth0', 'up')
+  // No route back to the machines: only what leaves under the host's own address gets an answer.
+  const program = `require('net').createServer(s => s.end(s.remoteAddress + '\\n'))
+    .listen(0, function () { console.log(this.address().port) })`
+  const child = spawn('ip', ['netns', 'exec', netns, process.execPath, '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  for await (const line of createInterface(child.stdout)) return { here, there, port: Number(line) }
+  throw new Error('the host outside did not start')
+}
+
+t.test('a machine reaches the outside under the address of the host, and nobody outside reaches it', async t => {
+  const box = await openBox(t, kit)
+  const { here, there, port } = await outside(t, box)
+  const machine = await box.driver.create(box.spec('a'))
+  const answer = await sh(machine, `nc -w 40 ${there} ${port}`)
+  t.match(answer.out.replace('::ffff:', ''), here)
+  const { host } = machine.address as { host: string }
+  ip('-n', `out-${box.names.tag}`, 'route', 'add', 'default', 'via', here)
+  const knock = spawn('ip', ['netns', 'exec', `out-${box.names.tag}`, 'busybox', 'nc', '-w', '2', host, '8080'], {
+    stdio: 'ignore',
+  })
+  const code = await new Promise(resolve => knock.once('exit', resolve))
+  t.not(code, 0, 'a new connection from outside is dropped')
+})
+
+t.test('a private network is open when the operator allows it', async t => {
+  const box = await openBox(t, kit, { settings: { slotsAhead: 1, allowNetworks: ['192.168.77.0/24'] } })
+  const rules = execFileSync('iptables-save', ['-t', 'filter'], { encoding: 'utf8' }).split('\n')
+  const at = (rule: string) => rules.indexOf(`-A ${box.names.chain} ${rule}`)
+  t.ok(at('-d 192.168.77.0/24 -j ACCEPT') > at('-d 169.254.0.0/16 -j DROP'))
+  t.ok(at('-d 192.168.77.0/24 -j ACCEPT') < at('-d 192.168.0.0/16 -j DROP'))
+  t.ok(at('-d 10.89.0.0/16 -j DROP') > 0 && at('-d 10.89.0.0/16 -j DROP') < at('-d 192.168.77.0/24 -j ACCEPT'))
+})
+
+t.test('the output of a daemon is cut when it has grown large, and goes on', async t => {
+  const box = await openBox(t, kit)
+  const machine = await box.driver.create(box.spec('a'))
+  const output = join(box.dataDir, 'machines/a/output.log')
+  t.equal(existsSync(output), true)
+  writeFileSync(output, Buffer.alloc(5 * 1024 * 1024), { flag: 'a' })
+  await trimOutputs(box.dataDir)
+  t.equal(statSync(output).size, 0)
+  await sh(machine, 'echo still here > /proc/1/fd/1')
+  t.equal(statSync(output).size, 'still here\n'.length)
+})
