@@ -10,7 +10,7 @@ export const carriesOverlay = async (dataDir: string): Promise<boolean> => {
   try {
     const [lower, upper, work, root] = ['lower', 'upper', 'work', 'root'].map(name => join(scratch, name))
     for (const directory of [lower, upper, work, root]) await mkdir(directory as string)
-    const options = `lowerdir=${lower},upperdir=${upper},workdir=${work},volatile`
+    const options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`
     const script = 'mount -t overlay -o "$1" overlay "$2" && echo works > "$2/file"'
     const args = ['--mount', '--propagation', 'slave', '/bin/sh', '-c', script, 'sh', options, root as string]
     await run({ step: 'overlay', file: tool('unshare'), args })

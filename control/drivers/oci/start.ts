@@ -30,14 +30,14 @@ exec "$@"
 
 export const overlayOptions = (image: string, files: MachineFiles): string => {
   for (const path of [image, files.dir])
-    if (/[,:\\"\s]/.test(path))
+    if (/[,:\\"]/.test(path))
       throw fail('driver_failed', {
         driver: 'oci',
         step: 'overlay',
-        reason: `"${path}" has a comma, colon, quote, backslash or space, which overlay mounts cannot name; move it`,
+        reason: `"${path}" has a comma, colon, quote or backslash, which overlay mounts cannot name; move it`,
       })
-  // Nothing of an upper directory is used again after a crash of the box, so it need not be synced to disk.
-  return `lowerdir=${image},upperdir=${files.upper},workdir=${files.work},volatile`
+  // Not `volatile`: what a tenant has synced is there after a power cut, and the machine starts again with it.
+  return `lowerdir=${image},upperdir=${files.upper},workdir=${files.work}`
 }
 
 const tail = async (path: string): Promise<string> => {

@@ -48,7 +48,7 @@ t.test('an id that could climb out of its directory is refused', async t => {
 })
 
 t.test('paths that an overlay mount cannot name are refused', async t => {
-  for (const image of ['/a:b', '/a,b', '/a b', '/a\\b'])
+  for (const image of ['/a:b', '/a,b', '/a\\b'])
     t.throws(() => overlayOptions(image, filesOf('/data', 'a')), { code: 'driver_failed' }, image)
   t.match(overlayOptions('/image', filesOf('/data', 'a')), /^lowerdir=\/image,upperdir=\/data\/machines\/a\/upper,/)
 })

@@ -1,17 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
-import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
-import { namesOf, tagOf } from '../../../../control/drivers/oci/names.ts'
-import { sweepDead, sweepInstance } from '../../../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
+import { killedHost } from '../../../support/killed-host.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, sh, traces } from '../../../support/oci.ts'
 
@@ -23,34 +17,8 @@ if (why) {
 const kit = makeKit(t.testdir())
 const clock = systemClock()
 
-/** A host in a process of its own, killed when it has printed `until`; its data directory and names. */
-const killedHost = async (t: Test, ids: readonly string[], until: string, afterMs = 0) => {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-killed-')))
-  const dataDir = join(dir, 'data')
-  mkdirSync(dataDir)
-  const names = namesOf(tagOf(dataDir))
-  t.teardown(async () => {
-    await sweepInstance(await openHierarchy(), names, clock)
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const config = { dataDir, driver: 'oci', runtime: 'runc', subnet: '10.89.0.0/16', bundleDir: kit.bundleDir }
-  const { rootfs } = kit
-  const spec = (id: string) => ({ id, rootfs, memoryMb: 256, cpus: 1, hostname: 'box', env: {}, workdir: '/' })
-  const program = fileURLToPath(new URL('../../../programs/oci-host.ts', import.meta.url))
-  const child = spawn(process.execPath, [program, JSON.stringify(config), JSON.stringify(ids.map(spec))], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  const gone = once(child, 'exit')
-  for await (const line of createInterface(child.stdout)) if (line === until) break
-  await clock.sleep(afterMs)
-  child.kill('SIGKILL')
-  await gone
-  return { dir, dataDir, names, config, spec }
-}
-
 t.test('after kill -9 the machines run on, spare slots are cleared, and the next host finds its own', async t => {
-  const { config, names, spec } = await killedHost(t, ['one', 'two'], 'two')
+  const { config, names, spec } = await killedHost(t, kit, ['one', 'two'], 'two')
   const driver = await openOci({ ...config, slotsAhead: 1 }, { log: silentLog, clock })
   const machines = await driver.list()
   t.same(
@@ -68,40 +36,10 @@ t.test('after kill -9 the machines run on, spare slots are cleared, and the next
   t.same(traces(names), [])
 })
 
-t.test('killed at any moment of a create, what is left is listed or gone, and remove leaves no trace', async t => {
-  for (const afterMs of [0, 15, 40, 80, 120]) {
-    const { config, names, spec } = await killedHost(t, ['a'], 'open', afterMs)
-    const driver = await openOci({ ...config, slotsAhead: 0 }, { log: silentLog, clock })
-    for (const { id, phase } of await driver.list()) {
-      t.equal(id, 'a')
-      t.ok(['half-made', 'running'].includes(phase), `${phase} after ${afterMs} ms`)
-    }
-    const made = await driver.create(spec('a'))
-    t.equal(made.phase, 'running')
-    await driver.remove('a')
-    t.same(await driver.list(), [])
-    await driver.close()
-    t.same(traces(names), [], `killed after ${afterMs} ms`)
-  }
-})
-
-t.test('an instance whose data directory is gone is swept, a living one is not', async t => {
-  const dead = await killedHost(t, ['a'], 'a')
-  const living = await killedHost(t, ['b'], 'b')
-  rmSync(dead.dir, { recursive: true, force: true })
-  t.ok(traces(dead.names).length > 0)
-  await sweepDead(await openHierarchy(), { log: silentLog, clock })
-  t.same(traces(dead.names), [])
-  const driver = await openOci({ ...living.config, slotsAhead: 0 }, { log: silentLog, clock })
-  t.match(await driver.list(), [{ id: 'b', phase: 'running' }])
-  await driver.remove('b')
-  await driver.close()
-})
-
 t.test(
   'a machine that has ended is started again with its files, and steers nothing on the host by its links',
   async t => {
-    const { config, spec } = await killedHost(t, [], 'open')
+    const { config, spec } = await killedHost(t, kit, [], 'open')
     const driver = await openOci({ ...config, slotsAhead: 0 }, { log: silentLog, clock })
     const first = await driver.create(spec('a'))
     const { host, port } = first.address as { host: string; port: number }
@@ -133,7 +71,7 @@ t.test(
 )
 
 t.test('many at once all succeed', async t => {
-  const { config, spec, names } = await killedHost(t, [], 'open')
+  const { config, spec, names } = await killedHost(t, kit, [], 'open')
   const driver = await openOci({ ...config, slotsAhead: 2 }, { log: silentLog, clock })
   const ids = Array.from({ length: 16 }, (_, n) => `m${n}`)
   const made = await Promise.all(ids.map(id => driver.create(spec(id))))

@@ -1,0 +1,48 @@
+import { rmSync } from 'node:fs'
+import t from 'tap'
+import { openOci } from '../../../../control/drivers/oci/index.ts'
+import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
+import { sweepDead } from '../../../../control/drivers/oci/sweep.ts'
+import { systemClock } from '../../../../shared/clock.ts'
+import { silentLog } from '../../../../shared/log.ts'
+import { killedHost } from '../../../support/killed-host.ts'
+import { whyNoMachines } from '../../../support/machine.ts'
+import { makeKit, traces } from '../../../support/oci.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+const kit = makeKit(t.testdir())
+const clock = systemClock()
+
+t.test('killed at any moment of a create, what is left is listed or gone, and remove leaves no trace', async t => {
+  for (const afterMs of [0, 40, 100]) {
+    const { config, names, spec } = await killedHost(t, kit, ['a'], 'open', afterMs)
+    const driver = await openOci({ ...config, slotsAhead: 0 }, { log: silentLog, clock })
+    for (const { id, phase } of await driver.list()) {
+      t.equal(id, 'a')
+      t.ok(['half-made', 'running'].includes(phase), `${phase} after ${afterMs} ms`)
+    }
+    const made = await driver.create(spec('a'))
+    t.equal(made.phase, 'running')
+    await driver.remove('a')
+    t.same(await driver.list(), [])
+    await driver.close()
+    t.same(traces(names), [], `killed after ${afterMs} ms`)
+  }
+})
+
+t.test('an instance whose data directory is gone is swept, a living one is not', async t => {
+  const dead = await killedHost(t, kit, ['a'], 'a')
+  const living = await killedHost(t, kit, ['b'], 'b')
+  rmSync(dead.dir, { recursive: true, force: true })
+  t.ok(traces(dead.names).length > 0)
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.same(traces(dead.names), [])
+  const driver = await openOci({ ...living.config, slotsAhead: 0 }, { log: silentLog, clock })
+  t.match(await driver.list(), [{ id: 'b', phase: 'running' }])
+  await driver.remove('b')
+  await driver.close()
+})
