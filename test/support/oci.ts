@@ -77,7 +77,7 @@ export interface BoxOptions {
 export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Promise<Box> => {
   const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog } = options
   // Not t.testdir(): that one goes before the teardown that removes the machines in it.
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-box-')))
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch box-')))
   const dataDir = join(dir, 'data')
   mkdirSync(dataDir)
   const names = namesOf(tagOf(dataDir))
