@@ -93,9 +93,18 @@ static napi_value ignore_fatal(napi_env env, napi_callback_info info) {
 
 static struct sigaction guarded[NSIG];
 
-/* A process that is not visible from our namespace has no pid here: 0. Everybody else is a tenant. */
+/*
+ * Whether nobody inside sent it. A sender outside of our namespace has no pid here: 0. Only what kill(2) and the kernel
+ * send is believed: with sigqueue a sender writes the pid himself, and a tenant's descriptors may signal us too (F_SETSIG).
+ */
+static int is_from_outside(const siginfo_t *sent) {
+  if (sent->si_code == SI_KERNEL) return 1;
+  if (sent->si_code != SI_USER && sent->si_code != SI_TKILL) return 0;
+  return sent->si_pid == 0 || sent->si_pid == getpid();
+}
+
 static void from_outside(int number, siginfo_t *sent, void *context) {
-  if (sent->si_code <= 0 && sent->si_pid != 0 && sent->si_pid != getpid()) return;
+  if (!is_from_outside(sent)) return;
   struct sigaction *before = &guarded[number];
   if (before->sa_flags & SA_SIGINFO) before->sa_sigaction(number, sent, context);
   else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) before->sa_handler(number);

@@ -1,7 +1,7 @@
 import '../../support/native.ts'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
@@ -43,6 +43,29 @@ t.test('a signal from the same pid namespace is not heard, one’s own is', asyn
   say('self')
   t.equal(await line(), 'SIGTERM')
 })
+
+const python = '/usr/bin/python3'
+const forgeries = {
+  // siginfo_t: signal, errno, code SI_QUEUE, padding, pid 0, uid 0
+  sigqueue: `import ctypes, struct, sys
+info = ctypes.create_string_buffer(struct.pack('iiiiii', 15, 0, -1, 0, 0, 0), 128)
+number = {'x86_64': 129, 'aarch64': 138}[__import__('platform').machine()]
+sys.exit(ctypes.CDLL(None).syscall(number, int(sys.argv[1]), 15, info))`,
+  F_SETSIG: `import fcntl, os, sys
+r, w = os.pipe()
+fcntl.fcntl(r, fcntl.F_SETOWN, int(sys.argv[1]))
+fcntl.fcntl(r, 10, 15)
+fcntl.fcntl(r, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+os.write(w, b"x")`,
+}
+
+for (const [name, script] of Object.entries(forgeries))
+  t.test(`a signal forged with ${name} is not heard`, { skip: !existsSync(python) && 'needs python3' }, async t => {
+    const { pid, line, say } = await start(t)
+    t.equal(spawnSync(python, ['-c', script, String(pid)], { stdio: 'inherit' }).status, 0)
+    say('still here')
+    t.equal(await line(), 'still here')
+  })
 
 t.test('a signal from outside of the pid namespace is heard', { skip: !root && 'needs root' }, async t => {
   const { pid, line } = await start(t, ['/usr/bin/unshare', '--pid', '--fork', '--kill-child', '--'])
