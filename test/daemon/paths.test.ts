@@ -4,7 +4,7 @@ import { decodePath } from '../../shared/http/server.ts'
 
 /** What the matcher of whole paths hands a handler: all behind the prefix's slash, decoded once. */
 const restOf = (prefix: string, rawPath: string) => decodePath(rawPath).slice(prefix.length + 1)
-const paths = createPaths({ workdir: '/work', home: () => '/home/me' })
+const paths = createPaths({ workdir: '/app', home: () => '/home/me' })
 const on = (rawPath: string, prefix = '/filesystem') => paths.requested(rawPath, restOf(prefix, rawPath))
 
 t.test('each way of writing an address lands where clients expect it', async t => {
@@ -13,24 +13,24 @@ t.test('each way of writing an address lands where clients expect it', async t =
     ['/filesystem%2Ftmp%2Fa', '/tmp/a', '/tmp/a'],
     ['/filesystem%2Ftmp/a', '/tmp/a', '/tmp/a'],
     ['/filesystem//tmp/a', '/tmp/a', '/tmp/a'],
-    ['/filesystem/a.txt', 'a.txt', '/work/a.txt'],
-    ['/filesystem/src/a', 'src/a', '/work/src/a'],
+    ['/filesystem/a.txt', 'a.txt', '/app/a.txt'],
+    ['/filesystem/src/a', 'src/a', '/app/src/a'],
     ['/filesystem/src%2Fa.txt', '/src/a.txt', '/src/a.txt'],
-    ['/filesystem/src%2fa.txt', 'src/a.txt', '/work/src/a.txt'],
+    ['/filesystem/src%2fa.txt', 'src/a.txt', '/app/src/a.txt'],
     ['/filesystem/%2ftmp', '/tmp', '/tmp'],
-    ['/filesystem/', '.', '/work'],
-    ['/filesystem/.', '.', '/work'],
+    ['/filesystem/', '.', '/app'],
+    ['/filesystem/.', '.', '/app'],
     ['/filesystem/%2F', '/', '/'],
     ['/filesystem%2F', '/', '/'],
     ['/filesystem//', '/', '/'],
     ['/filesystem/~', '/home/me', '/home/me'],
     ['/filesystem/~/x', '/home/me/x', '/home/me/x'],
     ['/filesystem/%2F~', '/~', '/~'],
-    ['/filesystem/a//b///c', 'a/b/c', '/work/a/b/c'],
+    ['/filesystem/a//b///c', 'a/b/c', '/app/a/b/c'],
     ['/filesystem/../etc/x', '../etc/x', '/etc/x'],
-    ['/filesystem/a%20b', 'a b', '/work/a b'],
-    ['/filesystem/a%252Fb', 'a%2Fb', '/work/a%2Fb'],
-    ['/filesystem/100%', '100%', '/work/100%'],
+    ['/filesystem/a%20b', 'a b', '/app/a b'],
+    ['/filesystem/a%252Fb', 'a%2Fb', '/app/a%2Fb'],
+    ['/filesystem/100%', '100%', '/app/100%'],
     ['/filesystem//tmp/d/', '/tmp/d/', '/tmp/d'],
   ]
   for (const [rawPath, requested, absolute] of cases) {

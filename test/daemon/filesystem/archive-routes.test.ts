@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { pack, type Header as FullHeader } from 'tar-stream'
@@ -156,7 +156,7 @@ t.test('one file, a link to a directory, errors', async t => {
   }
   t.same(await names('f'), ['f'])
   t.same(await names('l'), ['a'])
-  t.same(await names('~/../work/d'), ['a'])
+  t.same(await names(`~/../${basename(dir)}/d`), ['a'])
   t.equal((await call('GET', '/filesystem-archive/nope')).status, 404)
   t.equal((await call('GET', `/filesystem-archive${encodeURIComponent('/dev/null')}`)).status, 422)
   t.equal((await call('GET', '/filesystem-archive/f/x')).status, 422)

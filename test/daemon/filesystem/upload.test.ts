@@ -1,22 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { daemon, daemonServer } from '../../support/daemon.ts'
+import { smallDisk } from '../../support/small-disk.ts'
 
 const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 const octets = { 'content-type': 'application/octet-stream' }
@@ -226,18 +217,8 @@ t.test('a client that goes away mid-way leaves nothing, or the old file', async 
 })
 
 t.test('a full disk is 422 with the reason, and leaves no part', async t => {
-  if (process.getuid?.() !== 0) return void t.pass('mounting needs root: not looked at')
-  const disk = mkdtempSync(join(tmpdir(), 'hutch-full-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'none', disk], { stdio: 'ignore' })
-  } catch {
-    rmSync(disk, { recursive: true })
-    return void t.pass('mounting is not allowed here: not looked at')
-  }
-  t.teardown(() => {
-    execFileSync('umount', ['-l', disk])
-    rmSync(disk, { recursive: true })
-  })
+  const disk = smallDisk(t, 2)
+  if (!disk) return void t.pass('mounting is not allowed here: not looked at')
   const { url } = await daemonServer(t)
   const big = 'x'.repeat(6 * 1024 * 1024)
   const target = `${url}/filesystem${encodeURIComponent(join(disk, 'big'))}`

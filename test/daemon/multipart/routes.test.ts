@@ -20,6 +20,7 @@ import { daemonSurface } from '../../../daemon/surface.ts'
 import { call as inProcess } from '../../../shared/http/call.ts'
 import { dispatcher } from '../../../shared/http/dispatch.ts'
 import { daemon, daemonServer, type TestDaemon } from '../../support/daemon.ts'
+import { smallDisk } from '../../support/small-disk.ts'
 
 const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest('hex')
 const base = '/filesystem-multipart'
@@ -323,4 +324,39 @@ t.test('a client that goes away mid-way leaves no part', async t => {
   await put(id, 2, pieces[1] as Buffer)
   t.equal((await complete(id, await parts(id))).status, 200)
   t.ok(readFileSync(join(dir, 'f')).equals(Buffer.concat(pieces)), 'what it wrote is not in the file')
+})
+
+t.test('a disk that is full while parts come in', async t => {
+  const disk = smallDisk(t, 4)
+  if (!disk) return void t.pass('mounting is not allowed here: not looked at')
+  const { call, dir } = await daemon(t, { env: { TMPDIR: disk } })
+  const { start, put, parts, complete } = client(call)
+  const id = await start(join(dir, 'f'))
+  const pieces = [randomBytes(1024 * 1024), randomBytes(1024 * 1024)]
+  await put(id, 1, pieces[0] as Buffer)
+  const refused = await put(id, 2, randomBytes(6 * 1024 * 1024))
+  t.equal(refused.status, 500)
+  t.match(refused.body.error, /ENOSPC/)
+  t.equal((await parts(id)).length, 1)
+  t.notOk(readdirSync(join(disk, 'multipart-uploads', id)).some(name => name.startsWith('incoming-')))
+  t.equal((await put(id, 2, pieces[1] as Buffer)).status, 200, 'what fits is taken')
+  t.equal((await complete(id, await parts(id))).status, 200, 'also to another file system')
+  t.ok(readFileSync(join(dir, 'f')).equals(Buffer.concat(pieces)))
+})
+
+t.test('a target that is full leaves no part of the file, and the upload as it was', async t => {
+  const disk = smallDisk(t, 2)
+  if (!disk) return void t.pass('mounting is not allowed here: not looked at')
+  const { call } = await daemon(t)
+  const { start, put, parts, complete } = client(call)
+  const id = await start(join(disk, 'f'))
+  const pieces = cut(randomBytes(3_500_000), 1_000_000)
+  for (const [index, piece] of pieces.entries()) await put(id, index + 1, piece)
+  const refused = await complete(id, await parts(id))
+  t.equal(refused.status, 500)
+  t.match(refused.body.error, /ENOSPC/)
+  t.same(readdirSync(disk), [])
+  const [first] = await parts(id)
+  t.equal((await complete(id, [first])).status, 200, 'completed with what fits')
+  t.ok(readFileSync(join(disk, 'f')).equals(pieces[0] as Buffer))
 })
