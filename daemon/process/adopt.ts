@@ -1,10 +1,11 @@
 /** Goes on with the processes of the daemon before this one. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { kill } from '../native/sys.ts'
 import { ended, scheduleRestart } from './ending.ts'
 import { isSame } from './identity-of-pid.ts'
 import { createManaged, type Managed } from './managed.ts'
-import { openCapture } from './output/capture.ts'
+import { openCapture, type Capture } from './output/capture.ts'
 import { outputPaths } from './output/names.ts'
 import type { Parts } from './parts.ts'
 import type { ProcessRecord } from './record.ts'
@@ -31,12 +32,21 @@ const resume = (parts: Parts, managed: Managed, pipes: readonly InheritedPipe[])
   record.current = undefined
   begin(parts, managed)
   if (current === undefined && record.ending === undefined) scheduleRestart(parts, managed)
-  else ended(parts, managed, { exitCode: null })
+  // It may have done its work: whether it failed is not known.
+  else ended(parts, managed, { exitCode: null }, false)
+}
+
+/** Children of a finished process may still be there and write. */
+const finished = (record: ProcessRecord, reopen: () => Capture): Managed => {
+  const managed = createManaged(record, reopen)
+  // The group of a later attempt is not known any more; a stranger's group costs a look into a file.
+  if (record.restartCount === 0 && kill(-record.pid, 0)) managed.lingering = record.pid
+  return managed
 }
 
 const adoptOne = (parts: Parts, record: ProcessRecord, pipes: readonly InheritedPipe[]): void => {
   const reopen = reopener(parts, record)
-  if (record.status !== 'running') return parts.table.add(createManaged(record, reopen))
+  if (record.status !== 'running') return parts.table.add(finished(record, reopen))
   const paths = outputPaths(outputDirs(parts), record.logKey)
   const capture = openCapture({ paths, fresh: false, ended: false, scratch: parts.scratch })
   resume(parts, createManaged(record, reopen, capture), pipes)

@@ -1,7 +1,7 @@
 /** What happens when a process ends: its status, a restart, or the end for good. */
 import type { Clock } from '../../shared/clock.ts'
 import { kill, type Exit } from '../native/sys.ts'
-import { runningPid } from './identity-of-pid.ts'
+import { isSame, runningPid } from './identity-of-pid.ts'
 import type { Managed } from './managed.ts'
 import type { Parts } from './parts.ts'
 import { closeEnd, newStdin } from './stdin.ts'
@@ -20,10 +20,13 @@ export const afterLong = (clock: Clock, ms: number, run: () => void): (() => voi
   return () => cancel()
 }
 
-/** Signals the process group as it is now, else the process alone. False when neither is there. */
-export const signalGroup = ({ record }: Managed, signal: number): boolean => {
-  const pid = record.current?.pid
-  return pid !== undefined && (kill(-pid, signal) || kill(pid, signal))
+/**
+ * Signals the process group as it is now, else the process alone. False when neither is there: a process that was
+ * inherited from a killed daemon may have ended unnoticed, and its number may be another's.
+ */
+export const signalGroup = ({ record: { current } }: Managed, signal: number): boolean => {
+  if (current === undefined || (current.startTicks !== '' && !isSame(current, current.bootId))) return false
+  return kill(-current.pid, signal) || kill(current.pid, signal)
 }
 
 const finish = (parts: Parts, managed: Managed, pid: number | undefined): void => {
@@ -99,14 +102,14 @@ export const endPause = (parts: Parts, managed: Managed): void => {
   finish(parts, managed, undefined)
 }
 
-/** Takes note of an end. An exit code that nobody can know any more counts as -1. */
-export const ended = (parts: Parts, managed: Managed, { exitCode }: Pick<Exit, 'exitCode'>): void => {
+/** Takes note of an end. An exit code that nobody can know any more counts as -1. `mayGoOn` false: without restart. */
+export const ended = (parts: Parts, managed: Managed, { exitCode }: Pick<Exit, 'exitCode'>, mayGoOn = true): void => {
   const { record, capture } = managed
   const pid = record.current?.pid
   record.current = undefined
   record.exitCode = exitCode ?? -1
   record.status = record.ending ?? (record.exitCode === 0 ? 'completed' : 'failed')
-  if (!mayRestart(managed)) return finish(parts, managed, pid)
+  if (!mayGoOn || !mayRestart(managed)) return finish(parts, managed, pid)
   const max = record.maxRestarts < 0 ? 'unlimited' : record.maxRestarts
   record.restartCount++
   record.status = 'running'

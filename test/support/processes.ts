@@ -5,6 +5,7 @@ import { get, request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import './native.ts'
 import { daemon, daemonServer, type Options, type TestDaemon } from './daemon.ts'
 
 export const generousMs = 60_000

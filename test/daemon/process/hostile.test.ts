@@ -122,3 +122,27 @@ t.test('what children write after the end is still to be read', async t => {
   await until('the late line', async () => (await call('GET', `/process/${body.pid}`)).body.stdout === 'early\nlate\n')
   t.equal((await call('GET', `/process/${body.pid}/logs/stream`)).text, 'stdout:early\nstdout:late\n')
 })
+
+const notRoot = process.geteuid?.() === 0 ? false : 'only root can start processes of another user'
+
+t.test(
+  'a fork bomb of an unprivileged user does not keep others from running, and can be ended',
+  { skip: notRoot },
+  async t => {
+    const { call } = await processDaemon(t, { argv: ['--user', '64321'] })
+    const bomb = `bash -c 'ulimit -u 80; f() { f | f & }; f; wait; sleep 300'`
+    const { body } = await call('POST', '/process', { body: { command: bomb, name: 'bomb', workingDir: '/tmp' } })
+    await until('the limit', async () =>
+      /Resource temporarily unavailable/.test((await call('GET', '/process/bomb/logs')).body.stderr),
+    )
+    const alive = await call('POST', '/process', {
+      body: { command: 'id -u', waitForCompletion: true, workingDir: '/tmp' },
+    })
+    t.equal(alive.body.stdout, '64321\n')
+    await call('DELETE', '/process/bomb/kill')
+    await until('the end of the group', () =>
+      readdirSync('/proc').every(name => !/^\d+$/.test(name) || groupOf(name) !== body.pid),
+    )
+    t.pass('nobody is left')
+  },
+)
