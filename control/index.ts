@@ -17,6 +17,7 @@ import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
 import { daemonClient } from './library/daemon.ts'
+import { libraryHold } from './library/hold.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
 import type { Crud } from './resources/crud.ts'
 
@@ -51,7 +52,7 @@ const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
   const { api, store, resolver, first } = host
-  const daemon = daemonClient({ hold: resolver.hold })
+  const daemon = daemonClient({ hold: libraryHold(resolver.hold) })
   const verbs = api.verbs.get('sandbox') as Crud
   const of = (workspace: string): SandboxLibrary =>
     sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs, store, call: daemon.call, ids: deps.ids })
