@@ -16,12 +16,17 @@ const header = (request: Request, names: readonly string[]): string => {
   return ''
 }
 
-/** The identity headers; the vendor's own win over the plain ones, absent ones are empty. */
-export const actorOf = (request: Request, names: WireNames): Actor => ({
-  subjectId: header(request, [...names.header('subject-id'), 'x-subject-id']),
-  subjectType: header(request, [...names.header('subject-type'), 'x-subject-type']),
-  authMethod: header(request, names.header('auth-method')),
-})
+/** Reads the identity headers; the vendor's own win over the plain ones, absent ones are empty. */
+export const actorReader = (names: WireNames): ((request: Request) => Actor) => {
+  const id = [...names.header('subject-id'), 'x-subject-id']
+  const type = [...names.header('subject-type'), 'x-subject-type']
+  const method = names.header('auth-method')
+  return request => ({
+    subjectId: header(request, id),
+    subjectType: header(request, type),
+    authMethod: header(request, method),
+  })
+}
 
 export type AuditEvent =
   | 'process_exec'

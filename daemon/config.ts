@@ -30,6 +30,8 @@ export interface Inherited {
   readonly environment: Readonly<Record<string, string | null>>
   /** Writing ends of the standard inputs of processes. */
   readonly pipes: readonly { id: number; fd: number; inode: number }[]
+  /** Pid of the command of `-c` if it still runs. */
+  readonly command: number | undefined
 }
 
 export interface Config extends Flags {
@@ -158,6 +160,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
       lastUpgrade: document(lastUpgrade, env['HUTCH_LAST_UPGRADE']),
       environment: document(environmentChanges, env['HUTCH_LIVE_ENVIRONMENT']) ?? {},
       pipes: document(pipes, env['HUTCH_PIPES']) ?? [],
+      command: integer(env['HUTCH_COMMAND_PID'], 2),
     }),
     localProxyPort: integer(env['SANDBOX_LOCAL_PROXY_PORT'], 1, 65_535) ?? 49_152,
     proxyStateFile: env['SANDBOX_PROXY_STATE_FILE'] || '/tmp/sandbox-api-proxy-state.json',

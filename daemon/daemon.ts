@@ -20,7 +20,7 @@ import { networkRoutes } from './network/routes.ts'
 import { filesAs } from './native/files.ts'
 import { rareRoutes } from './rare.ts'
 import { daemonSurface } from './surface.ts'
-import { startCommand } from './system/command.ts'
+import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/capability.ts'
 import type { Program } from './system/upgrade/program.ts'
 import { createHub } from './watch/hub.ts'
@@ -49,6 +49,17 @@ export interface Daemon {
 const currentPid = (supervisor: Supervisor, pid: number): number =>
   supervisor.list().find(({ record }) => record.pid === pid)?.record.current?.pid ?? pid
 
+/** The command of `-c`; one that an earlier daemon started goes on, and one that has ended by then stays ended. */
+const runCommand = ({ config, environment, identity, reaper, log, closing: closer }: Core): Command | undefined => {
+  const { command, inherited, rehearsal } = config
+  const ended = inherited.lastUpgrade !== undefined && inherited.command === undefined
+  if (command === undefined || rehearsal || ended) return undefined
+  const workload = { environment, identity, dropCapabilities: tenantDrops() }
+  const started = startCommand(command, inherited.command, { log, reaper, workload })
+  closer.add('command', started.stop)
+  return started
+}
+
 const compose = (config: Config, deps: DaemonDeps, closer: Closing): Daemon => {
   const { clock, ids, log, program, checkReplies = false } = deps
   const environment = liveEnvironment(config.environment, config.inherited.environment)
@@ -64,15 +75,13 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Daemon => {
   const scale = createScale({ path: config.scaleFile, enabled: config.keepAlive && !config.rehearsal, log })
   const processes = createProcesses({ core, scale, cwd: process.cwd(), pipes: config.inherited.pipes })
   const { supervisor } = processes
+  const command = runCommand(core)
   const system = createSystem(core, {
     program,
+    command: () => command?.pid(),
     pipes: supervisor.pipes,
     list: () => supervisor.list().map(({ record: { pid, status } }) => ({ pid: String(pid), status })),
   })
-  if (config.command !== undefined && !config.rehearsal) {
-    const workload = { environment, identity, dropCapabilities: tenantDrops() }
-    closer.add('command', startCommand(config.command, { log, reaper, workload }))
-  }
   const bounds: Bound[] = [
     ...probes(),
     ...system.bounds,

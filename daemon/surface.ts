@@ -2,7 +2,7 @@
 import type { Surface } from '../shared/http/dispatch.ts'
 import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
-import { actorOf } from './audit.ts'
+import { actorReader } from './audit.ts'
 import type { Config } from './config.ts'
 import { redactQuery } from './redact.ts'
 
@@ -35,6 +35,7 @@ export const daemonSurface = (
   options: { checkReplies?: boolean } = {},
 ): Surface => {
   const routes = matcher(bounds, 'whole')
+  const actorOf = actorReader(config.names)
   const previewKeys = new Set(config.names.list.map(name => `${name.short}_preview_token`))
   return {
     decoding: 'whole',
@@ -52,7 +53,7 @@ export const daemonSurface = (
         return reply(method === 'GET' ? 301 : 307, { location: `${otherSlash(rawPath)}${queryOf(request)}` })
       return reply(404, { 'content-type': 'text/plain' }, '404 page not found\n')
     },
-    before: request => ({ actor: actorOf(request, config.names) }),
+    before: request => ({ actor: actorOf(request) }),
     checkReplies: options.checkReplies ?? false,
     logRequests: config.logRequests,
     describe: request => {

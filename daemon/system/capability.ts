@@ -12,6 +12,8 @@ export interface SystemDeps {
   readonly program: Program
   /** All processes; their journal is written as they change, so nothing has to be saved before an upgrade. */
   readonly list: () => readonly Listed[]
+  /** Pid of the command of `-c`, while it runs. */
+  readonly command: () => number | undefined
   /** Descriptors that a process can be fed through by the next daemon too. */
   readonly pipes: () => readonly { id: number; fd: number }[]
 }
@@ -46,6 +48,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
         lastUpgrade,
         environment: environment.changes(),
         pipes: pipes(),
+        command: deps.command(),
       }),
   })
   closing.add('upgrade', made.close)

@@ -7,27 +7,42 @@ import { launch, type Workload } from '../process/spawn.ts'
 const SIGTERM = 15
 const directory = '/'
 
-/** Starts it as tenants' processes are started; the returned function ends it. One that cannot start is only logged. */
+export interface Command {
+  /** Undefined when it has ended. */
+  pid(): number | undefined
+  /** Ends it and what it started. */
+  stop(): void
+}
+
+/**
+ * Starts it as tenants' processes are started, unless `running` is the pid of the one an earlier daemon left. One that
+ * cannot start is only logged.
+ */
 export const startCommand = (
   command: string,
+  running: number | undefined,
   deps: { log: Log; reaper: Pick<Reaper, 'watch'>; workload: Workload },
-): (() => void) => {
+): Command => {
   const { log, reaper, workload } = deps
-  let running: number | undefined
+  let current = running
   try {
     // Its output goes where the daemon's log goes.
     const descriptors = [-1, 1, 2] as const
-    const pid = launch(workload, { command, workingDir: directory, givenDir: directory, env: {}, descriptors })
-    running = pid
+    const pid =
+      running ?? launch(workload, { command, workingDir: directory, givenDir: directory, env: {}, descriptors })
+    current = pid
     log.info('command.started', { pid })
     reaper.watch(pid, ({ exitCode, signal }) => {
-      running = undefined
+      current = undefined
       log.info('command.ended', { pid, exitCode, signal })
     })
   } catch (error) {
     log.error('command.failed', { error })
   }
-  return () => {
-    if (running !== undefined) kill(-running, SIGTERM)
+  return {
+    pid: () => current,
+    stop() {
+      if (current !== undefined) kill(-current, SIGTERM)
+    },
   }
 }

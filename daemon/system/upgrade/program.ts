@@ -13,6 +13,8 @@ export interface Handover {
   readonly environment: Readonly<Record<string, string | null>>
   /** Open descriptors by process record; told apart from others of the same number by their inode. */
   readonly pipes: readonly { id: number; fd: number; inode: number }[]
+  /** Pid of the command of `-c`, while it runs. */
+  readonly command: number | undefined
 }
 
 export interface Program {
@@ -28,11 +30,13 @@ export const handoverEnvironment = ({
   lastUpgrade,
   environment,
   pipes,
+  command,
 }: Handover): Record<string, string> => ({
   SANDBOX_UPGRADE_COUNT: String(upgradeCount),
   HUTCH_LAST_UPGRADE: JSON.stringify(lastUpgrade),
   HUTCH_LIVE_ENVIRONMENT: JSON.stringify(environment),
   HUTCH_PIPES: JSON.stringify(pipes),
+  HUTCH_COMMAND_PID: command === undefined ? '' : String(command),
 })
 
 /** `args` are those after the program, `env` what this process was started with. */

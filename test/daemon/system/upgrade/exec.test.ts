@@ -17,7 +17,7 @@ ${'// release\n'.repeat(200)}`
 const started = async (t: Test, env: Record<string, string>) => {
   const dir = t.testdir({})
   for (const name of ['state', 'logs', 'work']) mkdirSync(join(dir, name))
-  const child = spawn(process.execPath, [main, '-p', '0'], {
+  const child = spawn(process.execPath, [main, '-p', '0', '-c', 'exec sleep 1000'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: {
       PATH: process.env['PATH'],
@@ -74,6 +74,14 @@ t.test('the daemon becomes its release: same pid, same processes', async t => {
   const releases = await standIn(t, (_asked, response) => response.end(release))
   const { child, next, seen } = await started(t, { HUTCH_RELEASES_URL: releases.url })
   const { port } = await next('daemon.listening')
+  const { pid: command } = await next('command.started')
+  t.teardown(() => {
+    try {
+      process.kill(Number(command), 'SIGKILL')
+    } catch {
+      // ESRCH: it ended with the daemon.
+    }
+  })
   const sleeper = await ask(port, 'POST', '/process', { command: 'sleep 1000', name: 'sleeper' })
   t.teardown(() => {
     try {
@@ -95,6 +103,7 @@ t.test('the daemon becomes its release: same pid, same processes', async t => {
     }
   }
   const again = await stepOf()
+  t.equal((await next('command.started', from))['pid'], command, 'the command of -c goes on and is not started again')
   const after = await ask(again['port'], 'GET', '/health')
   t.equal(after.upgradeCount, 1)
   t.match(after.lastUpgrade, { status: 'completed', step: 'completed', version: 'v2', bytesDownloaded: release.length })
