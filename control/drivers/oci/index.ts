@@ -84,11 +84,13 @@ const open = async (config: DriverConfig, deps: DriverDeps): Promise<Opened> => 
   const overlay = await carriesOverlay(dataDir)
   if (!overlay)
     log.warn('overlay.missing', { dataDir, next: 'roots are whole copies: slow and large; use ext4 or xfs' })
-  const mendFences = async () => {
-    if (await fencesStand(names)) return
-    log.warn('fences.mended', { chain: names.chain })
-    await raiseFences(fences)
-  }
+  const oneAtATime = semaphore(1)
+  const mendFences = () =>
+    oneAtATime(async () => {
+      if (await fencesStand(names)) return
+      log.warn('fences.mended', { chain: names.chain })
+      await raiseFences(fences)
+    })
   const slots = networkSlots({ names, block, ahead: slotsAhead, taken }, { log, beforeMaking: mendFences })
   // Somebody may flush the box's firewall at any time; new slots check, and so does the clock.
   const stop = clock.every(15_000, () => void mendFences().catch(error => log.error('fences.down', { error })))

@@ -2,7 +2,7 @@
  * Each instance takes one block of the configured subnet for itself. A claim is a file in `/run/hutch/blocks`, made by
  * `link(2)`, so that it exists whole or not at all and only one of several that want it gets it.
  */
-import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
 import { parse, s, type Out } from '../../../../shared/schema.ts'
@@ -20,6 +20,15 @@ export interface Claim extends Out<typeof shape> {
 const blocksDir = join(registryDir, 'blocks')
 const fileOf = (network: Network) => join(blocksDir, networkText(network).replace('/', '_'))
 
+const read = (text: string, file: string): Out<typeof shape> => {
+  try {
+    return parse(shape, JSON.parse(text), 'config')
+  } catch (error) {
+    const reason = `${file} is no claim of an address block; find out whose it is and remove it`
+    throw fail('driver_failed', { driver: 'oci', step: 'address blocks', reason }, error)
+  }
+}
+
 /** Claims of all instances on the box. */
 export const claims = async (): Promise<Claim[]> => {
   await mkdir(blocksDir, { recursive: true, mode: 0o755 })
@@ -28,12 +37,12 @@ export const claims = async (): Promise<Claim[]> => {
     const network = parseNetwork(name.replace('_', '/'))
     if (!network) continue
     const file = join(blocksDir, name)
-    try {
-      found.push({ ...parse(shape, JSON.parse(await readFile(file, 'utf8')), 'config'), file, network })
-    } catch (error) {
-      // Given back between the listing and the reading; anything else is somebody's file that must not be guessed at.
-      if (errno(error) !== 'ENOENT') throw error
-    }
+    const text = await readFile(file, 'utf8').catch(error => {
+      // Given back between the listing and the reading.
+      if (errno(error) === 'ENOENT') return undefined
+      throw error
+    })
+    if (text !== undefined) found.push({ ...read(text, file), file, network })
   }
   return found
 }
@@ -46,19 +55,27 @@ const inUse = async (): Promise<Network[]> => {
   return words.map(parseNetwork).filter(network => network !== undefined && network.prefix > 0) as Network[]
 }
 
-const take = async (network: Network, content: string, names: Names): Promise<boolean> => {
+/** Writes beside the claims and moves it there with `place`, so that no reader ever sees a part. */
+const placed = async <T>(content: string, names: Names, place: (beside: string) => Promise<T>): Promise<T> => {
   const beside = join(registryDir, `.${names.tag}.${process.pid}.claim`)
   await writeFile(beside, content)
   try {
-    await link(beside, fileOf(network))
-    return true
-  } catch (error) {
-    if (errno(error) === 'EEXIST') return false
-    throw error
+    return await place(beside)
   } finally {
     await rm(beside, { force: true })
   }
 }
+
+const take = (network: Network, content: string, names: Names): Promise<boolean> =>
+  placed(content, names, async beside => {
+    try {
+      await link(beside, fileOf(network))
+      return true
+    } catch (error) {
+      if (errno(error) === 'EEXIST') return false
+      throw error
+    }
+  })
 
 /** One thirty-second of the subnet, between /20 and /24 or as small as the subnet itself. */
 const blockPrefix = (subnet: Network): number => Math.max(subnet.prefix, Math.min(24, Math.max(20, subnet.prefix + 5)))
@@ -71,7 +88,13 @@ export const claimBlock = async (subnet: Network, names: Names, dataDir: string)
   const content = JSON.stringify({ tag: names.tag, dataDir, pid: process.pid })
   const mine = (await claims()).find(claim => claim.tag === names.tag && overlaps(claim.network, subnet))
   if (mine) {
-    await writeFile(mine.file, content)
+    if (mine.dataDir !== dataDir)
+      throw fail('driver_failed', {
+        driver: 'oci',
+        step: 'address blocks',
+        reason: `"${mine.dataDir}" has the same tag ${names.tag}; use another path for HUTCH_DATA_DIR`,
+      })
+    await placed(content, names, beside => rename(beside, mine.file))
     return mine.network
   }
   const prefix = blockPrefix(subnet)

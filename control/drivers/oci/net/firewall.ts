@@ -83,8 +83,11 @@ const present = async (): Promise<Map<string, string>> => {
   return tables
 }
 
-const hasJump = (tables: Map<string, string>, [table, hook, rule]: Jump): boolean =>
-  (tables.get(table) ?? '').split('\n').includes(`-A ${hook} ${rule}`)
+/** How often a hook is there: two that mend at once can both put it. */
+const jumpsLike = (tables: Map<string, string>, [table, hook, rule]: Jump): number =>
+  (tables.get(table) ?? '').split('\n').filter(line => line === `-A ${hook} ${rule}`).length
+
+const hasJump = (tables: Map<string, string>, jump: Jump): boolean => jumpsLike(tables, jump) > 0
 
 const restore = async (step: string, tables: Record<string, string[]>): Promise<void> => {
   const input = Object.entries(tables)
@@ -136,7 +139,9 @@ export const lowerFences = async (names: Names): Promise<void> => {
       ([where, chain]) => where === table && (tables.get(table) ?? '').includes(`\n:${chain} `),
     )
     lines[table] = [
-      ...jumps(names).flatMap(jump => (jump[0] === table && hasJump(tables, jump) ? [`-D ${jump[1]} ${jump[2]}`] : [])),
+      ...jumps(names).flatMap(jump =>
+        jump[0] === table ? Array.from({ length: jumpsLike(tables, jump) }, () => `-D ${jump[1]} ${jump[2]}`) : [],
+      ),
       ...existing.map(([, chain]) => `-F ${chain}`),
       ...existing.map(([, chain]) => `-X ${chain}`),
     ]

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { namesOf } from '../../../../../control/drivers/oci/names.ts'
+import { claimBlock, claims, releaseBlock } from '../../../../../control/drivers/oci/net/block.ts'
+import { networkText, overlaps, parseNetwork, type Network } from '../../../../../control/drivers/oci/net/ipv4.ts'
+
+if (process.getuid?.() !== 0) {
+  t.pass('skipped: needs root', { skip: 'needs root' })
+  process.exit(0)
+}
+
+/** A network for benchmarks (RFC 2544) that no other run has; four blocks of /24. */
+const subnet = parseNetwork(`198.18.${(process.pid % 64) * 4}.0/22`) as Network
+const instance = () => namesOf(randomBytes(4).toString('hex'))
+
+t.test(
+  'instances that claim at once get blocks of their own, each its own again, and busy when none is left',
+  async t => {
+    const all = Array.from({ length: 4 }, instance)
+    t.teardown(async () => {
+      for (const names of all) await releaseBlock(names)
+    })
+    const blocks = await Promise.all(all.map(names => claimBlock(subnet, names, `/data/${names.tag}`)))
+    for (const [at, block] of blocks.entries()) {
+      t.ok(overlaps(block, subnet), networkText(block))
+      t.notOk(
+        blocks.some((other, also) => also !== at && overlaps(block, other)),
+        'nobody shares it',
+      )
+    }
+    const [first, ...others] = all
+    if (!first) throw new Error('no instance')
+    t.same(await claimBlock(subnet, first, `/data/${first.tag}`), blocks[0], 'the same again after a restart')
+    await t.rejects(claimBlock(subnet, instance(), '/data/late'), { code: 'busy' })
+    await t.rejects(claimBlock(subnet, first, '/data/other'), { code: 'driver_failed' })
+    await releaseBlock(first)
+    const late = instance()
+    all.push(late)
+    t.same(await claimBlock(subnet, late, '/data/late'), blocks[0], 'what is given back can be claimed')
+    const left = (await claims()).map(({ tag }) => tag)
+    for (const { tag } of others) t.ok(left.includes(tag))
+  },
+)
