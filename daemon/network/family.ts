@@ -1,6 +1,6 @@
 /** Which processes belong to a process: what it started, what they started, and what shares its group or session. */
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { errno } from '../../shared/errors.ts'
 
 export interface Kin {
@@ -79,10 +79,19 @@ export const socketsHeld = async (pid: number, proc = '/proc'): Promise<string[]
   }
 }
 
-/** The short name of a process, '' when it is gone. */
-export const commandName = async (pid: number, proc = '/proc'): Promise<string> => {
+/**
+ * The name of a process's executable; '' when it is gone. Its short name stands in where the executable is not shown:
+ * it is second choice because runtimes rename their threads (Node's main thread is `MainThread`).
+ */
+export const processName = async (pid: number, proc = '/proc'): Promise<string> => {
+  const dir = join(proc, String(pid))
   try {
-    return (await readFile(join(proc, String(pid), 'comm'), 'utf8')).trimEnd()
+    return basename((await readlink(join(dir, 'exe'))).replace(/ \(deleted\)$/, ''))
+  } catch (error) {
+    if (!isGone(error)) throw error
+  }
+  try {
+    return (await readFile(join(dir, 'comm'), 'utf8')).trimEnd()
   } catch (error) {
     if (isGone(error)) return ''
     throw error

@@ -1,7 +1,7 @@
 import type { In } from '../../shared/schema.ts'
 import { fail } from '../../shared/errors.ts'
 import type { port } from '../../shared/wire/network.ts'
-import { commandName, familyOf, socketsHeld } from './family.ts'
+import { familyOf, processName, socketsHeld } from './family.ts'
 import { readSockets, type Socket } from './sockets.ts'
 
 export type Port = In<typeof port>
@@ -31,5 +31,5 @@ export const portsOf = async (pid: number): Promise<Port[]> => {
     const owner = owners.get(inode)
     if (owner !== undefined) ports.set(socket.localPort, { pid: owner, ...socket })
   }
-  return Promise.all([...ports.values()].map(async found => ({ ...found, processName: await commandName(found.pid) })))
+  return Promise.all([...ports.values()].map(async found => ({ ...found, processName: await processName(found.pid) })))
 }

@@ -1,7 +1,8 @@
 import { createServer } from 'node:net'
 import { once } from 'node:events'
+import { basename } from 'node:path'
 import t from 'tap'
-import { commandName, familyAmong, familyOf, parseStat, socketsHeld } from '../../../daemon/network/family.ts'
+import { processName, familyAmong, familyOf, parseStat, socketsHeld } from '../../../daemon/network/family.ts'
 
 t.test('a stat line is parsed whatever the process calls itself', async t => {
   t.same(parseStat('42 (a) b) (c) S 7 40 41 0 -1'), { pid: 42, parent: 7, group: 40, session: 41 })
@@ -33,8 +34,11 @@ t.test('this process is found with its name and sockets, a missing one is empty'
   await once(server, 'listening')
   t.equal((await socketsHeld(process.pid)).length, before + 1)
   server.close()
-  t.not(await commandName(process.pid), '')
-  t.equal(await commandName(2 ** 30), '')
+  t.equal(await processName(process.pid), basename(process.execPath))
+  t.equal(await processName(2 ** 30), '')
+  const proc = t.testdir({ 7: { comm: 'kworker\n' }, 8: { exe: t.fixture('symlink', '/usr/bin/gone (deleted)') } })
+  t.equal(await processName(7, proc), 'kworker')
+  t.equal(await processName(8, proc), 'gone')
   t.same(await socketsHeld(2 ** 30), [])
   t.same(await familyOf(2 ** 30), [])
 })
