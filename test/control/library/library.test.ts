@@ -1,16 +1,7 @@
-import { PassThrough, Readable } from 'node:stream'
-import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import type { Hutch } from '../../../control/index.ts'
 import { testHost } from '../../support/host.ts'
-
-const until = async (look: () => Promise<boolean>, what: string): Promise<void> => {
-  const end = performance.now() + 60_000
-  while (!(await look())) {
-    if (performance.now() > end) throw new Error(`waited a minute for ${what}`)
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
-}
+import { until } from '../../support/until.ts'
 
 const gone = (host: Hutch, name: string) =>
   until(async () => (await host.sandboxes.get(name)).status === 'TERMINATED', `${name} to be gone`)
@@ -42,105 +33,6 @@ t.test('a sandbox from creation to deletion, without a socket', async t => {
   t.equal(world.machines.size, 0, 'nothing is left of it')
 })
 
-t.test('exec takes a directory, variables and a time limit, and hands out output as it comes', async t => {
-  const { host } = await testHost(t)
-  await host.sandboxes.create({ name: 'a' })
-  const pieces: string[] = []
-  const ran = await host.sandboxes.exec('a', {
-    command: 'pwd; echo $X; seq 1 50000',
-    workingDir: '/tmp',
-    env: { X: 'y' },
-    onStdout: text => void pieces.push(text),
-  })
-  t.equal(ran.exitCode, 0)
-  t.equal(ran.stdout, `/tmp\ny\n${Array.from({ length: 50_000 }, (_, index) => `${index + 1}\n`).join('')}`)
-  t.equal(pieces.join(''), ran.stdout)
-
-  const late = await host.sandboxes.exec('a', { command: 'sleep 600', timeoutSeconds: 1 })
-  t.not(late.exitCode, 0)
-  t.not(late.status, 'completed')
-})
-
-t.test('aborting kills the command', async t => {
-  const { host } = await testHost(t)
-  await host.sandboxes.create({ name: 'a' })
-  const stop = new AbortController()
-  const reason = new Error('enough')
-  let pid = 0
-  t.teardown(() => {
-    try {
-      if (pid > 0) process.kill(pid, 'SIGKILL')
-    } catch {
-      // Killed already, as it should be.
-    }
-  })
-  const running = host.sandboxes.exec('a', {
-    command: 'echo $$; exec sleep 600',
-    signal: stop.signal,
-    onStdout: text => {
-      pid = Number(text)
-      stop.abort(reason)
-    },
-  })
-  await t.rejects(running, reason)
-  t.ok(pid > 0)
-  const alive = async () => (await host.sandboxes.exec('a', `kill -0 ${pid}`)).exitCode === 0
-  await until(async () => !(await alive()), 'the command to be killed')
-})
-
-t.test('files: text and bytes, streams, lists, removal, and what is not there', async t => {
-  const { host } = await testHost(t)
-  await host.sandboxes.create({ name: 'a' })
-  const files = host.sandboxes.files('a')
-  const bytes = Buffer.from([0, 255, 10, 13, 128])
-  await files.write('src/a b#?.bin', bytes)
-  t.same(await files.read('src/a b#?.bin'), bytes)
-  await files.write('note.txt', 'grüße\n', { permissions: '600' })
-  t.equal(await files.readText('note.txt'), 'grüße\n')
-  t.match(await host.sandboxes.exec('a', 'stat -c %a note.txt'), { stdout: '600\n' })
-
-  const megabyte = Buffer.alloc(1024 * 1024, 'x')
-  await files.write('big', Readable.from(Array.from({ length: 8 }, () => megabyte)))
-  const sink = new PassThrough()
-  const [through] = await Promise.all([buffer(sink), files.download('big', sink)])
-  t.equal(through.length, 8 * megabyte.length)
-
-  await files.makeDirectory('empty')
-  const here = await files.list('.')
-  t.same(
-    here.files.map(({ name }) => name),
-    ['big', 'note.txt'],
-  )
-  t.same(
-    here.subdirectories.map(({ name }) => name),
-    ['empty', 'src'],
-  )
-  await t.rejects(files.remove('src'), { code: 'unprocessable' })
-  await files.remove('src', { recursive: true })
-  await t.rejects(files.read('src/a b#?.bin'), { code: 'not_found', message: /src\/a b#\?\.bin/ })
-  await t.rejects(files.remove('none'), { code: 'not_found' })
-  t.match(await files.list('/'), { path: '/' })
-})
-
-t.test('what is wrong is refused with the codes of the API', async t => {
-  const { host } = await testHost(t)
-  await host.sandboxes.create({ name: 'a' })
-  await t.rejects(host.sandboxes.create({ name: 'a' }), { code: 'already_exists' })
-  t.match(await host.sandboxes.create({ name: 'a', ifMissing: true }), { metadata: { name: 'a' } })
-  await t.rejects(host.sandboxes.create({ name: 'A b' }), { code: 'invalid_argument', message: /metadata.name/ })
-  await t.rejects(host.sandboxes.create({ memoryMb: -1 }), { message: /spec.runtime.memory/ })
-  await t.rejects(host.sandboxes.create({ image: 'none' }), { code: 'invalid_image' })
-  await t.rejects(host.sandboxes.get('none'), { code: 'not_found' })
-  await t.rejects(host.sandboxes.exec('none', 'true'), { code: 'not_found' })
-  await t.rejects(host.sandboxes.files('none').read('x'), { code: 'not_found' })
-  await t.rejects(host.sandboxes.exec('a', ''), { code: 'invalid_argument' })
-  await host.sandboxes.create({ name: 'off', spec: { enabled: false } })
-  await t.rejects(host.sandboxes.exec('off', 'true'), { code: 'unavailable', message: /"off" is DEACTIVATED/ })
-  await t.rejects(host.workspace('none'), { code: 'not_found' })
-  const { sandboxes } = await host.workspace('default')
-  t.match(await sandboxes.get('a'), { metadata: { name: 'a' } })
-})
-
 t.test('sandboxes outlive the host that made them', async t => {
   const { host, reopen, world } = await testHost(t)
   await host.sandboxes.create({ name: 'a' })
@@ -150,6 +42,22 @@ t.test('sandboxes outlive the host that made them', async t => {
   const next = await reopen()
   t.match(await next.sandboxes.exec('a', 'cat file'), { exitCode: 0, stdout: 'kept\n' })
   t.equal(next.adminKey, host.adminKey)
+})
+
+t.test('a changed environment replaces the machine', async t => {
+  const { host, world } = await testHost(t)
+  await host.sandboxes.create({ name: 'a', env: { X: 'old' } })
+  t.match(await host.sandboxes.exec('a', 'echo $X > file; cat file'), { stdout: 'old\n' })
+  const change = { spec: { runtime: { envs: [{ name: 'X', value: 'new' }] } } }
+  t.match(await host.sandboxes.update('a', change), { status: 'DEPLOYING' })
+  t.match(await host.sandboxes.exec('a', 'echo $X'), { stdout: 'new\n' })
+  t.same(
+    world.journal.map(line => line.split(' ')[0]),
+    ['create', 'remove', 'create'],
+  )
+  await host.sandboxes.update('a', { metadata: { labels: { k: 'v' } }, spec: { runtime: { ttl: '9h' } } })
+  await host.sandboxes.exec('a', 'true')
+  t.equal(world.journal.length, 3, 'a label or a ttl does not')
 })
 
 t.test('use is accounted for, and the same host serves HTTP', async t => {
