@@ -30,7 +30,9 @@ const processes = (s: Server): string[] =>
   readdirSync('/proc').filter(pid => {
     if (!/^\d+$/.test(pid)) return false
     try {
-      return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(s.names.cgroup)
+      if (!readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(s.names.cgroup)) return false
+      // One that has ended keeps its cgroup's name until whoever inherited it looks; it is not ours to wait for.
+      return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
     } catch {
       // It ended meanwhile.
       return false
