@@ -12,7 +12,7 @@ start() {
   ( "$@" >"$out/$name" 2>&1; echo $? >"$out/$name.rc" ) &
 }
 start types node node_modules/.bin/tsc -p .
-start format node_modules/.bin/biome check
+start format node_modules/.bin/biome check --max-diagnostics=50 daemon control shared images test
 start lint node node_modules/.bin/oxlint -c .oxlintrc.json daemon control shared images test
 for test in test/house/*.test.ts; do
   [ ! -e "$test" ] || start "house-$(basename "$test" .test.ts)" node "$test"
