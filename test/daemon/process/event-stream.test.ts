@@ -67,6 +67,11 @@ t.test('characters are never cut in two', async t => {
   const text = joined(list, 'stdout')
   t.ok(text.startsWith('ü\n'))
   t.ok(text.slice(2) === 'ü€'.repeat(300_000))
+  let bytes = 0
+  for (const { data, cursor } of list.slice(0, -1)) {
+    bytes += Buffer.byteLength(data ?? '')
+    if (cursor !== bytes) t.equal(cursor, bytes, 'a cursor never lies inside of a character')
+  }
   t.equal(unfinishedBytes(Buffer.from('€').subarray(0, 2)), 2)
   t.equal(unfinishedBytes(Buffer.from('€')), 0)
   t.equal(unfinishedBytes(Buffer.from([0xf0, 0x9f, 0x98])), 3)
