@@ -1,5 +1,5 @@
 /** Where the daemon's environment comes from: the process, then `.env` of the directory, then the platform's file. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errno, messageOf } from '../../shared/errors.ts'
@@ -18,13 +18,27 @@ const readIfThere = (path: string, log: Log): Buffer | undefined => {
   }
 }
 
-/** `.env` lies where a tenant can write, so it may not set the daemon's own switches, only what children see. */
-const foreign = (variables: NodeJS.Dict<string>): Record<string, string> =>
+const withoutPrefixes = (variables: NodeJS.Dict<string>, prefixes: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     Object.entries(variables).filter(
-      (pair): pair is [string, string] => pair[1] !== undefined && !pair[0].startsWith('HUTCH_'),
+      (pair): pair is [string, string] => pair[1] !== undefined && !prefixes.some(prefix => pair[0].startsWith(prefix)),
     ),
   )
+
+/**
+ * `.env` of the directory. The daemon often starts where a workload may write, so the file counts only when nobody else
+ * could have written it, and it never sets the switches of the daemon and the platform.
+ */
+const dotenv = (path: string, base: Env, log: Log): Record<string, string> => {
+  const content = readIfThere(path, log)
+  if (!content) return {}
+  const { uid, mode } = statSync(path)
+  if (uid !== process.getuid?.() || (mode & 0o022) !== 0) {
+    log.warn('environment.untrusted', { path, next: 'give the file to the user of the daemon, with mode 0644' })
+    return {}
+  }
+  return withoutPrefixes(parseEnv(content.toString('utf8')), ['HUTCH_', 'SANDBOX_', ...namesOf(base).env('')])
+}
 
 /** What the process was started with, the part of it that the host has packed included. */
 const started = (env: Env): Record<string, string> => ({ ...ownEnvironment(env), ...unguardEnvironment(env) })
@@ -43,8 +57,8 @@ const platformFile = (path: string, log: Log): Readonly<Record<string, string>> 
 
 /** The whole environment at start. Files only add what is missing; a broken file is logged and does not stop the start. */
 export const gatherEnvironment = (base: Env, cwd: string, log: Log): Record<string, string> => {
-  const dotenv = readIfThere(join(cwd, '.env'), log)
-  const env = addMissing(started(base), dotenv ? foreign(parseEnv(dotenv.toString('utf8'))) : {})
+  const own = started(base)
+  const env = addMissing(own, dotenv(join(cwd, '.env'), own, log))
   const path = vendor(env, namesOf(env), 'ENV_VAR_PATH')
-  return path ? addMissing(env, foreign(platformFile(path, log))) : env
+  return path ? addMissing(env, withoutPrefixes(platformFile(path, log), ['HUTCH_'])) : env
 }

@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { guardEnvironment } from '../../../shared/guarded-env.ts'
@@ -11,7 +12,11 @@ const recording = (): { log: Log; events: string[] } => {
 }
 
 t.test("the process's variables win over .env, both over the platform's file", async t => {
-  const dir = t.testdir({ '.env': 'A=dotenv\nB=dotenv\nHUTCH_RELEASES_URL=http://evil\n', file: 'A\0file\0C\0x=1\n\0' })
+  const dir = t.testdir({
+    '.env': 'A=dotenv\nB=dotenv\nHUTCH_RELEASES_URL=http://evil\nSANDBOX_LOG_DIR=/etc\nSVC_NAME=x\n',
+    file: 'A\0file\0C\0x=1\n\0',
+  })
+  chmodSync(join(dir, '.env'), 0o644)
   const env = gatherEnvironment({ A: '', SVC_ENV_VAR_PATH: join(dir, 'file') }, dir, silentLog)
   t.same(env, { A: '', B: 'dotenv', C: 'x=1\n', SVC_ENV_VAR_PATH: join(dir, 'file') })
 })
@@ -31,4 +36,14 @@ t.test('what the host has packed is unpacked; its own switches stay', async t =>
   const given = { LD_PRELOAD: '/evil.so', WORKDIR: '/app' }
   const env = gatherEnvironment(guardEnvironment({ ...given, HUTCH_WIRE_NAMES: 'Svc' }), t.testdir(), silentLog)
   t.same(env, { ...given, HUTCH_WIRE_NAMES: 'Svc' })
+})
+
+t.test('.env counts only when nobody else could have written it', async t => {
+  const dir = t.testdir({ '.env': 'A=1\n' })
+  chmodSync(join(dir, '.env'), 0o644)
+  t.match(gatherEnvironment({}, dir, silentLog), { A: '1' })
+  const { log, events } = recording()
+  chmodSync(join(dir, '.env'), 0o666)
+  t.same(gatherEnvironment({}, dir, log), {})
+  t.same(events, ['environment.untrusted'])
 })
