@@ -32,8 +32,11 @@ export interface Journal {
 }
 
 const optional = s.optional(s.number())
+// 0 and 1, as groups, would be everybody.
+const pid = s.int().check(s.minimum(2))
+const fileStem = s.string().check(s.regex(/^[^/.\0][^/\0]*$/))
 const Line = s.object({
-  pid: s.int(),
+  pid,
   name: s.string(),
   command: s.string(),
   workingDir: s.string(),
@@ -42,7 +45,7 @@ const Line = s.object({
   maxRestarts: s.int(),
   stdin: s.boolean(),
   id: s.int(),
-  logKey: s.string(),
+  logKey: fileStem,
   status: s.enum(processStatuses),
   startedAt: s.number(),
   completedAt: optional,
@@ -50,7 +53,7 @@ const Line = s.object({
   restartCount: s.int(),
   keepAlive: s.boolean(),
   deadline: optional,
-  current: s.optional(s.object({ pid: s.int(), startTicks: s.string(), bootId: s.string() })),
+  current: s.optional(s.object({ pid, startTicks: s.string(), bootId: s.string() })),
   kept: s.number(),
   ending: s.optional(s.enum(['stopped', 'killed'])),
 })

@@ -66,7 +66,6 @@ export const listProcesses = route('GET /process', {
   id: 'process.list',
   summary: 'List processes, finished ones included, each with the last 64 KiB of its output',
   returns: s.array(Process),
-  extra: { head: true },
 })
 
 export const startProcess = route('POST /process', {
@@ -84,7 +83,6 @@ export const getProcess = route('GET /process/:identifier', {
   params,
   returns: Process,
   errors: ['not_found'],
-  extra: { head: true },
 })
 
 export const stopProcess = route('DELETE /process/:identifier', {
@@ -109,7 +107,6 @@ export const processLogs = route('GET /process/:identifier/logs', {
   params,
   returns: ProcessLogs,
   errors: ['not_found'],
-  extra: { head: true },
 })
 
 export const logStreams = ['combined', 'stdout', 'stderr', 'events'] as const
@@ -125,7 +122,6 @@ export const streamProcessLogs = route('GET /process/:identifier/logs/stream', {
   query: s.object({ cursor: intText(0), stream: s.optional(s.enum(logStreams)) }),
   produces: ['text/plain', 'application/octet-stream', 'application/x-ndjson'],
   errors: ['not_found', 'invalid_argument'],
-  extra: { head: true },
 })
 
 export const writeStdin = route('PUT /process/:identifier/stdin', {

@@ -35,13 +35,15 @@ t.test('the last line of each record counts, half a line does not, strange ones 
     JSON.stringify(record(2)),
     JSON.stringify(record(1, { status: 'completed', current: undefined })),
     JSON.stringify({ ...record(3), pid: 'x' }),
+    JSON.stringify({ ...record(3), logKey: '../../etc/shadow' }),
+    ...[-5, 0, 1].map(pid => JSON.stringify(record(3, { current: { pid, startTicks: '5', bootId: 'b' } }))),
     '{"forget":2}',
     '{"id":4,"na',
   ].join('\n')
   const { records, damaged } = parseJournal(text)
   t.match(records, [{ id: 1, status: 'completed' }])
   t.equal(records.length, 1)
-  t.equal(damaged, 2)
+  t.equal(damaged, 6)
   t.end()
 })
 
