@@ -22,25 +22,26 @@ interface Monitor {
   seen: ReadonlySet<number>
 }
 
+/** Failures are logged only: nobody waits for them, and the next port is told all the same. */
+const tell = async ({ pid, callback }: Monitor, port: number, log: Log): Promise<void> => {
+  try {
+    const answer = await fetch(callback, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ pid, port }),
+      signal: AbortSignal.timeout(callbackTimeoutMs),
+    })
+    await answer.body?.cancel()
+  } catch (error) {
+    log.info('network.monitor.callback-failed', { pid, port, error })
+  }
+}
+
 export const portMonitors = (deps: { clock: Clock; log: Log; list?: typeof portsOf }): Monitors => {
   const { clock, log, list = portsOf } = deps
   const monitors = new Set<Monitor>()
   let stopPolling: (() => void) | undefined
   let polling = false
-
-  const tell = async ({ pid, callback }: Monitor, port: number): Promise<void> => {
-    try {
-      const answer = await fetch(callback, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ pid, port }),
-        signal: AbortSignal.timeout(callbackTimeoutMs),
-      })
-      await answer.body?.cancel()
-    } catch (error) {
-      log.info('network.monitor.callback-failed', { pid, port, error })
-    }
-  }
 
   const look = async (monitor: Monitor): Promise<void> => {
     const ports = new Set((await list(monitor.pid)).map(({ localPort }) => localPort))
@@ -48,7 +49,7 @@ export const portMonitors = (deps: { clock: Clock; log: Log; list?: typeof ports
     const fresh = [...ports].filter(port => !monitor.seen.has(port))
     monitor.seen = ports
     // Fire and forget: a slow callback must not delay what others are told.
-    if (monitor.callback !== '') for (const port of fresh) void tell(monitor, port)
+    if (monitor.callback !== '') for (const port of fresh) void tell(monitor, port, log)
   }
 
   const poll = async (): Promise<void> => {
