@@ -1,0 +1,123 @@
+/** Opens what the verbs of the driver share, and closes it. */
+import { mkdir, realpath, rm } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { fail } from '../../../shared/errors.ts'
+import { semaphore } from '../../../shared/sync.ts'
+import type { DriverConfig, DriverDeps } from '../index.ts'
+import { readBundle } from './bundle.ts'
+import { openHierarchy } from './cgroup/hierarchy.ts'
+import { prepareParent, removeParent } from './cgroup/parent.ts'
+import type { Context, Runtime } from './context.ts'
+import { filesOf, machinesDir } from './layout.ts'
+import { machineIds } from './list.ts'
+import { readMarker } from './marker.ts'
+import { namesOf, registryDir, tagOf, type Names } from './names.ts'
+import { claimBlock, releaseBlock } from './net/block.ts'
+import { lowerFences } from './net/firewall.ts'
+import { allowForwarding } from './net/forwarding.ts'
+import { guardFences } from './net/guard.ts'
+import { allowedNetwork, subnetOf } from './net/ipv4.ts'
+import { networkSlots } from './net/slots.ts'
+import { trimOutputs } from './outputs.ts'
+import { carriesOverlay } from './overlay.ts'
+import { readPrivileges } from './privileges.ts'
+import { withScratch } from './probe/check.ts'
+import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
+import { hostResolvers } from './resolvers.ts'
+import { runtimeOf } from './runtime.ts'
+import { removeStraySlots, sweepDead } from './sweep.ts'
+
+export interface Opened {
+  readonly context: Context
+  /** Leaves the machines running; with none left, nothing of the instance stays on the box. */
+  close(): Promise<void>
+}
+
+/** Numbers of the slots that machines of this instance hold. */
+const heldSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<number[]> => {
+  const held: number[] = []
+  for (const id of await machineIds(context)) {
+    const marker = await readMarker(filesOf(context.dataDir, id).marker)
+    if (marker) held.push(marker.slot)
+  }
+  return held
+}
+
+const openRuntime = async (
+  name: string,
+  names: Names,
+  dataDir: string,
+  { log, clock }: DriverDeps,
+): Promise<Runtime> => {
+  const stack = await withScratch(dataDir, clock, undefined, probe => chooseStack(name, probe))
+  if (name === 'runsc' && stack !== 'own') log.warn('runsc.stack', { stack, next: ownNetworkStack.next })
+  const runtime = runtimeOf(name, names, stack)
+  await mkdir(runtime.stateDir, { recursive: true, mode: 0o700 })
+  return runtime
+}
+
+/** True when roots are overlays; copies are said aloud. */
+const openOverlay = async (dataDir: string, { log }: DriverDeps): Promise<boolean> => {
+  const overlay = await carriesOverlay(dataDir)
+  if (!overlay)
+    log.warn('overlay.missing', { dataDir, next: 'roots are whole copies: slow and large; use ext4 or xfs' })
+  return overlay
+}
+
+const openNetwork = async (
+  config: DriverConfig,
+  deps: DriverDeps,
+  base: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>,
+) => {
+  const { names, dataDir } = base
+  const subnet = subnetOf(config.subnet)
+  const allowed = (config.allowNetworks ?? []).map(allowedNetwork)
+  const block = await claimBlock(subnet, names, dataDir)
+  const resolvers = await hostResolvers()
+  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed }
+  const guard = await guardFences(fences, deps)
+  await allowForwarding(deps.log)
+  const taken = await heldSlots(base)
+  await removeStraySlots(names, taken)
+  const ahead = config.slotsAhead ?? 8
+  const slots = networkSlots({ names, block, ahead, taken }, { log: deps.log, beforeMaking: guard.mend })
+  return { block, resolvers, guard, slots }
+}
+
+/** Throws `driver_failed` naming what the box lacks, `invalid_argument` naming a variable that cannot be used. */
+export const openContext = async (config: DriverConfig, deps: DriverDeps): Promise<Opened> => {
+  const { log, clock } = deps
+  if (process.getuid?.() !== 0)
+    throw fail('driver_failed', { driver: 'oci', step: 'open', reason: 'namespaces and mounts need root; run as root' })
+  subnetOf(config.subnet)
+  const bundle = await readBundle(config.bundleDir)
+  const bundleDir = await realpath(config.bundleDir)
+  await mkdir(machinesDir(config.dataDir), { recursive: true, mode: 0o700 })
+  await mkdir(registryDir, { recursive: true, mode: 0o755 })
+  const dataDir = await realpath(config.dataDir)
+  const names = namesOf(tagOf(dataDir))
+  const hierarchy = await openHierarchy()
+  await sweepDead(hierarchy, { log, clock })
+  const runtime = await openRuntime(config.runtime, names, dataDir, deps)
+  const overlay = await openOverlay(dataDir, deps)
+  const privileges = await readPrivileges()
+  await prepareParent(hierarchy, names.cgroup)
+  const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names })
+  const own = { dataDir, names, runtime, bundleDir, bundle, hierarchy, overlay, privileges, log, clock }
+  const pidsLimit = config.pidsLimit ?? 4_096
+  const context: Context = { ...own, ...network, pidsLimit, starting: semaphore(availableParallelism() * 2) }
+  const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
+  const stopTrimming = clock.every(30_000, trim)
+  const close = async () => {
+    stopTrimming()
+    await guard.close()
+    await network.slots.close()
+    if ((await machineIds(context)).length > 0) return
+    await removeStraySlots(names, [])
+    await removeParent(hierarchy, names.cgroup)
+    await lowerFences(names)
+    await rm(names.runDir, { recursive: true, force: true })
+    await releaseBlock(names)
+  }
+  return { context, close }
+}
