@@ -7,10 +7,14 @@ const descriptors = () => readdirSync('/proc/self/fd').length
 t.test('finished processes, readers that have gone and closed inputs hold no descriptor', async t => {
   const { call, url } = await processServer(t)
   const round = async (index: number) => {
-    await call('POST', '/process', { body: { command: 'echo out; echo err >&2', name: `done-${index}`, waitForCompletion: true } })
+    await call('POST', '/process', {
+      body: { command: 'echo out; echo err >&2', name: `done-${index}`, waitForCompletion: true },
+    })
     await call('GET', `/process/done-${index}/logs`)
     await call('GET', `/process/done-${index}/logs/stream`)
-    await call('POST', '/process', { body: { command: 'ls', workingDir: '/no/such', name: `never-${index}`, stdin: true } })
+    await call('POST', '/process', {
+      body: { command: 'ls', workingDir: '/no/such', name: `never-${index}`, stdin: true },
+    })
     await call('POST', '/process', { body: { command: 'cat', name: `cat-${index}`, stdin: true } })
     const reader = await openGet(t, `${url}/process/cat-${index}/logs/stream`)
     await call('PUT', `/process/cat-${index}/stdin`, { body: 'x\n' })

@@ -1,0 +1,96 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { liveEnvironment } from '../../../daemon/environment.ts'
+import { createReaper } from '../../../daemon/init/reaper.ts'
+import { tailText } from '../../../daemon/process/output/tail.ts'
+import type { ProcessConfig } from '../../../daemon/process/parts.ts'
+import { createSupervisor } from '../../../daemon/process/supervisor.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { randomIds } from '../../../shared/ids.ts'
+import { silentLog as log } from '../../../shared/log.ts'
+import { generousMs, keptDirs } from '../../support/processes.ts'
+
+const KiB = 1024
+
+/** A supervisor whose sweep runs when the test says so. */
+const swept = (t: Test, more: Partial<ProcessConfig>) => {
+  const { root } = keptDirs(t)
+  const clock = systemClock()
+  let sweep = () => {}
+  const stepped = {
+    ...clock,
+    every(ms: number, run: () => void) {
+      if (ms !== 5_000) return clock.every(ms, run)
+      sweep = run
+      return () => {}
+    },
+  }
+  const config: ProcessConfig = {
+    logDir: join(root, 'logs'),
+    stateDir: join(root, 'state'),
+    cwd: root,
+    maxFileBytes: 1024 * KiB,
+    maxTotalBytes: 1024 * KiB,
+    responseBytes: 4096 * KiB,
+    tailBytes: 4096 * KiB,
+    keepAlive: true,
+    keepFinished: 100,
+    rehearsal: false,
+    ...more,
+  }
+  const reaper = createReaper({ clock, log })
+  const environment = liveEnvironment({ PATH: '/usr/bin:/bin' }, {})
+  const supervisor = createSupervisor(config, {
+    clock: stepped,
+    ids: randomIds(),
+    log,
+    reaper,
+    workload: { environment, identity: undefined, dropCapabilities: undefined },
+    scale: { hold: () => () => {} },
+  })
+  const awake = setInterval(() => {}, generousMs)
+  t.teardown(() => {
+    clearInterval(awake)
+    supervisor.close()
+    reaper.close()
+  })
+  const run = async (command: string, name: string) => {
+    const managed = supervisor.start({ command, name })
+    await managed.finished
+    return managed
+  }
+  return { config, supervisor, run, sweep: () => sweep() }
+}
+
+t.test('when all output together is too much, the oldest finished processes lose theirs first', async t => {
+  const { supervisor, run, sweep } = swept(t, {})
+  for (let index = 0; index < 6; index++) await run(`head -c ${150 * KiB} /dev/zero | tr '\\0' x`, `p${index}`)
+  const kept = () => supervisor.list().reduce((sum, { record }) => sum + record.kept, 0)
+  t.ok(kept() > 1024 * KiB, `${kept()} bytes before`)
+  sweep()
+  t.ok(kept() <= 1024 * KiB, `${kept()} bytes after`)
+  const tails = supervisor.list().map(({ capture }) => tailText(capture, 0, 4096 * KiB))
+  t.match(tails[0]?.slice(0, 40), /^\[\.\.\. truncated/, 'the oldest is cut')
+  t.equal(tails.at(-1), 'x'.repeat(150 * KiB), 'the newest is whole')
+})
+
+t.test('beyond their number the oldest finished processes are forgotten, with their files', async t => {
+  const { config, supervisor, run, sweep } = swept(t, { keepFinished: 3 })
+  const lasting = supervisor.start({ command: 'exec sleep 300', name: 'lasting' })
+  for (let index = 0; index < 5; index++) await run('echo x', `p${index}`)
+  sweep()
+  t.same(
+    supervisor.list().map(({ record }) => record.name),
+    ['lasting', 'p2', 'p3', 'p4'],
+  )
+  t.throws(() => supervisor.find('p0'), { code: 'not_found' })
+  t.same(
+    readdirSync(config.logDir)
+      .filter(name => /^p\d\.log$/.test(name))
+      .toSorted(),
+    ['p2.log', 'p3.log', 'p4.log'],
+  )
+  await supervisor.end('lasting', 'killed')
+  await lasting.finished
+})
