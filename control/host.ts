@@ -92,6 +92,7 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
       sealer,
       regions: config.regions,
       defaultImage: names.imageName('base-image:latest'),
+      egressRules: false,
     })
     let publicUrl = config.publicUrl || `http://${config.host}:${config.port}`
     const api = createApi({

@@ -16,6 +16,8 @@ export interface AcceptDeps {
   readonly regions: readonly string[]
   /** Image of a sandbox that names none: `svc/base-image:latest`. */
   readonly defaultImage: string
+  /** Whether this host enforces rules for outbound traffic. One that does not refuses them: nobody is to rely on a rule that does nothing. */
+  readonly egressRules: boolean
 }
 
 const refuse = (field: string, reason: string) => fail('invalid_argument', { field: `spec.${field}`, reason })
@@ -94,7 +96,34 @@ const acceptRoute = (route: RouteInput, previous: readonly StoredRoute[], sealer
   return dense({ ...route, secrets })
 }
 
-const acceptNetwork = (input: NetworkInput, previous: StoredNetwork | undefined, sealer: Sealer): StoredNetwork => {
+/** The first member of `network` that restricts or changes outbound traffic. */
+const egressRuleIn = ({
+  allowedDomains,
+  forbiddenDomains,
+  proxy,
+  firewall,
+  egress,
+}: NetworkInput): string | undefined => {
+  const rules: Record<string, boolean> = {
+    allowedDomains: (allowedDomains ?? []).length > 0,
+    forbiddenDomains: (forbiddenDomains ?? []).length > 0,
+    'proxy.allowedDomains': (proxy?.allowedDomains ?? []).length > 0,
+    'proxy.forbiddenDomains': (proxy?.forbiddenDomains ?? []).length > 0,
+    'proxy.routing': (proxy?.routing ?? []).length > 0,
+    'firewall.rulesets': (firewall?.rulesets ?? []).some(name => name !== 'default'),
+    'egress.mode': egress?.mode === 'dedicated',
+  }
+  return Object.keys(rules).find(name => rules[name])
+}
+
+const acceptNetwork = (input: NetworkInput, previous: StoredNetwork | undefined, deps: AcceptDeps): StoredNetwork => {
+  const { sealer, egressRules } = deps
+  const rule = egressRules ? undefined : egressRuleIn(input)
+  if (rule)
+    throw refuse(
+      `network.${rule}`,
+      'rules for outbound traffic are not enforced by this version of Hutch; leave them out',
+    )
   if (input.subnet && input.subnet !== 'default') throw refuse('network.subnet', `subnet "${input.subnet}" not found`)
   if (input.egress?.gateway)
     throw refuse('network.egress.gateway', `egress gateway "${input.egress.gateway}" not found`)
@@ -142,7 +171,7 @@ export const acceptSandbox = async (
     ...dense({
       vpc: input?.vpc ?? previous?.vpc,
       lifecycle,
-      network: input?.network ? acceptNetwork(input.network, previous?.network, deps.sealer) : undefined,
+      network: input?.network ? acceptNetwork(input.network, previous?.network, deps) : undefined,
     }),
     runtime: await acceptRuntime(input?.runtime, previous?.runtime, deps),
   }

@@ -66,7 +66,13 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const sealer = createSealer('test')
   const defaultImage = 'svc/base-image:latest'
   const kinds = [
-    ...resourceKinds({ images, sealer, regions: ['local', 'eu-fra-1'], defaultImage }),
+    ...resourceKinds({
+      images,
+      sealer,
+      regions: ['local', 'eu-fra-1'],
+      defaultImage,
+      egressRules: options.egressRules ?? true,
+    }),
     ...(options.kinds ?? []),
   ]
   const poked: string[] = []

@@ -151,3 +151,23 @@ t.test('members nobody knows are ignored, and names from Object.prototype are pl
   t.match(made, { metadata: { labels: { constructor: 'x' }, plan: 'self-hosted' }, status: 'DEPLOYING' })
   t.notHas(made.spec.runtime, 'generation')
 })
+
+t.test('a host that does not enforce rules for outbound traffic refuses them', async t => {
+  const { call } = await control(t, { egressRules: false })
+  const make = (network: object) => call('POST', '/sandboxes', { metadata: { name: 'a' }, spec: { network } })
+  for (const [field, network] of [
+    ['allowedDomains', { allowedDomains: ['a.example'] }],
+    ['forbiddenDomains', { forbiddenDomains: '["a.example"]' }],
+    ['proxy.allowedDomains', { proxy: { allowedDomains: ['a.example'] } }],
+    ['proxy.routing', { proxy: { routing: [{ destinations: ['*'], headers: { a: 'b' } }] } }],
+    ['firewall.rulesets', { firewall: { rulesets: ['proxy'] } }],
+    ['egress.mode', { egress: { mode: 'dedicated' } }],
+  ] as const)
+    t.match(await make(network), {
+      status: 400,
+      body: {
+        message: `spec.network.${field}: rules for outbound traffic are not enforced by this version of Hutch; leave them out`,
+      },
+    })
+  t.equal((await make({ firewall: { rulesets: ['default'] }, proxy: {} })).status, 200, 'no rule, nothing to refuse')
+})
