@@ -19,6 +19,8 @@ import { silentLog } from '../../shared/log.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
 
 export interface ControlOptions {
+  /** Default true: what is stored of network rules is tested whether or not a host enforces them. */
+  readonly egressRules?: boolean
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
