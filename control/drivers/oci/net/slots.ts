@@ -5,6 +5,8 @@ import type { Names } from '../names.ts'
 import { slotsIn } from './block.ts'
 import type { Network } from './ipv4.ts'
 import { makeLinks, removeLinks, slotAt, type Slot } from './link.ts'
+import { ring, type Numbers } from './numbers.ts'
+import { queue } from './queue.ts'
 
 export interface Slots {
   /** A slot that nobody else has; waits for one to be made when none is ready. Throws `busy` when all are taken. */
@@ -15,46 +17,30 @@ export interface Slots {
   close(): Promise<void>
 }
 
-interface Waiter {
-  resolve(slot: Slot): void
-  reject(error: unknown): void
+interface SlotOptions {
+  readonly names: Names
+  readonly block: Network
+  /** Spare slots kept ready. */
+  readonly ahead: number
+  /** Numbers of slots that running machines hold. */
+  readonly taken: readonly number[]
+}
+
+interface SlotDeps {
+  readonly log: Log
+  readonly beforeMaking: () => Promise<void>
 }
 
 const batch = 8
+const closing = () => fail('busy', { what: 'the driver is closing', next: 'try again after the restart' })
 
-/** `taken`: numbers of slots that running machines hold. `ahead`: spare slots kept ready. */
-export const networkSlots = (
-  options: { names: Names; block: Network; ahead: number; taken: readonly number[] },
-  deps: { log: Log; beforeMaking: () => Promise<void> },
-): Slots => {
-  const { names, block, ahead } = options
-  const { log, beforeMaking } = deps
-  const capacity = slotsIn(block)
-  const used = new Set(options.taken)
-  const spare: Slot[] = []
-  const waiting: Waiter[] = []
-  let next = 0
-  let making: Promise<void> | undefined
-  let closed = false
-
-  /** Numbers go round, so that an address is not used again while connections to its last holder are remembered. */
-  const reserve = (count: number): Slot[] => {
-    const slots: Slot[] = []
-    for (let seen = 0; seen < capacity && slots.length < count; seen++) {
-      const index = next
-      next = (next + 1) % capacity
-      if (used.has(index)) continue
-      used.add(index)
-      slots.push(slotAt(names, block, index))
-    }
-    return slots
-  }
-
-  const make = async (count: number): Promise<void> => {
-    const slots = reserve(count)
+/** Makes up to `count` slots; all of them or none. */
+const maker = ({ names, block }: SlotOptions, numbers: Numbers, { log, beforeMaking }: SlotDeps) => {
+  return async (count: number): Promise<Slot[]> => {
+    const slots = numbers.take(count).map(index => slotAt(names, block, index))
     if (slots.length === 0)
       throw fail('busy', {
-        what: `all ${capacity} network slots of this instance are taken`,
+        what: `all ${slotsIn(block)} network slots of this instance are taken`,
         next: 'remove sandboxes or give it a larger HUTCH_SUBNET',
       })
     try {
@@ -65,28 +51,34 @@ export const networkSlots = (
         await removeLinks(slots)
         await makeLinks(slots)
       })
+      return slots
     } catch (error) {
       await removeLinks(slots)
-      for (const { index } of slots) used.delete(index)
+      for (const { index } of slots) numbers.free(index)
       throw error
     }
-    spare.push(...slots)
   }
+}
 
-  const serve = () => {
-    while (waiting.length > 0 && spare.length > 0) waiting.shift()?.resolve(spare.shift() as Slot)
-  }
+export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
+  const { names, block, ahead, taken } = options
+  const numbers = ring(slotsIn(block), taken)
+  const make = maker(options, numbers, deps)
+  const spare: Slot[] = []
+  const waiting = queue<Slot>()
+  let making: Promise<void> | undefined
+  let closed = false
 
   const fill = async (): Promise<void> => {
     while (!closed && spare.length < ahead + waiting.length) {
       try {
-        await make(Math.min(batch, ahead + waiting.length - spare.length))
+        spare.push(...(await make(Math.min(batch, ahead + waiting.length - spare.length))))
       } catch (error) {
-        if (!isError(error, 'busy') || waiting.length > 0) log.warn('network.slots.failed', { error })
-        for (const waiter of waiting.splice(0)) waiter.reject(error)
+        if (!isError(error, 'busy') || waiting.length > 0) deps.log.warn('network.slots.failed', { error })
+        waiting.fail(error)
         return
       }
-      serve()
+      while (waiting.length > 0 && spare.length > 0) waiting.give(spare.shift() as Slot)
     }
   }
 
@@ -101,37 +93,27 @@ export const networkSlots = (
 
   refill()
   return {
-    take(signal) {
+    async take(signal) {
       signal?.throwIfAborted()
-      if (closed)
-        return Promise.reject(fail('busy', { what: 'the driver is closing', next: 'try again after the restart' }))
+      if (closed) throw closing()
       const ready = waiting.length === 0 ? spare.shift() : undefined
-      if (ready) {
-        // Not at once: making slots beside a start slows the start down.
-        if (spare.length <= ahead / 2) refill()
-        return Promise.resolve(ready)
+      if (!ready) {
+        const slot = waiting.wait(signal)
+        refill()
+        return slot
       }
-      const { promise, resolve, reject } = Promise.withResolvers<Slot>()
-      const waiter = { resolve, reject }
-      waiting.push(waiter)
-      const giveUp = () => {
-        const at = waiting.indexOf(waiter)
-        if (at >= 0) waiting.splice(at, 1)
-        reject(signal?.reason)
-      }
-      signal?.addEventListener('abort', giveUp, { once: true })
-      refill()
-      return promise.finally(() => signal?.removeEventListener('abort', giveUp))
+      // Not at once: making slots beside a start slows the start down.
+      if (spare.length <= ahead / 2) refill()
+      return ready
     },
     async drop(index) {
       await removeLinks([slotAt(names, block, index)])
-      used.delete(index)
+      numbers.free(index)
     },
     async close() {
       closed = true
       await making
-      for (const waiter of waiting.splice(0))
-        waiter.reject(fail('busy', { what: 'the driver is closing', next: 'try again after the restart' }))
+      waiting.fail(closing())
       await removeLinks(spare.splice(0))
     },
   }
