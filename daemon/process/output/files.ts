@@ -1,0 +1,105 @@
+import { closeSync, constants, fstatSync, openSync, renameSync, rmSync } from 'node:fs'
+import { errno } from '../../../shared/errors.ts'
+import type { OutputPaths } from './names.ts'
+
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC } = constants
+
+/** The open files of one capture. They open when they are needed and close when nobody needs them. */
+export interface OutputFiles {
+  readonly isOpen: boolean
+  /** Descriptors of stdout and stderr. */
+  streams(): readonly [number, number]
+  combined(): number
+  close(): void
+  move(to: OutputPaths): void
+  remove(): void
+}
+
+export interface FilesOptions {
+  readonly paths: OutputPaths
+  /** Makes new ones at once. */
+  readonly fresh: boolean
+  /** Whether a missing file may be made. */
+  readonly mayMake: () => boolean
+  /** Whether what is in the combined log counts. */
+  readonly combinedIsEmpty: () => boolean
+}
+
+const openOwn = (path: string, flags: number): number => {
+  const fd = openSync(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o644)
+  if (fstatSync(fd).isFile()) return fd
+  closeSync(fd)
+  throw Object.assign(new Error(`${path} is no regular file`), { code: 'ENOENT' })
+}
+
+/** A new file in place of whatever has the name: nobody we know of owns it any more. */
+const openNew = (path: string): number => {
+  const flags = O_RDWR | O_APPEND | O_CREAT | O_EXCL
+  try {
+    return openOwn(path, flags)
+  } catch (error) {
+    if (errno(error) !== 'EEXIST') throw error
+    rmSync(path)
+    return openOwn(path, flags)
+  }
+}
+
+const both = (paths: readonly [string, string], open: (path: string) => number): readonly [number, number] => {
+  const first = open(paths[0])
+  try {
+    return [first, open(paths[1])]
+  } catch (error) {
+    closeSync(first)
+    throw error
+  }
+}
+
+const renameIfThere = (from: string, to: string): void => {
+  try {
+    renameSync(from, to)
+  } catch (error) {
+    // A silent process has no combined log and no positions.
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}
+
+/** True for the errors of a file that a tenant removed or replaced by something else. */
+export const isGone = (error: unknown): boolean =>
+  ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(errno(error) ?? '')
+
+export const outputFiles = (options: FilesOptions): OutputFiles => {
+  const { fresh, mayMake, combinedIsEmpty } = options
+  let { paths } = options
+  let combined: number | undefined
+  let streams: readonly [number, number] | undefined
+  if (fresh) streams = both(paths.streams, openNew)
+  const close = (): void => {
+    for (const fd of streams ?? []) closeSync(fd)
+    if (combined !== undefined) closeSync(combined)
+    streams = combined = undefined
+  }
+  return {
+    get isOpen() {
+      return streams !== undefined || combined !== undefined
+    },
+    streams() {
+      const flags = mayMake() ? O_RDWR | O_APPEND | O_CREAT : O_RDWR
+      return (streams ??= both(paths.streams, path => openOwn(path, flags)))
+    },
+    combined() {
+      const flags = O_RDWR | (mayMake() ? O_CREAT : 0) | (combinedIsEmpty() ? O_TRUNC : 0)
+      return (combined ??= openOwn(paths.combined, flags))
+    },
+    close,
+    move(to) {
+      for (const stream of [0, 1] as const) renameIfThere(paths.streams[stream], to.streams[stream])
+      renameIfThere(paths.combined, to.combined)
+      renameIfThere(paths.positions, to.positions)
+      paths = to
+    },
+    remove() {
+      close()
+      for (const path of [...paths.streams, paths.combined, paths.positions]) rmSync(path, { force: true })
+    },
+  }
+}

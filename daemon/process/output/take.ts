@@ -1,0 +1,89 @@
+/** The steps of capturing: taking what is new, passing over what is gone, giving the head back. */
+import { fstatSync, readSync } from 'node:fs'
+import { punchHole } from '../../native/sys.ts'
+import type { OutputFiles } from './files.ts'
+import { maxLineBytes, newline, truncatedLine, type StreamIndex } from './lines.ts'
+import type { Positions } from './positions.ts'
+import { breakLine, render, renderLine, type Scratch } from './render.ts'
+
+const pageBytes = 4096
+
+/** stdout first: when both have grown since the last look, this is the order, whoever asks. */
+export const streams: readonly StreamIndex[] = [0, 1]
+
+/** What the steps work on. */
+export interface Taking {
+  readonly files: OutputFiles
+  readonly positions: Positions
+  readonly scratch: Scratch
+}
+
+const renderTo = ({ files, positions, scratch }: Taking, stream: StreamIndex, to: number): void =>
+  render({ stream: files.streams()[stream], combined: files.combined() }, positions, stream, to, scratch)
+
+/** Takes new bytes of a stream, about `budget` of them; complete lines go into the combined log. Returns how many. */
+export const advance = (taking: Taking, stream: StreamIndex, budget: number): number => {
+  const { files, positions, scratch } = taking
+  const { seen, rendered, runs } = positions
+  const { source } = scratch
+  const fd = files.streams()[stream]
+  let taken = 0
+  while (taken < budget) {
+    const length = readSync(fd, source, 0, source.length, seen[stream])
+    if (length === 0) break
+    const line = seen[stream] + source.subarray(0, length).lastIndexOf(newline) + 1
+    runs.add(stream, seen[stream], length)
+    const before = seen[stream]
+    seen[stream] += length
+    taken += length
+    if (line > before) renderTo(taking, stream, line)
+    while (seen[stream] - rendered[stream] >= maxLineBytes) {
+      renderTo(taking, stream, rendered[stream] + maxLineBytes)
+      breakLine(files.combined(), positions)
+    }
+    if (length < source.length) break
+  }
+  return taken
+}
+
+/** Takes everything up to where the files reach now: what outlives the process may write for ever. */
+export const drain = (taking: Taking): void => {
+  const { files, positions } = taking
+  const ends = files.streams().map(fd => fstatSync(fd).size)
+  for (const stream of streams) {
+    const left = (): number => (ends[stream] as number) - positions.seen[stream]
+    while (left() > 0 && advance(taking, stream, left()) > 0);
+  }
+}
+
+/** Puts unfinished last lines into the combined log. */
+export const flushLines = (taking: Taking): void => {
+  const { seen, rendered } = taking.positions
+  for (const stream of streams) if (rendered[stream] < seen[stream]) renderTo(taking, stream, seen[stream])
+}
+
+/** Bytes that left the disk before they were looked at: said in the combined log, never hidden. */
+const skip = ({ files, positions }: Taking, stream: StreamIndex, to: number): void => {
+  const { seen, rendered, runs } = positions
+  renderLine(files.combined(), positions, stream, truncatedLine(to - rendered[stream]))
+  if (to > seen[stream]) {
+    runs.add(stream, seen[stream], to - seen[stream])
+    seen[stream] = to
+  }
+  rendered[stream] = to
+}
+
+/** Gives the head of one file back to the disk when it holds clearly more than `share` bytes; true when it did. */
+export const capPart = (taking: Taking, part: 0 | 1 | 2, share: number): boolean => {
+  const { files, positions } = taking
+  const fd = part === 2 ? files.combined() : files.streams()[part]
+  const head = positions.heads[part]
+  const size = part === 2 ? positions.combined : fstatSync(fd).size
+  if (size - head <= share + share / 8) return false
+  const next = Math.floor((size - share) / pageBytes) * pageBytes
+  if (next <= head) return false
+  if (part !== 2 && next > positions.rendered[part]) skip(taking, part, next)
+  punchHole(fd, 0, next)
+  positions.heads[part] = next
+  return true
+}
