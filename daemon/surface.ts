@@ -2,23 +2,10 @@
 import type { Surface } from '../shared/http/dispatch.ts'
 import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
+import { sandboxHeaders } from '../shared/wire/sandbox-headers.ts'
 import { actorReader } from './audit.ts'
 import type { Config } from './config.ts'
 import { redactQuery } from './redact.ts'
-
-const cors = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': 'GET, POST, PUT, DELETE, HEAD, OPTIONS',
-  'access-control-allow-headers': 'Content-Type, Authorization',
-}
-
-const routed = {
-  ...cors,
-  'cache-control': 'no-cache, no-store, must-revalidate',
-  pragma: 'no-cache',
-  expires: '0',
-  'x-content-type-options': 'nosniff',
-}
 
 /** The same address with or without its last slash. */
 const otherSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : `${path}/`)
@@ -42,8 +29,8 @@ export const daemonSurface = (
     headers: ({ status, matched, ms }) => {
       if (!matched && (status === 301 || status === 307)) return {}
       return config.serverTiming
-        ? { ...routed, 'server-timing': `total;dur=${ms.toFixed(2)};desc="Total processing time"` }
-        : routed
+        ? { ...sandboxHeaders, 'server-timing': `total;dur=${ms.toFixed(2)};desc="Total processing time"` }
+        : sandboxHeaders
     },
     renderError: error => json({ error: error.message }, { status: error.status }),
     intercept: request => (request.method === 'OPTIONS' ? reply(204) : undefined),

@@ -1,7 +1,7 @@
 /** The rules of mounting drives, whoever provides them. */
 import { posix } from 'node:path'
-import { fail } from '../../shared/errors.ts'
-import { keyedMutex } from '../../shared/sync.ts'
+import { fail } from '../errors.ts'
+import { keyedMutex } from '../sync.ts'
 import { below } from './mountinfo.ts'
 import type { DriveMount, DriveProvider } from './provider.ts'
 
@@ -22,16 +22,21 @@ export const cleanPath = (path: string): string => {
   return clean.length > 1 ? clean.replace(/\/$/, '') : clean
 }
 
+/** Runs the tasks of one mount point one after the other. */
+type Alone = ReturnType<typeof keyedMutex>
+
 /** `reserved` are directories of the daemon and the host that no drive may cover. */
 export const createDrives = (deps: {
   provider: DriveProvider
   reserved: readonly string[]
+  /** Given by who makes these rules more than once for the same mounts. */
+  alone?: Alone
   /** Maps of mounts that ask for none, where the provider can map. */
   maps: Pick<DriveMount, 'uidMap' | 'gidMap'>
 }): Drives => {
   const { provider, maps } = deps
   const reserved = [...kernels, ...deps.reserved]
-  const alone = keyedMutex()
+  const alone = deps.alone ?? keyedMutex()
 
   const check = ({ mountPath, uidMap, gidMap }: DriveMount): void => {
     const covered = reserved.find(path => below(mountPath, path) !== undefined || below(path, mountPath) !== undefined)

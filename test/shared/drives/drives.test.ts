@@ -1,6 +1,6 @@
 import t from 'tap'
-import { cleanPath, createDrives } from '../../../daemon/drives/drives.ts'
-import type { DriveMount, DriveProvider } from '../../../daemon/drives/provider.ts'
+import { cleanPath, createDrives } from '../../../shared/drives/drives.ts'
+import type { DriveMount, DriveProvider } from '../../../shared/drives/provider.ts'
 
 /** A provider that keeps its mounts in memory and notes whether two calls for one path overlap. */
 const provider = (mapsIds = false) => {

@@ -2,6 +2,8 @@
 import { posix } from 'node:path'
 
 export interface MountEntry {
+  /** What statx(2) calls `stx_mnt_id`; a later mount may get the number of one that is gone. */
+  readonly id: number
   /** `major:minor` of the file system. */
   readonly device: string
   /** The directory of the file system that is shown. */
@@ -17,9 +19,10 @@ const unescaped = (field: string): string =>
 /** Entries in the order they were mounted; lines of another form are skipped. */
 export const parseMountinfo = (text: string): MountEntry[] =>
   text.split('\n').flatMap(line => {
-    const [, , device, root, mountPoint, options] = line.split(' ')
+    const [id, , device, root, mountPoint, options] = line.split(' ')
     if (!device || !root || !mountPoint || !options) return []
     return {
+      id: Number(id),
       device,
       root: unescaped(root).replace(/\/\/deleted$/, ''),
       mountPoint: unescaped(mountPoint),
@@ -41,15 +44,14 @@ export const visible = (entries: readonly MountEntry[]): MountEntry[] => [
 
 /**
  * The path under `directory` whose contents a mount shows, with its leading slash; undefined when it shows something
- * else. A bind mount does not say where it came from, so its file system and root are looked for among the mounts
- * that make up `directory`.
+ * else. A bind mount does not say where it came from, so its file system and root are looked for among `entries`, the
+ * mounts that make up `directory`; the mount itself may be of another mount namespace.
  */
 export const sourceBelow = (
   entry: MountEntry,
   directory: string,
   entries: readonly MountEntry[],
 ): string | undefined => {
-  if (below(entry.mountPoint, directory) !== undefined) return undefined
   const around = entries
     .filter(({ mountPoint }) => below(directory, mountPoint) !== undefined)
     .toSorted((a, b) => b.mountPoint.length - a.mountPoint.length)
