@@ -46,90 +46,83 @@ export interface Sweep {
   run(): void
 }
 
-export const createSweep = (parts: () => Parts): Sweep => {
-  let share = Number.POSITIVE_INFINITY
-  let sharers = -1
+/** Bytes one file may keep now, by those that make use of the budget. */
+const shareNow = ({ table, config }: Parts): number => {
+  let sharers = 0
+  for (const { record } of table.all()) if (record.status === 'running' || record.kept > noticeableBytes) sharers++
+  return fileShare(config, sharers)
+}
 
-  const measure = (): void => {
-    const { table, config } = parts()
-    let count = 0
-    for (const { record } of table.all()) if (record.status === 'running' || record.kept > noticeableBytes) count++
-    sharers = count
-    share = fileShare(config, count)
+const linger = (managed: Managed, group: number, share: number, log: Log): void => {
+  // Whether somebody is left is asked first: what was written until then is taken.
+  const left = kill(-group, 0)
+  catchUp(managed, log)
+  capEnded(managed, share)
+  if (!left) managed.lingering = undefined
+}
+
+const keepToShare = (managed: Managed, share: number, log: Log): void => {
+  if (managed.lingering !== undefined) linger(managed, managed.lingering, share, log)
+  else if (keptBytes(managed) <= share) return
+  else if (managed.record.status === 'running') managed.capture.cap(share)
+  else capEnded(managed, share)
+}
+
+/** Brings all together into the budget: the oldest output of finished processes goes first. */
+const fit = ({ table, config }: Parts): void => {
+  if (config.maxFileBytes === 0 || config.maxTotalBytes === 0) return
+  let total = 0
+  for (const managed of table.all()) total += keptBytes(managed)
+  for (const managed of table.all()) {
+    if (total <= config.maxTotalBytes) return
+    const before = managed.record.kept
+    if (managed.record.status === 'running' || before <= remnantBytes) continue
+    capEnded(managed, remnantBytes)
+    total -= before - managed.record.kept
   }
+}
 
-  const linger = (managed: Managed, group: number): void => {
-    // Whether somebody is left is asked first: what was written until then is taken.
-    const left = kill(-group, 0)
-    catchUp(managed, parts().log)
-    capEnded(managed, share)
-    if (!left) managed.lingering = undefined
-  }
-
-  /** The oldest output of finished processes goes first. */
-  const fit = (): void => {
-    const { table, config } = parts()
-    if (config.maxFileBytes === 0 || config.maxTotalBytes === 0) return
-    let total = 0
-    for (const managed of table.all()) total += keptBytes(managed)
-    for (const managed of table.all()) {
-      if (total <= config.maxTotalBytes) return
-      const before = managed.record.kept
-      if (managed.record.status === 'running' || before <= remnantBytes) continue
-      capEnded(managed, remnantBytes)
-      total -= before - managed.record.kept
-    }
-  }
-
-  const forget = (): void => {
-    const { table, config, journal } = parts()
-    let excess = table.size - table.running - config.keepFinished
+/** Forgets the oldest finished processes beyond their number, with their files. */
+const forget = ({ table, config, journal }: Parts): void => {
+  let excess = table.size - table.running - config.keepFinished
+  if (excess <= 0) return
+  for (const managed of table.all()) {
     if (excess <= 0) return
-    for (const managed of table.all()) {
-      if (excess <= 0) return
-      if (managed.record.status === 'running' || managed.lingering !== undefined) continue
-      table.remove(managed)
-      managed.capture.remove()
-      journal.forget(managed.record)
-      excess--
-    }
+    if (managed.record.status === 'running' || managed.lingering !== undefined) continue
+    table.remove(managed)
+    managed.capture.remove()
+    journal.forget(managed.record)
+    excess--
   }
+}
 
-  const guarded = (managed: Managed, run: () => void): void => {
+export const createSweep = (parts: () => Parts): Sweep => {
+  let share: number | undefined
+  const guarded = (fields: object, run: () => void): void => {
     try {
       run()
     } catch (error) {
-      parts().log.error('process.sweep.failed', { name: managed.record.name, error })
+      // A file system without holes, or a full one: what cannot be given back stays.
+      parts().log.error('process.cap', { ...fields, error })
     }
   }
-
   return {
     grew(capture) {
-      if (sharers < 0) measure()
+      share ??= shareNow(parts())
       const { seen, heads, combined } = capture.positions
       const largest = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
       if (capture.behind || largest > share) capture.cap(share)
     },
     cap(capture) {
-      if (sharers < 0) measure()
-      try {
-        capture.cap(share)
-      } catch (error) {
-        // A file system without holes, or a full one: what cannot be given back stays.
-        parts().log.error('process.cap', { error })
-      }
+      const most = (share ??= shareNow(parts()))
+      guarded({}, () => capture.cap(most))
     },
     run() {
-      measure()
-      for (const managed of parts().table.all())
-        guarded(managed, () => {
-          if (managed.lingering !== undefined) linger(managed, managed.lingering)
-          else if (keptBytes(managed) <= share) return
-          else if (managed.record.status === 'running') managed.capture.cap(share)
-          else capEnded(managed, share)
-        })
-      fit()
-      forget()
+      const { table, log } = parts()
+      const most = (share = shareNow(parts()))
+      for (const managed of table.all()) guarded({ name: managed.record.name }, () => keepToShare(managed, most, log))
+      guarded({}, () => fit(parts()))
+      guarded({}, () => forget(parts()))
     },
   }
 }
