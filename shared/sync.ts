@@ -18,12 +18,14 @@ export const semaphore = (limit: number) => {
   let running = 0
   const waiting: (() => void)[] = []
   const release = () => {
-    running--
-    waiting.shift()?.()
+    // The place goes straight to the next in line: nobody who comes in between takes it.
+    const next = waiting.shift()
+    if (next) next()
+    else running--
   }
   return async <T>(task: () => Promise<T>): Promise<T> => {
-    if (running >= limit) await new Promise<void>(resolve => waiting.push(resolve))
-    running++
+    if (running < limit) running++
+    else await new Promise<void>(resolve => waiting.push(resolve))
     try {
       return await task()
     } finally {
