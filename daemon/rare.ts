@@ -23,7 +23,7 @@ const loadMcp = async ({ core, filesystem: { files }, supervisor }: RareDeps): P
   const [{ mcpRoutes }, { codegenTools }, { selectProvider }] = await Promise.all([
     import('./mcp/routes.ts'),
     import('./codegen/tools.ts'),
-    import('./codegen/provider.ts'),
+    import('./codegen/select.ts'),
   ])
   const { clock, config } = core
   const { workdir, logs, codegen } = config
@@ -34,7 +34,7 @@ const loadMcp = async ({ core, filesystem: { files }, supervisor }: RareDeps): P
 const loadCodegen = async ({ core, filesystem }: RareDeps): Promise<Bound[]> => {
   const [{ codegenRoutes }, { selectProvider }] = await Promise.all([
     import('./codegen/routes.ts'),
-    import('./codegen/provider.ts'),
+    import('./codegen/select.ts'),
   ])
   return codegenRoutes({ ...filesystem, provider: selectProvider(core.config.codegen) })
 }

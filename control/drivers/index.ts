@@ -1,29 +1,12 @@
 /** The drivers there are. A new one is a folder and a line here. */
-import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
-import type { Log } from '../../shared/log.ts'
-import type { Config } from '../config.ts'
 import type { Driver, Probe } from './driver.ts'
 import { fakeDriver } from './fake/index.ts'
+import type { DriverConfig, DriverDeps, DriverModule } from './module.ts'
 import { openOci } from './oci/index.ts'
 import { supervise } from './supervise.ts'
 
-export type DriverConfig = Pick<Config, 'dataDir' | 'driver' | 'runtime' | 'subnet' | 'bundleDir'> &
-  Partial<Pick<Config, 'allowNetworks' | 'slotsAhead' | 'pidsLimit'>>
-
-export interface DriverDeps {
-  readonly log: Log
-  readonly clock: Clock
-  /** TCP ports of the host that sandboxes may reach at their gateway address (the egress proxy); none by default. */
-  readonly hostPorts?: readonly number[]
-}
-
-interface DriverModule {
-  readonly name: string
-  /** Higher isolates better; undefined is never chosen by `auto`. */
-  readonly tier?: number
-  open(config: DriverConfig, deps: DriverDeps): Promise<Driver>
-}
+export type { DriverConfig, DriverDeps } from './module.ts'
 
 const modules: readonly DriverModule[] = [
   { name: 'oci', tier: 1, open: openOci },

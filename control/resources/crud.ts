@@ -2,38 +2,15 @@
  * What can be done with a resource of any kind. Knows no HTTP: the management API and the library are thin layers over it.
  * Every verb is one decision and one transaction; what takes time is left to the reconciler, which is poked.
  */
-import type { Clock } from '../../shared/clock.ts'
 import { fail, isError } from '../../shared/errors.ts'
-import type { Ids } from '../../shared/ids.ts'
-import type { Cursors } from '../api/cursors.ts'
-import type { Key, Resource, Store } from '../store/store.ts'
+import type { Key, Resource } from '../store/store.ts'
+import type { Actor, CrudDeps } from './actor.ts'
 import type { Kind, Spec } from './kind.ts'
 import { checkName, mergeMetadata, type MetadataInput } from './metadata.ts'
 import { listing, type ListQuery, type Page } from './listing.ts'
 import { present, type Presented } from './present.ts'
 
-export interface CrudDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly cursors: Cursors
-  /** Every kind of this host; children are found here. */
-  readonly kinds: readonly Kind[]
-  /** Tells the reconciler that a resource changed or went; must not throw and must not wait. */
-  poke(kind: string, uid: string): void
-  /** Absolute address of the resource's data plane, without a trailing slash; undefined for kinds that have none. */
-  url(resource: Resource): string | undefined
-  /** Billing plan that metadata shows. */
-  readonly plan: string
-}
-
-/** Who acts, and where. */
-export interface Actor {
-  readonly workspace: string
-  /** Recorded in createdBy and updatedBy. */
-  readonly name: string
-  readonly admin: boolean
-}
+export type { Actor, CrudDeps } from './actor.ts'
 
 /** The body of a create or update, parsed. */
 export interface ResourceInput {

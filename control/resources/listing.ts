@@ -1,7 +1,7 @@
 /** One page of a kind, in the shape of either API version. */
 import { fail } from '../../shared/errors.ts'
 import type { Position, Resource, ResourceEvent, Sort } from '../store/store.ts'
-import type { Actor, CrudDeps } from './crud.ts'
+import type { Actor, CrudDeps } from './actor.ts'
 import type { Kind } from './kind.ts'
 import { present, type Presented } from './present.ts'
 

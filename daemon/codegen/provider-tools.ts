@@ -1,16 +1,16 @@
 import { s } from '../../shared/schema.ts'
 import { rankedFile } from '../../shared/wire/codegen.ts'
 import { tool, type Tool } from '../mcp/tool.ts'
+import type { Files } from '../filesystem/files.ts'
 import type { Edits } from './edits.ts'
 import type { Provider } from './provider.ts'
 import { rerank } from './rerank.ts'
 import { pathIn } from './path-in.ts'
-import type { CodegenToolDeps } from './tools.ts'
 
 const required = s.string().check(s.minLength(1, 'is required'))
 
 /** Tools that need a provider. */
-export const providerTools = (deps: CodegenToolDeps & { provider: Provider; edits: Edits }): Tool[] => {
+export const providerTools = (deps: { files: Files; workdir: string; provider: Provider; edits: Edits }): Tool[] => {
   const { files, workdir, provider, edits } = deps
   return [
     tool({

@@ -1,8 +1,4 @@
-/** A service that merges edits and ranks files. Two are known; the first whose key is set is used. */
-import { fail } from '../../shared/errors.ts'
-import type { Config } from '../config.ts'
-import { morph } from './morph.ts'
-import { relace } from './relace.ts'
+/** A service that merges edits and ranks files. */
 
 export interface SourceFile {
   readonly path: string
@@ -18,23 +14,4 @@ export interface Provider {
     asked: { query: string; files: readonly SourceFile[]; tokenLimit: number },
     signal: AbortSignal,
   ): Promise<Map<string, number>>
-}
-
-/** Undefined when no key is configured. */
-export const selectProvider = ({
-  relaceKey,
-  relaceUrl,
-  morphKey,
-  morphUrl,
-}: Config['codegen']): Provider | undefined => {
-  if (relaceKey !== '') return relace({ key: relaceKey, url: relaceUrl })
-  if (morphKey !== '') return morph({ key: morphKey, url: morphUrl })
-  return undefined
-}
-
-/** The provider, or `invalid_argument` that says how to get one. */
-export const requireProvider = (provider: Provider | undefined): Provider => {
-  if (provider) return provider
-  const reason = 'codegen tools are not configured; start the sandbox with RELACE_API_KEY or MORPH_API_KEY'
-  throw fail('invalid_argument', { field: '', reason })
 }

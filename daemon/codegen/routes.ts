@@ -3,7 +3,8 @@ import * as wire from '../../shared/wire/codegen.ts'
 import type { Files } from '../filesystem/files.ts'
 import type { Paths } from '../paths.ts'
 import { applyEdit } from './apply.ts'
-import { requireProvider, type Provider } from './provider.ts'
+import type { Provider } from './provider.ts'
+import { requireProvider } from './select.ts'
 import { rerank } from './rerank.ts'
 
 export const codegenRoutes = (deps: { files: Files; paths: Paths; provider: Provider | undefined }): Bound[] => {

@@ -8,7 +8,7 @@
  * Machines outlive the host process: close leaves them running, the next open finds them.
  */
 import type { Driver } from '../driver.ts'
-import type { DriverConfig, DriverDeps } from '../index.ts'
+import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
 import { limitCpu, limitMemory } from './cgroup/limits.ts'
 import { groupStats } from './cgroup/stats.ts'
