@@ -1,18 +1,17 @@
 /**
  * Files: the time of a small read and write, the speed of large ones, against copying on the same disk and nginx.
- *
- *     node test/bench/files.ts [--json]        half a minute; needs curl, and nginx for its rows
  */
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { measuredDaemon, type MeasuredDaemon } from './daemon.ts'
-import { percentile, report, row, type Row } from './report.ts'
+import { times, type Bench } from './measure.ts'
+import { nginx, noNginx } from './nginx.ts'
+import { percentile, row, type Row } from './report.ts'
 
 const run = promisify(execFile)
 const agent = new Agent({ keepAlive: true })
@@ -33,22 +32,11 @@ const ask = async (
   return bytes
 }
 
-/** Milliseconds of each of `count` runs. */
-const times = async (count: number, task: () => Promise<unknown>): Promise<number[]> => {
-  const samples: number[] = []
-  for (let index = 0; index < count; index++) {
-    const from = performance.now()
-    await task()
-    samples.push(performance.now() - from)
-  }
-  return samples
-}
-
 /** Megabytes a second of the best of a few runs. */
 const speed = async (task: () => Promise<unknown>): Promise<number> =>
   megabytes / (Math.min(...(await times(rounds, task))) / 1000)
 
-const small = async (daemon: MeasuredDaemon): Promise<Row[]> => {
+const small = async (_bench: Bench, daemon: MeasuredDaemon): Promise<Row[]> => {
   const url = `${daemon.url}/filesystem/small.txt`
   const body = JSON.stringify({ content: 'hello world' })
   const write = () => ask(url, { method: 'PUT', body })
@@ -64,62 +52,20 @@ const small = async (daemon: MeasuredDaemon): Promise<Row[]> => {
 
 const curl = (...args: string[]) => run('curl', ['-sSf', '-o', '/dev/null', ...args])
 
-/** nginx serving `dir`, or undefined where it is not installed. */
-const nginx = async (dir: string): Promise<{ url: string; close: () => Promise<void> } | undefined> => {
-  const binary = ['/usr/sbin/nginx', '/usr/bin/nginx'].find(existsSync)
-  if (!binary) return undefined
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise(resolve => probe.close(resolve))
-  const own = join(dir, 'nginx')
-  mkdirSync(own)
-  writeFileSync(
-    join(own, 'nginx.conf'),
-    `daemon off; worker_processes 1; pid ${own}/pid; error_log ${own}/error.log; ${process.getuid?.() === 0 ? 'user root;' : ''}
-events {}
-http { access_log off; sendfile on; client_body_temp_path ${own}/body; proxy_temp_path ${own}/proxy;
-  fastcgi_temp_path ${own}/fastcgi; uwsgi_temp_path ${own}/uwsgi; scgi_temp_path ${own}/scgi;
-  server { listen 127.0.0.1:${port}; root ${dir}; } }
-`,
-  )
-  const child = spawn(binary, ['-p', own, '-c', join(own, 'nginx.conf')], { stdio: 'ignore' })
-  const exited = once(child, 'exit')
-  const answers = async () => {
-    const socket = connect(port, '127.0.0.1')
-    try {
-      await once(socket, 'connect')
-      return true
-    } catch {
-      return false
-    } finally {
-      socket.destroy()
-    }
-  }
-  while (child.exitCode === null && !(await answers()));
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async close() {
-      child.kill('SIGQUIT')
-      await exited
-    },
-  }
-}
-
-const large = async (daemon: MeasuredDaemon): Promise<Row[]> => {
+const large = async (bench: Bench, daemon: MeasuredDaemon): Promise<Row[]> => {
   const { dir, url } = daemon
   const path = join(dir, 'large.bin')
   execFileSync('dd', ['if=/dev/urandom', `of=${path}`, 'bs=1M', `count=${megabytes}`], { stdio: 'ignore' })
   const copy = await speed(() => run('dd', [`if=${path}`, `of=${join(dir, 'copy.bin')}`, 'bs=1M']))
-  const rival = await nginx(dir)
+  const rival = await nginx(bench, '', `root ${dir};`)
+  if (!rival) bench.skip('files.download: floor', noNginx)
   const theirs = rival ? await speed(() => curl(`${rival.url}/large.bin`)) : null
-  await rival?.close()
   const down = await speed(() => curl(`${url}/filesystem/large.bin?download=true`))
   const put = (name: string) => ['-X', 'PUT', `${url}/filesystem/${name}`]
   const raw = await speed(() => curl('-T', path, '-H', 'content-type: application/octet-stream', ...put('raw.bin')))
   const form = await speed(() => curl('-F', `file=@${path}`, ...put('form.bin')))
   const rows = [
-    row('files.download', down, 'MB/s', theirs ?? copy),
+    row('files.download', down, 'MB/s', theirs),
     row('files.upload.raw', raw, 'MB/s', copy),
     row('files.upload.form', form, 'MB/s', copy),
   ]
@@ -128,7 +74,7 @@ const large = async (daemon: MeasuredDaemon): Promise<Row[]> => {
 }
 
 /** Parts of 5 MiB, three at a time, as clients send them; against the same bytes in one request by the same client. */
-const multipart = async (daemon: MeasuredDaemon): Promise<Row[]> => {
+const multipart = async (_bench: Bench, daemon: MeasuredDaemon): Promise<Row[]> => {
   const { url, dir } = daemon
   const part = Buffer.alloc(5 * 1024 * 1024, 'x')
   const count = Math.ceil(megabytes / 5)
@@ -162,24 +108,13 @@ const multipart = async (daemon: MeasuredDaemon): Promise<Row[]> => {
   return [row('files.multipart', parts, 'MB/s', form), row('files.multipart-against-raw', parts, 'MB/s', raw)]
 }
 
-export const filesBench = async (): Promise<Row[]> => {
-  const daemon = await measuredDaemon()
-  try {
-    const rows: Row[] = []
-    for (const measure of [small, large, multipart]) rows.push(...(await measure(daemon)))
-    rows.push(row('files.memory-after', daemon.memory() / 1024 / 1024, 'MB'))
-    return rows
-  } finally {
-    agent.destroy()
-    await daemon.close()
+export const filesBench = async (bench: Bench): Promise<Row[]> => {
+  const daemon = await measuredDaemon(bench)
+  bench.later('agent', () => agent.destroy())
+  const rows: Row[] = []
+  for (const [name, measure] of Object.entries({ small, large, multipart })) {
+    bench.say(name)
+    rows.push(...(await measure(bench, daemon)))
   }
-}
-
-if (import.meta.main) {
-  if (!existsSync('/usr/sbin/nginx') && !existsSync('/usr/bin/nginx'))
-    process.stderr.write('nginx is not installed: files.download is measured against copying the file\n')
-  report(await filesBench(), {
-    json: process.argv.includes('--json'),
-    write: line => void process.stdout.write(`${line}\n`),
-  })
+  return [...rows, row('files.memory-after', daemon.memory() / 1024 / 1024, 'MB')]
 }

@@ -1,25 +1,84 @@
-/** Runs the benchmarks one after the other: `node test/bench/main.ts [--only NAME] [--json]`. */
-import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+/**
+ * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
+ *
+ *     node test/bench/main.ts [--only host|daemon|bundle|process|files|gateway|management|store] [--json]
+ *
+ * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
+ * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
+ */
+import { closing, type Closing } from '../../shared/closing.ts'
+import { messageOf } from '../../shared/errors.ts'
+import { jsonLog } from '../../shared/log.ts'
+import { bundleBench } from './bundle.ts'
+import { filesBench } from './files.ts'
+import { gatewayBench } from './gateway.ts'
+import { hostBench } from './host.ts'
+import { managementBench } from './management.ts'
+import type { Bench } from './measure.ts'
+import { optionsOf, type Family } from './options.ts'
+import { processBench } from './process.ts'
+import { jsonLines, table, type Row, type Skipped } from './report.ts'
+import { storeBench } from './store.ts'
 
-const here = fileURLToPath(new URL('.', import.meta.url))
-/** What the benchmarks share. */
-const shared = ['main', 'report', 'daemon']
-const { values } = parseArgs({ options: { only: { type: 'string' }, json: { type: 'boolean', default: false } } })
-const names = readdirSync(here)
-  .filter(file => file.endsWith('.ts'))
-  .map(file => file.slice(0, -'.ts'.length))
-  .filter(name => !shared.includes(name))
-const wanted = values.only === undefined ? names : names.filter(name => name === values.only)
-if (wanted.length === 0) {
-  console.error(`bench: no benchmark is called "${values.only}"; there are ${names.join(', ')}`)
-  process.exit(1)
+const runs: Readonly<Record<Family, (bench: Bench) => Promise<Row[]>>> = {
+  host: hostBench,
+  bundle: bundleBench,
+  process: processBench,
+  files: filesBench,
+  gateway: gatewayBench,
+  management: managementBench,
+  store: storeBench,
 }
-const failed = wanted.filter(name => {
-  const args = [`${here}${name}.ts`, ...(values.json ? ['--json'] : [])]
-  return spawnSync(process.execPath, args, { stdio: 'inherit' }).status !== 0
+
+const write = (stream: NodeJS.WriteStream, lines: readonly string[]): void => {
+  for (const line of lines) stream.write(`${line}\n`)
+}
+
+const run = async (): Promise<void> => {
+  const { only, json } = optionsOf(process.argv.slice(2))
+  const log = jsonLog({ level: 'warn', now: Date.now, write: line => void process.stderr.write(line) })
+  let closer: Closing | undefined
+  let stopped = false
+  const stop = (signal: NodeJS.Signals) => {
+    if (stopped) return
+    stopped = true
+    process.stderr.write(`bench: ${signal}: removing what was made\n`)
+    void closer?.close().then(() => process.exit(130))
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  const from = performance.now()
+  const say = (line: string) =>
+    void process.stderr.write(`bench: ${((performance.now() - from) / 1000).toFixed(0).padStart(3)} s  ${line}\n`)
+  const rows: Row[] = []
+  const skipped: Skipped[] = []
+  for (const family of only) {
+    const current = closing({ log, boundMs: 60_000 })
+    closer = current
+    try {
+      say(family)
+      const found = await runs[family]({
+        say: line => say(`${family}: ${line}`),
+        later: current.add,
+        skip: (name, reason) => void skipped.push({ name, skipped: reason }),
+      })
+      rows.push(...found)
+      if (json) write(process.stdout, jsonLines(found))
+    } catch (error) {
+      if (!stopped) {
+        process.exitCode = 1
+        skipped.push({ name: family, skipped: `it failed: ${messageOf(error)}` })
+        say(`${family} failed: ${error instanceof Error ? error.stack : String(error)}`)
+      }
+    }
+    await current.close()
+    // A signal ends the process when everything is removed.
+    if (stopped) return
+  }
+  write(process.stdout, json ? jsonLines([], skipped) : table(rows, skipped))
+}
+
+run().catch(error => {
+  process.stderr.write(`bench: ${messageOf(error)}\n`)
+  process.exitCode = 2
 })
-if (failed.length > 0) console.error(`bench: failed: ${failed.join(', ')}`)
-process.exit(failed.length > 0 ? 1 : 0)

@@ -1,14 +1,13 @@
 /**
  * Processes: the time of an exec, the speed of a log stream, the price of streams that wait.
- *
- *     node test/bench/process.ts [--json]        half a minute
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, get, request, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { measuredDaemon, type MeasuredDaemon } from './daemon.ts'
-import { percentile, report, row, type Row } from './report.ts'
+import { inTurns, timeOf, type Bench } from './measure.ts'
+import { percentile, row, type Row } from './report.ts'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 2_000 })
 
@@ -25,23 +24,11 @@ const open = async (daemon: MeasuredDaemon, path: string): Promise<IncomingMessa
   return answer
 }
 
-const times = async (count: number, run: () => Promise<unknown>): Promise<number[]> => {
-  const samples: number[] = []
-  for (let index = 0; index < count; index++) {
-    const from = performance.now()
-    await run()
-    samples.push(performance.now() - from)
-  }
-  return samples
-}
-
 const execTrue = async (daemon: MeasuredDaemon): Promise<Row[]> => {
-  const rounds = 300
-  const direct = () => once(spawn('/bin/sh', ['-c', 'true'], { stdio: 'ignore' }), 'exit')
-  const api = () => start(daemon, { command: 'true', waitForCompletion: true })
-  await times(50, direct)
-  await times(50, api)
-  const [floor, ours] = [await times(rounds, direct), await times(rounds, api)]
+  const direct = () => timeOf(() => once(spawn('/bin/sh', ['-c', 'true'], { stdio: 'ignore' }), 'exit'))
+  const api = () => timeOf(() => start(daemon, { command: 'true', waitForCompletion: true }))
+  await inTurns(50, { direct, api })
+  const { direct: floor, api: ours } = await inTurns(300, { direct, api })
   return [0.5, 0.95].map(share =>
     row(`process.exec-true.p${share * 100}`, percentile(ours, share), 'ms', percentile(floor, share)),
   )
@@ -95,23 +82,16 @@ const idleStreams = async (daemon: MeasuredDaemon): Promise<Row[]> => {
   return rows
 }
 
-export const processBench = async (): Promise<Row[]> => {
-  const daemon = await measuredDaemon({
+export const processBench = async (bench: Bench): Promise<Row[]> => {
+  const daemon = await measuredDaemon(bench, {
     SANDBOX_MAX_LOG_FILE_BYTES: String(256 * 1024 * 1024),
     SANDBOX_MAX_LOG_BYTES_TOTAL: '0',
   })
-  try {
-    const rows: Row[] = []
-    for (const measure of [execTrue, logStream, idleStreams]) rows.push(...(await measure(daemon)))
-    return rows
-  } finally {
-    agent.destroy()
-    await daemon.close()
+  bench.later('agent', () => agent.destroy())
+  const rows: Row[] = []
+  for (const [name, measure] of Object.entries({ execTrue, logStream, idleStreams })) {
+    bench.say(name)
+    rows.push(...(await measure(daemon)))
   }
+  return rows
 }
-
-if (import.meta.main)
-  report(await processBench(), {
-    json: process.argv.includes('--json'),
-    write: line => void process.stdout.write(`${line}\n`),
-  })

@@ -1,24 +1,22 @@
 /**
- * The store at the size of a busy year: lists over 100 000 resources, bills over 10 000 000 × SCALE intervals.
- *
- *     SCALE=1 node test/bench/store.ts [--json]        default 0.05, under a minute
+ * The store at the size of a busy year: lists over 100 000 resources, bills over 500 000 intervals.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { performance } from 'node:perf_hooks'
 import BetterSqlite, { type Database } from 'better-sqlite3'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { Listing, Store, UsageQuery } from '../../control/store/store.ts'
 import { silentLog } from '../../shared/log.ts'
 import { record } from '../support/records.ts'
-import { percentile, report, row, type Row } from './report.ts'
+import { scratch } from './child.ts'
+import { times, type Bench } from './measure.ts'
+import { percentile, row, type Row } from './report.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
 const year = Date.UTC(2025, 0, 1)
 const workspaces = 10
 const resources = 100_000
+const intervals = 500_000
 
 /** Records of several kilobytes in one workspace, nine in ten of them terminated, as after a busy year. */
 const fillResources = (db: Database): void => {
@@ -48,16 +46,6 @@ const fillIntervals = (db: Database, count: number): void => {
     SELECT s.id, 1 + k.i % 2, 4608000, ${from}, ${from} + 15 * 60000, ${from}, ${from} FROM subjects s, k`)
 }
 
-const sample = async (times: number, run: (index: number) => Promise<unknown>): Promise<number[]> => {
-  const samples: number[] = []
-  for (let index = 0; index < times; index++) {
-    const from = performance.now()
-    await run(index)
-    samples.push(performance.now() - from)
-  }
-  return samples
-}
-
 const listings: readonly [string, Partial<Listing>][] = [
   ['first-page', {}],
   ['live-only', { exceptStatuses: ['TERMINATED'] }],
@@ -71,14 +59,14 @@ const listings: readonly [string, Partial<Listing>][] = [
 const lists = async (store: Store, db: Database): Promise<Row[]> => {
   const rows: Row[] = []
   const floor = db.prepare('SELECT * FROM resources WHERE rowid BETWEEN ? AND ? + 50')
-  const floors = await sample(200, async index => floor.all(index * 400, index * 400))
+  const floors = await times(200, async index => floor.all(index * 400, index * 400))
   for (const [name, listing] of listings) {
-    const samples = await sample(name.startsWith('search') ? 60 : 200, () =>
+    const samples = await times(name.startsWith('search') ? 60 : 200, () =>
       store.resources.list({ kind: 'sandbox', workspace: 'w0', sort: 'createdAt:desc', limit: 50, ...listing }),
     )
     rows.push(row(`store.list.${name}.p99`, percentile(samples, 0.99), 'ms', percentile(floors, 0.99)))
   }
-  const external = await sample(500, index =>
+  const external = await times(500, index =>
     store.resources.getByExternalId('sandbox', 'w0', `ext-${index * 190}`, ['TERMINATED']),
   )
   rows.push(row('store.external-id.p99', percentile(external, 0.99), 'ms'))
@@ -104,7 +92,7 @@ const bills = async (store: Store): Promise<Row[]> => {
   const rows: Row[] = []
   for (const [name, asked] of reports) {
     const query: UsageQuery = { account: 'acme', from: year, to: now, buckets: months, groupBy: [], ...asked }
-    const samples = await sample(10, async () => {
+    const samples = await times(10, async () => {
       if ((await store.meter.usage(query, now)).length === 0) throw new Error(`${name}: nothing to add up`)
     })
     rows.push(row(`store.metrics.${name}.p50`, percentile(samples, 0.5), 'ms'))
@@ -115,10 +103,10 @@ const bills = async (store: Store): Promise<Row[]> => {
 const writes = async (store: Store): Promise<Row[]> => {
   const rates = [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 4 }]
   const event = { time: year, type: 'state', status: 'DEPLOYED', message: 'ready' }
-  const create = await sample(500, index =>
+  const create = await times(500, index =>
     store.resources.create(record({ name: `new-${index}`, workspace: 'w1', createdAt: year }), { event, rates }),
   )
-  const update = await sample(500, index =>
+  const update = await times(500, index =>
     store.resources.update(`uid-new-${index}`, 1, { status: 'STANDBY', event, rates }, year + 1),
   )
   return [
@@ -127,43 +115,36 @@ const writes = async (store: Store): Promise<Row[]> => {
   ]
 }
 
-/** Fills a store in a temporary directory, measures, removes it. */
-export const storeBench = async (options: { scale: number }): Promise<Row[]> => {
-  const dir = mkdtempSync(join(tmpdir(), 'hutch-bench-store-'))
-  const path = join(dir, 'hutch.db')
+/** Fills a store, measures, removes it. */
+export const storeBench = async (bench: Bench): Promise<Row[]> => {
+  const path = join(scratch(bench, 'store'), 'hutch.db')
   const store = await openStore({ path }, { log: silentLog })
+  bench.later('store', store.close)
   const db = new BetterSqlite(path)
-  try {
-    await store.tenants.addAccount({ id: 'acme', displayName: '', createdAt: year })
-    for (let index = 0; index < workspaces; index++)
-      await store.tenants.addWorkspace({
-        id: `id-${index}`,
-        name: `w${index}`,
-        account: 'acme',
-        displayName: '',
-        createdAt: year,
-      })
-    const intervals = Math.round(10_000_000 * options.scale)
-    db.transaction(() => {
-      fillResources(db)
-      fillIntervals(db, intervals)
-    })()
-    const [rolled = 0] = await sample(1, () => store.meter.checkpoint(year + 365 * day))
-    return [
-      ...(await lists(store, db)),
-      row('store.metrics.intervals', intervals, 'rows'),
-      row('store.metrics.roll-up', (intervals / rolled) * 1000, 'intervals/s'),
-      ...(await bills(store)),
-      ...(await writes(store)),
-    ]
-  } finally {
-    db.close()
-    await store.close()
-    rmSync(dir, { recursive: true })
-  }
-}
-
-if (import.meta.main) {
-  const rows = await storeBench({ scale: Number(process.env['SCALE'] ?? 0.05) })
-  report(rows, { json: process.argv.includes('--json'), write: line => process.stdout.write(`${line}\n`) })
+  bench.later('database', () => db.close())
+  await store.tenants.addAccount({ id: 'acme', displayName: '', createdAt: year })
+  for (let index = 0; index < workspaces; index++)
+    await store.tenants.addWorkspace({
+      id: `id-${index}`,
+      name: `w${index}`,
+      account: 'acme',
+      displayName: '',
+      createdAt: year,
+    })
+  bench.say(`${resources} resources, ${intervals} intervals`)
+  db.transaction(() => {
+    fillResources(db)
+    fillIntervals(db, intervals)
+  })()
+  const [rolled = 0] = await times(1, () => store.meter.checkpoint(year + 365 * day))
+  bench.say('lists')
+  const rows = await lists(store, db)
+  bench.say('bills')
+  return [
+    ...rows,
+    row('store.metrics.intervals', intervals, 'rows'),
+    row('store.metrics.roll-up', (intervals / rolled) * 1000, 'intervals/s'),
+    ...(await bills(store)),
+    ...(await writes(store)),
+  ]
 }

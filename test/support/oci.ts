@@ -32,7 +32,7 @@ const namesIn = (directory: string): string[] => {
   }
 }
 
-const cgroupMounts = (): string[] =>
+export const cgroupMounts = (): string[] =>
   [...readFileSync('/proc/self/mountinfo', 'utf8').matchAll(/^\S+ \S+ \S+ \S+ (\S+) .* - cgroup2? /gm)].map(
     match => match[1] as string,
   )

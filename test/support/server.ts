@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Test } from 'tap'
 import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
@@ -12,6 +11,11 @@ import { systemClock } from '../../shared/clock.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
+
+/** Whatever runs things at the end, the newest first: a test, a benchmark. */
+export interface Teardowns {
+  teardown(undo: () => unknown): unknown
+}
 
 export interface Answer {
   readonly status: number
@@ -40,7 +44,7 @@ export interface Server {
 }
 
 /** A data directory that is gone with everything of its instance when the test ends, also after a failure. */
-export const scratchInstance = (t: Test): { dataDir: string; names: Names } => {
+export const scratchInstance = (t: Teardowns): { dataDir: string; names: Names } => {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-e2e-')))
   const names = namesOf(tagOf(dataDir))
   t.teardown(async () => {
@@ -51,7 +55,7 @@ export const scratchInstance = (t: Test): { dataDir: string; names: Names } => {
 }
 
 /** Starts a server of its own with a short standby unless `env` says otherwise. */
-export const server = async (t: Test, env: Record<string, string> = {}): Promise<Server> => {
+export const server = async (t: Teardowns, env: Record<string, string> = {}): Promise<Server> => {
   const { dataDir, names } = scratchInstance(t)
   let child: ChildProcess | undefined
   let output = ''

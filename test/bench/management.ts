@@ -1,0 +1,104 @@
+/** The management API over HTTP: reads against a bare node:http server that answers the same bytes; lists of 10 000. */
+import { writeFileSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import BetterSqlite from 'better-sqlite3'
+import { cpuOf, scratch, startScript } from './child.ts'
+import { standInHost } from './gateway.ts'
+import { openLoad } from './load.ts'
+import { times, type Bench } from './measure.ts'
+import { percentile, row, type Row } from './report.ts'
+
+const resources = 10_000
+
+/** Copies the one sandbox there is; copies that failed are listed, and nobody looks after them. */
+const fill = (dataDir: string): void => {
+  const db = new BetterSqlite(join(dataDir, 'hutch.db'))
+  const columns = (db.pragma('table_info(resources)') as { name: string }[]).map(({ name }) => name)
+  const value = (name: string): string => {
+    if (name === 'uid') return `printf('copy-%05d', (i * 7919) % ${resources})`
+    if (name === 'name') return `'box-' || i`
+    if (name === 'search') return `'box-' || i || char(10) || 'blue-' || (i % 97)`
+    if (name === 'status') return `'FAILED'`
+    if (name === 'external_id') return 'NULL'
+    return name === 'created_at' || name === 'updated_at' ? `${name} - i * 1000` : name
+  }
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${resources - 1})
+    INSERT INTO resources (${columns.join(', ')})
+    SELECT ${columns.map(value).join(', ')} FROM resources, n WHERE name = 'a'`)
+  db.close()
+}
+
+interface Reader {
+  readonly pid: number
+  readonly run: (ms: number) => Promise<{ samples: number[] }>
+  requests: number
+  cpuMs: number
+}
+
+const reader = async (
+  bench: Bench,
+  options: { port: number; pid: number; path: string; headers: Record<string, string> },
+): Promise<Reader> => {
+  const load = await openLoad({ ...options, connections: 16 })
+  bench.later('connections', load.close)
+  await load.run(1_000)
+  return { pid: options.pid, run: load.run, requests: 0, cpuMs: 0 }
+}
+
+const reads = async (ours: Reader, bare: Reader): Promise<Row> => {
+  for (let round = 0; round < 8; round++)
+    for (const one of round % 2 ? [ours, bare] : [bare, ours]) {
+      const before = cpuOf(one.pid)
+      const { samples } = await one.run(500)
+      one.requests += samples.length
+      one.cpuMs += cpuOf(one.pid) - before
+    }
+  const rate = ({ requests, cpuMs }: Reader) => requests / (cpuMs / 1000)
+  return row('management.reads-per-core', rate(ours), 'req/s', rate(bare))
+}
+
+export const managementBench = async (bench: Bench): Promise<Row[]> => {
+  const { said: upstream } = await startScript<number>(bench, new URL('upstream.ts', import.meta.url))
+  const host = await standInHost(bench, upstream)
+  const headers = { authorization: `Bearer ${host.key}`, 'svc-version': '2026-04-28' }
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  bench.later('agent', () => agent.destroy())
+  const ask = async (path: string): Promise<Buffer> => {
+    const [answer] = (await once(get(`http://127.0.0.1:${host.port}${path}`, { agent, headers }), 'response')) as [
+      IncomingMessage,
+    ]
+    const bytes = await buffer(answer)
+    if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${bytes}`)
+    return bytes
+  }
+  const path = '/v0/sandboxes/a'
+  const file = join(scratch(bench, 'bytes'), 'answer')
+  writeFileSync(file, await ask(path))
+  const bare = await startScript<number>(bench, new URL('upstream.ts', import.meta.url), [file])
+  bench.say('reads')
+  const rows = [
+    await reads(
+      await reader(bench, { port: host.port, pid: host.pid, path, headers }),
+      await reader(bench, { port: bare.said, pid: bare.pid, path, headers }),
+    ),
+  ]
+  bench.say('lists')
+  fill(host.dataDir)
+  const first = JSON.parse(String(await ask('/v0/sandboxes?limit=50')))
+  const cursor = first.meta.nextCursor
+  const lists = {
+    'first-page': '/v0/sandboxes?limit=50',
+    'next-page': `/v0/sandboxes?limit=50&cursor=${encodeURIComponent(cursor)}`,
+    search: '/v0/sandboxes?limit=50&q=blue-1',
+  }
+  for (const [name, list] of Object.entries(lists)) {
+    await times(20, () => ask(list))
+    const samples = await times(200, () => ask(list))
+    rows.push(row(`management.list-10k.${name}.p99`, percentile(samples, 0.99), 'ms'))
+  }
+  return rows
+}
