@@ -1,0 +1,63 @@
+/** Every endpoint that is declared is answered, under one id, and the library's face changes only on purpose. */
+import { globSync } from 'node:fs'
+import t from 'tap'
+import * as library from '../../control/index.ts'
+import type { Route } from '../../shared/route.ts'
+import { control } from '../support/control.ts'
+import { daemon } from '../support/daemon.ts'
+
+const root = new URL('../..', import.meta.url)
+
+const isRoute = (value: unknown): value is Route =>
+  typeof value === 'object' && value !== null && 'method' in value && 'path' in value && 'accepts' in value
+
+/** Routes exported by a module, alone, in lists or in records. */
+const routesIn = (value: unknown): Route[] => {
+  if (isRoute(value)) return [value]
+  if (Array.isArray(value)) return value.flatMap(routesIn)
+  return []
+}
+
+const declared = async (): Promise<Map<string, Route>> => {
+  const found = new Map<string, Route>()
+  for (const file of globSync('shared/wire/*.ts', { cwd: root }))
+    for (const value of Object.values((await import(new URL(file, root).href)) as object))
+      for (const route of routesIn(value)) {
+        const other = found.get(route.id)
+        if (other && other !== route) throw new Error(`${route.id} is declared twice: ${other.path} and ${route.path}`)
+        found.set(route.id, route)
+      }
+  return found
+}
+
+t.test('every declared route is bound, each id once', async t => {
+  const { daemon: made } = await daemon(t)
+  const { api } = await control(t)
+  const bound = [...made.bounds, ...api.dispatcher.bounds]
+  const all = await declared()
+  t.ok(all.size > 40, 'found the declarations')
+  for (const [id, route] of all)
+    t.ok(
+      bound.some(({ route: other }) => other === route),
+      `${id} (${route.method} ${route.path}) is answered`,
+    )
+  for (const { bounds } of [made, api.dispatcher]) {
+    const ids = bounds.map(({ route }) => route.id)
+    t.same(
+      ids.filter((id, index) => ids.indexOf(id) !== index),
+      [],
+      'no id is used twice',
+    )
+  }
+})
+
+t.test('every route says what it is for', async t => {
+  const { daemon: made } = await daemon(t)
+  const { api } = await control(t)
+  for (const { route } of [...made.bounds, ...api.dispatcher.bounds].filter(({ route }) => route.method !== 'HEAD'))
+    t.match(route.summary, /^[A-Z].{7,}[^.]$/s, `${route.id}: ${route.summary}`)
+})
+
+t.test('what the library exports is on purpose', async t => {
+  t.same(Object.keys(library).toSorted(), ['AppError', 'isError', 'openHost'])
+})
