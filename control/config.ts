@@ -13,6 +13,8 @@ export interface Config {
   /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
   readonly sandboxDomain: string
   readonly dataDir: string
+  /** Where the drives of all workspaces are, `<workspace>/<drive>/`; '' for no drives. */
+  readonly drivesDir: string
   readonly driver: string
   /** OCI runtime binary of the oci driver: runc, runsc or crun. */
   readonly runtime: string
@@ -84,6 +86,7 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
     publicUrl: url(env['HUTCH_PUBLIC_URL']),
     sandboxDomain: env['HUTCH_SANDBOX_DOMAIN'] || '',
     dataDir: resolve(cwd, env['HUTCH_DATA_DIR'] || '.hutch'),
+    drivesDir: env['HUTCH_DRIVES_DIR'] ? resolve(cwd, env['HUTCH_DRIVES_DIR']) : '',
     driver: env['HUTCH_DRIVER'] || 'auto',
     runtime: choice(env, 'HUTCH_RUNTIME', 'runc', ['runc', 'runsc', 'crun']),
     wireNames: parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'),

@@ -18,6 +18,7 @@ import { bootstrap, type Bootstrap } from './bootstrap.ts'
 import type { Config } from './config.ts'
 import { openDriver } from './drivers/index.ts'
 import type { Driver } from './drivers/driver.ts'
+import { openDrives } from './drives/open.ts'
 import { frontServer } from './front.ts'
 import { forwarder } from './gateway/forward.ts'
 import { gateway } from './gateway/gateway.ts'
@@ -77,6 +78,7 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
     const images = await createImages(config, { ids })
     const driver = deps.driver ?? (await openDriver(config, { log, clock }))
     closer.add('driver', driver.close)
+    const answers = await openDrives(config, { driver, clock, ids, log })
     const forward = forwarder()
     closer.add('forwarder', forward.close)
     const plan = planner({
@@ -121,6 +123,7 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
       {
         resolver: find,
         forwarder: forward,
+        answers,
         clock,
         ids,
         log,

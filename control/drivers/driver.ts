@@ -33,6 +33,7 @@ export interface Driver {
   stats(id: string): Promise<Stats | undefined>
   readonly freezer?: Freezer
   readonly resizer?: Resizer
+  readonly mounter?: Mounter
   close(): Promise<void>
 }
 
@@ -86,4 +87,32 @@ export interface Freezer {
 /** Changes the limits of a running machine. */
 export interface Resizer {
   resize(id: string, limits: { memoryMb: number; cpus: number }): Promise<void>
+}
+
+/**
+ * Shows directories of this box in a running machine, from outside: the machine itself may not mount. What is mounted is
+ * read from the kernel, never remembered; mounts end with the machine.
+ */
+export interface Mounter {
+  /** The kernel's table of mounts as the machine sees it, in the form of /proc/self/mountinfo. */
+  table(id: string): Promise<string>
+  /**
+   * Makes what is missing of the mount point, as root's. Throws `not_found` when there is no such drive,
+   * `invalid_argument` when a file or a link is in the way on either side, `operation_failed` otherwise.
+   */
+  mount(id: string, wanted: DirectoryMount): Promise<void>
+  /** `mountId` is the mount's number in the table. Throws `operation_failed` when another one is there by now. */
+  unmount(id: string, mounted: { mountId: number; mountPath: string }): Promise<void>
+}
+
+export interface DirectoryMount {
+  /** Absolute and without links: what all drives are in. */
+  readonly base: string
+  /** The drive's directory in it, and the directory in the drive that is shown. Links on the way are refused. */
+  readonly drive: string
+  readonly drivePath: string
+  /** Absolute path inside. */
+  readonly mountPath: string
+  /** The machine can only read; what is missing of `drivePath` is then not made. */
+  readonly readOnly: boolean
 }

@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Driver, Freezer, Resizer } from './driver.ts'
+import type { Driver, Freezer, Mounter, Resizer } from './driver.ts'
 
 export interface Deadlines {
   readonly createMs: number
@@ -57,6 +57,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
 
   const freezer = driver.freezer && supervisedFreezer(driver.freezer, bounded, deadlines)
   const resizer = driver.resizer && supervisedResizer(driver.resizer, bounded, deadlines)
+  const mounter = driver.mounter && supervisedMounter(driver.mounter, bounded, deadlines)
   return {
     name: driver.name,
     probe: signal => bounded('probe', {}, deadlines.createMs, signal, inner => driver.probe(inner)),
@@ -68,6 +69,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     stats: id => bounded('stats', { machine: id }, deadlines.otherMs, undefined, () => driver.stats(id)),
     ...(freezer ? { freezer } : {}),
     ...(resizer ? { resizer } : {}),
+    ...(mounter ? { mounter } : {}),
     close: () => driver.close(),
   }
 }
@@ -87,4 +89,10 @@ const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { otherMs }: Dead
 
 const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Deadlines): Resizer => ({
   resize: (id, limits) => bounded('resize', { machine: id }, otherMs, undefined, () => resizer.resize(id, limits)),
+})
+
+const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({
+  table: id => bounded('table', { machine: id }, otherMs, undefined, () => mounter.table(id)),
+  mount: (id, wanted) => bounded('mount', { machine: id }, otherMs, undefined, () => mounter.mount(id, wanted)),
+  unmount: (id, mounted) => bounded('unmount', { machine: id }, otherMs, undefined, () => mounter.unmount(id, mounted)),
 })

@@ -9,6 +9,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Workspace } from '../store/store.ts'
 import { byHost, byPath, type SandboxAddress } from './address.ts'
+import type { Answers } from './answers.ts'
 import { asGatewayError, errorReply, GatewayError, sendError, type ErrorReply } from './errors.ts'
 import type { Forwarder } from './forward.ts'
 import type { Resolver } from './resolve.ts'
@@ -21,6 +22,8 @@ export interface GatewayDeps {
   readonly resolver: Resolver
   readonly forwarder: Forwarder
   readonly admit: Admit
+  /** Answers in the daemon's place; nobody does when left out. */
+  readonly answers?: Answers | undefined
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
@@ -52,7 +55,7 @@ interface Credential {
 
 export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => {
   const { regions, headerWord, credentialHeaders } = options
-  const { resolver, forwarder, admit, clock, ids, log } = deps
+  const { resolver, forwarder, admit, answers, clock, ids, log } = deps
   const ours = new Set(credentialHeaders.filter(name => name !== 'authorization'))
   const oursAndStandard = new Set(credentialHeaders)
 
@@ -128,11 +131,14 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
     response.once('close', () => gone.abort())
     const { row, credential } = await admitted(address, request)
     const { upstream, release } = await resolver.hold(row.uid, gone.signal)
+    const { target } = credential
     try {
+      if (address.port === undefined && answers?.takes(request.method ?? 'GET', target))
+        return await answers.answer({ row, target, request, response })
       const port = address.port ?? upstream.port
       await forwarder.forward({
         upstream: { host: upstream.host, port },
-        target: credential.target,
+        target,
         request,
         response,
         withheld: credential.withheld,

@@ -33,7 +33,11 @@ export interface Server {
   /** JSON in and out; `target` is a path of the host or a whole URL. */
   call(method: string, target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Polls a sandbox until `look` is true of its record; throws after two minutes. */
-  until(name: string, look: (body: Answer['body'], status: number) => boolean): Promise<Answer['body']>
+  until(
+    name: string,
+    look: (body: Answer['body'], status: number) => boolean,
+    headers?: Record<string, string>,
+  ): Promise<Answer['body']>
   /** SIGKILL, as a crash is. */
   kill(): Promise<void>
   /** SIGTERM, and its exit code. */
@@ -120,9 +124,9 @@ export const server = async (t: Teardowns, env: Record<string, string> = {}): Pr
     },
     key,
     call,
-    async until(name, look) {
+    async until(name, look, headers) {
       for (const end = performance.now() + 120_000; ; ) {
-        const { body, status } = await call('GET', `/v0/sandboxes/${name}`)
+        const { body, status } = await call('GET', `/v0/sandboxes/${name}`, undefined, headers)
         if (look(body, status)) return body
         if (performance.now() > end) throw new Error(`sandbox ${name} stays ${JSON.stringify(body)}`)
         await clock.sleep(20)

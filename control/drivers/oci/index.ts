@@ -14,6 +14,7 @@ import { limitCpu, limitMemory } from './cgroup/limits.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
+import { ociMounter } from './drives/mounter.ts'
 import { filesOf } from './layout.ts'
 import { listMachines } from './list.ts'
 import { readMarker, writeMarker } from './marker.ts'
@@ -48,6 +49,8 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       thaw: id => thawGroup(hierarchy, group(id), clock),
     },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
+    // What runs on gVisor has its mounts in gVisor, where no mount of this kernel comes.
+    ...(config.runtime === 'runsc' ? {} : { mounter: ociMounter(context) }),
     close,
   }
 }

@@ -1,0 +1,83 @@
+/**
+ * Mounts in a machine's mount namespace, made by a small program of the host (`mount-drive.c`) that enters it. So neither
+ * tenants nor their daemon need CAP_SYS_ADMIN or the mount calls, which stay forbidden to everything in the machine.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open, readFile, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { getSystemErrorMessage } from 'node:util'
+import { fail, messageOf, type AppError } from '../../../../shared/errors.ts'
+import type { DirectoryMount, Mounter } from '../../driver.ts'
+import { toolEnvironment } from '../command.ts'
+import type { Context } from '../context.ts'
+import { ofFirstProcess } from './first-process.ts'
+
+const program = join(import.meta.dirname, 'build/mount-drive')
+const [ENOENT, ENOTDIR, EINVAL, ENOSYS, ELOOP] = [2, 20, 22, 38, 40]
+const inTheWay = [ENOENT, ENOTDIR, EINVAL, ELOOP]
+
+interface Failure {
+  readonly step: string
+  readonly errno: number
+}
+
+/** Undefined when the program did what it should; throws when it could not even be started. */
+const enter = async (namespace: FileHandle, args: readonly string[]): Promise<Failure | undefined> => {
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'ignore', namespace.fd],
+    env: toolEnvironment,
+    timeout: 20_000,
+    killSignal: 'SIGKILL',
+  })
+  const said: Buffer[] = []
+  child.stdout?.on('data', (piece: Buffer) => said.push(piece))
+  const impossible = (reason: string, cause?: unknown) =>
+    fail('driver_failed', { driver: 'oci', step: 'drive', reason }, cause)
+  // 'close' comes after 'exit' and the last of the output.
+  const [code, signal] = await once(child, 'close').catch(error => {
+    throw impossible(`${messageOf(error)}; run make to build it`, error)
+  })
+  if (code === 0) return undefined
+  const [, step, number] = /^(\w+) (\d+)$/m.exec(Buffer.concat(said).toString()) ?? []
+  if (step === undefined) throw impossible(`${program} ended with ${signal ?? code} and said nothing`)
+  return { step, errno: Number(number) }
+}
+
+const failed = ({ step, errno }: Failure, wanted?: DirectoryMount): AppError => {
+  const text = getSystemErrorMessage(-errno)
+  if (wanted && step === 'drive' && inTheWay.includes(errno))
+    return fail('not_found', { kind: 'drive', name: wanted.drive.split('/').at(-1) ?? '' })
+  if (wanted && step === 'source' && inTheWay.includes(errno))
+    return fail('invalid_argument', { field: 'drivePath', reason: `is no directory of the drive: ${text}` })
+  if (wanted && step === 'target' && inTheWay.includes(errno))
+    return fail('invalid_argument', { field: 'mountPath', reason: 'a file or a link is in the way' })
+  const next = errno === ENOSYS ? '; drives need Linux 5.12 or newer' : ''
+  return fail('operation_failed', { reason: `cannot ${wanted ? 'mount' : 'unmount'} (${step}): ${text}${next}` })
+}
+
+export const ociMounter = (context: Context): Mounter => {
+  const inside = async (id: string, args: readonly string[], wanted?: DirectoryMount): Promise<void> => {
+    const namespace = await ofFirstProcess(
+      context,
+      id,
+      directory => open(join(directory, 'ns/mnt')),
+      opened => opened.close(),
+    )
+    try {
+      const failure = await enter(namespace, args)
+      if (failure) throw failed(failure, wanted)
+    } finally {
+      await namespace.close()
+    }
+  }
+  return {
+    table: id => ofFirstProcess(context, id, directory => readFile(join(directory, 'mountinfo'), 'utf8')),
+    mount(id, wanted) {
+      const { base, drive, drivePath, mountPath, readOnly } = wanted
+      const flags = readOnly ? ['0', '1'] : ['1', '0']
+      return inside(id, ['mount', base, drive, drivePath, ...flags, mountPath], wanted)
+    },
+    unmount: (id, { mountId, mountPath }) => inside(id, ['unmount', String(mountId), mountPath]),
+  }
+}

@@ -1,0 +1,63 @@
+/** The drives of one workspace, for one of its machines: directories of this box, mounted there by the driver. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseMountinfo, sourceBelow, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
+import type { DriveMount, DriveProvider } from '../../shared/drives/provider.ts'
+import { fail } from '../../shared/errors.ts'
+import type { Mounter } from '../drivers/driver.ts'
+
+/** Names of directories: one path segment that is neither hidden nor `..`. */
+const segment = /^[A-Za-z0-9][A-Za-z0-9_-]*$/
+
+export interface HostDrivesOptions {
+  /** All drives of this box, a real path. */
+  readonly base: string
+  readonly workspace: string
+  /** Id of the machine. */
+  readonly machine: string
+  readonly mounter: Mounter
+}
+
+interface Seen {
+  readonly entry: MountEntry
+  readonly drive: DriveMount | undefined
+}
+
+const toDrive = (entry: MountEntry, directory: string, host: readonly MountEntry[]): DriveMount | undefined => {
+  const source = sourceBelow(entry, directory, host)
+  if (source === undefined) return undefined
+  const [, driveName = '', ...rest] = source.split('/')
+  const { mountPoint: mountPath, readOnly } = entry
+  return { driveName, mountPath, drivePath: `/${rest.join('/')}`, readOnly, uidMap: '', gidMap: '' }
+}
+
+/** Throws `not_found` for a workspace whose name is no directory's. */
+export const hostDrives = ({ base, workspace, machine, mounter }: HostDrivesOptions): DriveProvider => {
+  if (!segment.test(workspace)) throw fail('not_found', { kind: 'drives of workspace', name: workspace })
+  const directory = join(base, workspace)
+
+  const seen = async (): Promise<Seen[]> => {
+    const host = visible(parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')))
+    const inside = visible(parseMountinfo(await mounter.table(machine)))
+    return inside.map(entry => ({ entry, drive: toDrive(entry, directory, host) }))
+  }
+  const at = async (mountPath: string) => (await seen()).find(({ entry }) => entry.mountPoint === mountPath)
+
+  return {
+    mapsIds: false,
+    list: async () => (await seen()).flatMap(({ drive }) => drive ?? []),
+    async at(mountPath) {
+      const found = await at(mountPath)
+      return found && (found.drive ?? 'other')
+    },
+    mount({ driveName, drivePath, mountPath, readOnly }) {
+      if (!segment.test(driveName)) throw fail('not_found', { kind: 'drive', name: driveName })
+      return mounter.mount(machine, { base, drive: `${workspace}/${driveName}`, drivePath, mountPath, readOnly })
+    },
+    async unmount(mountPath) {
+      const found = await at(mountPath)
+      if (!found?.drive) throw fail('operation_failed', { reason: `no drive is mounted at ${mountPath} any more` })
+      await mounter.unmount(machine, { mountId: found.entry.id, mountPath })
+    },
+  }
+}
