@@ -29,7 +29,7 @@ const readings = (label: string) => {
 /** Reads `sbx-{name}-{workspace}.{region}…` for a region this box answers to; undefined for any other host. */
 export const byHost = (host: string, target: string, regions: readonly string[]): SandboxAddress | undefined => {
   const [label = '', region = ''] = host.toLowerCase().replace(/:\d+$/, '').split('.')
-  if (!label.startsWith('sbx-') || !regions.includes(region)) return undefined
+  if (!label.startsWith('sbx-') || !regions.includes(region) || !target.startsWith('/')) return undefined
   const rest = withPort(target)
   return rest && { readings: readings(label), ...rest }
 }

@@ -1,6 +1,7 @@
 /** One request to a workload and its answer back, byte for byte: nothing is buffered, back-pressure is kept both ways. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Pool, type Dispatcher } from 'undici'
+import { messageOf } from '../../shared/errors.ts'
 import { GatewayError } from './errors.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
 import type { Upstream } from './resolve.ts'
@@ -24,6 +25,19 @@ export interface Forwarding {
 
 const bodiless = (request: IncomingMessage): boolean =>
   request.headers['transfer-encoding'] === undefined && (request.headers['content-length'] ?? '0') === '0'
+
+/** A reason phrase that may be sent on; workloads write there what they like. */
+const reasonPhrase = (text: string | undefined): string => (text ?? '').replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
+
+const nothing = Buffer.alloc(0)
+
+/** The workload gave no answer that could be passed on. */
+const upstreamFailed = (error: unknown, port: number): GatewayError => {
+  const said = refused(error)
+    ? `nothing answers on port ${port} of the sandbox`
+    : `port ${port} of the sandbox gives no answer that is HTTP: ${messageOf(error)}`
+  return new GatewayError('UPSTREAM_FAILED', said, error)
+}
 
 const refused = (error: unknown): boolean =>
   error instanceof Error &&
@@ -71,8 +85,13 @@ export const forwarder = (): Forwarder => {
           if (status < 200) return
           started = true
           response.on('drain', () => given.resume())
-          response.writeHead(status, statusText, responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[]))
-          response.flushHeaders()
+          response.writeHead(
+            status,
+            reasonPhrase(statusText),
+            responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[]),
+          )
+          // Out at once. `flushHeaders` would write bytes beyond ASCII a second time in UTF-8.
+          response.write(nothing)
         },
         onResponseData(given, piece) {
           if (!response.write(piece)) given.pause()
@@ -117,7 +136,7 @@ export const forwarder = (): Forwarder => {
           if (!again) throw error
           await once(options)
         } catch (last) {
-          throw new GatewayError('UPSTREAM_FAILED', `nothing answers on port ${upstream.port} of the sandbox`, last)
+          throw upstreamFailed(last, upstream.port)
         }
       }
     },

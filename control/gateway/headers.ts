@@ -13,6 +13,19 @@ const hopByHop = new Set([
   'proxy-connection',
 ])
 
+/** Names that no `Connection` header may take away: what the message means depends on them. */
+const kept = new Set(['host', 'content-length', 'content-type', 'x-forwarded-for', 'x-forwarded-host'])
+
+/** Headers that the `Connection` headers of the message name as meant for this connection only. */
+const namedByConnection = (raw: readonly string[]): ReadonlySet<string> => {
+  const names = new Set<string>()
+  for (let i = 0; i < raw.length; i += 2)
+    if ((raw[i] as string).toLowerCase() === 'connection')
+      for (const part of (raw[i + 1] as string).split(',')) names.add(part.trim().toLowerCase())
+  for (const name of kept) names.delete(name)
+  return names
+}
+
 /**
  * Request headers for the workload as a flat list: hop-by-hop ones and those in `withheld` (lower case: our
  * credentials, which tenant code must never see) left out, forwarding facts added.
@@ -23,13 +36,14 @@ export const requestHeaders = (
 ): string[] => {
   const { withheld, remote, host, keepUpgrade } = options
   const headers: string[] = []
+  const named = namedByConnection(raw)
   let forwarded = ''
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
     if (withheld.has(name)) continue
-    if (name === 'x-forwarded-for') forwarded = `${raw[i + 1]}, `
+    if (name === 'x-forwarded-for') forwarded += `${raw[i + 1]}, `
     else if (keepUpgrade && (name === 'connection' || name === 'upgrade')) headers.push(name, raw[i + 1] as string)
-    else if (!hopByHop.has(name) && name !== 'x-forwarded-host' && name !== 'expect')
+    else if (!hopByHop.has(name) && !named.has(name) && name !== 'x-forwarded-host' && name !== 'expect')
       headers.push(name, raw[i + 1] as string)
   }
   headers.push('x-forwarded-for', `${forwarded}${remote}`, 'x-forwarded-host', host)

@@ -34,6 +34,13 @@ const connected = (upstream: Upstream): Promise<Socket> =>
 export const splice = async (options: Splicing, clock: Clock): Promise<void> => {
   const { upstream, target, request, socket, head, withheld, hold } = options
   const far = await connected(upstream)
+  let release: (() => void) | undefined
+  try {
+    release = await hold()
+  } catch (error) {
+    far.destroy()
+    throw error
+  }
   const headers = requestHeaders(request.rawHeaders, {
     withheld,
     remote: request.socket.remoteAddress ?? '',
@@ -42,10 +49,9 @@ export const splice = async (options: Splicing, clock: Clock): Promise<void> => 
   })
   const lines = [`${request.method} ${target} HTTP/1.1`]
   for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
-  far.write(`${lines.join('\r\n')}\r\n\r\n`)
+  far.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   if (head.length > 0) far.write(head)
 
-  let release: (() => void) | undefined = await hold()
   let heardAt = clock.elapsed()
   const stopWatch = clock.every(60_000, () => {
     if (clock.elapsed() - heardAt < silenceMs) return
@@ -82,6 +88,8 @@ export const splice = async (options: Splicing, clock: Clock): Promise<void> => 
     }
     far.pipe(socket)
     socket.pipe(far)
+    // Either may have gone while the other was waited for; nobody is told of that again.
+    if (far.destroyed || socket.destroyed) end()
   })
   stopWatch()
   release?.()

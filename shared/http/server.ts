@@ -1,12 +1,14 @@
 /** node:http in and out: the only file that sees IncomingMessage and ServerResponse of an API. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { errno } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { Takeover, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
+import { settleTarget } from './target.ts'
 
 export interface Listening {
   readonly port: number
@@ -105,10 +107,13 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     socket.on('error', error => log.debug('socket.error', { error }))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (result instanceof Takeover) return result.run(socket, head, message)
-    const text = typeof result.body === 'string' ? result.body : ''
-    const headers = { ...result.headers, connection: 'close', 'content-length': String(Buffer.byteLength(text)) }
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    socket.end(`HTTP/1.1 ${result.status} \r\n${lines.join('\r\n')}\r\n\r\n${text}`)
+    if (socket.destroyed) return
+    // A route that knows no upgrade answers as it always does, whatever kind of body that is.
+    const response = new ServerResponse(message)
+    response.shouldKeepAlive = false
+    response.assignSocket(socket as Socket)
+    response.once('finish', () => socket.end())
+    await send(result, response, gone.signal, log)
   }
   return {
     request(message, response) {
@@ -126,6 +131,25 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   }
 }
 
+/** What node's parser refuses, in HTTP's words; anything else is 400. */
+const refusals: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+const refuse = (socket: Duplex, status: string): void => {
+  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+  else socket.destroy()
+}
+
+/**
+ * Browsers and our clients upgrade to WebSocket. Others offer HTTP/2 (`h2c`) with their first request, whatever it is,
+ * and go on in HTTP/1.1 when the offer is ignored; a body that belongs to the request must not be taken for what follows.
+ */
+const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' && !/\bh2c?\b/i.test(headers.upgrade ?? '')
+
 /** A server for `listener`; no deadline on a request or reply: log streams, watches and terminals live as long as they are wanted. */
 export const serveWith = (on: Listener): Server => {
   const server = createServer({
@@ -133,12 +157,27 @@ export const serveWith = (on: Listener): Server => {
     headersTimeout: 30_000,
     keepAliveTimeout: 120_000,
     maxHeaderSize: 1024 * 1024,
+    shouldUpgradeCallback: mayUpgrade,
   })
+  const answering = new WeakMap<Duplex, Set<ServerResponse>>()
   server.timeout = 0
-  server.on('request', on.request)
-  server.on('upgrade', on.upgrade)
-  server.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n')
+  server.on('request', (message, response) => {
+    const { socket } = message
+    const open = answering.get(socket) ?? new Set()
+    answering.set(socket, open.add(response))
+    response.once('close', () => open.delete(response))
+    if (settleTarget(message)) return on.request(message, response)
+    response.writeHead(400, { connection: 'close', 'content-length': '0' })
+    response.end()
+  })
+  server.on('upgrade', (message, socket, head) => {
+    if (settleTarget(message)) on.upgrade(message, socket, head)
+    else refuse(socket, '400 Bad Request')
+  })
+  server.on('clientError', (error, socket) => {
+    // In the middle of an answer an error would be read as part of it.
+    if ([...(answering.get(socket) ?? [])].some(response => response.headersSent)) socket.destroy()
+    else refuse(socket, refusals[errno(error) ?? ''] ?? '400 Bad Request')
   })
   return server
 }

@@ -42,7 +42,7 @@ export const mountDrive = route('POST /drives/mount', {
     gidMap: id,
   }),
   returns: s.extend(driveMount, { success: s.boolean(), message: s.string() }),
-  errors: ['invalid_argument', 'invalid_body', 'wrong_state', 'operation_failed'],
+  errors: ['invalid_argument', 'invalid_body', 'not_found', 'wrong_state', 'operation_failed'],
 })
 
 export const unmountDrive = route('DELETE /drives/mount/*mountPath', {

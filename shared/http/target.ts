@@ -1,0 +1,24 @@
+/** What a request says about where it is for, made unambiguous before anybody looks at it (RFC 9112, section 3.2). */
+import type { IncomingMessage } from 'node:http'
+
+/** Hosts that were named; more than one lets two readers of the same request understand two things. */
+const hostsOf = (raw: readonly string[]): number => {
+  let count = 0
+  for (let i = 0; i < raw.length; i += 2) if ((raw[i] as string).toLowerCase() === 'host') count++
+  return count
+}
+
+/**
+ * Turns `GET http://host/path`, as clients of a proxy send it, into `GET /path`. False when the request is to be
+ * refused: several Host headers, a target that names another host than the header, or neither a path nor `*`.
+ */
+export const settleTarget = (message: IncomingMessage): boolean => {
+  if (hostsOf(message.rawHeaders) > 1) return false
+  const target = message.url ?? ''
+  if (target.startsWith('/') || target === '*') return true
+  const match = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(target)
+  if (!match || match[1]?.toLowerCase() !== message.headers.host?.toLowerCase()) return false
+  const rest = match[2] as string
+  message.url = rest.startsWith('/') ? rest : `/${rest}`
+  return true
+}
