@@ -80,8 +80,7 @@ t.test('a chunked body arrives as what it holds, and what follows it is another 
     head('POST /one', 'Transfer-Encoding: chunked\r\n', 'keep-alive') +
       '3;ext="\r\nGET"\r\nabc\r\n0\r\nTrailer: x\r\n\r\n',
   )
-  const refused = /^HTTP\/1\.1 400 /.test(await connection.ended)
-  t.ok(refused, 'a chunk extension with a line break is refused')
+  t.match(await connection.ended, /^HTTP\/1\.1 400 /, 'a chunk extension with a line break is refused')
   const second = await raw(t, port)
   second.send(
     `${head('POST /two', 'Transfer-Encoding: chunked\r\n', 'keep-alive')}3;ext=1\r\nabc\r\n0\r\nTrailer: x\r\n\r\n${head('GET /three')}`,
