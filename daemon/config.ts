@@ -114,12 +114,15 @@ const uploadExpiry = (value: string): number | undefined =>
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
-const childEnvironment = (env: Env): Record<string, string> =>
-  Object.fromEntries(
+/** What is the daemon's alone stays with it; the networking document holds a private key. */
+const childEnvironment = (env: Env, names: WireNames): Record<string, string> => {
+  const own = new Set(names.env('NETWORKING_CONFIG'))
+  return Object.fromEntries(
     Object.entries(env).filter(
-      (pair): pair is [string, string] => pair[1] !== undefined && !pair[0].startsWith('HUTCH_'),
+      (pair): pair is [string, string] => pair[1] !== undefined && !pair[0].startsWith('HUTCH_') && !own.has(pair[0]),
     ),
   )
+}
 
 /** The prefixes that names in this environment may carry. */
 export const namesOf = (env: Env): WireNames => wireNames(parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'))
@@ -177,6 +180,6 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
       uidMap: driveVendor(env, names, 'UID_MAP') ?? '',
       gidMap: driveVendor(env, names, 'GID_MAP') ?? '',
     }),
-    environment: Object.freeze(childEnvironment(env)),
+    environment: Object.freeze(childEnvironment(env, names)),
   })
 }

@@ -23,6 +23,7 @@ import { daemonSurface } from './surface.ts'
 import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/capability.ts'
 import type { Program } from './system/upgrade/program.ts'
+import { tunnelLoader } from './tunnel/at-start.ts'
 import { createHub } from './watch/hub.ts'
 import { watchRoutes } from './watch/routes.ts'
 
@@ -60,7 +61,13 @@ const runCommand = ({ config, environment, identity, reaper, log, closing: close
   return started
 }
 
-const compose = (config: Config, deps: DaemonDeps, closer: Closing): Daemon => {
+interface Composed {
+  readonly daemon: Daemon
+  /** What has to happen before the first request, in its order. */
+  begin(): Promise<void>
+}
+
+const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
   const { clock, ids, log, program, checkReplies = false } = deps
   const environment = liveEnvironment(config.environment, config.inherited.environment)
   const identity = loadIdentity(config.user)
@@ -75,7 +82,10 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Daemon => {
   const scale = createScale({ path: config.scaleFile, enabled: config.keepAlive && !config.rehearsal, log })
   const processes = createProcesses({ core, scale, cwd: process.cwd(), pipes: config.inherited.pipes })
   const { supervisor } = processes
-  const command = runCommand(core)
+  // One that runs already is adopted in this turn, a new one waits for the tunnel: nothing may leave beside it.
+  const adopted = config.inherited.command !== undefined
+  let command = adopted ? runCommand(core) : undefined
+  const tunnel = tunnelLoader(core)
   const system = createSystem(core, {
     program,
     command: () => command?.pid(),
@@ -90,15 +100,27 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Daemon => {
     ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
     ...processes.bounds,
     ...networkRoutes(core, pid => currentPid(supervisor, pid)),
-    ...rareRoutes({ core, filesystem, supervisor, routes: () => bounds.map(({ route }) => route) }),
+    ...rareRoutes({
+      core,
+      filesystem,
+      supervisor,
+      tunnel: tunnel.load,
+      routes: () => bounds.map(({ route }) => route),
+    }),
   ]
   const surface = daemonSurface(bounds, config, { checkReplies })
   return {
-    core,
-    system,
-    bounds,
-    dispatcher: dispatcher(bounds, surface, { log, ids, elapsed: clock.elapsed }),
-    close: closer.close,
+    daemon: {
+      core,
+      system,
+      bounds,
+      dispatcher: dispatcher(bounds, surface, { log, ids, elapsed: clock.elapsed }),
+      close: closer.close,
+    },
+    async begin() {
+      await tunnel.begin()
+      if (!adopted) command = runCommand(core)
+    },
   }
 }
 
@@ -106,7 +128,9 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Daemon => {
 export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Daemon> => {
   const closer = closing({ log: deps.log })
   try {
-    return compose(config, deps, closer)
+    const { daemon, begin } = compose(config, deps, closer)
+    await begin()
+    return daemon
   } catch (error) {
     await closer.close()
     throw error

@@ -5,6 +5,7 @@ import { listMounts, mountDrive, unmountDrive } from '../shared/wire/drives.ts'
 import { mcpWire } from '../shared/wire/mcp.ts'
 import { swaggerFile, swaggerRoot } from '../shared/wire/swagger.ts'
 import { terminalWire } from '../shared/wire/terminal.ts'
+import { configureTunnel, stopTunnel } from '../shared/wire/tunnel.ts'
 import type { Core } from './core.ts'
 import type { Filesystem } from './filesystem/capability.ts'
 import { late } from './late.ts'
@@ -15,6 +16,8 @@ export interface RareDeps {
   readonly core: Core
   readonly filesystem: Filesystem
   readonly supervisor: Supervisor
+  /** The tunnel's routes; it may be loaded before the first call. */
+  readonly tunnel: () => Promise<readonly Bound[]>
   /** All routes of the daemon, for the documentation. */
   readonly routes: () => readonly Route[]
 }
@@ -53,6 +56,6 @@ export const rareRoutes = (deps: RareDeps): Bound[] => {
     ...late(mcpWire, () => loadMcp(deps)),
     ...late([fastApply, reranking], () => loadCodegen(deps)),
     ...late([listMounts, mountDrive, unmountDrive], async () => (await import('./drives/routes.ts')).driveRoutes(core)),
-    // tunnel
+    ...late([configureTunnel, stopTunnel], deps.tunnel),
   ]
 }

@@ -1,0 +1,46 @@
+/** Whether this daemon can and may make a tunnel, asked before anything is touched. */
+import { existsSync, readFileSync, readlinkSync } from 'node:fs'
+import { errno } from '../../shared/errors.ts'
+import type { Tools } from './tools.ts'
+
+const netAdmin = 12n
+
+/** Whether CAP_NET_ADMIN is in the mask that proc(5) shows. */
+const maySetNetwork = (): boolean => {
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0'
+  return ((BigInt(`0x${effective}`) >> netAdmin) & 1n) === 1n
+}
+
+/** The network is the machine's own when PID 1, which is not us, is in it. */
+const isMachinesNetwork = (): boolean => {
+  if (process.pid === 1) return false
+  try {
+    return readlinkSync('/proc/1/ns/net') === readlinkSync('/proc/self/ns/net')
+  } catch (error) {
+    // Whoever may not look at PID 1 cannot change its network either.
+    if (['EACCES', 'EPERM', 'ENOENT'].includes(errno(error) ?? '')) return false
+    throw error
+  }
+}
+
+/** Why the firewall and the routes here cannot or must not be changed, with what to do; undefined when they can. */
+export const whyHandsOff = (tools: Tools): string | undefined => {
+  if (process.platform !== 'linux') return 'tunnels are only supported on Linux'
+  if (!maySetNetwork())
+    return 'the daemon has no CAP_NET_ADMIN; start its container with --cap-add NET_ADMIN and --device /dev/net/tun'
+  if (isMachinesNetwork())
+    return 'this daemon shares the network of the whole machine, which a tunnel would cut off; run it in a sandbox, or in a network namespace of its own (ip netns exec NAME make daemon)'
+  if (!tools.find('ip')) return 'ip is missing; install iproute2'
+  if (!tools.find('xtables-nft-multi') && !tools.find('xtables-legacy-multi'))
+    return 'iptables is missing; install iptables'
+  return undefined
+}
+
+/** Why no WireGuard device can be made here, apart from the kernel's module. */
+export const whyNoProcess = (tools: Tools): string | undefined => {
+  if (!tools.find('wireguard-go'))
+    return 'neither the kernel module wireguard nor wireguard-go is there; install wireguard-go'
+  if (!existsSync('/dev/net/tun'))
+    return 'neither the kernel module wireguard nor /dev/net/tun is there; load one of the modules, or pass --device /dev/net/tun'
+  return undefined
+}

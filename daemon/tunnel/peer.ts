@@ -1,0 +1,29 @@
+import { lookup } from 'node:dns/promises'
+import { messageOf } from '../../shared/errors.ts'
+import { familyOf, type Endpoint } from './address.ts'
+import type { Peer } from './device.ts'
+
+/**
+ * Finds the address of an endpoint that is given by name. Addresses found are remembered, because a sandbox whose
+ * tunnel was taken down cannot ask a name server to bring it up again.
+ */
+export const peerFinder = (): ((endpoint: Endpoint) => Promise<Peer>) => {
+  const known = new Map<string, string>()
+  const find = async (host: string): Promise<string> => {
+    try {
+      const { address } = await lookup(host)
+      known.set(host, address)
+      return address
+    } catch (error) {
+      const before = known.get(host)
+      if (before !== undefined) return before
+      throw new Error(`the peer's name ${host} cannot be resolved (${messageOf(error)}); give its address`, {
+        cause: error,
+      })
+    }
+  }
+  return async ({ host, port }) => {
+    const address = familyOf(host) ? host : await find(host)
+    return { family: familyOf(address) ?? 4, address, port }
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * A tunnel by wireguard-go, for kernels without the module.
+ *
+ * Whoever can reach its control socket can read the private key, and tenants are root in the same mount namespace, so
+ * the key is given to the process only when nobody can:
+ *  1. the socket has no name any more when the process starts, and ours is the connection that waits in it;
+ *  2. the UDP sockets are opened, then the process loses the right to open or accept anything (RLIMIT_NOFILE 0, which
+ *     only CAP_SYS_RESOURCE takes back);
+ *  3. the kernel's table says that nobody slipped in between; then the key is sent and our connection closed.
+ * Somebody who kept a handle of the socket can end the process that way, which closes the sandbox, but not ask it.
+ * Its memory and /proc files are out of reach because it has capabilities that tenants lack.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { closeSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Clock } from '../../shared/clock.ts'
+import { errno, fail } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
+import { controlSocket, forbidMoreFiles } from '../native/uapi.ts'
+import { readSockets } from '../network/sockets.ts'
+import { upLines, type Device, type Peer } from './device.ts'
+import type { TunnelSettings } from './document.ts'
+import type { Tools } from './tools.ts'
+import { ask, peerRequest } from './uapi.ts'
+
+/** wireguard-go ends when the file of this directory that bears its interface's name goes. */
+const directory = '/var/run/wireguard'
+const startMs = 20_000
+const endMs = 5_000
+const pollMs = 10
+
+interface Deps {
+  readonly tools: Tools
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+const removeWatched = (name: string): void => {
+  rmSync(join(directory, `${name}.sock`), { force: true })
+  try {
+    rmdirSync(directory)
+  } catch (error) {
+    // It is somebody else's too, or was never made.
+    if (!['ENOTEMPTY', 'ENOENT', 'EBUSY', 'ENOTDIR'].includes(errno(error) ?? '')) throw error
+  }
+}
+
+/** Local UDP ports that the process has. */
+const udpPorts = async (pid: number): Promise<number[]> => {
+  const fds = await readdir(`/proc/${pid}/fd`)
+  const links = await Promise.all(fds.map(fd => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')))
+  const own = new Set(links)
+  const udp = ((await readSockets()) ?? []).filter(({ protocol }) => protocol === 'udp')
+  return udp.filter(({ inode }) => own.has(`socket:[${inode}]`)).map(({ localPort }) => localPort)
+}
+
+/** Ends of a Unix socket that have its name: the listening one and those it accepted or will. */
+const ends = async (path: string): Promise<number> =>
+  (await readFile('/proc/net/unix', 'latin1')).split('\n').filter(line => line.endsWith(` ${path}`)).length
+
+interface Started {
+  readonly child: ChildProcess
+  readonly pid: number
+  readonly control: Socket
+  readonly path: string
+  readonly ended: Promise<string>
+}
+
+const start = (file: string, name: string, ids: Ids): Started => {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  rmSync(join(directory, `${name}.sock`), { force: true })
+  writeFileSync(join(directory, `${name}.sock`), '', { flag: 'wx', mode: 0o600 })
+  const path = join(directory, `.${ids.secret(16)}`)
+  const { listening, connected } = controlSocket(path)
+  const control = new Socket({ fd: connected, readable: true, writable: true })
+  const child = spawn(file, ['--foreground', name], {
+    cwd: '/',
+    // A session of its own: a Ctrl-C at the daemon's terminal must not end it before the fence is up.
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe', listening],
+    env: { WG_UAPI_FD: '3', LOG_LEVEL: 'error' },
+  })
+  closeSync(listening)
+  let said = ''
+  child.stderr?.on('data', piece => (said = `${said}${piece}`.slice(-2_000)))
+  const ended = new Promise<string>(resolve => {
+    child.once('error', error => resolve(error.message))
+    child.once('exit', (code, signal) => {
+      const why = said.split('\n').findLast(line => line.includes('ERROR')) ?? ''
+      resolve(`wireguard-go ended (${signal ?? `exit code ${code}`})${why && `: ${why.replace(/^.*?ERROR:\s*/, '')}`}`)
+    })
+  })
+  // Errors of a connection that ended come to whoever asks over it.
+  control.on('error', () => {})
+  return { child, pid: child.pid ?? -1, control, path, ended }
+}
+
+/** Everything from a fresh process to one that has its keys and that nobody can talk to. */
+const configure = async (started: Started, settings: TunnelSettings, peer: Peer, deps: Deps): Promise<void> => {
+  const { pid, control, path } = started
+  const { tools, clock } = deps
+  await ask(control, 'when it started', 'get=1\n\n')
+  await tools.run('ip', ['-batch', '-'], upLines(settings))
+  // It hears of its interface being up by itself, and opens its ports then.
+  const limit = clock.elapsed() + startMs
+  while ((await udpPorts(pid)).length === 0) {
+    if (clock.elapsed() > limit) throw new Error('wireguard-go opened no UDP port')
+    await clock.sleep(pollMs)
+  }
+  await ask(
+    control,
+    `listening on UDP port ${settings.listenPort}, which may be in use`,
+    `set=1\nlisten_port=${settings.listenPort}\n\n`,
+  )
+  if (!(await udpPorts(pid)).includes(settings.listenPort))
+    throw new Error(`wireguard-go does not listen on UDP port ${settings.listenPort}; it may be in use`)
+  forbidMoreFiles(pid)
+  if ((await ends(path)) !== 2) throw new Error('somebody else has a connection to wireguard-go; its key stays here')
+  await ask(control, 'given its keys and peer', peerRequest(settings, peer))
+}
+
+/** Starts wireguard-go and configures it. Throws with its last words, and then nothing of it is left. */
+export const processDevice = async (settings: TunnelSettings, peer: Peer, deps: Deps): Promise<Device> => {
+  const { tools, clock, ids } = deps
+  const file = tools.find('wireguard-go')
+  if (!file) throw fail('operation_failed', { reason: 'wireguard-go is missing' })
+  const started = start(file, settings.interface, ids)
+  const { child, control, ended } = started
+  const remove = async () => {
+    control.destroy()
+    child.kill('SIGTERM')
+    const cancel = clock.after(endMs, () => void child.kill('SIGKILL'))
+    await ended
+    cancel()
+    removeWatched(settings.interface)
+  }
+  const broken = ended.then(why => {
+    throw new Error(why)
+  })
+  const late = new AbortController()
+  const tooLate = clock.sleep(startMs, late.signal).then(() => {
+    throw new Error(`wireguard-go was not ready within ${startMs} ms`)
+  })
+  try {
+    await Promise.race([configure(started, settings, peer, deps), broken, tooLate])
+  } catch (error) {
+    // What it said tells more than that the connection to it broke.
+    const ownWords = await Promise.race([ended, clock.sleep(100).then(() => undefined)])
+    await remove()
+    throw ownWords === undefined ? error : new Error(ownWords, { cause: error })
+  } finally {
+    late.abort(new Error('not waited for any more'))
+    tooLate.catch(() => {})
+    broken.catch(() => {})
+    control.destroy()
+  }
+  return { kind: 'process', ended, remove }
+}

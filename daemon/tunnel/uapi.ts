@@ -1,0 +1,39 @@
+/** WireGuard's cross-platform control protocol (https://www.wireguard.com/xplatform/). */
+import type { Socket } from 'node:net'
+import { networkText } from './address.ts'
+import { peerText, type Peer } from './device.ts'
+import type { TunnelSettings } from './document.ts'
+
+/** A `set` request with the keys and the peer of a tunnel. */
+export const peerRequest = (settings: TunnelSettings, peer: Peer): string =>
+  [
+    'set=1',
+    `private_key=${settings.privateKey.toString('hex')}`,
+    'replace_peers=true',
+    `public_key=${settings.peerKey.toString('hex')}`,
+    `endpoint=${peerText(peer)}`,
+    ...(settings.keepalive > 0 ? [`persistent_keepalive_interval=${settings.keepalive}`] : []),
+    'replace_allowed_ips=true',
+    ...settings.allowed.map(network => `allowed_ip=${networkText(network)}`),
+    '\n',
+  ].join('\n')
+
+/** Sends one request and waits for its answer. Throws when it is refused or the connection ends; one at a time. */
+export const ask = (socket: Socket, what: string, request: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let said = ''
+    const done = (error?: Error) => {
+      socket.off('data', read).off('close', closed).off('error', done)
+      if (error) reject(error)
+      else resolve()
+    }
+    const closed = () => done(new Error(`wireguard-go went away, ${what}`))
+    const read = (piece: Buffer) => {
+      said += piece.toString('latin1')
+      if (!said.endsWith('\n\n')) return
+      const code = /^errno=(-?\d+)$/m.exec(said)?.[1]
+      done(code === '0' ? undefined : new Error(`wireguard-go refused, ${what}: error ${code}`))
+    }
+    socket.on('data', read).once('close', closed).once('error', done)
+    socket.write(request)
+  })
