@@ -62,7 +62,8 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   extra?: Readonly<Record<string, unknown>>
 }
 
-const anything = s.looseObject({})
+/** What a route that declares no parameters takes for them, unread. */
+export const anything = s.looseObject({})
 type Anything = typeof anything
 
 /** Declares an endpoint: `route('GET /process/:identifier', { id: 'process.get', … })`. */

@@ -2,8 +2,9 @@
  * The daemon as CommonJS pieces. esbuild splits only ES modules, so it first makes those (one piece for what starts,
  * one for each `import()`, shared ones between), then each is turned into a CommonJS function of its own.
  */
-import { readFileSync } from 'node:fs'
-import { build, transform, type Plugin } from 'esbuild'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { build, transform, type Metafile, type Plugin } from 'esbuild'
 
 export interface BuildInfo {
   readonly version: string
@@ -26,66 +27,136 @@ const oneLanguage: Plugin = {
   },
 }
 
-/**
- * `s`, our name for the schema library, crosses files as an object, which keeps all of the library alive. Importing
- * the library itself under that name lets the bundler see what is used.
- */
-const onlyUsedSchemas: Plugin = {
-  name: 'only-used-schemas',
-  setup(builder) {
-    builder.onLoad({ filter: /\/(daemon|shared)\/.*\.ts$/ }, ({ path }) => {
-      const code = readFileSync(path, 'utf8')
-      const direct = code.replace(
-        /^import \{([^}]*)\} from '([^']*\/schema\.ts)'$/gm,
-        (statement, names: string, from: string) => {
-          const list = names.split(',').map(name => name.trim())
-          if (!list.includes('s')) return statement
-          const others = list.filter(name => name && name !== 's').join(', ')
-          return `import * as s from "zod/mini"; import { ${others} } from '${from}'`
-        },
-      )
-      return { contents: direct, loader: 'ts' }
-    })
-  },
+/** Names of what our sources take from the schema library, `s`. */
+const usedOfSchemas = (root: string): string[] => {
+  const names = new Set<string>()
+  for (const dir of ['daemon', 'shared'])
+    for (const file of readdirSync(join(root, dir), { recursive: true, encoding: 'utf8' }))
+      if (file.endsWith('.ts'))
+        for (const [, name = ''] of readFileSync(join(root, dir, file), 'utf8').matchAll(/\bs\s*\.([a-z]\w*)/g))
+          names.add(name)
+  return [...names].sort()
 }
+
+/**
+ * Gives our sources the library by way of boot/deferred.ts, and makes the library a piece of its own, `shapes.js`, which
+ * has of it what our sources use.
+ */
+const deferredSchemas = (root: string): Plugin => ({
+  name: 'deferred-schemas',
+  setup(builder) {
+    const names = usedOfSchemas(root).filter(name => !['core', 'input', 'output', 'globalRegistry'].includes(name))
+    const kind = (name: string) => (name === 'toJSONSchema' ? 'direct' : 'deferred')
+    builder.onResolve({ filter: /^zod\/mini$/ }, ({ importer }) =>
+      /\/(daemon|shared)\/[^:]*\.ts$/.test(importer) && !importer.includes('node_modules')
+        ? { path: 'deferred', namespace: 'schemas' }
+        : undefined,
+    )
+    builder.onResolve({ filter: /^shapes$/ }, () => ({ path: 'shapes', namespace: 'schemas' }))
+    builder.onResolve({ filter: /^\.\/shapes\.js$/ }, ({ path }) => ({ path, external: true }))
+    builder.onLoad({ filter: /^shapes$/, namespace: 'schemas' }, () => ({
+      contents: `export { ${[...names, 'globalRegistry'].join(', ')} } from 'zod/mini'`,
+      resolveDir: import.meta.dirname,
+    }))
+    builder.onLoad({ filter: /^deferred$/, namespace: 'schemas' }, () => ({
+      contents: [
+        `import { deferred, deferredRegistry, direct } from ${JSON.stringify(join(import.meta.dirname, 'boot/deferred.ts'))}`,
+        `const library = () => require('./shapes.js')`,
+        ...names.map(name => `const ${name}_ = ${kind(name)}(library, '${name}')`),
+        `const globalRegistry = deferredRegistry(library)`,
+        `export { ${[...names.map(name => `${name}_ as ${name}`), 'globalRegistry'].join(', ')} }`,
+      ].join('\n'),
+      resolveDir: root,
+    }))
+  },
+})
+
+const form = { format: 'cjs', platform: 'node', target, supported: { 'dynamic-import': false } } as const
 
 /** The pieces of `entry` by file name; `main.js` starts the daemon. */
 export const compileDaemon = async (root: string, entry: string, info: BuildInfo): Promise<Map<string, string>> => {
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     ...small,
     absWorkingDir: root,
-    entryPoints: { main: entry },
+    entryPoints: { main: entry, shapes: 'shapes' },
     outdir: 'out',
     bundle: true,
     splitting: true,
     write: false,
+    metafile: true,
     format: 'esm',
     platform: 'node',
     target,
     // Found beside the daemon: it brings an addon of its own.
     external: ['node-pty'],
     define: { HUTCH_BUILD: JSON.stringify(info) },
-    plugins: [oneLanguage, onlyUsedSchemas],
+    plugins: [oneLanguage, deferredSchemas(root)],
     logLevel: 'error',
   })
-  const pieces = new Map<string, string>()
-  for (const file of outputFiles)
-    pieces.set(file.path.slice(file.path.lastIndexOf('/') + 1), await toFunction(file.text))
+  const modules = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
+  const first = loadedFirst(metafile, 'main.js')
+  const pieces = new Map([['main.js', await pack(modules, first)]])
+  for (const [name, code] of modules) if (!first.has(name)) pieces.set(name, await toFunction(code))
   return pieces
 }
+
+/** Names of the modules that loading `entry` loads with it. */
+const loadedFirst = ({ outputs }: Metafile, entry: string): Set<string> => {
+  const found = new Set<string>()
+  const visit = (path: string): void => {
+    if (found.has(basename(path))) return
+    found.add(basename(path))
+    for (const { kind, path: next, external } of outputs[path]?.imports ?? [])
+      if (kind === 'import-statement' && !external) visit(next)
+  }
+  visit(`out/${entry}`)
+  return found
+}
+
+/** All that is loaded first as one piece, which gives its modules to later pieces under their file names. */
+const pack = async (modules: ReadonlyMap<string, string>, first: ReadonlySet<string>): Promise<string> => {
+  const shared = [...first].filter(name => name !== 'main.js')
+  const entry = [...shared.map(name => `export * as "${name}" from './${name}'`), `export * from './main.js'`].join(
+    '\n',
+  )
+  const { outputFiles } = await build({
+    ...small,
+    ...form,
+    bundle: true,
+    write: false,
+    stdin: { contents: entry, resolveDir: '/' },
+    plugins: [
+      {
+        name: 'made-modules',
+        setup(builder) {
+          builder.onResolve({ filter: /^\.\// }, ({ path, kind }) => {
+            const name = basename(path)
+            return kind !== 'dynamic-import' && first.has(name)
+              ? { path: name, namespace: 'made' }
+              : { path, external: true }
+          })
+          builder.onLoad({ filter: /./, namespace: 'made' }, ({ path }) => ({ contents: modules.get(path) ?? '' }))
+        },
+      },
+    ],
+    external: ['node-pty'],
+    logOverride: { 'empty-import-meta': 'silent' },
+    logLevel: 'error',
+  })
+  return asFunction(outputFiles[0]?.text ?? '')
+}
+
+const asFunction = (body: string): string => `(function(exports,require,module,__filename,__dirname){${body}\n})`
 
 /** An ES module as the text of `(function (exports, require, module, __filename, __dirname) {…})`. */
 const toFunction = async (code: string): Promise<string> => {
   const { code: body } = await transform(code, {
     ...small,
-    format: 'cjs',
-    platform: 'node',
-    target,
-    supported: { 'dynamic-import': false },
+    ...form,
     // Sources tell the bundle by an import.meta without members.
     logOverride: { 'empty-import-meta': 'silent' },
   })
-  return `(function(exports,require,module,__filename,__dirname){${body}\n})`
+  return asFunction(body)
 }
 
 /** One of the bundle's own start files as plain CommonJS. */

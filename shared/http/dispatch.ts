@@ -6,8 +6,8 @@ import { isError, type AppError } from '../errors.ts'
 import { fail } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import type { Log } from '../log.ts'
-import { Reply, Takeover, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
-import { parse } from '../schema.ts'
+import { Reply, Takeover, anything, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
+import { parse, type Shape } from '../schema.ts'
 import { parseJson, readBody } from './body.ts'
 import { matcher, type Decoding, type Match } from './match.ts'
 
@@ -51,6 +51,10 @@ const queryOf = (search: URLSearchParams): Record<string, string> => {
   return query
 }
 
+/** Texts of the address in their declared shape; where nothing is declared there is nothing to look at. */
+const textOf = (shape: Shape, values: Record<string, string>, origin: 'params' | 'query'): unknown =>
+  shape === (anything as Shape) ? values : parse(shape, values, origin)
+
 const bodyOf = async (request: Request, route: Route): Promise<unknown> => {
   if (route.accepts !== 'json') return undefined
   const value = parseJson(await readBody(request.body, route.bodyLimit))
@@ -73,8 +77,8 @@ export const dispatcher = (
   ): Promise<Reply | Takeover> => {
     const { route, run } = match.bound
     const facts = (await surface.before?.(request, route)) ?? {}
-    const params = parse(route.params, match.params, 'params')
-    const query = parse(route.query, queryOf(request.search), 'query')
+    const params = textOf(route.params, match.params, 'params')
+    const query = textOf(route.query, queryOf(request.search), 'query')
     const body = await bodyOf(request, route)
     const context: Context = { signal, request, requestId, log, facts }
     const result = await run({ params, query, body }, context)

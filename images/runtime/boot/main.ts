@@ -1,6 +1,5 @@
 /** `node /.hutch/daemon/boot.js [flags of hutchd]`: starts the bundled daemon. */
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { loader } from './loader.ts'
 import { rest } from './rest.ts'
@@ -14,6 +13,7 @@ process.dlopen(addon, join(__dirname, 'native/memory.node'))
  * caches of Node's own modules, which doubles the time to start. The flag is back at its default at once.
  */
 const collector = (): (() => void) => {
+  const { setFlagsFromString } = process.getBuiltinModule('node:v8')
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as NonNullable<typeof globalThis.gc>
   setFlagsFromString('--no-expose-gc')

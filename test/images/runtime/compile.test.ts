@@ -47,6 +47,49 @@ t.test('pieces share what they share and load the rest when asked', async t => {
   t.equal(load('main.js'), main, 'a piece is run once')
 })
 
+const withShapes = {
+  'package.json': '{"type":"module"}',
+  daemon: {
+    'main.ts': [
+      `import { s, facts } from '../shared/schema.ts'`,
+      `import { randomUUID } from 'node:crypto'`,
+      `const Name = s.string().check(s.minLength(2, 'too short'))`,
+      `facts(Name, { title: 'a name' })`,
+      `const One = s.object({ name: Name, tags: s.optional(s.array(s.string())) })`,
+      `const Two = s.extend(One, { kind: s.enum(['a', 'b']) })`,
+      `export const ask = (value) => Two.safeParse(value)`,
+      `export const describe = () => s.toJSONSchema(One)`,
+      `export const names = () => Object.keys(One.shape)`,
+      `export const id = () => randomUUID()`,
+    ].join('\n'),
+  },
+  shared: {
+    'schema.ts': `import * as s from 'zod/mini'\nexport { s }\nexport const facts = (shape, what) => s.globalRegistry.add(shape, what)`,
+  },
+}
+
+t.test('shapes and what of Node is not needed yet are loaded when they are used', async t => {
+  const dir = t.testdir({ root: withShapes, out: {} })
+  const out = join(dir, 'out')
+  for (const [name, code] of await compileDaemon(join(dir, 'root'), 'daemon/main.ts', info))
+    writeFileSync(join(out, name), code)
+  const { load, pieces: loaded } = loader(out)
+  const main = load('main.js') as {
+    ask: (value: unknown) => { success: boolean; error?: { issues: { message: string; path: string[] }[] } }
+    describe: () => object
+    names: () => string[]
+    id: () => string
+  }
+  t.notOk(loaded.has('shapes.js'), 'declaring shapes does not load the library')
+  t.match(main.ask({ name: 'me', kind: 'b' }), { success: true, data: { name: 'me', kind: 'b' } })
+  t.ok(loaded.has('shapes.js'))
+  t.match(main.ask({ name: 'm', kind: 'b' }).error?.issues, [{ message: 'too short', path: ['name'] }])
+  t.match(main.ask({ name: 'me', kind: 'c' }).error?.issues, [{ path: ['kind'] }])
+  t.match(main.describe(), { properties: { name: { title: 'a name', minLength: 2 }, tags: { type: 'array' } } })
+  t.same(main.names(), ['name', 'tags'])
+  t.match(main.id(), /^[0-9a-f]{8}-/)
+})
+
 t.test('a cache is used when it fits and does no harm when not', async t => {
   const dir = t.testdir({
     'main.js': '(function(exports){exports.answer=42})',

@@ -1,0 +1,73 @@
+/**
+ * The schema library of the bundle, loaded with the first value that is parsed. Every route declares shapes, and making
+ * them all would be a third of the time to start, for a sandbox that uses a few of them or, while it waits, none.
+ */
+type Library = Readonly<Record<string, (...args: unknown[]) => unknown>>
+
+/** What stands for a shape, or a check of one, until it is needed. */
+class Deferred {
+  readonly #make: () => unknown
+  readonly #then: ((shape: unknown) => void)[] = []
+  #made: unknown
+
+  constructor(make: () => unknown) {
+    this.#make = make
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any
+  get made(): any {
+    if (this.#made === undefined) {
+      this.#made = this.#make()
+      for (const run of this.#then) run(this.#made)
+    }
+    return this.#made
+  }
+
+  whenMade(run: (shape: unknown) => void): void {
+    this.#then.push(run)
+  }
+
+  // What our code asks a shape for; what asks for anything else is a mistake of this file, and fails at once.
+  check(...checks: unknown[]): Deferred {
+    return new Deferred(() => this.made.check(...checks.map(known)))
+  }
+  parse(value: unknown, context?: unknown): unknown {
+    return this.made.parse(value, context)
+  }
+  safeParse(value: unknown, context?: unknown): unknown {
+    return this.made.safeParse(value, context)
+  }
+  get shape(): unknown {
+    return this.made.shape
+  }
+}
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+
+/** `value` with the library's own shapes in the places of deferred ones. */
+const known = (value: unknown): unknown => {
+  if (value instanceof Deferred) return value.made
+  if (Array.isArray(value)) return value.map(known)
+  return isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, known(item)])) : value
+}
+
+/** The function `name` of the library that `load` gives; what it makes is made when it is used. */
+export const deferred =
+  (load: () => Library, name: string) =>
+  (...args: unknown[]): Deferred =>
+    new Deferred(() => load()[name]?.(...args.map(known)))
+
+/** The same for a function whose answer is needed at once. */
+export const direct =
+  (load: () => Library, name: string) =>
+  (...args: unknown[]): unknown =>
+    load()[name]?.(...args.map(known))
+
+/** The library's registry of facts about shapes, told of a shape once it is made. */
+export const deferredRegistry = (load: () => Library) => ({
+  add(shape: Deferred, facts: object): void {
+    const registry = () => load()['globalRegistry'] as unknown as { add(shape: unknown, facts: object): void }
+    shape.whenMade(made => registry().add(made, facts))
+  },
+})
