@@ -16,9 +16,8 @@ export type Origin = 'body' | 'query' | 'params' | 'config'
 const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`)
 const kinds: Readonly<Record<string, string>> = { int: 'an integer', record: 'an object', nonoptional: 'given' }
 
-/** What is wrong, in words; the schema library is loaded without its own texts. */
-const reasonOf = (issue: s.core.$ZodIssue): string => {
-  if (issue.message && issue.message !== 'Invalid input') return issue.message
+/** What is wrong, in words, where a check has none of its own: ours, whoever may have loaded the library's. */
+const reasonOf = (issue: s.core.$ZodRawIssue): string => {
   if (issue.code === 'invalid_type')
     return issue.input === undefined ? 'is missing' : `must be ${kinds[issue.expected] ?? article(issue.expected)}`
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`
@@ -35,11 +34,11 @@ const reasonOf = (issue: s.core.$ZodIssue): string => {
  * (`spec.runtime.memory`), or `invalid_body` when the body as a whole has the wrong type.
  */
 export const parse = <S extends Shape>(shape: S, value: unknown, origin: Origin): Out<S> => {
-  const result = shape.safeParse(value, { reportInput: true })
+  const result = shape.safeParse(value, { error: reasonOf })
   if (result.success) return result.data
   const issue = result.error.issues[0]
   const field = issue?.path.map(String).join('.') ?? ''
-  const reason = issue ? reasonOf(issue) : 'is not valid'
+  const reason = issue?.message ?? 'is not valid'
   if (origin === 'body') throw fail('invalid_body', { reason: field ? `${field}: ${reason}` : reason })
   throw fail('invalid_argument', { field: field || origin, reason })
 }

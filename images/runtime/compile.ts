@@ -27,6 +27,8 @@ const oneLanguage: Plugin = {
   },
 }
 
+const schemaLibrary = 'zod/mini'
+
 /** Names of what our sources take from the schema library, `s`. */
 const usedOfSchemas = (root: string): string[] => {
   const names = new Set<string>()
@@ -47,7 +49,7 @@ const deferredSchemas = (root: string): Plugin => ({
   setup(builder) {
     const names = usedOfSchemas(root).filter(name => !['core', 'input', 'output', 'globalRegistry'].includes(name))
     const kind = (name: string) => (name === 'toJSONSchema' ? 'direct' : 'deferred')
-    builder.onResolve({ filter: /^zod\/mini$/ }, ({ importer }) =>
+    builder.onResolve({ filter: new RegExp(`^${schemaLibrary}$`) }, ({ importer }) =>
       /\/(daemon|shared)\/[^:]*\.ts$/.test(importer) && !importer.includes('node_modules')
         ? { path: 'deferred', namespace: 'schemas' }
         : undefined,
@@ -55,7 +57,7 @@ const deferredSchemas = (root: string): Plugin => ({
     builder.onResolve({ filter: /^shapes$/ }, () => ({ path: 'shapes', namespace: 'schemas' }))
     builder.onResolve({ filter: /^\.\/shapes\.js$/ }, ({ path }) => ({ path, external: true }))
     builder.onLoad({ filter: /^shapes$/, namespace: 'schemas' }, () => ({
-      contents: `export { ${[...names, 'globalRegistry'].join(', ')} } from 'zod/mini'`,
+      contents: `export { ${[...names, 'globalRegistry'].join(', ')} } from '${schemaLibrary}'`,
       resolveDir: import.meta.dirname,
     }))
     builder.onLoad({ filter: /^deferred$/, namespace: 'schemas' }, () => ({
