@@ -60,6 +60,8 @@ export const planner = (deps: PlanDeps): Plan => {
           HOME: '/root',
           HOST: '0.0.0.0',
           DO_NOT_TRACK: '1',
+          // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
+          DISABLE_REQUEST_LOGGING: 'true',
           ...(await platform(row)),
           ...withoutOurs({ ...image.env, ...environmentOf(row, sealer) }),
           WORKDIR: workdir,

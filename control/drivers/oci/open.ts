@@ -25,6 +25,7 @@ import { withScratch } from './probe/check.ts'
 import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
+import { raiseSharedLimits } from './shared-limits.ts'
 import { removeStraySlots, sweepDead } from './sweep.ts'
 
 export interface Opened {
@@ -101,6 +102,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
   const privileges = await readPrivileges()
+  await raiseSharedLimits(log)
   await prepareParent(hierarchy, names.cgroup)
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names })
   const own = { dataDir, names, runtime, bundleDir, bundle, hierarchy, overlay, privileges, log, clock }

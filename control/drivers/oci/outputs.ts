@@ -4,9 +4,9 @@ import { errno } from '../../../shared/errors.ts'
 import { children } from './cgroup/hierarchy.ts'
 import { filesOf, machinesDir } from './layout.ts'
 
-const mostBytes = 4 * 1024 * 1024
+const mostBytes = 1024 * 1024
 
-/** Empties every output that has grown beyond 4 MiB; the daemons append, so that they go on at the new end. */
+/** Empties every output that has grown beyond 1 MiB; the daemons append, so that they go on at the new end. */
 export const trimOutputs = async (dataDir: string): Promise<void> => {
   for (const id of (await children(machinesDir(dataDir))) ?? []) {
     const { output } = filesOf(dataDir, id)

@@ -31,16 +31,34 @@ export const mountsOf = (bundleDir: string, memoryMb: number): Mount[] => [
   { destination: '/.hutch', type: 'bind', source: bundleDir, options: ['bind', 'ro', 'nosuid', 'nodev'] },
 ]
 
+/**
+ * What tells of the box, of its memory and of what others do on it: beyond what container engines hide, the page flags
+ * and counters that root may read, and the counters of interrupts and slabs by which neighbours can be listened to.
+ */
 export const maskedPaths: readonly string[] = [
   '/proc/acpi',
   '/proc/asound',
+  '/proc/cmdline',
+  '/proc/interrupts',
+  '/proc/iomem',
+  '/proc/ioports',
+  '/proc/kallsyms',
   '/proc/kcore',
+  '/proc/key-users',
   '/proc/keys',
+  '/proc/kmsg',
+  '/proc/kpagecgroup',
+  '/proc/kpagecount',
+  '/proc/kpageflags',
   '/proc/latency_stats',
+  '/proc/mtrr',
+  '/proc/pagetypeinfo',
   '/proc/sched_debug',
   '/proc/scsi',
+  '/proc/slabinfo',
   '/proc/timer_list',
   '/proc/timer_stats',
+  '/proc/vmallocinfo',
   '/sys/devices/virtual/powercap',
   '/sys/firmware',
 ]

@@ -29,7 +29,7 @@ sched_setscheduler sched_yield seccomp select semctl semget semop semtimedop sem
 sendfile64 sendmmsg sendmsg sendto setfsgid setfsgid32 setfsuid setfsuid32 setgid setgid32 setgroups setgroups32
 setitimer setpgid setpriority setregid setregid32 setresgid setresgid32 setresuid setresuid32 setreuid setreuid32
 setrlimit set_robust_list setsid setsockopt set_thread_area set_tid_address setuid setuid32 setxattr setxattrat
-shmat shmctl shmdt shmget shutdown sigaltstack signalfd signalfd4 sigprocmask sigreturn socketcall socketpair splice
+shmat shmctl shmdt shmget shutdown sigaltstack signalfd signalfd4 sigprocmask sigreturn socketcall splice
 stat stat64 statfs statfs64 statmount statx symlink symlinkat sync sync_file_range syncfs sysinfo tee tgkill time
 timer_create timer_delete timer_getoverrun timer_gettime timer_gettime64 timer_settime timer_settime64
 timerfd_create timerfd_gettime timerfd_gettime64 timerfd_settime timerfd_settime64 times tkill truncate truncate64

@@ -37,7 +37,26 @@ t.test('what a tenant as root inside a machine can and cannot do', async t => {
   await fails('mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk', 'no device of the host')
   await fails('dmesg', 'no kernel log')
   t.match((await run('date -s "2030-01-01 00:00"')).out, /not permitted/, 'the clock of the box stays')
-  t.equal((await run('cat /proc/keys /proc/timer_list | head -c 1')).out, '', 'masked')
+  const hidden = `keys timer_list kallsyms iomem interrupts slabinfo vmallocinfo kpageflags pagetypeinfo cmdline`
+  for (const name of hidden.split(' '))
+    t.equal((await run(`test ! -e /proc/${name} || head -c 1 /proc/${name}`)).out, '', `/proc/${name} is masked`)
+  await fails('cat /proc/kcore /proc/kmsg', 'nor is there memory or the log of the kernel')
+  await fails('echo 1 > /proc/sys/vm/drop_caches', 'the memory of the box is not ours')
+  await fails('echo core > /proc/sys/kernel/core_pattern', 'no program of ours runs on the host')
+  await fails('echo 1 > /proc/irq/0/smp_affinity', 'no interrupts')
+  await fails('echo x > /sys/kernel/uevent_helper', '/sys is read-only')
+  t.equal(
+    (await run('ls -A /sys/firmware /sys/kernel/debug /sys/kernel/tracing /sys/fs/bpf 2>/dev/null')).out.match(
+      /^[^/\n]+$/gm,
+    ),
+    null,
+  )
+  // A tree of a controller in version 1, the only tree in version 2.
+  const groups = 'cd /sys/fs/cgroup; test ! -d memory || cd memory; test -e cgroup.procs || exit 0;'
+  await fails(`${groups} mkdir mine`, 'no control group of its own')
+  await fails(`${groups} echo 1 > cgroup.procs`, 'no way out of its own')
+  for (const name of ['devices.allow', 'memory.limit_in_bytes', 'memory.max', 'release_agent'])
+    await fails(`find /sys/fs/cgroup -name ${name} | head -n 1 | { read f && echo -1 > $f; }`, name)
   t.equal((await run('ls /proc | awk "/^[0-9]+$/" | head -n 1')).out, '1\n', 'its own processes only')
   t.match((await run('cat /proc/self/status')).out, /Seccomp:\s+2/)
   const capabilities = BigInt(`0x${/CapBnd:\s+(\w+)/.exec((await run('cat /proc/self/status')).out)?.[1]}`)
