@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
+import { connectionClosed } from '../../shared/http/gone.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Workspace } from '../store/store.ts'
@@ -128,7 +129,7 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
 
   const run = async (address: SandboxAddress, request: IncomingMessage, response: ServerResponse) => {
     const gone = new AbortController()
-    response.once('close', () => gone.abort())
+    response.once('close', () => gone.abort(connectionClosed))
     const { row, credential } = await admitted(address, request)
     const { upstream, release } = await resolver.hold(row.uid, gone.signal)
     const { target } = credential
@@ -150,9 +151,9 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
 
   const runUpgrade = async (address: SandboxAddress, request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const gone = new AbortController()
-    socket.once('close', () => gone.abort())
+    socket.once('close', () => gone.abort(connectionClosed))
     const { row, credential } = await admitted(address, request)
-    const { upstream, release } = await resolver.hold(row.uid, gone.signal)
+    const { upstream, release } = await resolver.hold(row.uid, gone.signal, row)
     try {
       const port = address.port ?? upstream.port
       const hold = async () => (await resolver.hold(row.uid, gone.signal)).release

@@ -17,8 +17,11 @@ export interface Upstream {
 export interface Resolver {
   /** The record the address means; throws WORKSPACE_NOT_FOUND or WORKLOAD_NOT_FOUND. */
   find(address: SandboxAddress): Promise<{ row: Resource; workspace: Workspace }>
-  /** Waits until it is up, wakes it, and keeps it awake until `release`. Throws WORKLOAD_UNAVAILABLE. */
-  hold(uid: string, signal: AbortSignal): Promise<{ upstream: Upstream; release: () => void }>
+  /**
+   * Waits until it is up, wakes it, and keeps it awake until `release`. `row` is its record when it was read for this
+   * very call. Throws WORKLOAD_UNAVAILABLE.
+   */
+  hold(uid: string, signal: AbortSignal, row?: Resource): Promise<{ upstream: Upstream; release: () => void }>
 }
 
 export const resolver = (deps: {
@@ -29,8 +32,8 @@ export const resolver = (deps: {
 }): Resolver => {
   const { store, standby, changes, poke } = deps
 
-  const readyAddress = async (uid: string): Promise<Upstream | undefined> => {
-    const row = await store.resources.getByUid(uid)
+  const readyAddress = async (uid: string, known?: Resource): Promise<Upstream | undefined> => {
+    const row = known ?? (await store.resources.getByUid(uid))
     if (!row) throw new GatewayError('WORKLOAD_NOT_FOUND', 'the sandbox does not exist any more')
     if (row.status === 'DEPLOYED') return internalOf(row).address
     if (row.status !== 'DEPLOYING')
@@ -54,9 +57,9 @@ export const resolver = (deps: {
         throw new GatewayError('WORKSPACE_NOT_FOUND', `no such workspace: looked for sandbox ${tried}`)
       throw new GatewayError('WORKLOAD_NOT_FOUND', `no such sandbox: looked for ${tried}`)
     },
-    async hold(uid, signal) {
+    async hold(uid, signal, row) {
       const ready =
-        (await readyAddress(uid)) ??
+        (await readyAddress(uid, row)) ??
         (await changes.until(uid, () => readyAddress(uid), {
           what: 'waiting for the sandbox',
           boundMs: patienceMs,

@@ -9,6 +9,7 @@ import type { Log } from '../log.ts'
 import { Takeover, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { settleTarget } from './target.ts'
+import { connectionClosed } from './gone.ts'
 
 export interface Listening {
   readonly port: number
@@ -92,7 +93,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   const { log } = options
   const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const gone = new AbortController()
-    response.once('close', () => gone.abort())
+    response.once('close', () => gone.abort(connectionClosed))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (response.destroyed) return
     if (result instanceof Takeover) {
@@ -103,7 +104,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   }
   const upgrade = async (message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const gone = new AbortController()
-    socket.once('close', () => gone.abort())
+    socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (result instanceof Takeover) return result.run(socket, head, message)

@@ -10,6 +10,7 @@ import { migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { preparer } from './prepared.ts'
 import { recorder } from './recorder.ts'
+import { remembered } from './remembered.ts'
 import { sqliteResources } from './resources.ts'
 import { sqliteTenants } from './tenants.ts'
 import { transactions, translate } from './transact.ts'
@@ -43,7 +44,7 @@ const compose = (db: Database): Store => {
   const record = recorder(prepare)
   return {
     resources: sqliteResources({ prepare, transact, recorder: record, list: lister(db, prepare) }),
-    tenants: sqliteTenants(prepare, transact),
+    tenants: sqliteTenants(prepare, transact, remembered(db)),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
       db.close()

@@ -102,34 +102,34 @@ interface Parts {
 }
 
 const readers = ({ prepare, transact, list }: Parts) => {
-  const { read } = transact
+  const { read, look } = transact
   const run = reading(prepare)
   return {
     get: key =>
-      read(() => {
+      look(() => {
         const row = run.byKey.get(key)
         return row && toResource(row)
       }),
     getByUid: uid =>
-      read(() => {
+      look(() => {
         const row = run.byUid.get({ uid })
         return row && toResource(row)
       }),
     getByExternalId: (kind, workspace, externalId, exceptStatuses) =>
-      read(() => {
+      look(() => {
         const rows = run.byExternalId.all({ kind, workspace, externalId })
         const row = rows.find(({ status }) => !exceptStatuses.includes(status))
         return row && toResource(row)
       }),
     list: listing => read(() => list(listing)),
     count: (kind, workspace, parent) =>
-      read(() => {
+      look(() => {
         const row =
           parent === undefined ? run.count.get({ kind, workspace }) : run.countIn.get({ kind, workspace, parent })
         return row?.count ?? 0
       }),
-    everyOf: kind => read(() => run.everyOf.all({ kind }).map(toResource)),
-    events: uid => read(() => run.events.all({ uid }).map(toEvent)),
+    everyOf: kind => look(() => run.everyOf.all({ kind }).map(toResource)),
+    events: uid => look(() => run.events.all({ uid }).map(toEvent)),
   } satisfies Partial<Resources>
 }
 

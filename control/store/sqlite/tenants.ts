@@ -1,6 +1,7 @@
 import { fail } from '../../../shared/errors.ts'
 import type { Account, ApiKey, Tenants, Workspace } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
+import type { Remembered } from './remembered.ts'
 import type { AccountRow, ApiKeyRow, WorkspaceRow } from './tables.ts'
 import { isDuplicate, isOrphan, type Transact } from './transact.ts'
 
@@ -74,10 +75,16 @@ const statements = (prepare: Prepare) => ({
   removeApiKey: prepare((given: { id: string }) => query.deleteFrom('api_keys').where('id', '=', given.id)),
 })
 
-export const sqliteTenants = (prepare: Prepare, { read, write }: Transact): Tenants => {
+export const sqliteTenants = (prepare: Prepare, { look, write }: Transact, memory: Remembered): Tenants => {
   const run = statements(prepare)
-  const adding = (kind: string, name: string, account: string, add: () => unknown) =>
+  // Nobody looks between here and the commit: a transaction runs in one go.
+  const change = (task: () => void) =>
     write(() => {
+      memory.forget()
+      task()
+    })
+  const adding = (kind: string, name: string, account: string, add: () => unknown) =>
+    change(() => {
       try {
         add()
       } catch (error) {
@@ -86,24 +93,25 @@ export const sqliteTenants = (prepare: Prepare, { read, write }: Transact): Tena
         throw error
       }
     })
+  const workspaces = memory.of(account => run.workspaces.all({ account }).map(toWorkspace))
+  const workspace = memory.of(key => {
+    const row = run.workspace.get({ key })
+    return row && toWorkspace(row)
+  })
+  const apiKeyByHash = memory.of(hash => {
+    const row = run.apiKey.get({ hash })
+    return row && toApiKey(row)
+  })
   return {
-    accounts: () => read(() => run.accounts.all({}).map(toAccount)),
+    accounts: () => look(() => run.accounts.all({}).map(toAccount)),
     account: id =>
-      read(() => {
+      look(() => {
         const row = run.account.get({ id })
         return row && toAccount(row)
       }),
-    workspaces: account => read(() => run.workspaces.all({ account }).map(toWorkspace)),
-    workspace: key =>
-      read(() => {
-        const row = run.workspace.get({ key })
-        return row && toWorkspace(row)
-      }),
-    apiKeyByHash: hash =>
-      read(() => {
-        const row = run.apiKey.get({ hash })
-        return row && toApiKey(row)
-      }),
+    workspaces: account => look(() => [...(workspaces(account) ?? [])]),
+    workspace: key => look(() => workspace(key)),
+    apiKeyByHash: hash => look(() => apiKeyByHash(hash)),
     addAccount: account => adding('account', account.id, account.id, () => run.addAccount.run(account)),
     addWorkspace: workspace =>
       adding('workspace', workspace.name, workspace.account, () => run.addWorkspace.run(workspace)),
@@ -111,6 +119,6 @@ export const sqliteTenants = (prepare: Prepare, { read, write }: Transact): Tena
       adding('api key', key.name, key.account, () =>
         run.addApiKey.run({ ...key, accountAdmin: key.accountAdmin ? 1 : 0 }),
       ),
-    removeApiKey: id => write(() => void run.removeApiKey.run({ id })),
+    removeApiKey: id => change(() => void run.removeApiKey.run({ id })),
   }
 }

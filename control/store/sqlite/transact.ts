@@ -4,6 +4,8 @@ import { fail } from '../../../shared/errors.ts'
 /** Runs whole transactions; what they throw has been rolled back. */
 export interface Transact {
   read<T>(task: () => T): Promise<T>
+  /** For a task of one statement, which sees one state of the database by itself. */
+  look<T>(task: () => T): Promise<T>
   write<T>(task: () => T): Promise<T>
 }
 
@@ -47,6 +49,7 @@ export const transactions = (db: Database): Transact => {
   return {
     // A snapshot for the whole task, so that rows of several statements belong together.
     read: async <T>(task: () => T) => guarded<T>(() => within.deferred(task)),
+    look: async <T>(task: () => T) => guarded<T>(task),
     // The write lock is taken first: no transaction fails half-way because it read too early.
     write: async <T>(task: () => T) => guarded<T>(() => within.immediate(task)),
   }

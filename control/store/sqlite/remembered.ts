@@ -1,0 +1,43 @@
+import type { Database } from 'better-sqlite3'
+
+/** Entries of one look-up; beyond, all are forgotten and it begins anew. */
+const most = 1_000
+
+export interface Remembered {
+  /** `look` that remembers what it found, by its argument, until `forget` or a write of another process. */
+  of<Found>(look: (key: string) => Found | undefined): (key: string) => Found | undefined
+  /** Called after every write of this process to what is remembered. */
+  forget(): void
+}
+
+/**
+ * Answers of look-ups that every request makes and that change rarely. Never older than the database: writes of this
+ * process forget them, and those of others are seen by `data_version`, which SQLite counts up for each connection
+ * whenever another one has committed. What is not found is not remembered, or strangers could fill the memory.
+ */
+export const remembered = (db: Database): Remembered => {
+  const version = db.prepare('PRAGMA data_version').pluck()
+  const caches: Map<string, unknown>[] = []
+  let seen: unknown
+  const forget = () => {
+    for (const cache of caches) cache.clear()
+  }
+  return {
+    forget,
+    of<Found>(look: (key: string) => Found | undefined) {
+      const cache = new Map<string, Found>()
+      caches.push(cache)
+      return key => {
+        const now = version.get()
+        if (now !== seen) forget()
+        seen = now
+        const known = cache.get(key)
+        if (known !== undefined) return known
+        const found = look(key)
+        if (cache.size >= most) cache.clear()
+        if (found !== undefined) cache.set(key, found)
+        return found
+      }
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/** Look-ups are remembered, and never older than the database. */
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import t, { type Test } from 'tap'
+import { openStore } from '../../../../control/store/sqlite/open.ts'
+import { remembered } from '../../../../control/store/sqlite/remembered.ts'
+import { silentLog } from '../../../../shared/log.ts'
+
+const key = {
+  id: 'k',
+  hash: 'a'.repeat(64),
+  name: 'key',
+  account: 'acme',
+  workspace: null,
+  role: 'admin',
+  accountAdmin: true,
+  createdAt: 1,
+  expiresAt: null,
+} as const
+
+const twoOnOne = async (t: Test) => {
+  const path = join(t.testdir(), 'hutch.db')
+  const [one, other] = [await openStore({ path }, { log: silentLog }), await openStore({ path }, { log: silentLog })]
+  t.teardown(() => Promise.all([one.close(), other.close()]))
+  await one.tenants.addAccount({ id: 'acme', displayName: '', createdAt: 1 })
+  return [one.tenants, other.tenants] as const
+}
+
+t.test('a key that is revoked is gone at once, here and in another process', async t => {
+  const [one, other] = await twoOnOne(t)
+  await one.addApiKey(key)
+  for (const tenants of [one, other, one, other]) t.equal((await tenants.apiKeyByHash(key.hash))?.id, 'k')
+  await other.removeApiKey('k')
+  for (const tenants of [one, other]) t.equal(await tenants.apiKeyByHash(key.hash), undefined)
+  await one.addApiKey(key)
+  for (const tenants of [other, one]) t.equal((await tenants.apiKeyByHash(key.hash))?.id, 'k')
+  await one.removeApiKey('k')
+  for (const tenants of [one, other]) t.equal(await tenants.apiKeyByHash(key.hash), undefined)
+})
+
+t.test('a workspace that comes is seen at once, by name, by id and in the list', async t => {
+  const [one, other] = await twoOnOne(t)
+  const add = (tenants: typeof one, name: string, id: string) =>
+    tenants.addWorkspace({ id, name, account: 'acme', displayName: '', createdAt: 1 })
+  const names = async (tenants: typeof one) => (await tenants.workspaces('acme')).map(({ name }) => name)
+  t.same([await names(one), await names(other)], [[], []])
+  await add(one, 'first', 'id-1')
+  t.same([await names(one), await names(other)], [['first'], ['first']])
+  t.equal((await one.workspace('second'))?.id, undefined)
+  t.equal((await one.workspace('id-1'))?.name, 'first')
+  // A name wins over an id of the same text, also when the id was asked for before.
+  await add(other, 'id-1', 'id-2')
+  t.equal((await one.workspace('id-1'))?.id, 'id-2')
+  t.same(
+    [await names(one), await names(other)],
+    [
+      ['first', 'id-1'],
+      ['first', 'id-1'],
+    ],
+  )
+})
+
+t.test('what is known is not looked for again; what is not found is', async t => {
+  const db = new BetterSqlite(':memory:')
+  t.teardown(() => db.close())
+  const asked: string[] = []
+  const memory = remembered(db)
+  const look = memory.of(name => {
+    asked.push(name)
+    return name === 'none' ? undefined : { name }
+  })
+  t.same([look('a'), look('a'), look('none'), look('none')], [{ name: 'a' }, { name: 'a' }, undefined, undefined])
+  t.same(asked, ['a', 'none', 'none'])
+  memory.forget()
+  look('a')
+  t.same(asked, ['a', 'none', 'none', 'a'])
+})
