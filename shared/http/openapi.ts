@@ -90,6 +90,9 @@ const bodyOf = (route: Route): Operation['requestBody'] => {
 
 const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
 
+/** A route that takes JSON may be sent something else, or too much of it. */
+const bodyErrors = ['invalid_body', 'payload_too_large'] as const
+
 const responsesOf = (route: Route): Operation['responses'] => {
   const responses: Operation['responses'] = {}
   if (route.upgrade) responses['101'] = { description: 'The connection becomes a WebSocket' }
@@ -98,7 +101,8 @@ const responsesOf = (route: Route): Operation['responses'] => {
   for (const type of route.produces) content[type] = { schema: { type: 'string' } }
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content }
   const statuses = new Map<number, string[]>()
-  for (const code of [...route.errors, 'internal'] as const) {
+  const ofBody = route.accepts === 'json' ? bodyErrors : []
+  for (const code of new Set([...ofBody, ...route.errors, 'internal'] as const)) {
     const { status } = errors[code]
     statuses.set(status, [...(statuses.get(status) ?? []), code])
   }
