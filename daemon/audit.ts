@@ -39,11 +39,17 @@ export type AuditEvent =
   | 'terminal_disconnect'
   | 'terminal_command'
 
-/** One audit line; JSON escapes what a caller could smuggle into it. */
-export const audit = (context: Context, event: AuditEvent, fields: object = {}): void =>
-  context.log.info(event, {
-    source: 'audit',
-    requestId: context.requestId,
-    ...(context.facts['actor'] as Actor | undefined),
-    ...fields,
-  })
+/** A command may be megabytes long, and the host keeps what is logged. */
+const longestText = 4_096
+
+const short = (value: unknown): unknown =>
+  typeof value === 'string' && value.length > longestText
+    ? `${value.slice(0, longestText)}… (${value.length} characters)`
+    : value
+
+/** One audit line; JSON escapes what a caller could smuggle into it, and long texts are cut. */
+export const audit = (context: Context, event: AuditEvent, fields: object = {}): void => {
+  const facts = { ...(context.facts['actor'] as Actor | undefined), ...fields }
+  const bounded = Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, short(value)]))
+  context.log.info(event, { source: 'audit', requestId: context.requestId, ...bounded })
+}

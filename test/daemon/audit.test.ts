@@ -31,6 +31,15 @@ t.test('a line of the audit log is one line', async t => {
   })
 })
 
+t.test('a line of the audit log is no longer than the box can bear', async t => {
+  const lines: string[] = []
+  const log = jsonLog({ level: 'info', now: () => 0, write: line => void lines.push(line) })
+  const context = { log, requestId: 'r', facts: { actor: { subjectId: 'i'.repeat(5_000) } } } as unknown as Context
+  audit(context, 'process_exec', { command: 'x'.repeat(1_000_000), workingDir: undefined })
+  t.ok((lines[0] as string).length < 10_000)
+  t.match(JSON.parse(lines[0] as string), { command: /^x{4096}… \(1000000 characters\)$/, subjectId: /5000/ })
+})
+
 t.test('the request log hides secrets and can be switched off', async t => {
   const lines: string[] = []
   const log = jsonLog({ level: 'info', now: () => 0, write: line => void lines.push(line) })

@@ -109,7 +109,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const pidsLimit = config.pidsLimit ?? 4_096
   const context: Context = { ...own, ...network, pidsLimit, starting: semaphore(availableParallelism() * 2) }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
-  const stopTrimming = clock.every(30_000, trim)
+  const stopTrimming = clock.every(5_000, trim)
   const close = async () => {
     stopTrimming()
     await guard.close()
