@@ -45,6 +45,8 @@ export const toRequest = (message: IncomingMessage): Request => {
   }
 }
 
+const leaving: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'])
+
 const send = async (reply: Reply, response: ServerResponse, signal: AbortSignal, log: Log): Promise<void> => {
   const { status, headers, body } = reply
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
@@ -67,7 +69,9 @@ const send = async (reply: Reply, response: ServerResponse, signal: AbortSignal,
     }
   } catch (error) {
     // The status line is gone: cutting the connection is the only way left to say that the body is not whole.
-    if (!signal.aborted) log.warn('reply.cut', { error })
+    // `pipeline` has closed the response by now, so that the signal says nothing about who was first.
+    const clientLeft = body instanceof Readable ? leaving.has(errno(error) ?? '') : signal.aborted
+    if (!clientLeft) log.warn('reply.cut', { error })
     response.destroy()
   }
 }
@@ -195,13 +199,22 @@ export const listen = async (server: Server, address: { port: number; host?: str
     })
   })
   const { port } = server.address() as AddressInfo
+  // Node counts a socket that was taken over as nobody's, yet waits for it when it closes.
+  const taken = new Set<Duplex>()
+  server.on('upgrade', (_message, socket) => {
+    taken.add(socket)
+    socket.once('close', () => taken.delete(socket))
+  })
   return {
     port,
     server,
     async close(graceMs = 1_000) {
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
       server.closeIdleConnections()
-      const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+      const timer = setTimeout(() => {
+        server.closeAllConnections()
+        for (const socket of taken) socket.destroy()
+      }, graceMs)
       await closed
       clearTimeout(timer)
     },
