@@ -5,9 +5,13 @@ import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 export const refused = (error: unknown): unknown =>
   !isError(error) && errno(error) ? fail('unprocessable', { reason: messageOf(error) }, error) : error
 
-/** As `refused`, for the few places the contract answers 500. */
-export const broken = (error: unknown): unknown =>
-  !isError(error) && errno(error) ? fail('operation_failed', { reason: messageOf(error) }, error) : error
+/** As `refused`, for the few places the contract answers 500; a name that no file can have is the caller's mistake. */
+export const broken = (error: unknown): unknown => {
+  if (isError(error) || !errno(error)) return error
+  if (errno(error) === 'ENAMETOOLONG')
+    return fail('invalid_argument', { field: 'path', reason: 'is longer than a path may be' }, error)
+  return fail('operation_failed', { reason: messageOf(error) }, error)
+}
 
 /** 404 naming the path when it is missing, else `otherwise`. */
 export const missing = (path: string, error: unknown, otherwise: (error: unknown) => unknown): unknown =>

@@ -100,6 +100,8 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     response.once('close', () => gone.abort(connectionClosed))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (response.destroyed) return
+    // A body given up half-way is never parsed to its end: nothing that comes later on this connection would be seen.
+    if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
     if (result instanceof Takeover) {
       response.writeHead(426, { 'content-type': 'text/plain', connection: 'close' })
       response.end('this address speaks WebSocket only\n')

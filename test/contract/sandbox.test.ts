@@ -1,0 +1,46 @@
+/** The contract of the per-sandbox API, kept by a sandbox behind the gateway, by path and by host. */
+import t from 'tap'
+import { whyNoMachines } from '../support/machine.ts'
+import { server } from '../support/server.ts'
+import { suite } from './suite.ts'
+import { system } from './system.ts'
+import { ask, type Target } from './target.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+t.test('a sandbox', async t => {
+  const s = await server(t)
+  const made = await s.call('POST', '/v0/sandboxes', {
+    metadata: { name: 'contract' },
+    spec: { runtime: { image: 'svc/base-image:latest', memory: 1024 } },
+  })
+  t.equal(made.status, 200)
+  const headers = {
+    'x-svc-authorization': `Bearer ${s.key}`,
+    'x-svc-workspace': 'default',
+    'svc-version': '2026-04-28',
+    'user-agent': 'client/1.0',
+  }
+  const url = new URL(made.body.metadata.url).href
+  const bare: Target = { url, headers, workdir: '', scratch: '/tmp/contract', gateway: true, ownNetwork: true }
+  const { path: workdir } = (await ask(bare, 'GET', '/filesystem/')).body
+  const target = { ...bare, workdir }
+  t.equal((await ask(target, 'PUT', '/filesystem%2Ftmp/contract', { body: { isDirectory: true } })).status, 200)
+
+  await suite(t, target)
+
+  await t.test('by its host name', async t => {
+    const host = { ...target, url: s.url, headers: { ...headers, host: 'sbx-contract-default.local.example' } }
+    await system(t, host)
+  })
+
+  await t.test('without a key nothing is told', async t => {
+    const { status, body } = await ask(target, 'GET', '/health', { bare: true })
+    t.equal(status, 401)
+    t.match(body, { error: { code: String, message: String, origin: 'platform' } })
+  })
+})
