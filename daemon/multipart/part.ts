@@ -3,12 +3,12 @@
  * its place in the finished file, so that putting the file together copies next to nothing; a part that does not fit
  * there, or whose place is taken, gets a file of its own.
  */
-import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
+import { md5 } from '../native/md5.ts'
 import { copyFd } from '../filesystem/descriptor.ts'
 import { fileSink, type Sink } from '../filesystem/sink.ts'
 import { rfc3339 } from '../filesystem/times.ts'
@@ -68,7 +68,7 @@ const learnStride = (upload: Upload, size: number): Promise<void> =>
   })
 
 export const writePart = async (upload: Upload, number: number, ids: Ids): Promise<PartWriter> => {
-  const hash = createHash('md5')
+  const hash = md5()
   const { stride } = upload.header
   const free = stride !== undefined && !upload.flying.has(number) && !upload.parts.get(number)?.inSlot
   let place = free ? await openSlot(upload, number, stride) : await openOwn(upload, ids, 0)
@@ -95,14 +95,14 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
   }
   return {
     write(chunk) {
-      hash.update(chunk)
+      const hashing = hash.update(chunk)
       size += chunk.length
       const over = place.own === undefined && stride !== undefined && size > stride
-      return over ? moveOut(chunk) : place.sink.write(chunk)
+      const writing = over ? moveOut(chunk) : place.sink.write(chunk)
+      return hashing && writing ? Promise.all([hashing, writing]).then(() => {}) : (hashing ?? writing)
     },
     async commit(now) {
-      const etag = hash.digest('hex')
-      await place.sink.finish()
+      const [etag] = await Promise.all([hash.digest(), place.sink.finish()])
       await place.file.close()
       if (upload.closing) throw fail('operation_failed', { reason: 'the upload was completed or aborted meanwhile' })
       const { own } = place
