@@ -1,4 +1,5 @@
 /** Drives through the real server: what sandboxes of one workspace share, and what nobody reaches. */
+import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,10 +14,16 @@ if (why) {
   process.exit(0)
 }
 
-/** A directory of drives, and files beside it that nothing may reach. */
+/**
+ * A directory of drives, and files beside it that nothing may reach. It is a file system of its own whose mounts are
+ * passed on to other namespaces, as on most boxes.
+ */
 const directory = (): { base: string; remove: () => void } => {
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-drives-')))
   const base = join(scratch, 'drives')
+  mkdirSync(base)
+  execFileSync('mount', ['-t', 'tmpfs', 'hutch-test', base])
+  execFileSync('mount', ['--make-shared', base])
   for (const drive of ['default/data', 'default/other', 'theirs/secret'])
     mkdirSync(join(base, drive), { recursive: true })
   chmodSync(base, 0o700)
@@ -24,7 +31,11 @@ const directory = (): { base: string; remove: () => void } => {
   writeFileSync(join(scratch, 'victim/file'), 'untouched')
   symlinkSync(join(base, 'theirs/secret'), join(base, 'default/link'))
   symlinkSync(join(scratch, 'victim'), join(base, 'default/data/way-out'))
-  return { base, remove: () => rmSync(scratch, { recursive: true, force: true }) }
+  const remove = () => {
+    execFileSync('umount', ['--lazy', '--recursive', base])
+    rmSync(scratch, { recursive: true, force: true })
+  }
+  return { base, remove }
 }
 
 const sandbox = async (s: Server, name: string, workspace: string): Promise<string> => {
@@ -156,6 +167,7 @@ t.test('sandboxes share the drives of their workspace and nothing else', async t
       [],
       'what is mounted there is seen in that sandbox only',
     )
+    t.same(hostMounts(), [], 'nor on the host')
     t.same(await unmount(a, '/home/theirs/nested').then(({ body }) => body), {
       success: true,
       message: 'Drive unmounted successfully',
