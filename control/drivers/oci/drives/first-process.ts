@@ -5,9 +5,9 @@ import { processesIn } from '../cgroup/processes.ts'
 import { groupOf, type Context } from '../context.ts'
 import { lookAt } from '../phase.ts'
 
-/** Pid in the innermost namespace, by the text of /proc/PID/status. */
+/** Pid in the innermost namespace, by the text of /proc/PID/status; undefined when it is in no other than ours. */
 export const innermostPid = (status: string): number | undefined => {
-  const pid = /^NSpid:.*\s(\d+)$/m.exec(status)?.[1]
+  const pid = /^NSpid:\s*\d+\s(?:.*\s)?(\d+)$/m.exec(status)?.[1]
   return pid === undefined ? undefined : Number(pid)
 }
 

@@ -1,0 +1,74 @@
+import { mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { DirectoryMount, Mounter } from '../../../control/drivers/driver.ts'
+import { hostDrives } from '../../../control/drives/provider.ts'
+import { parseMountinfo, type MountEntry } from '../../../shared/drives/mountinfo.ts'
+
+/** The mount of this box that a path is in. */
+const around = (path: string): MountEntry =>
+  parseMountinfo(readFileSync('/proc/self/mountinfo', 'utf8'))
+    .filter(({ mountPoint }) => path === mountPoint || path.startsWith(mountPoint === '/' ? '/' : `${mountPoint}/`))
+    .toSorted((a, b) => a.mountPoint.length - b.mountPoint.length)
+    .at(-1) as MountEntry
+
+/** A machine whose table is what a real one's would be after binding `shown` of this box at each mount point. */
+const machine = (t: Test, shown: Record<string, string>, options = 'rw') => {
+  const base = realpathSync(t.testdir())
+  for (const drive of ['one/data/sub', 'two/data']) mkdirSync(join(base, drive), { recursive: true })
+  statSync(base)
+  const { device, root, mountPoint } = around(base)
+  const inFileSystem = (path: string) => join(root, path.slice(mountPoint === '/' ? 0 : mountPoint.length))
+  const calls: unknown[] = []
+  const mounter: Mounter = {
+    table: async () =>
+      [
+        '90 80 0:77 / / rw - overlay overlay rw',
+        ...Object.entries(shown).map(
+          ([at, path], index) =>
+            `${100 + index} 90 ${device} ${inFileSystem(join(base, path))} ${at} ${options} - ext4 x rw`,
+        ),
+      ].join('\n'),
+    mount: async (id: string, wanted: DirectoryMount) => void calls.push([id, wanted]),
+    unmount: async (id, mounted) => void calls.push([id, mounted]),
+  }
+  const drivesOf = (workspace: string) => hostDrives({ base, workspace, machine: 'm', mounter })
+  return { base, calls, drivesOf }
+}
+
+const mount = { drivePath: '/', readOnly: false, uidMap: '', gidMap: '' }
+
+t.test('what is mounted is read from the kernel, and only drives of the workspace count', async t => {
+  const { drivesOf } = machine(t, { '/a': 'one/data', '/b': 'one/data/sub', '/c': 'two/data', '/d': 'one' }, 'ro')
+  const drives = drivesOf('one')
+  const [a, b] = [
+    { ...mount, driveName: 'data', mountPath: '/a', readOnly: true },
+    { ...mount, driveName: 'data', mountPath: '/b', drivePath: '/sub', readOnly: true },
+  ]
+  t.strictSame(await drives.list(), [a, b])
+  t.strictSame(await drives.at('/b'), b)
+  for (const path of ['/', '/c', '/d']) t.equal(await drives.at(path), 'other', path)
+  t.equal(await drives.at('/a/x'), undefined)
+})
+
+t.test('mounting names the directory of the workspace, unmounting the number of the mount', async t => {
+  const { base, calls, drivesOf } = machine(t, { '/a': 'one/data', '/c': 'two/data' })
+  const drives = drivesOf('one')
+  await drives.mount({ ...mount, driveName: 'data', mountPath: '/x' })
+  await drives.unmount('/a')
+  t.strictSame(calls, [
+    ['m', { base, drive: 'one/data', drivePath: '/', mountPath: '/x', readOnly: false }],
+    ['m', { mountId: 100, mountPath: '/a' }],
+  ])
+  for (const path of ['/c', '/', '/gone']) await t.rejects(drives.unmount(path), { code: 'operation_failed' }, path)
+  t.equal(calls.length, 2)
+})
+
+t.test('no name climbs out of the directory of the workspace', async t => {
+  const { calls, drivesOf } = machine(t, {})
+  for (const workspace of ['', '.', '..', 'a/b', '../one', '-a', 'a\0'])
+    t.throws(() => drivesOf(workspace), { code: 'not_found' }, `"${workspace}"`)
+  for (const driveName of ['', '..', '../two/data', 'a/b', '.hidden'])
+    t.throws(() => drivesOf('one').mount({ ...mount, driveName, mountPath: '/x' }), { code: 'not_found' }, driveName)
+  t.same(calls, [])
+})
