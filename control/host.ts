@@ -2,7 +2,6 @@
  * Composition root of the host: everything is made here, once, from configuration and the outside world, and closed
  * in reverse. Sandboxes outlive it: the next start finds and adopts them.
  */
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../shared/clock.ts'
 import { closing } from '../shared/closing.ts'
@@ -16,6 +15,7 @@ import { wireNames } from './api/wire-names.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { bootstrap, type Bootstrap } from './bootstrap.ts'
 import type { Config } from './config.ts'
+import { prepareDataDir } from './data-dir.ts'
 import { openDriver } from './drivers/index.ts'
 import type { Driver } from './drivers/driver.ts'
 import { openDrives } from './drives/open.ts'
@@ -67,7 +67,7 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
   const { clock, ids, log } = deps
   const closer = closing({ log, boundMs: 30_000 })
   try {
-    await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+    await prepareDataDir(config.dataDir, log)
     closer.add('data directory', await claimDataDir(config.dataDir))
     const store = await openStore({ path: join(config.dataDir, 'hutch.db') }, { log })
     closer.add('store', store.close)
