@@ -33,11 +33,14 @@ static napi_value control_socket(napi_env env, napi_callback_info info) {
   return number(env, -failed);
 }
 
-/* no_more_files(pid): the process can open no further descriptor, and nobody without CAP_SYS_RESOURCE can undo it. */
+/*
+ * no_more_files(pid): a process that has descriptors 0, 1 and 2 can open no other, and nobody without CAP_SYS_RESOURCE
+ * can undo it. Not a limit of 0, with which poll() of anything fails.
+ */
 static napi_value no_more_files(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
-  struct rlimit none = {0, 0};
-  return result(env, prlimit((pid_t)integer(env, argv[0], -1), RLIMIT_NOFILE, &none, NULL));
+  struct rlimit standard = {3, 3};
+  return result(env, prlimit((pid_t)integer(env, argv[0], -1), RLIMIT_NOFILE, &standard, NULL));
 }
 
 NAPI_MODULE_INIT() {

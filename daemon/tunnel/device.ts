@@ -1,11 +1,13 @@
 import { networkText, type Family } from './address.ts'
 import type { TunnelSettings } from './document.ts'
 
-/** A WireGuard interface that is up and configured; its traffic is not routed yet. */
+/** A WireGuard interface that is up and listens; without keys and peer, so it lets nothing through yet. */
 export interface Device {
   readonly kind: 'kernel' | 'process'
   /** Resolves with how the process behind it ended; never where there is none. */
   readonly ended: Promise<string>
+  /** Gives it its keys and its peer: the first handshake goes out at once, so its way must be open. */
+  meet(peer: Peer): Promise<void>
   /** Takes the interface away; fine when it is gone. */
   remove(): Promise<void>
 }

@@ -50,9 +50,14 @@ const [incoming, outgoing] = ['HUTCH-TUNNEL-IN', 'HUTCH-TUNNEL'] as const
 /** Set on connections that came in. */
 const mark = '0x40000000/0x40000000'
 
+/** How the rest is refused, so that programs fail at once and do not wait; the second where the kernel lacks the first. */
 const refusals = {
-  4: ['REJECT --reject-with icmp-admin-prohibited', 'DROP'],
-  6: ['REJECT --reject-with icmp6-adm-prohibited', 'DROP'],
+  4: [['-j REJECT --reject-with icmp-admin-prohibited'], ['-j DROP']],
+  6: [
+    // A connection takes the ICMPv6 message for a passing trouble, a reset not.
+    ['-p tcp -j REJECT --reject-with tcp-reset', '-j REJECT --reject-with icmp6-adm-prohibited'],
+    ['-j DROP'],
+  ],
 } as const
 const icmpAnswers = {
   4: ['-p icmp -m conntrack --ctstate ESTABLISHED,RELATED --ctdir REPLY'],
@@ -73,7 +78,12 @@ const gapRules = (family: Family, gap: Gap | undefined): string[] => {
 /** The filter table of one family as iptables-restore reads it; `hooked` when the jumps are there already. */
 export const fenceRules = (
   family: Family,
-  { gap, older, refuse, hooked }: { gap: Gap | undefined; older: readonly Older[]; refuse: string; hooked: boolean },
+  {
+    gap,
+    older,
+    refuse,
+    hooked,
+  }: { gap: Gap | undefined; older: readonly Older[]; refuse: readonly string[]; hooked: boolean },
 ): string => {
   const passes = [
     '-o lo',
@@ -93,7 +103,7 @@ export const fenceRules = (
     ...(hooked ? [] : [`-I INPUT 1 -j ${incoming}`, `-I OUTPUT 1 -j ${outgoing}`]),
     `-A ${incoming} ! -i lo -p tcp --syn -m conntrack --ctstate NEW -j CONNMARK --set-xmark ${mark}`,
     ...passes.map(match => `-A ${outgoing} ${match} -j RETURN`),
-    ...(only ?? ['']).map(destination => `-A ${outgoing} ${destination}-j ${refuse}`),
+    ...(only ?? ['']).flatMap(destination => refuse.map(rule => `-A ${outgoing} ${destination}${rule}`)),
     'COMMIT',
     '',
   ].join('\n')

@@ -19,12 +19,9 @@ export const wgConfig = (settings: TunnelSettings, peer: Peer): string =>
     '',
   ].join('\n')
 
-const remove = (tools: Tools, name: string): Promise<string> => tools.run('ip', ['link', 'del', 'dev', name])
-
 /** Makes the device, or answers undefined when this kernel has no WireGuard. The key goes through a pipe only. */
 export const kernelDevice = async (
   settings: TunnelSettings,
-  peer: Peer,
   { tools }: { tools: Tools },
 ): Promise<Device | undefined> => {
   const name = settings.interface
@@ -35,16 +32,18 @@ export const kernelDevice = async (
     if (/unknown device type|not supported/i.test(messageOf(error))) return undefined
     throw error
   }
+  const remove = async () => void (await tools.run('ip', ['link', 'del', 'dev', name]))
   try {
-    await tools.run('wg', ['setconf', name, '/proc/self/fd/0'], wgConfig(settings, peer))
     await tools.run('ip', ['-batch', '-'], upLines(settings))
   } catch (error) {
-    await remove(tools, name)
+    await remove()
     throw error
   }
   return {
     kind: 'kernel',
     ended: new Promise(() => {}),
-    remove: async () => void (await remove(tools, name)),
+    remove,
+    // Not /dev/stdin: a tenant can put another file there.
+    meet: async peer => void (await tools.run('wg', ['setconf', name, '/proc/self/fd/0'], wgConfig(settings, peer))),
   }
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Clock } from '../../shared/clock.ts'
 import { messageOf } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import type { Device, Peer } from './device.ts'
+import type { Device } from './device.ts'
 import type { TunnelSettings } from './document.ts'
 import { kernelDevice } from './kernel.ts'
 import { whyNoProcess } from './needs.ts'
@@ -31,9 +31,9 @@ export const whyNoDevice = async (tools: Tools): Promise<string | undefined> => 
 }
 
 /** A device by the kernel's module when it is there, else by wireguard-go. Throws, and then nothing is left. */
-export const makeDevice = async (settings: TunnelSettings, peer: Peer, deps: Deps): Promise<Device> => {
+export const makeDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
   const { interface: name } = settings
   if (existsSync(`/sys/class/net/${name}`))
     throw new Error(`there is an interface ${name} already; choose another interface_name`)
-  return (await kernelDevice(settings, peer, deps)) ?? processDevice(settings, peer, deps)
+  return (await kernelDevice(settings, deps)) ?? processDevice(settings, deps)
 }

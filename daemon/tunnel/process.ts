@@ -4,8 +4,8 @@
  * Whoever can reach its control socket can read the private key, and tenants are root in the same mount namespace, so
  * the key is given to the process only when nobody can:
  *  1. the socket has no name any more when the process starts, and ours is the connection that waits in it;
- *  2. the UDP sockets are opened, then the process loses the right to open or accept anything (RLIMIT_NOFILE 0, which
- *     only CAP_SYS_RESOURCE takes back);
+ *  2. the UDP sockets are opened, then the process loses the right to open or accept anything (RLIMIT_NOFILE, which
+ *     only CAP_SYS_RESOURCE raises again);
  *  3. the kernel's table says that nobody slipped in between; then the key is sent and our connection closed.
  * Somebody who kept a handle of the socket can end the process that way, which closes the sandbox, but not ask it.
  * Its memory and /proc files are out of reach because it has capabilities that tenants lack.
@@ -16,11 +16,11 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
-import { errno, fail } from '../../shared/errors.ts'
+import { errno } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { controlSocket, forbidMoreFiles } from '../native/uapi.ts'
 import { readSockets } from '../network/sockets.ts'
-import { upLines, type Device, type Peer } from './device.ts'
+import { upLines, type Device } from './device.ts'
 import type { TunnelSettings } from './document.ts'
 import type { Tools } from './tools.ts'
 import { ask, peerRequest } from './uapi.ts'
@@ -30,6 +30,7 @@ const directory = '/var/run/wireguard'
 const startMs = 20_000
 const endMs = 5_000
 const pollMs = 10
+const lastWordsMs = 200
 
 interface Deps {
   readonly tools: Tools
@@ -97,10 +98,10 @@ const start = (file: string, name: string, ids: Ids): Started => {
   return { child, pid: child.pid ?? -1, control, path, ended }
 }
 
-/** Everything from a fresh process to one that has its keys and that nobody can talk to. */
-const configure = async (started: Started, settings: TunnelSettings, peer: Peer, deps: Deps): Promise<void> => {
+/** Everything from a fresh process to one that nobody but us can talk to, and that has all the ports it will have. */
+const prepare = async (started: Started, settings: TunnelSettings, { tools, clock }: Deps): Promise<void> => {
   const { pid, control, path } = started
-  const { tools, clock } = deps
+  const { listenPort } = settings
   await ask(control, 'when it started', 'get=1\n\n')
   await tools.run('ip', ['-batch', '-'], upLines(settings))
   // It hears of its interface being up by itself, and opens its ports then.
@@ -109,23 +110,18 @@ const configure = async (started: Started, settings: TunnelSettings, peer: Peer,
     if (clock.elapsed() > limit) throw new Error('wireguard-go opened no UDP port')
     await clock.sleep(pollMs)
   }
-  await ask(
-    control,
-    `listening on UDP port ${settings.listenPort}, which may be in use`,
-    `set=1\nlisten_port=${settings.listenPort}\n\n`,
-  )
-  if (!(await udpPorts(pid)).includes(settings.listenPort))
-    throw new Error(`wireguard-go does not listen on UDP port ${settings.listenPort}; it may be in use`)
+  const busy = `UDP port ${listenPort} may be in use; choose another listen_port`
+  await ask(control, busy, `set=1\nlisten_port=${listenPort}\n\n`)
+  if (!(await udpPorts(pid)).includes(listenPort)) throw new Error(`wireguard-go does not listen: ${busy}`)
   forbidMoreFiles(pid)
   if ((await ends(path)) !== 2) throw new Error('somebody else has a connection to wireguard-go; its key stays here')
-  await ask(control, 'given its keys and peer', peerRequest(settings, peer))
 }
 
-/** Starts wireguard-go and configures it. Throws with its last words, and then nothing of it is left. */
-export const processDevice = async (settings: TunnelSettings, peer: Peer, deps: Deps): Promise<Device> => {
+/** Starts wireguard-go and brings its interface up. Throws with its last words, and then nothing of it is left. */
+export const processDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
   const { tools, clock, ids } = deps
   const file = tools.find('wireguard-go')
-  if (!file) throw fail('operation_failed', { reason: 'wireguard-go is missing' })
+  if (!file) throw new Error('wireguard-go is missing')
   const started = start(file, settings.interface, ids)
   const { child, control, ended } = started
   const remove = async () => {
@@ -136,25 +132,21 @@ export const processDevice = async (settings: TunnelSettings, peer: Peer, deps: 
     cancel()
     removeWatched(settings.interface)
   }
-  const broken = ended.then(why => {
-    throw new Error(why)
-  })
-  const late = new AbortController()
-  const tooLate = clock.sleep(startMs, late.signal).then(() => {
-    throw new Error(`wireguard-go was not ready within ${startMs} ms`)
-  })
   try {
-    await Promise.race([configure(started, settings, peer, deps), broken, tooLate])
+    await prepare(started, settings, deps)
   } catch (error) {
-    // What it said tells more than that the connection to it broke.
-    const ownWords = await Promise.race([ended, clock.sleep(100).then(() => undefined)])
+    // What it said tells more than that the connection to it broke; both come at about the same time.
+    const ownWords = await Promise.race([ended, clock.sleep(lastWordsMs).then(() => undefined)])
     await remove()
     throw ownWords === undefined ? error : new Error(ownWords, { cause: error })
-  } finally {
-    late.abort(new Error('not waited for any more'))
-    tooLate.catch(() => {})
-    broken.catch(() => {})
-    control.destroy()
   }
-  return { kind: 'process', ended, remove }
+  return {
+    kind: 'process',
+    ended,
+    remove,
+    async meet(peer) {
+      await ask(control, 'given its keys and peer', peerRequest(settings, peer))
+      control.destroy()
+    },
+  }
 }

@@ -50,6 +50,7 @@ interface Running {
 }
 
 const mendMs = 1_000
+const lastWordsMs = 200
 
 const wayOf = (settings: TunnelSettings, peer: Peer): Way => {
   const { routeAll, allowed } = settings
@@ -125,16 +126,19 @@ export const createTunnel = (deps: TunnelDeps): Tunnel => {
 
   const bring = async (settings: TunnelSettings, peer: Peer): Promise<void> => {
     await tearDown()
-    const device = await makeDevice(settings, peer, deps)
+    const device = await makeDevice(settings, deps)
     try {
       const way = wayOf(settings, peer)
       await routing.lead(way)
       await fence.raise(gapOf(settings, peer), older ?? [])
+      await device.meet(peer)
       running = { device, stopMending: mending(way) }
     } catch (error) {
+      // How its process ended tells more than what missed it.
+      const why = await Promise.race([device.ended, clock.sleep(lastWordsMs).then(() => undefined)])
       for (const step of [shut, device.remove, routing.restore])
         await step().catch(cause => log.error('tunnel.teardown.failed', { error: cause }))
-      throw error
+      throw why === undefined ? error : new Error(why, { cause: error })
     }
     device.ended.then(why => fallen(device, why))
     const { interface: name, routeAll } = settings

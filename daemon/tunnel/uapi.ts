@@ -4,6 +4,8 @@ import { networkText } from './address.ts'
 import { peerText, type Peer } from './device.ts'
 import type { TunnelSettings } from './document.ts'
 
+const limitMs = 20_000
+
 /** A `set` request with the keys and the peer of a tunnel. */
 export const peerRequest = (settings: TunnelSettings, peer: Peer): string =>
   [
@@ -23,10 +25,11 @@ export const ask = (socket: Socket, what: string, request: string): Promise<void
   new Promise((resolve, reject) => {
     let said = ''
     const done = (error?: Error) => {
-      socket.off('data', read).off('close', closed).off('error', done)
+      socket.setTimeout(0).off('timeout', slow).off('data', read).off('close', closed).off('error', done)
       if (error) reject(error)
       else resolve()
     }
+    const slow = () => done(new Error(`wireguard-go did not answer, ${what}`))
     const closed = () => done(new Error(`wireguard-go went away, ${what}`))
     const read = (piece: Buffer) => {
       said += piece.toString('latin1')
@@ -34,6 +37,6 @@ export const ask = (socket: Socket, what: string, request: string): Promise<void
       const code = /^errno=(-?\d+)$/m.exec(said)?.[1]
       done(code === '0' ? undefined : new Error(`wireguard-go refused, ${what}: error ${code}`))
     }
-    socket.on('data', read).once('close', closed).once('error', done)
+    socket.setTimeout(limitMs).once('timeout', slow).on('data', read).once('close', closed).once('error', done)
     socket.write(request)
   })
