@@ -91,7 +91,8 @@ export interface Resizer {
 
 /**
  * Shows directories of this box in a running machine, from outside: the machine itself may not mount. What is mounted is
- * read from the kernel, never remembered; mounts end with the machine.
+ * read from the kernel, never remembered; mounts end with the machine. Its verbs may run beside any other of the same
+ * machine and throw `busy` while it does not run.
  */
 export interface Mounter {
   /** The kernel's table of mounts as the machine sees it, in the form of /proc/self/mountinfo. */

@@ -72,6 +72,8 @@ export const driveAnswers = (base: string, { mounter, clock, ids, log }: DriveAn
       return routes.match(method, rawPath, path) !== undefined
     },
     async answer({ row, target, request, response }) {
+      // A client that has gone has had its 'close'; no other one would come.
+      if (response.destroyed) return
       const closed = once(response, 'close')
       listener(answering(row, target), { log }).request(request, response)
       await closed

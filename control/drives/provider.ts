@@ -6,6 +6,9 @@ import type { DriveMount, DriveProvider } from '../../shared/drives/provider.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Mounter } from '../drivers/driver.ts'
 
+/** Mounts are memory of the kernel that no machine is charged for. */
+const mostMounts = 256
+
 /** Names of directories: one path segment that is neither hidden nor `..`. */
 const segment = /^[A-Za-z0-9][A-Za-z0-9_-]*$/
 
@@ -50,9 +53,14 @@ export const hostDrives = ({ base, workspace, machine, mounter }: HostDrivesOpti
       const found = await at(mountPath)
       return found && (found.drive ?? 'other')
     },
-    mount({ driveName, drivePath, mountPath, readOnly }) {
+    async mount({ driveName, drivePath, mountPath, readOnly }) {
       if (!segment.test(driveName)) throw fail('not_found', { kind: 'drive', name: driveName })
-      return mounter.mount(machine, { base, drive: `${workspace}/${driveName}`, drivePath, mountPath, readOnly })
+      if ((await seen()).filter(({ drive }) => drive).length >= mostMounts)
+        throw fail('invalid_argument', {
+          field: 'mountPath',
+          reason: `this sandbox has ${mostMounts} drives mounted already; unmount one first`,
+        })
+      await mounter.mount(machine, { base, drive: `${workspace}/${driveName}`, drivePath, mountPath, readOnly })
     },
     async unmount(mountPath) {
       const found = await at(mountPath)

@@ -14,7 +14,10 @@ mkdir -p $out
 exec 9>$out/.lock
 flock 9
 stamp=$({ cat $source/*.c $source/*.h $helpers "$0"; cat .runtime/node/.version 2>/dev/null; uname -m; } | sha256sum | cut -c1-16)
-[ "$(cat $out/.stamp 2>/dev/null)" = "$stamp" ] && exit 0
+built() { echo "$(dirname "$1")/build/$(basename "$1" .c)"; }
+whole=1
+for file in $helpers; do [ -x "$(built "$file")" ] || whole=0; done
+[ $whole = 1 ] && [ "$(cat $out/.stamp 2>/dev/null)" = "$stamp" ] && exit 0
 flags=(-std=gnu11 -O2 -Wall -Wextra -Werror -Wl,-z,now)
 # Renamed into place: a process that has the old one mapped keeps it.
 for file in $source/*.c; do
@@ -23,10 +26,9 @@ for file in $source/*.c; do
   mv "$out/$name.node.new" "$out/$name.node"
 done
 for file in $helpers; do
-  built=$(dirname "$file")/build
-  name=$(basename "$file" .c)
-  mkdir -p "$built"
-  gcc "${flags[@]}" -o "$built/$name.new" "$file"
-  mv "$built/$name.new" "$built/$name"
+  target=$(built "$file")
+  mkdir -p "$(dirname "$target")"
+  gcc "${flags[@]}" -o "$target.new" "$file"
+  mv "$target.new" "$target"
 done
 echo "$stamp" > $out/.stamp

@@ -41,6 +41,7 @@ export const mountDrive = route('POST /drives/mount', {
     uidMap: id,
     gidMap: id,
   }),
+  bodyLimit: 64 * 1024,
   returns: s.extend(driveMount, { success: s.boolean(), message: s.string() }),
   errors: ['invalid_argument', 'invalid_body', 'not_found', 'wrong_state', 'operation_failed'],
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { mkdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { DirectoryMount, Mounter } from '../../../control/drivers/driver.ts'
@@ -16,7 +16,6 @@ const around = (path: string): MountEntry =>
 const machine = (t: Test, shown: Record<string, string>, options = 'rw') => {
   const base = realpathSync(t.testdir())
   for (const drive of ['one/data/sub', 'two/data']) mkdirSync(join(base, drive), { recursive: true })
-  statSync(base)
   const { device, root, mountPoint } = around(base)
   const inFileSystem = (path: string) => join(root, path.slice(mountPoint === '/' ? 0 : mountPoint.length))
   const calls: unknown[] = []
@@ -69,6 +68,18 @@ t.test('no name climbs out of the directory of the workspace', async t => {
   for (const workspace of ['', '.', '..', 'a/b', '../one', '-a', 'a\0'])
     t.throws(() => drivesOf(workspace), { code: 'not_found' }, `"${workspace}"`)
   for (const driveName of ['', '..', '../two/data', 'a/b', '.hidden'])
-    t.throws(() => drivesOf('one').mount({ ...mount, driveName, mountPath: '/x' }), { code: 'not_found' }, driveName)
+    await t.rejects(drivesOf('one').mount({ ...mount, driveName, mountPath: '/x' }), { code: 'not_found' }, driveName)
   t.same(calls, [])
+})
+
+t.test('a machine has a bounded number of mounts', async t => {
+  const many = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`/m${index}`, 'one/data']))
+  const wanted = { ...mount, driveName: 'data', mountPath: '/x' }
+  const full = machine(t, many(256))
+  await t.rejects(full.drivesOf('one').mount(wanted), { code: 'invalid_argument', message: /unmount one first/ })
+  t.same(full.calls, [])
+  const last = machine(t, many(255))
+  await last.drivesOf('one').mount(wanted)
+  t.equal(last.calls.length, 1)
 })
