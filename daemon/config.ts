@@ -61,8 +61,10 @@ export interface Config extends Flags {
   readonly stateDir: string
   readonly upgradeCount: number
   readonly devMode: boolean
-  /** Address under which releases may be fetched; '' means that this daemon is never replaced. */
+  /** Address under which releases may be fetched, or ''. */
   readonly releasesUrl: string
+  /** Directory of runtime bundles that the host shows, or ''; without it and an address this daemon is never replaced. */
+  readonly releasesDir: string
   /** On whose file system a new release is kept before it replaces this one. */
   readonly upgradeDir: string
   /** This daemon only shows that it could take over: it adopts and changes nothing, and starts nothing beside the API. */
@@ -157,6 +159,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     upgradeCount: integerOr(env['SANDBOX_UPGRADE_COUNT'], 0, most, 0),
     devMode: boolean(env['SANDBOX_DEV_MODE']),
     releasesUrl: withoutSlash(env['HUTCH_RELEASES_URL'] ?? ''),
+    releasesDir: env['HUTCH_RELEASES_DIR'] ?? '',
     upgradeDir: env['HUTCH_UPGRADE_DIR'] || '/var/lib/hutchd',
     rehearsal: boolean(env['HUTCH_REHEARSAL']),
     inherited: Object.freeze({

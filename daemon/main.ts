@@ -24,7 +24,7 @@ const run = async (): Promise<void> => {
   const args = process.argv.slice(2)
   const flags = parseFlags(args)
   const config = loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
-  const program = programOf({ args, env: process.env })
+  const program = programOf({ args, env: process.env, script: process.argv[1] })
   const daemon = await createDaemon(config, { clock, ids: randomIds(), log, program })
   stop.add('daemon', daemon.close)
   const listening = await listen(serve(daemon.dispatcher, { log }), { port: config.port })

@@ -9,6 +9,7 @@ import type { ChildProcess } from 'node:child_process'
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
+import { statOf } from '../process/identity-of-pid.ts'
 import { kill, reap, waitpid, type Exit } from '../native/sys.ts'
 
 export type { Exit } from '../native/sys.ts'
@@ -69,7 +70,8 @@ export const createReaper = (deps: { clock: Clock; log: Log }): Reaper => {
     for (const pid of watched.keys()) {
       const exit = waitpid(pid)
       if (exit === 'unknown') {
-        if (!kill(pid, 0)) report({ pid, exitCode: null, signal: null })
+        // As a zombie it has ended too, however long its parent leaves it there.
+        if (!kill(pid, 0) || /^[ZX]$/.test(statOf(pid)?.state ?? '')) report({ pid, exitCode: null, signal: null })
       } else if (exit) report(exit)
     }
   }

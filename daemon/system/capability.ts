@@ -42,8 +42,9 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     list,
     start: program.start,
     port: rehearsalPort,
-    replace: (fd, lastUpgrade) =>
-      program.become(fd, {
+    digest: program.digest,
+    replace: (what, lastUpgrade) =>
+      program.become(what, {
         upgradeCount: config.upgradeCount + 1,
         lastUpgrade,
         environment: environment.changes(),

@@ -6,6 +6,7 @@ import { buildInfo } from '../build.ts'
 import type { Core } from '../core.ts'
 import { healthReport } from './health.ts'
 import { reloadFrom } from './reload.ts'
+import { channelOf } from './upgrade/bundles.ts'
 import { releaseOf } from './upgrade/release.ts'
 import type { Upgrades } from './upgrade/upgrade.ts'
 
@@ -19,7 +20,7 @@ const largestRequest = 64 * 1024
 
 export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
   const { clock, config, environment, log } = core
-  const { upgradeCount, releasesUrl } = config
+  const { upgradeCount, releasesUrl, releasesDir } = config
   const health = healthReport({ clock, build: buildInfo, upgradeCount, lastUpgrade: upgrades.last })
   return [
     ...wire.welcomes.map(route => handle(route, () => welcome)),
@@ -33,7 +34,7 @@ export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
           if (!isError(error)) throw error
           log.info('upgrade.body-ignored', { reason: messageOf(error) })
         })
-      const release = releaseOf(asked, releasesUrl)
+      const release = releaseOf(asked, releasesUrl || channelOf(releasesDir))
       upgrades.start(release)
       return { message: 'Upgrade initiated; GET /health tells how it goes', ...release }
     }),

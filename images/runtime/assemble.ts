@@ -4,6 +4,7 @@
  *     bin/       node and the programs hutchd calls
  *     lib/       the dynamic loader and every library of theirs; lib/xtables/ for iptables (XTABLES_LIBDIR)
  *     daemon/    boot.js, the pieces of the daemon with their code caches, native/, xterm/, node_modules/node-pty
+ *     releases/  empty: where the host mounts its directory of bundles
  *     bundle.json  digest, architecture, and the command that starts the daemon
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -61,7 +62,7 @@ const warm = async (bundle: string): Promise<void> => {
 /** Makes the bundle in `bundle`, an empty directory, and answers its digest: the same sources give the same. */
 export const assemble = async (root: string, bundle: string, info: BuildInfo): Promise<string> => {
   const [bin, lib, daemon] = ['bin', 'lib', 'daemon'].map(name => join(bundle, name)) as [string, string, string]
-  for (const dir of [bin, lib, daemon]) mkdirSync(dir)
+  for (const dir of [bin, lib, daemon, join(bundle, 'releases')]) mkdirSync(dir)
   await writeDaemon(root, daemon, info)
   const native = readdirSync(join(daemon, 'native')).map(file => join(daemon, 'native', file))
   const addons = [...native, join(daemon, 'node_modules/node-pty/build/Release/pty.node')]

@@ -46,8 +46,14 @@ try {
   if (existsSync(place)) writeFileSync(join(place, '.inputs'), `${values.inputs}\n`)
   else renameSync(work, place)
   const link = join(runtime, `.bundle-${process.pid}`)
-  symlinkSync(join('bundles', digest), link)
-  renameSync(link, join(runtime, 'bundle'))
+  // Running sandboxes see the directory of bundles and find by `current` what they may upgrade to.
+  for (const [target, name] of [
+    [digest, 'bundles/current'],
+    [join('bundles', digest), 'bundle'],
+  ] as const) {
+    symlinkSync(target, link)
+    renameSync(link, join(runtime, name))
+  }
   console.log(`setup: runtime bundle ${digest}`)
 } finally {
   rmSync(work, { recursive: true, force: true })

@@ -19,6 +19,7 @@ t.test('without any variable there are working defaults', async t => {
     stateFile: '/tmp/sandbox-api-process-state.json',
     upgradeCount: 0,
     releasesUrl: '',
+    releasesDir: '',
     rehearsal: false,
     localProxyPort: 49152,
     logs: {

@@ -23,6 +23,8 @@ export interface Context {
   readonly runtime: Runtime
   readonly bundleDir: string
   readonly bundle: Bundle
+  /** Directory of bundles that machines may upgrade to, if there is one. */
+  readonly releasesDir: string | undefined
   readonly hierarchy: Hierarchy
   readonly slots: Slots
   readonly block: Network

@@ -13,6 +13,7 @@ import { untilReady } from './ready.ts'
 import { endMachine, removeMachine } from './remove.ts'
 import { prepareAgain, prepareRoot } from './rootfs.ts'
 import { runtimeConfig } from './spec/config.ts'
+import { releasesMount } from './spec/mounts.ts'
 import { lastWords, overlayOptions, startMachine } from './start.ts'
 
 /** The smallest memory in which a daemon starts. */
@@ -38,13 +39,14 @@ const markerOf = (context: Context, spec: MachineSpec, slot: Slot, kept: boolean
 })
 
 const writeConfig = async (context: Context, spec: MachineSpec, slot: Slot, files: MachineFiles): Promise<void> => {
-  const { bundleDir, bundle, names, pidsLimit, hierarchy, privileges } = context
+  const { bundleDir, bundle, releasesDir, names, pidsLimit, hierarchy, privileges } = context
   const config = runtimeConfig({
     spec,
     rootDir: files.root,
     bundleDir,
     command: bundle.command,
-    env: { HUTCH_GATEWAY: slot.gateway },
+    releasesDir,
+    env: { HUTCH_GATEWAY: slot.gateway, HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount },
     netns: slot.netns,
     cgroup: groupOf(names, spec.id),
     pidsLimit,

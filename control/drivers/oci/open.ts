@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { fail } from '../../../shared/errors.ts'
 import { semaphore } from '../../../shared/sync.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
-import { readBundle } from './bundle.ts'
+import { readBundle, releasesBeside } from './bundle.ts'
 import { openHierarchy } from './cgroup/hierarchy.ts'
 import { prepareParent, removeParent } from './cgroup/parent.ts'
 import type { Context, Runtime } from './context.ts'
@@ -93,6 +93,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   subnetOf(config.subnet)
   const bundle = await readBundle(config.bundleDir)
   const bundleDir = await realpath(config.bundleDir)
+  const releasesDir = await releasesBeside(bundleDir)
   await mkdir(machinesDir(config.dataDir), { recursive: true, mode: 0o700 })
   await mkdir(registryDir, { recursive: true, mode: 0o755 })
   const dataDir = await realpath(config.dataDir)
@@ -105,7 +106,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   await raiseSharedLimits(log)
   await prepareParent(hierarchy, names.cgroup)
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names })
-  const own = { dataDir, names, runtime, bundleDir, bundle, hierarchy, overlay, privileges, log, clock }
+  const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, privileges, log, clock }
   const pidsLimit = config.pidsLimit ?? 4_096
   const context: Context = { ...own, ...network, pidsLimit, starting: semaphore(availableParallelism() * 2) }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))

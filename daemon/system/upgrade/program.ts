@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import type { LastUpgrade } from '../../../shared/wire/system.ts'
 import { programPath } from './anonymous.ts'
+import { digestOf } from './bundles.ts'
 import type { Candidate } from './rehearse.ts'
 
 /** What the next daemon is told by this one, in its environment. */
@@ -17,11 +18,16 @@ export interface Handover {
   readonly command: number | undefined
 }
 
+/** What can be started: the program of an open file, or a command whose files nobody in the sandbox can write. */
+export type Startable = number | readonly string[]
+
 export interface Program {
-  /** Starts the program of an open file beside us: it listens on `port` and changes nothing. */
-  start(fd: number, port: number): Candidate
+  /** Starts a program beside us: it listens on `port` and changes nothing. */
+  start(what: Startable, port: number): Candidate
   /** Replaces this process, keeping its pid, children and arguments. Does not come back. */
-  become(fd: number, handover: Handover): Promise<void>
+  become(what: Startable, handover: Handover): Promise<void>
+  /** Digest of the bundle this daemon is from, if it is from one. */
+  digest(): Promise<string | undefined>
 }
 
 /** The environment variables of a handover; `HUTCH_` names never reach a tenant's process. */
@@ -39,11 +45,27 @@ export const handoverEnvironment = ({
   HUTCH_COMMAND_PID: command === undefined ? '' : String(command),
 })
 
-/** `args` are those after the program, `env` what this process was started with. */
-export const programOf = (own: { args: readonly string[]; env: Readonly<NodeJS.ProcessEnv> }): Program => ({
-  start(fd, port) {
-    const child = spawn(programPath, ['--port', String(port)], {
-      stdio: [fd, 'ignore', 'inherit'],
+/** Makes the open file standard input: of all descriptors only the standard ones outlive an exec. */
+const openAsInput = (fd: number): void => {
+  const path = `/proc/self/fd/${fd}`
+  if (fd !== 0) closeSync(0)
+  const input = fd === 0 ? 0 : openSync(path, 'r')
+  if (input !== 0) throw new Error(`the program is descriptor ${input}, not standard input`)
+}
+
+const commandOf = (what: Startable): readonly string[] => (typeof what === 'number' ? [programPath] : what)
+
+/** `args` are those after the program, `env` what this process was started with, `script` the file that Node runs. */
+export const programOf = (own: {
+  args: readonly string[]
+  env: Readonly<NodeJS.ProcessEnv>
+  script?: string | undefined
+}): Program => ({
+  digest: () => digestOf(own.script),
+  start(what, port) {
+    const [file = '', ...args] = commandOf(what)
+    const child = spawn(file, [...args, '--port', String(port)], {
+      stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit'],
       env: { ...own.env, HUTCH_REHEARSAL: '1' },
     })
     const ended = new Promise<string>(resolve => {
@@ -58,13 +80,10 @@ export const programOf = (own: { args: readonly string[]; env: Readonly<NodeJS.P
       },
     }
   },
-  async become(fd, handover) {
-    // Of all descriptors only the standard ones outlive an exec, so the program becomes standard input.
-    const path = `/proc/self/fd/${fd}`
-    if (fd !== 0) closeSync(0)
-    const input = fd === 0 ? 0 : openSync(path, 'r')
-    if (input !== 0) throw new Error(`the program is descriptor ${input}, not standard input`)
-    process.execve?.(programPath, [programPath, ...own.args], { ...own.env, ...handoverEnvironment(handover) })
+  async become(what, handover) {
+    if (typeof what === 'number') openAsInput(what)
+    const [file = '', ...args] = commandOf(what)
+    process.execve?.(file, [file, ...args, ...own.args], { ...own.env, ...handoverEnvironment(handover) })
     throw new Error('this Node cannot replace its process')
   },
 })

@@ -1,5 +1,6 @@
 /** Lets a new release prove itself beside the running daemon before it takes its place. */
 import type { Clock } from '../../../shared/clock.ts'
+import type { Startable } from './program.ts'
 import { fail, messageOf } from '../../../shared/errors.ts'
 
 const readyMs = 30_000
@@ -20,8 +21,8 @@ export interface Listed {
 
 export interface RehearseDeps {
   readonly clock: Clock
-  /** Starts the program of an open file so that it listens on `port` and leaves everything else in the sandbox alone. */
-  readonly start: (fd: number, port: number) => Candidate
+  /** Starts a program so that it listens on `port` and leaves everything else in the sandbox alone. */
+  readonly start: (what: Startable, port: number) => Candidate
   readonly port: number
   readonly list: () => readonly Listed[]
 }
@@ -65,10 +66,10 @@ export const compare = (theirs: readonly Listed[], before: readonly Listed[], af
 }
 
 /** Starts the program, waits until it is healthy, compares its processes with ours and stops it. Throws `operation_failed`. */
-export const rehearse = async (fd: number, deps: RehearseDeps, signal: AbortSignal): Promise<void> => {
+export const rehearse = async (what: Startable, deps: RehearseDeps, signal: AbortSignal): Promise<void> => {
   const { start, port, list } = deps
   const before = list()
-  const candidate = start(fd, port)
+  const candidate = start(what, port)
   const over = new AbortController()
   const early = candidate.ended.then(how => {
     throw fail('operation_failed', { reason: `the new release ended at once: ${how}` })

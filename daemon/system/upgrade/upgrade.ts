@@ -7,7 +7,9 @@ import type { LastUpgrade } from '../../../shared/wire/system.ts'
 import type { Config } from '../../config.ts'
 import { rfc3339 } from '../health.ts'
 import { openAnonymous, reopen } from './anonymous.ts'
+import { bundleIn, channelOf } from './bundles.ts'
 import { download } from './download.ts'
+import type { Startable } from './program.ts'
 import { rehearse, type RehearseDeps } from './rehearse.ts'
 import { assetName, assetUrl, checkProgram, type Release } from './release.ts'
 
@@ -18,11 +20,13 @@ export interface UpgradeDeps extends Omit<RehearseDeps, 'clock'> {
   readonly clock: Clock
   readonly log: Log
   readonly jitter: () => number
-  readonly config: Pick<Config, 'devMode' | 'releasesUrl' | 'upgradeDir'>
+  readonly config: Pick<Config, 'devMode' | 'releasesUrl' | 'releasesDir' | 'upgradeDir'>
   /** How the upgrade that brought this daemon ended, if one did. */
   readonly last?: LastUpgrade | undefined
-  /** Becomes the program of an open file, which is to report `done`; comes back only by throwing. */
-  readonly replace: (fd: number, done: LastUpgrade) => Promise<void>
+  /** Becomes the program, which is to report `done`; comes back only by throwing. */
+  readonly replace: (what: Startable, done: LastUpgrade) => Promise<void>
+  /** Digest of the bundle that runs. */
+  readonly digest: () => Promise<string | undefined>
 }
 
 export interface Upgrades {
@@ -40,8 +44,12 @@ const headOf = async (file: FileHandle): Promise<Buffer> => {
 }
 
 /** Why this daemon is not to be replaced by that release, or undefined. */
-const refusal = ({ devMode, releasesUrl }: UpgradeDeps['config'], release: Release): string | undefined => {
+const refusal = (
+  { devMode, releasesUrl, releasesDir }: UpgradeDeps['config'],
+  release: Release,
+): string | undefined => {
   if (devMode) return 'this daemon runs in development mode'
+  if (release.baseUrl !== '' && release.baseUrl === channelOf(releasesDir)) return undefined
   if (releasesUrl === '') return 'this daemon has no release channel; the host replaces it together with its images'
   if (release.baseUrl !== releasesUrl) return `releases come from ${releasesUrl} only`
   return undefined
@@ -71,17 +79,30 @@ export const upgrades = (deps: UpgradeDeps): Upgrades => {
     }
   }
 
+  const change = async (what: Startable): Promise<void> => {
+    await rehearse(what, deps, stop.signal)
+    step({ step: 'replace' })
+    await replace(what, { ...state, status: 'completed', step: 'completed' })
+  }
+
+  const fromBundle = async ({ version }: Release): Promise<void> => {
+    step({ step: 'validate' })
+    const bundle = await bundleIn(config.releasesDir, version)
+    step({ binaryPath: bundle.dir })
+    if (bundle.digest === (await deps.digest())) return step({ status: 'completed', step: 'skipped' })
+    await change(bundle.command)
+  }
+
   const run = async (release: Release): Promise<void> => {
     await clock.sleep(delayMs, stop.signal)
     const why = refusal(config, release)
     if (why) return step({ status: 'failed', step: 'skipped', error: why })
+    if (release.baseUrl === channelOf(config.releasesDir)) return fromBundle(release)
     const downloadUrl = assetUrl(release, assetName(process.platform, process.arch))
     step({ step: 'download', downloadUrl })
     const program = await fetchProgram(downloadUrl)
     try {
-      await rehearse(program.fd, deps, stop.signal)
-      step({ step: 'replace' })
-      await replace(program.fd, { ...state, status: 'completed', step: 'completed' })
+      await change(program.fd)
     } finally {
       await program.close()
     }

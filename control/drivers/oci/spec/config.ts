@@ -11,6 +11,7 @@ export interface ConfigInput {
   readonly spec: MachineSpec
   readonly rootDir: string
   readonly bundleDir: string
+  readonly releasesDir: string | undefined
   readonly command: readonly string[]
   /** Set by the driver for the daemon; wins over the spec's. */
   readonly env: Readonly<Record<string, string>>
@@ -61,7 +62,7 @@ const linux = (input: ConfigInput): object => ({
 })
 
 export const runtimeConfig = (input: ConfigInput): object => {
-  const { spec, rootDir, bundleDir, command, env, privileges } = input
+  const { spec, rootDir, command, env, privileges } = input
   const { raisesLimits, openFiles } = privileges
   const mostFiles = raisesLimits ? 1_048_576 : Math.min(openFiles, 1_048_576)
   const capabilities = [...daemonCapabilities]
@@ -69,7 +70,7 @@ export const runtimeConfig = (input: ConfigInput): object => {
     ociVersion: '1.0.2',
     hostname: spec.hostname,
     root: { path: rootDir, readonly: false },
-    mounts: mountsOf(bundleDir, spec.memoryMb),
+    mounts: mountsOf(input, spec.memoryMb),
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },

@@ -6,10 +6,17 @@ export interface Mount {
   readonly options: readonly string[]
 }
 
+/** Inside the bundle, which is read-only, so that no tenant can put anything else in its place. */
+export const releasesMount = '/.hutch/releases'
+
+const readOnly = ['bind', 'ro', 'nosuid', 'nodev']
 const quiet = ['nosuid', 'noexec', 'nodev']
 
 /** `/dev` holds the standard nodes only, `/sys` and the control groups are read-only, `/.hutch` is the runtime bundle. */
-export const mountsOf = (bundleDir: string, memoryMb: number): Mount[] => [
+export const mountsOf = (
+  { bundleDir, releasesDir }: { readonly bundleDir: string; readonly releasesDir: string | undefined },
+  memoryMb: number,
+): Mount[] => [
   { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
   { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=64k'] },
   {
@@ -28,7 +35,10 @@ export const mountsOf = (bundleDir: string, memoryMb: number): Mount[] => [
   { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: quiet },
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: [...quiet, 'ro'] },
   { destination: '/sys/fs/cgroup', type: 'cgroup', source: 'cgroup', options: [...quiet, 'relatime', 'ro'] },
-  { destination: '/.hutch', type: 'bind', source: bundleDir, options: ['bind', 'ro', 'nosuid', 'nodev'] },
+  { destination: '/.hutch', type: 'bind', source: bundleDir, options: readOnly },
+  ...(releasesDir === undefined
+    ? []
+    : [{ destination: releasesMount, type: 'bind', source: releasesDir, options: readOnly }]),
 ]
 
 /**

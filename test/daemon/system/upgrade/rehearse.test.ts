@@ -29,8 +29,8 @@ t.test('a candidate is started, asked and stopped', async t => {
     return answerJson(response, {}, 503)
   })
   let stopped = 0
-  const start = (fd: number): Candidate => {
-    t.equal(fd, 7)
+  const start = (what: unknown): Candidate => {
+    t.equal(what, 7)
     return { ended: new Promise(() => {}), stop: async () => void stopped++ }
   }
   const deps = { clock: systemClock(), start, port: Number(new URL(url).port) }

@@ -14,7 +14,13 @@ const make = async (t: Test, options: Partial<UpgradeDeps> = {}, content = progr
     answerJson(response, path === '/health' ? { status: 'ok' } : []),
   )
   const became: { content: string; done: LastUpgrade }[] = []
-  const config = { devMode: false, releasesUrl: releases.url, upgradeDir: `${t.testdir({})}/up`, ...options.config }
+  const config = {
+    devMode: false,
+    releasesUrl: releases.url,
+    releasesDir: '',
+    upgradeDir: `${t.testdir({})}/up`,
+    ...options.config,
+  }
   const made = upgrades({
     clock: { ...systemClock(), sleep: async (_ms, signal) => signal?.throwIfAborted() },
     log: silentLog,
@@ -22,6 +28,7 @@ const make = async (t: Test, options: Partial<UpgradeDeps> = {}, content = progr
     list: () => [],
     start: () => ({ ended: new Promise(() => {}), stop: async () => {} }),
     port: Number(new URL(candidate.url).port),
+    digest: async () => undefined,
     replace: async (fd, done) => void became.push({ content: readFileSync(`/proc/self/fd/${fd}`, 'utf8'), done }),
     ...options,
     config,
@@ -58,7 +65,7 @@ t.test('what is no program is not started', async t => {
 
 t.test('a release that does not exist leaves this daemon in charge', async t => {
   const { url } = await standIn(t, (_asked, response) => response.writeHead(404).end())
-  const config = { devMode: false, releasesUrl: url, upgradeDir: t.testdir({}) }
+  const config = { devMode: false, releasesUrl: url, releasesDir: '', upgradeDir: t.testdir({}) }
   const { run } = await make(t, { config })
   t.match(await run(url), { status: 'failed', step: 'download', error: /404/ })
 })
@@ -66,9 +73,9 @@ t.test('a release that does not exist leaves this daemon in charge', async t => 
 t.test('no channel, another channel or development mode: skipped before anything is fetched', async t => {
   const dir = t.testdir({})
   for (const [config, error] of [
-    [{ devMode: false, releasesUrl: '', upgradeDir: dir }, /no release channel/],
-    [{ devMode: false, releasesUrl: 'http://other', upgradeDir: dir }, /http:\/\/other only/],
-    [{ devMode: true, releasesUrl: 'http://other', upgradeDir: dir }, /development mode/],
+    [{ devMode: false, releasesUrl: '', releasesDir: '', upgradeDir: dir }, /no release channel/],
+    [{ devMode: false, releasesUrl: 'http://other', releasesDir: '', upgradeDir: dir }, /http:\/\/other only/],
+    [{ devMode: true, releasesUrl: 'http://other', releasesDir: '', upgradeDir: dir }, /development mode/],
   ] as const) {
     const { run, releases } = await make(t, { config })
     t.match(await run(), { status: 'failed', step: 'skipped', error })
