@@ -5,13 +5,16 @@ import t from 'tap'
 import { openGet, until } from '../../support/processes.ts'
 import { realDaemon } from '../../support/real-daemon.ts'
 
+// Untyped on purpose: single fields are looked at.
 // oxlint-disable-next-line typescript/no-explicit-any
+type Body = any
+
 const ask = async (
   url: string,
   method: string,
   path: string,
   body?: unknown,
-): Promise<{ status: number; body: any }> => {
+): Promise<{ status: number; body: Body }> => {
   const answer = await fetch(`${url}${path}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
   return { status: answer.status, body: await answer.json() }
 }
