@@ -1,5 +1,5 @@
 /** Where the daemon's environment comes from: the process, then `.env` of the directory, then the platform's file. */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { errno, messageOf } from '../../shared/errors.ts'
@@ -7,11 +7,12 @@ import { ownEnvironment, unguardEnvironment } from '../../shared/guarded-env.ts'
 import type { Log } from '../../shared/log.ts'
 import { namesOf } from '../config.ts'
 import { addMissing, parseEnvFile } from './env-file.ts'
+import { readPlain } from './read-plain.ts'
 import { vendor, type Env } from './read.ts'
 
 const readIfThere = (path: string, log: Log): Buffer | undefined => {
   try {
-    return readFileSync(path)
+    return readPlain(path)
   } catch (error) {
     if (errno(error) !== 'ENOENT') log.warn('environment.unreadable', { path, reason: messageOf(error) })
     return undefined

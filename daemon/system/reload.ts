@@ -1,15 +1,15 @@
-import { readFile } from 'node:fs/promises'
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 import { parse, s } from '../../shared/schema.ts'
+import { readPlain } from '../config/read-plain.ts'
 import type { Environment } from '../environment.ts'
 
 const name = s.string().check(s.regex(/^[^=\0]+$/, 'is not an environment name'))
 const value = s.string().check(s.refine(text => !text.includes('\0'), 'must not contain NUL'))
 const document = s.object({ generation: s.optional(s.int()), environment: s.nullish(s.record(name, value)) })
 
-const read = async (path: string): Promise<string> => {
+const read = (path: string): string => {
   try {
-    return await readFile(path, 'utf8')
+    return readPlain(path).toString('utf8')
   } catch (error) {
     if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR')
       throw fail('not_found', { kind: 'metadata document', name: path }, error)
@@ -27,7 +27,7 @@ const decode = (path: string, content: string) => {
 }
 
 /** Applies the platform's metadata document at `path` to the environment; nothing changes when it cannot be read. */
-export const reloadFrom = async (path: string, environment: Environment) => {
-  const { generation, environment: variables } = decode(path, await read(path))
+export const reloadFrom = (path: string, environment: Environment) => {
+  const { generation, environment: variables } = decode(path, read(path))
   return { generation: generation ?? 0, ...environment.reload(variables ?? {}) }
 }

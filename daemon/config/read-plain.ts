@@ -1,0 +1,19 @@
+/** Reads files that a tenant may have replaced by something that never ends: a fifo, a device, a file as large as the disk. */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+
+/** The most that is read. Bytes. */
+const limit = 16 * 1024 * 1024
+
+/** The content of a regular file. Throws the system's errors, and one without code for anything else or more than 16 MiB. */
+export const readPlain = (path: string): Buffer => {
+  // Without O_NONBLOCK a fifo would hold up the caller until somebody writes into it.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stat = fstatSync(fd)
+    if (!stat.isFile()) throw new Error(`${path} is no regular file`)
+    if (stat.size > limit) throw new Error(`${path} is larger than ${limit} bytes`)
+    return readFileSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
