@@ -11,15 +11,18 @@ const maySetNetwork = (): boolean => {
   return ((BigInt(`0x${effective}`) >> netAdmin) & 1n) === 1n
 }
 
+/** A setting that the kernel shows in the first network namespace of the machine only. */
+const machinesOnly = '/proc/sys/net/core/dev_weight'
+
 /** The network is the machine's own when PID 1, which is not us, is in it. */
 const isMachinesNetwork = (): boolean => {
   if (process.pid === 1) return false
   try {
     return readlinkSync('/proc/1/ns/net') === readlinkSync('/proc/self/ns/net')
   } catch (error) {
-    // Whoever may not look at PID 1 cannot change its network either.
-    if (['EACCES', 'EPERM', 'ENOENT'].includes(errno(error) ?? '')) return false
-    throw error
+    if (!['EACCES', 'EPERM', 'ENOENT'].includes(errno(error) ?? '')) throw error
+    // PID 1 cannot be looked at, even by root where it is protected.
+    return existsSync(machinesOnly)
   }
 }
 
