@@ -105,7 +105,7 @@ const memory = async (bench: Bench, host: MeasuredHost): Promise<Row[]> => {
   bench.say('memory')
   const count = 10
   const names = Array.from({ length: count }, (_, index) => `rest-${index}`)
-  await Promise.all(names.map(host.create))
+  await Promise.all(names.map(name => host.create(name)))
   for (const name of names) await host.exec(name, 'true')
   // A daemon gives memory back some seconds after its work; that is what rest means.
   await sleep(4_000)
@@ -131,7 +131,7 @@ const standby = async (bench: Bench): Promise<Row[]> => {
   bench.say('standby')
   const host = await measuredHost(bench, { HUTCH_STANDBY_SECONDS: '0.2' })
   const names = Array.from({ length: 10 }, (_, index) => `sleeper-${index}`)
-  await Promise.all(names.map(host.create))
+  await Promise.all(names.map(name => host.create(name)))
   for (const name of names) await host.get(name, '/health')
   for (const name of names) await host.asleep(name)
   const held = host.memory().bytes / names.length
