@@ -1,10 +1,12 @@
-/** A hutchd of its own process to measure, with directories that go away with it. */
+/** A hutchd to measure: that of the bundle, as sandboxes run it, with directories that go away with it. */
+import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundleCommand, scratchEnvironment } from '../../images/runtime/command.ts'
 import { cpuOf, memoryOf, scratch, start } from './child.ts'
 import type { Bench } from './measure.ts'
 
-const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
+const bundle = fileURLToPath(new URL('../../.runtime/bundle', import.meta.url))
 
 export interface MeasuredDaemon {
   readonly url: string
@@ -18,18 +20,13 @@ export interface MeasuredDaemon {
 
 export const measuredDaemon = async (bench: Bench, env: Record<string, string> = {}): Promise<MeasuredDaemon> => {
   const dir = scratch(bench, 'daemon')
-  const child = start(bench, process.execPath, [main, '--port', '0', '--disable-telemetry'], {
+  const [program, ...args] = bundleCommand(realpathSync(bundle), 'boot.js')
+  const child = start(bench, program, [...args, '--port', '0', '--disable-telemetry'], {
     cwd: dir,
     env: {
-      PATH: process.env['PATH'] ?? '/usr/bin:/bin',
-      HOME: dir,
-      TMPDIR: dir,
-      WORKDIR: dir,
+      ...scratchEnvironment(dir),
       DISABLE_REQUEST_LOGGING: 'true',
-      SANDBOX_LOG_DIR: join(dir, 'logs'),
-      HUTCH_STATE_DIR: join(dir, 'state'),
       SVC_SCALE_FILE: join(dir, 'no', 'scale'),
-      SANDBOX_MERGED_CA_PATH: join(dir, 'ca.crt'),
       ...env,
     },
     stdio: ['ignore', 'ignore', 'pipe'],
