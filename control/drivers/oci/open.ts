@@ -13,6 +13,7 @@ import { machineIds } from './list.ts'
 import { readMarker } from './marker.ts'
 import { namesOf, registryDir, tagOf, type Names } from './names.ts'
 import { claimBlock, releaseBlock } from './net/block.ts'
+import { connectionLimit } from './net/connections.ts'
 import { lowerFences } from './net/firewall.ts'
 import { allowForwarding } from './net/forwarding.ts'
 import { guardFences } from './net/guard.ts'
@@ -75,7 +76,8 @@ const openNetwork = async (
   const allowed = (config.allowNetworks ?? []).map(allowedNetwork)
   const block = await claimBlock(subnet, names, dataDir)
   const resolvers = await hostResolvers()
-  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed }
+  const connections = await connectionLimit(deps.log)
+  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed, connections }
   const guard = await guardFences(fences, deps)
   await allowForwarding(deps.log)
   const taken = await heldSlots(base)

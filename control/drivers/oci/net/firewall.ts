@@ -4,6 +4,7 @@
  *
  *     raw PREROUTING   a packet whose source is not its slot's address                → dropped (reverse path)
  *     INPUT            to the host itself, but for answers and the allowed ports      → dropped
+ *     FORWARD          more connections than a machine may have                       → dropped
  *     FORWARD          to other machines, metadata, private networks, multicast       → dropped; other new ones pass
  *     FORWARD          from anywhere to a machine, but for answers                    → dropped
  *     nat POSTROUTING  leaves under the host's address
@@ -11,6 +12,7 @@
 import { fail } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
+import { tooMany } from './connections.ts'
 import { networkText, type Network } from './ipv4.ts'
 
 export interface Fences {
@@ -23,6 +25,8 @@ export interface Fences {
   readonly resolvers: readonly string[]
   /** Private networks that machines may reach all the same. */
   readonly allowed: readonly Network[]
+  /** Connections of one machine to the outside; undefined where the kernel cannot count them. */
+  readonly connections: number | undefined
 }
 
 const never = ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4']
@@ -49,7 +53,7 @@ const chains = ({ chain }: Names): readonly (readonly [string, string])[] => [
 const answers = '-m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT'
 
 const rulesOf = (fences: Fences): Record<string, string[]> => {
-  const { names, subnet, block, hostPorts, resolvers, allowed } = fences
+  const { names, subnet, block, hostPorts, resolvers, allowed, connections } = fences
   const { chain, interfacePrefix } = names
   const forward = (rest: string) => `-A ${chain} ${rest}`
   return {
@@ -61,6 +65,7 @@ const rulesOf = (fences: Fences): Record<string, string[]> => {
       // Between machines nothing passes, answers included: no new flow can have been opened.
       forward(`-d ${networkText(subnet)} -j DROP`),
       forward(answers),
+      ...(connections === undefined ? [] : [forward(`${tooMany(connections)} -j DROP`)]),
       ...never.map(network => forward(`-d ${network} -j DROP`)),
       ...resolvers.flatMap(address =>
         ['udp', 'tcp'].map(protocol => forward(`-d ${address} -p ${protocol} --dport 53 -j ACCEPT`)),

@@ -3,7 +3,9 @@ import { createInterface } from 'node:readline'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { connectionLimit } from '../../../../control/drivers/oci/net/connections.ts'
 import { trimOutputs } from '../../../../control/drivers/oci/outputs.ts'
+import { silentLog } from '../../../../shared/log.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
 
@@ -51,6 +53,25 @@ t.test('a machine reaches the outside under the address of the host, and nobody 
   })
   const code = await new Promise(resolve => knock.once('exit', resolve))
   t.not(code, 0, 'a new connection from outside is dropped')
+})
+
+t.test('one machine cannot use up the connections of the box', async t => {
+  const box = await openBox(t, kit, { settings: { slotsAhead: 1 } })
+  const refused = () =>
+    /^\s*(\d+) .*DROP.*#conn src\/32 > 4096/m.exec(
+      execFileSync('iptables', ['-w', '10', '-vxnL', box.names.chain], { encoding: 'utf8' }),
+    )?.[1]
+  if ((await connectionLimit(silentLog)) === undefined) {
+    t.pass('this kernel cannot count them')
+    return
+  }
+  const { there } = await outside(t, box)
+  const machine = await box.driver.create(box.spec('a'))
+  const flood = `const socket = require('dgram').createSocket('udp4'); let left = 6000
+    for (let port = 1; port <= 6000; port++) socket.send('x', port, '${there}', () => --left || socket.close())`
+  const node = '/.hutch/lib/ld-linux* --library-path /.hutch/lib /.hutch/bin/node'
+  t.equal((await sh(machine, `${node} -e "${flood}"`)).code, 0)
+  t.ok(Number(refused()) >= 1_000, 'what was too many was dropped')
 })
 
 t.test('a private network is open when the operator allows it', async t => {
