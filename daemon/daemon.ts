@@ -88,6 +88,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const tunnel = tunnelLoader(core)
   const system = createSystem(core, {
     program,
+    hold: scale.hold,
     command: () => command?.pid(),
     pipes: supervisor.pipes,
     list: () => supervisor.list().map(({ record: { pid, status } }) => ({ pid: String(pid), status })),

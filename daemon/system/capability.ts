@@ -12,6 +12,8 @@ export interface SystemDeps {
   readonly program: Program
   /** All processes; their journal is written as they change, so nothing has to be saved before an upgrade. */
   readonly list: () => readonly Listed[]
+  /** Keeps the sandbox awake until the returned function is called. */
+  readonly hold: () => () => void
   /** Pid of the command of `-c`, while it runs. */
   readonly command: () => number | undefined
   /** Descriptors that a process can be fed through by the next daemon too. */
@@ -43,6 +45,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     start: program.start,
     port: rehearsalPort,
     digest: program.digest,
+    hold: deps.hold,
     replace: (what, lastUpgrade) =>
       program.become(what, {
         upgradeCount: config.upgradeCount + 1,

@@ -10,6 +10,7 @@ import { streams } from './streams.ts'
 import { system } from './system.ts'
 import { terminals } from './terminal.ts'
 import { codegen, drives } from './tools.ts'
+import { tunnels } from './tunnel.ts'
 import { watch } from './watch.ts'
 import type { Target } from './target.ts'
 
@@ -22,6 +23,7 @@ const families = {
   processes,
   streams,
   network,
+  tunnels,
   terminals,
   codegen,
   drives,

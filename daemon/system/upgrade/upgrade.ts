@@ -25,6 +25,8 @@ export interface UpgradeDeps extends Omit<RehearseDeps, 'clock'> {
   readonly last?: LastUpgrade | undefined
   /** Becomes the program, which is to report `done`; comes back only by throwing. */
   readonly replace: (what: Startable, done: LastUpgrade) => Promise<void>
+  /** Keeps the sandbox from sleeping in the middle; the returned function lets it. */
+  readonly hold: () => () => void
   /** Digest of the bundle that runs. */
   readonly digest: () => Promise<string | undefined>
 }
@@ -114,9 +116,11 @@ export const upgrades = (deps: UpgradeDeps): Upgrades => {
       if (underWay)
         throw fail('wrong_state', { kind: 'upgrade', name: state.version, state: 'running', wanted: 'another' })
       state = { status: 'running', step: 'starting', version: release.version, lastAttempt: rfc3339(clock.now()) }
+      const letGo = deps.hold()
       underWay = run(release)
         .catch(error => step({ status: 'failed', error: messageOf(error) }))
         .finally(() => {
+          letGo()
           underWay = undefined
         })
     },

@@ -29,6 +29,7 @@ const make = async (t: Test, options: Partial<UpgradeDeps> = {}, content = progr
     start: () => ({ ended: new Promise(() => {}), stop: async () => {} }),
     port: Number(new URL(candidate.url).port),
     digest: async () => undefined,
+    hold: () => () => undefined,
     replace: async (fd, done) => void became.push({ content: readFileSync(`/proc/self/fd/${fd}`, 'utf8'), done }),
     ...options,
     config,
@@ -98,4 +99,22 @@ t.test('closing ends what is under way', async t => {
   await made.close()
   t.match(made.last(), { status: 'failed' })
   t.same(became, [])
+})
+
+t.test('the sandbox stays awake while an upgrade is under way, however it ends', async t => {
+  let held = 0
+  const heldWhile: number[] = []
+  const hold = () => {
+    held++
+    return () => void held--
+  }
+  const { run } = await make(t, {
+    hold,
+    replace: async () => {
+      heldWhile.push(held)
+      throw new Error('not today')
+    },
+  })
+  t.match(await run(), { status: 'failed', error: 'not today' })
+  t.same([heldWhile, held], [[1], 0])
 })
