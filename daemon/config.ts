@@ -53,6 +53,8 @@ export interface Config extends Flags {
   readonly metadataPath: string
   /** Base64 document of the tunnel that comes up at start, or ''. */
   readonly networkingConfig: string
+  /** Bytes above which the daemon's own heap is collected hard; undefined leaves it to V8. */
+  readonly heapLimitBytes: number | undefined
   readonly keepAlive: boolean
   readonly scaleFile: string
   readonly logs: LogLimits
@@ -84,6 +86,15 @@ export interface Config extends Flags {
   readonly drives: { readonly root: string; readonly uidMap: string; readonly gidMap: string }
   /** What children inherit before reloads: the environment without the daemon's own variables. */
   readonly environment: Readonly<Record<string, string>>
+}
+
+/** A fifth of the memory, but no less than the daemon needs; one who sets Go's own variable for it means a daemon in Go. */
+const heapLimit = (env: Env): number | undefined => {
+  if (env['GOMEMLIMIT']) return undefined
+  const percent = integerOr(env['SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20)
+  // What is not constrained has a constraint beyond all memory.
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.max(64 * MiB, Math.floor((memory * percent) / 100))
 }
 
 const logLimits = (env: Env): LogLimits => {
@@ -151,6 +162,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     name: own('NAME'),
     metadataPath: own('METADATA_PATH') || `/${names.list[0]?.short ?? 'svc'}/metadata`,
     networkingConfig: own('NETWORKING_CONFIG'),
+    heapLimitBytes: heapLimit(env),
     keepAlive: !boolean(own('DISABLE_KEEPALIVE')),
     scaleFile: own('SCALE_FILE') || '/uk/libukp/scale_to_zero_disable',
     logs: Object.freeze(logLimits(env)),

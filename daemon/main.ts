@@ -9,6 +9,7 @@ import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
 import { programOf } from './system/upgrade/program.ts'
+import { limitHeap } from './native/memory.ts'
 import { guardStops, protectDaemon } from './init/protect.ts'
 
 const clock = systemClock()
@@ -24,6 +25,7 @@ const run = async (): Promise<void> => {
   const args = process.argv.slice(2)
   const flags = parseFlags(args)
   const config = loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
+  if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
   const program = programOf({ args, env: process.env, script: process.argv[1] })
   const daemon = await createDaemon(config, { clock, ids: randomIds(), log, program })
   stop.add('daemon', daemon.close)

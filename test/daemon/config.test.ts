@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os'
 import t from 'tap'
 import { loadConfig } from '../../daemon/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
@@ -32,6 +33,19 @@ t.test('without any variable there are working defaults', async t => {
   })
   t.ok(config.logs.maxTotalBytes > 0)
   t.ok(Object.isFrozen(config) && Object.isFrozen(config.logs) && Object.isFrozen(config.environment))
+})
+
+t.test('the heap of the daemon has a share of the memory, and enough of it', async t => {
+  const MiB = 1024 * 1024
+  const whole = load({ SANDBOX_MAX_HEAP_PERCENT: '100' }).heapLimitBytes ?? 0
+  const share = (percent: number) => Math.max(64 * MiB, Math.floor((whole * percent) / 100))
+  t.ok(whole >= 64 * MiB && whole <= totalmem())
+  t.equal(load().heapLimitBytes, share(20))
+  t.equal(load({ SANDBOX_MAX_HEAP_PERCENT: '50' }).heapLimitBytes, share(50))
+  for (const wrong of ['0', '101', 'much', '-5'])
+    t.equal(load({ SANDBOX_MAX_HEAP_PERCENT: wrong }).heapLimitBytes, share(20), wrong)
+  t.equal(load({ SANDBOX_MAX_HEAP_PERCENT: '1' }).heapLimitBytes, share(1), 'not below 64 MiB')
+  t.equal(load({ GOMEMLIMIT: '1GiB' }).heapLimitBytes, undefined)
 })
 
 t.test('variables are read, and what makes no sense falls back', async t => {
