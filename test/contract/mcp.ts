@@ -67,7 +67,7 @@ export const mcp = async (t: Test, target: Target): Promise<void> => {
       (await post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { ...json, 'mcp-protocol-version': '1' })).status,
       400,
     )
-    t.equal((await post(`"${'x'.repeat(5 * 1024 * 1024)}"`, json)).status, 413)
+    t.equal((await post(`"${'x'.repeat(4.5 * 1024 * 1024)}"`, json)).status, 413)
   })
 
   await t.test('the tools, by name, described', async t => {
