@@ -20,7 +20,13 @@ export const whyNoTunnels = (): string | undefined => {
   if (!existsSync('/dev/net/tun')) return 'needs /dev/net/tun'
   for (const tool of ['wireguard-go', 'wg', 'ip', 'iptables', 'unshare'])
     if (spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0) return `needs ${tool}`
-  const made = spawnSync('unshare', ['--net', '--mount', 'sh', '-c', 'iptables -A OUTPUT -m conntrack --ctstate NEW -m connmark --mark 1'])
+  const made = spawnSync('unshare', [
+    '--net',
+    '--mount',
+    'sh',
+    '-c',
+    'iptables -A OUTPUT -m conntrack --ctstate NEW -m connmark --mark 1',
+  ])
   return made.status === 0 ? undefined : 'needs network namespaces with iptables, conntrack and connmark'
 }
 

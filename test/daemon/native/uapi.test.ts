@@ -27,7 +27,10 @@ t.test('a socket without a name has the one connection it was made with', async 
 })
 
 t.test('a process that may open no more files cannot', async t => {
-  const child = spawn('/bin/sh', ['-c', 'read line; if (exec 9</dev/null) 2>/dev/null; then echo opened; else echo refused; fi'])
+  const child = spawn('/bin/sh', [
+    '-c',
+    'read line; if (exec 9</dev/null) 2>/dev/null; then echo opened; else echo refused; fi',
+  ])
   forbidMoreFiles(child.pid as number)
   child.stdin.end('go\n')
   t.equal((await text(child.stdout)).trim(), 'refused')

@@ -68,7 +68,16 @@ t.test('what breaks a rule is refused with the name of its field, and no key is 
   for (const value of [[], 'text', 7, null]) refused(encode(value), /config/)
   const cases: Record<string, unknown[]> = {
     local_ip: [undefined, '10.9.0.2', '10.9.0.2/33', '10.9.0.256/24', 'fe80::1%eth0/64', 5],
-    peer_endpoint: [undefined, '192.0.2.1', '192.0.2.1:0', '192.0.2.1:65536', '2001:db8::1:443', '[1.2.3.4]:1', ':1', 'a b:1'],
+    peer_endpoint: [
+      undefined,
+      '192.0.2.1',
+      '192.0.2.1:0',
+      '192.0.2.1:65536',
+      '2001:db8::1:443',
+      '[1.2.3.4]:1',
+      ':1',
+      'a b:1',
+    ],
     peer_public_key: [undefined, 'short', Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64')],
     private_key: [undefined, '', key.replace('=', ''), 12],
     mtu: [67, 65_536, 1_420.5, '1420'],

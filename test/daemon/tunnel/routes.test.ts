@@ -18,7 +18,10 @@ const document = {
   extra: 'ignored',
 }
 const encoded = Buffer.from(JSON.stringify(document)).toString('base64')
-const routes = () => readFileSync('/proc/net/route', 'utf8').split('\n').map(line => line.split('\t').slice(0, 3).join(' '))
+const routes = () =>
+  readFileSync('/proc/net/route', 'utf8')
+    .split('\n')
+    .map(line => line.split('\t').slice(0, 3).join(' '))
 
 t.test('bodies, documents and methods', async t => {
   const { call } = await daemon(t)
@@ -36,7 +39,10 @@ t.test('a network that is the machine’s is left alone, and the caller told wha
   const before = routes()
   const { call } = await daemon(t)
   const answer = await call('PUT', '/network/tunnel/config', { body: { config: encoded } })
-  t.match(answer, { status: 500, body: { error: /^failed to apply tunnel config: .*(run it in|start its container|install)/ } })
+  t.match(answer, {
+    status: 500,
+    body: { error: /^failed to apply tunnel config: .*(run it in|start its container|install)/ },
+  })
   t.notMatch(answer.text, key)
   t.match(await call('DELETE', '/network/tunnel'), { status: 400 })
   t.same(routes(), before)

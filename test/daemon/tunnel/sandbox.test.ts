@@ -55,7 +55,11 @@ const document = (more: object = {}): string =>
 interface Sandbox {
   readonly child: ChildProcess
   readonly log: string[]
-  api(method: string, path: string, body?: unknown): Promise<{ status: number; body: { error?: string; message?: string } }>
+  api(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: { error?: string; message?: string } }>
   /** Runs a shell line as the tenant. */
   run(line: string): Promise<string>
   stop(signal: NodeJS.Signals): Promise<void>
@@ -124,7 +128,8 @@ const seenFrom = ({ run }: Sandbox, host: string = far.v4): Promise<string> =>
   run(
     `${process.execPath} -e "const s = require('net').connect(${far.port}, '${host}'); s.on('data', d => console.log(String(d))).on('error', e => console.log(e.code))"`,
   )
-const put = (sandbox: Sandbox, more?: object) => sandbox.api('PUT', '/network/tunnel/config', { config: document(more) })
+const put = (sandbox: Sandbox, more?: object) =>
+  sandbox.api('PUT', '/network/tunnel/config', { config: document(more) })
 const up = { status: 200, body: { path: '', message: /updated/ } }
 const disconnect = (sandbox: Sandbox) => sandbox.api('DELETE', '/network/tunnel')
 const inbound = async (sandbox: Sandbox) => (await sandbox.api('GET', '/health')).status
@@ -140,8 +145,16 @@ const reset = () =>
     ip netns exec sandbox iptables -F; ip netns exec sandbox iptables -X
     ip netns exec sandbox ip6tables -F; ip netns exec sandbox ip6tables -X
     ip netns exec sandbox ip route replace default via 10.77.1.1`)
-const interfaces = () => shell('ip -n sandbox -o link show').match(/^\d+: [^:@]+/gm)?.map(line => line.split(' ')[1])
-const routes = () => shell('ip -n sandbox route show').split('\n').map(line => line.trim()).filter(Boolean).sort()
+const interfaces = () =>
+  shell('ip -n sandbox -o link show')
+    .match(/^\d+: [^:@]+/gm)
+    ?.map(line => line.split(' ')[1])
+const routes = () =>
+  shell('ip -n sandbox route show')
+    .split('\n')
+    .map(line => line.trim())
+    .filter(Boolean)
+    .sort()
 /** The wireguard-go of the sandbox. */
 const processes = () =>
   readdirSync('/proc').filter(pid => {
@@ -235,12 +248,18 @@ t.test('tenants, root as they are, cannot get at the key or around the tunnel', 
   t.notMatch(await sandbox.run(`cat /proc/${pid}/cmdline`), own.secret)
   t.equal(await sandbox.run('find /run/wireguard -type s ! -name "peer0*"'), '', 'there is no control socket')
   t.notMatch(await sandbox.run('wg show wg0 private-key 2>&1'), own.secret)
-  t.match(await sandbox.run(`prlimit --pid ${pid} --nofile=100:100 2>&1`), /not permitted/, 'what the process lost is lost')
+  t.match(
+    await sandbox.run(`prlimit --pid ${pid} --nofile=100:100 2>&1`),
+    /not permitted/,
+    'what the process lost is lost',
+  )
   for (const line of ['iptables -F', 'ip route add default via 10.77.1.1', 'ip link del wg0'])
     t.match(await sandbox.run(`${line} 2>&1`), /not permitted|denied/i, line)
   const bound = `require('net').connect({ host: '${far.v4}', port: ${far.port}, localAddress: '10.77.1.2' })`
   t.match(
-    await sandbox.run(`${process.execPath} -e "${bound}.on('data', d => console.log(String(d))).on('error', e => console.log(e.code))"`),
+    await sandbox.run(
+      `${process.execPath} -e "${bound}.on('data', d => console.log(String(d))).on('error', e => console.log(e.code))"`,
+    ),
     nothing,
     'the sandbox address as the source is no way round',
   )
