@@ -204,10 +204,8 @@ t.test('an invalid document leaves the tunnel, a valid one replaces it, one that
   t.match(shell('ip -n sandbox link show wg7'), /mtu 1300/)
   t.equal(await seenFrom(sandbox), tunnelAddress)
 
-  const blocker = spawn('ip', [
-    ...['netns', 'exec', 'sandbox', process.execPath, '-e'],
-    `require('dgram').createSocket('udp4').bind(51999, () => console.log('ready'))`,
-  ])
+  const program = `require('dgram').createSocket('udp4').bind(51999, () => console.log('ready'))`
+  const blocker = spawn('ip', ['netns', 'exec', 'sandbox', process.execPath, '-e', program])
   t.teardown(() => blocker.kill('SIGKILL'))
   await once(blocker.stdout, 'data')
   const failed = /failed to apply tunnel config: .*51999.*nothing leaves the sandbox/
