@@ -1,5 +1,5 @@
 /** A hutchd to measure: that of the bundle, as sandboxes run it, with directories that go away with it. */
-import { realpathSync } from 'node:fs'
+import { readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundleCommand, scratchEnvironment } from '../../images/runtime/command.ts'
@@ -7,6 +7,8 @@ import { cpuOf, memoryOf, scratch, start } from './child.ts'
 import type { Bench } from './measure.ts'
 
 const bundle = fileURLToPath(new URL('../../.runtime/bundle', import.meta.url))
+/** Longer than the daemon waits before it gives memory back. Milliseconds. */
+const restMs = 5_000
 
 export interface MeasuredDaemon {
   readonly url: string
@@ -14,6 +16,10 @@ export interface MeasuredDaemon {
   readonly dir: string
   /** Proportional memory in bytes. */
   memory(): number
+  /** The same once the daemon has come to rest. */
+  memoryAtRest(): Promise<number>
+  /** How many descriptors are open. */
+  descriptors(): number
   /** CPU time so far in milliseconds. */
   cpu(): number
 }
@@ -46,6 +52,11 @@ export const measuredDaemon = async (bench: Bench, env: Record<string, string> =
     port,
     dir,
     memory: () => memoryOf(pid),
+    async memoryAtRest() {
+      await new Promise(resolve => setTimeout(resolve, restMs))
+      return memoryOf(pid)
+    },
+    descriptors: () => readdirSync(`/proc/${pid}/fd`).length,
     cpu: () => cpuOf(pid),
   }
 }

@@ -119,5 +119,5 @@ export const filesBench = async (bench: Bench): Promise<Row[]> => {
   }
   // Memory is given back some seconds after the work.
   await sleep(4_000)
-  return [...rows, row('files.memory-after', daemon.memory() / 1024 / 1024, 'MB')]
+  return [...rows, row('files.memory-after', (await daemon.memoryAtRest()) / 1024 / 1024, 'MB')]
 }

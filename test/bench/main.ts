@@ -1,7 +1,7 @@
 /**
  * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
  *
- *     node test/bench/main.ts [--only host|daemon|bundle|process|files|gateway|management|store] [--json]
+ *     node test/bench/main.ts [--only host|daemon|bundle|process|files|soak|gateway|management|store] [--json]
  *
  * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
  * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
@@ -18,6 +18,7 @@ import type { Bench } from './measure.ts'
 import { optionsOf, type Family } from './options.ts'
 import { processBench } from './process.ts'
 import { jsonLines, table, type Row, type Skipped } from './report.ts'
+import { soakBench } from './soak.ts'
 import { storeBench } from './store.ts'
 
 const runs: Readonly<Record<Family, (bench: Bench) => Promise<Row[]>>> = {
@@ -25,6 +26,7 @@ const runs: Readonly<Record<Family, (bench: Bench) => Promise<Row[]>>> = {
   bundle: bundleBench,
   process: processBench,
   files: filesBench,
+  soak: soakBench,
   gateway: gatewayBench,
   management: managementBench,
   store: storeBench,

@@ -7,7 +7,7 @@ t.test('without options everything is measured, for people', async t => {
 
 t.test('one family, or a group of them, in the order they always run in', async t => {
   t.same(optionsOf(['--only', 'host', '--json']), { only: ['host'], json: true })
-  t.same(optionsOf(['--only', 'daemon']).only, ['bundle', 'process', 'files'])
+  t.same(optionsOf(['--only', 'daemon']).only, ['bundle', 'process', 'files', 'soak'])
   t.same(optionsOf(['--only', 'store', '--only', 'gateway']).only, ['gateway', 'management', 'store'])
 })
 

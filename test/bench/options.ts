@@ -1,12 +1,12 @@
 /** The command line of the benchmarks. */
 import { parseArgs } from 'node:util'
 
-export const families = ['host', 'bundle', 'process', 'files', 'gateway', 'management', 'store'] as const
+export const families = ['host', 'bundle', 'process', 'files', 'soak', 'gateway', 'management', 'store'] as const
 export type Family = (typeof families)[number]
 
 /** Families that belong together under one more name. */
 const groups: Readonly<Record<string, readonly Family[]>> = {
-  daemon: ['bundle', 'process', 'files'],
+  daemon: ['bundle', 'process', 'files', 'soak'],
   gateway: ['gateway', 'management'],
 }
 
