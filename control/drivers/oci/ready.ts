@@ -16,7 +16,8 @@ export interface ReadyInput {
 const boundMs = 60_000
 /** No daemon is up sooner; asking then would only take the processor from it. */
 const firstMs = 15
-const betweenMs = 3
+/** At first every 3 ms; later a twentieth of the time it took so far, so that a busy box is not kept busy by asking. */
+const betweenMs = (elapsedMs: number): number => Math.min(50, Math.max(3, elapsedMs / 20))
 
 /** One try: true when something that speaks HTTP answers. */
 const answers = (host: string, port: number): Promise<boolean> =>
@@ -33,7 +34,7 @@ const answers = (host: string, port: number): Promise<boolean> =>
     socket.once('data', piece => end(piece.toString('latin1').startsWith('HTTP/1.')))
   })
 
-/** Tries every 3 ms: a refused connection on a local link costs less than any signal that would have to be set up. */
+/** Tries again and again: a refused connection on a local link costs less than any signal that would have to be set up. */
 export const untilReady = async (input: ReadyInput, clock: Clock): Promise<void> => {
   const { host, port, hasEnded, lastWords, signal } = input
   const start = clock.elapsed()
@@ -41,18 +42,19 @@ export const untilReady = async (input: ReadyInput, clock: Clock): Promise<void>
   for (let tries = 1; ; tries++) {
     signal?.throwIfAborted()
     if (await answers(host, port)) return
-    if (tries % 25 === 0 && (await hasEnded()))
+    if (tries % 10 === 0 && (await hasEnded()))
       throw fail('driver_failed', {
         driver: 'oci',
         step: 'boot',
         reason: `the first process ended before it answered: ${await lastWords()}`,
       })
-    if (clock.elapsed() - start > boundMs)
+    const elapsed = clock.elapsed() - start
+    if (elapsed > boundMs)
       throw fail('driver_failed', {
         driver: 'oci',
         step: 'boot',
         reason: `no answer at ${host}:${port} within ${boundMs} ms: ${await lastWords()}`,
       })
-    await clock.sleep(betweenMs, signal)
+    await clock.sleep(betweenMs(elapsed), signal)
   }
 }
