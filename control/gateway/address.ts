@@ -11,7 +11,8 @@ export interface SandboxAddress {
 
 const withPort = (target: string): { port: number | undefined; target: string } | undefined => {
   const match = /^\/port\/(\d{1,5})(?=[/?]|$)(.*)$/s.exec(target)
-  if (!match) return { port: undefined, target: target || '/' }
+  // Clients join a base address with a slash at its end and a path that begins with one.
+  if (!match) return { port: undefined, target: target.replace(/^\/{2,}/, '/') || '/' }
   const port = Number(match[1])
   if (port < 1 || port > 65_535) return undefined
   const rest = match[2] as string

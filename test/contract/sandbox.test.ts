@@ -4,7 +4,7 @@ import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
 import { suite } from './suite.ts'
 import { system } from './system.ts'
-import { ask, type Target } from './target.ts'
+import { ask, clientUpload, type Target } from './target.ts'
 
 const why = whyNoMachines()
 if (why) {
@@ -32,6 +32,12 @@ t.test('a sandbox', async t => {
   t.equal((await ask(target, 'PUT', '/filesystem%2Ftmp/contract', { body: { isDirectory: true } })).status, 200)
 
   await suite(t, target)
+
+  await t.test('a base address that ends in a slash', async t => {
+    const slashed = '//filesystem//tmp/contract/slashed.bin'
+    t.equal((await ask(target, 'PUT', slashed, clientUpload('slashed.bin', Buffer.from('bytes')))).status, 200)
+    t.match((await ask(target, 'GET', '/filesystem/%2Ftmp%2Fcontract%2Fslashed.bin')).body, { content: 'bytes' })
+  })
 
   await t.test('by its host name', async t => {
     const host = { ...target, url: s.url, headers: { ...headers, host: 'sbx-contract-default.local.example' } }

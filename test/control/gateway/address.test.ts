@@ -26,7 +26,10 @@ t.test('the path form keeps what follows as it was sent', async t => {
     readings: [{ name: 'web', workspace: 'default' }],
     target: '/filesystem/%2Ftmp%2Fa?download=true',
   })
-  t.match(byPath('/default/sandboxes/web//filesystem//tmp'), { target: '//filesystem//tmp' })
+  t.match(byPath('/default/sandboxes/web/filesystem//tmp'), { target: '/filesystem//tmp' })
+  t.match(byPath('/default/sandboxes/web//filesystem//tmp'), { target: '/filesystem//tmp' }, 'but one slash begins it')
+  t.match(byHost('sbx-web-default.local', '//filesystem//tmp', ['local']), { target: '/filesystem//tmp' })
+  t.match(byPath('/default/sandboxes/web/port/3000//x'), { port: 3000, target: '//x' }, 'an application gets its own')
   for (const no of [
     '/v0/sandboxes',
     '/v0/sandboxes/web',
