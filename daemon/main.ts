@@ -2,7 +2,7 @@
 import { systemClock } from '../shared/clock.ts'
 import { closing } from '../shared/closing.ts'
 import { listen, serve } from '../shared/http/server.ts'
-import { randomIds } from '../shared/ids.ts'
+import { idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import { loadConfig } from './config.ts'
 import { parseFlags } from './config/flags.ts'
@@ -10,6 +10,7 @@ import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
 import { programOf } from './system/upgrade/program.ts'
 import { limitHeap } from './native/memory.ts'
+import { randomBytes } from './native/sys.ts'
 import { guardStops, protectDaemon } from './init/protect.ts'
 
 const clock = systemClock()
@@ -27,7 +28,7 @@ const run = async (): Promise<void> => {
   const config = loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
   if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
   const program = programOf({ args, env: process.env, script: process.argv[1] })
-  const daemon = await createDaemon(config, { clock, ids: randomIds(), log, program })
+  const daemon = await createDaemon(config, { clock, ids: idsFrom(randomBytes), log, program })
   stop.add('daemon', daemon.close)
   const listening = await listen(serve(daemon.dispatcher, { log }), { port: config.port })
   stop.add('http', () => listening.close(10_000))

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 /** Identifiers and secrets, passed in. The only caller of the random source outside tests. */
 export interface Ids {
@@ -12,8 +12,24 @@ export interface Ids {
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-export const randomIds = (): Ids => ({
-  uuid: () => randomUUID(),
-  short: length => Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join(''),
-  secret: bytes => randomBytes(bytes).toString('base64url'),
+/** Bytes from here on would make some characters likelier than others. */
+const fair = 256 - (256 % alphabet.length)
+
+/** Identifiers made of what `random` gives: so many bytes that nobody can guess. */
+export const idsFrom = (random: (bytes: number) => Buffer): Ids => ({
+  uuid() {
+    const bytes = random(16)
+    bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
+    bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+    return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  },
+  short(length) {
+    let text = ''
+    while (text.length < length)
+      for (const byte of random(length - text.length)) if (byte < fair) text += alphabet[byte % alphabet.length]
+    return text
+  },
+  secret: bytes => random(bytes).toString('base64url'),
 })
+
+export const randomIds = (): Ids => idsFrom(randomBytes)

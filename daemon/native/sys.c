@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,20 @@ static napi_value wait_for(napi_env env, napi_callback_info info) {
   if (pid <= 0) return result(env, pid);
   if (WIFSIGNALED(status)) return exit_of(env, pid, -1, WTERMSIG(status));
   return exit_of(env, pid, WEXITSTATUS(status), 0);
+}
+
+/* random(buffer): fills it, at most 256 bytes, with the kernel's randomness → 0 or a negated errno. */
+static napi_value random_bytes(napi_env env, napi_callback_info info) {
+  ARGUMENTS(1);
+  void *data;
+  size_t length;
+  errno = EINVAL;
+  if (napi_get_buffer_info(env, argv[0], &data, &length) != napi_ok || length > 256) return result(env, -1);
+  /* So few are given at once, unless a signal comes before the kernel has gathered its first. */
+  ssize_t given;
+  do given = getrandom(data, length, 0);
+  while (given < 0 && errno == EINTR);
+  return result(env, given == (ssize_t)length ? 0 : -1);
 }
 
 /* peek() → the pid of some child that has exited, left as it is; 0 when there is none; a negated errno. */
@@ -129,6 +144,7 @@ NAPI_MODULE_INIT() {
   FUNCTION(guard_signal);
   FUNCTION(ignore_fatal);
   FUNCTION(wait_for);
+  FUNCTION(random_bytes);
   FUNCTION(peek);
   FUNCTION(send_signal);
   FUNCTION(control);

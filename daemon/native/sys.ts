@@ -7,6 +7,7 @@ type Waited = [pid: number, exitCode: number, signal: number] | number
 
 interface SysAddon {
   wait_for(pid: number): Waited
+  random_bytes(buffer: Buffer): number
   peek(): number
   send_signal(pid: number, signal: number): number
   control(option: number, argument: number): number
@@ -100,3 +101,10 @@ export const guardSignal = (signal: number): void => void check('sigaction', add
 
 /** Ignores every signal that nobody handles and that would end the process, real-time ones included. */
 export const ignoreFatalSignals = (): void => void check('sigaction', addon().ignore_fatal())
+
+/** At most 256 bytes that nobody can guess. Not by `node:crypto`, which takes 5 ms and 1 MB to load. */
+export const randomBytes = (count: number): Buffer => {
+  const bytes = Buffer.alloc(count)
+  check('getrandom', addon().random_bytes(bytes))
+  return bytes
+}

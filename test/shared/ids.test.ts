@@ -1,12 +1,26 @@
 import t from 'tap'
-import { randomIds } from '../../shared/ids.ts'
+import { randomBytes } from '../../daemon/native/sys.ts'
+import { idsFrom, randomIds } from '../../shared/ids.ts'
 
-t.test('each is of its form, and none comes twice', async t => {
-  const ids = randomIds()
-  t.match(ids.uuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-  t.match(ids.short(8), /^[a-z0-9]{8}$/)
-  t.equal(ids.short(0), '')
-  t.match(ids.secret(32), /^[\w-]{43}$/)
-  const many = Array.from({ length: 2_000 }, () => [ids.uuid(), ids.short(16), ids.secret(16)]).flat()
-  t.equal(new Set(many).size, many.length)
+const sources = { 'of Node': randomIds(), 'of the kernel': idsFrom(randomBytes) }
+
+for (const [name, ids] of Object.entries(sources))
+  t.test(`randomness ${name} gives identifiers of the right form`, async t => {
+    const uuids = Array.from({ length: 1_000 }, () => ids.uuid())
+    t.equal(new Set(uuids).size, 1_000)
+    t.notOk(uuids.find(uuid => !/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(uuid)))
+    for (const length of [0, 1, 8, 256]) t.match(ids.short(length), new RegExp(`^[a-z0-9]{${length}}$`))
+    t.equal(new Set(ids.short(256)).size > 25, true, 'of the whole alphabet')
+    t.equal(Buffer.from(ids.secret(32), 'base64url').length, 32)
+    t.not(ids.secret(32), ids.secret(32))
+  })
+
+t.test('bytes that would favour some characters are not used', async t => {
+  const given = [Buffer.from([252, 255, 0]), Buffer.from([35, 251])]
+  const ids = idsFrom(() => given.shift() ?? Buffer.alloc(0))
+  t.equal(ids.short(3), 'a99')
+})
+
+t.test('more than the kernel gives at once is refused', async t => {
+  t.throws(() => randomBytes(257), { code: 'EINVAL' })
 })
