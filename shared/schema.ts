@@ -25,6 +25,7 @@ const reasonOf = (issue: s.core.$ZodRawIssue): string => {
   const unit = origin === 'string' ? ' characters' : origin === 'array' ? ' items' : ''
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}${unit}`
   if (issue.code === 'too_big') return `must be at most ${issue.maximum}${unit}`
+  if (issue.code === 'unrecognized_keys') return `has no field ${issue.keys.join(', ')}`
   if (issue.code === 'invalid_key') return 'has a key that is not allowed'
   return 'is not valid'
 }

@@ -7,6 +7,7 @@ const wrong: [string, s.ZodMiniType, unknown, string][] = [
   ['a choice', s.object({ kind: s.enum(['a', 'b']) }), { kind: 'c' }, 'kind: must be one of a, b'],
   ['a number', s.object({ count: s.int().check(s.minimum(3)) }), { count: 1 }, 'count: must be at least 3'],
   ['a length', s.object({ name: text(3) }), { name: 'long' }, 'name: must be at most 3 characters'],
+  ['a field too many', s.strictObject({}), { color: 1 }, 'query: has no field color'],
 ]
 
 t.test(
