@@ -41,8 +41,8 @@ t.test('a declaration becomes an operation: parameters, body, answers, errors by
     required: true,
     content: { 'application/json': { schema: { type: 'object', required: ['size'] } } },
   })
-  t.same(Object.keys(put?.responses ?? {}), ['200', '400', '404', '500'])
-  t.equal(put?.responses['400']?.description, 'invalid_argument, invalid_body')
+  t.same(Object.keys(put?.responses ?? {}), ['200', '400', '404', '413', '500'])
+  t.equal(put?.responses['400']?.description, 'invalid_body, invalid_argument')
   t.match(put?.responses['200']?.content, {
     'application/json': { schema: { properties: { ok: { type: 'boolean' } } } },
   })
