@@ -1,5 +1,5 @@
 /** A pseudo-terminal with a shell on it. node-pty opens and sizes it; the shell is started like any tenant process. */
-import { chownSync, closeSync } from 'node:fs'
+import { chownSync, closeSync, constants, openSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { ReadStream } from 'node:tty'
 import * as nodePty from 'node-pty'
@@ -33,10 +33,26 @@ export interface PtyOptions {
 
 const binding = (nodePty as unknown as { native: PtyBinding }).native
 
+/**
+ * Both ends. node-pty makes the slave non-blocking, and the flag would be the shell's and its children's too: what they
+ * write faster than we read would fail with EAGAIN. So the slave is opened again by its name.
+ */
+const openPair = (cols: number, rows: number): { master: number; slave: number; pty: string } => {
+  const opened = binding.open(cols, rows)
+  try {
+    return { ...opened, slave: openSync(opened.pty, constants.O_RDWR | constants.O_NOCTTY) }
+  } catch (error) {
+    closeSync(opened.master)
+    throw error
+  } finally {
+    closeSync(opened.slave)
+  }
+}
+
 /** Starts the shell; throws the `SpawnError` when it cannot be started, and nothing is left then. */
 export const openPty = (options: PtyOptions): Pty => {
   const { shell, cwd, env, cols, rows, identity, dropCapabilities, onOutput } = options
-  const { master, slave, pty } = binding.open(cols, rows)
+  const { master, slave, pty } = openPair(cols, rows)
   let pid: number
   try {
     if (identity) chownSync(pty, identity.uid, identity.gid)
