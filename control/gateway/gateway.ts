@@ -131,7 +131,7 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
     const gone = new AbortController()
     response.once('close', () => gone.abort(connectionClosed))
     const { row, credential } = await admitted(address, request)
-    const { upstream, release } = await resolver.hold(row.uid, gone.signal)
+    const { upstream, release } = await resolver.hold(row.uid, gone.signal, row)
     const { target } = credential
     try {
       if (address.port === undefined && answers?.takes(request.method ?? 'GET', target))
