@@ -39,6 +39,8 @@ interface Entry {
   asleep: boolean
   /** The turn under way, or the last one. */
   turn: Promise<void>
+  /** Turns that are not over yet. */
+  turning: number
   cancel: (() => void) | undefined
 }
 
@@ -91,16 +93,25 @@ export const standby = (options: { afterMs: number }, deps: StandbyDeps): Standb
 
   /** Appends a turn; one that fails rejects for its caller and does not stop the next. */
   const inTurn = (entry: Entry, step: (entry: Entry) => Promise<void>): Promise<void> => {
-    const turn = entry.turn.then(() => step(entry))
+    entry.turning++
+    const turn = entry.turn
+      .then(() => step(entry))
+      .finally(() => {
+        entry.turning--
+      })
     entry.turn = turn.catch(() => {})
     return turn
   }
 
+  /** Looks again in `ms`. A look that is due earlier stays: it finds out by itself how long the sandbox has been idle. */
   const schedule = (entry: Entry, ms: number) => {
-    if (!freezer || closed) return
-    entry.cancel?.()
+    if (!freezer || closed || entry.cancel) return
     entry.cancel = clock.after(ms, () => {
       entry.cancel = undefined
+      // Held again: the release that comes will look.
+      if (entry.holds > 0) return
+      const left = entry.usedAt + afterMs - clock.now()
+      if (left > 0) return schedule(entry, left)
       inTurn(entry, fallAsleep).catch(error => {
         log.warn('standby.failed', { sandbox: entry.uid, error })
         if (entries.get(entry.uid) === entry) schedule(entry, afterMs)
@@ -117,7 +128,15 @@ export const standby = (options: { afterMs: number }, deps: StandbyDeps): Standb
   const entryOf = (uid: string): Entry => {
     let entry = entries.get(uid)
     if (!entry) {
-      entry = { uid, holds: 0, usedAt: clock.now(), asleep: false, turn: Promise.resolve(), cancel: undefined }
+      entry = {
+        uid,
+        holds: 0,
+        usedAt: clock.now(),
+        asleep: false,
+        turn: Promise.resolve(),
+        turning: 0,
+        cancel: undefined,
+      }
       entries.set(uid, entry)
     }
     return entry
@@ -127,11 +146,9 @@ export const standby = (options: { afterMs: number }, deps: StandbyDeps): Standb
     async hold(uid) {
       const entry = entryOf(uid)
       entry.holds++
-      entry.cancel?.()
-      entry.cancel = undefined
       try {
-        // The turn under way may be freezing it; wait for that before looking whether it sleeps.
-        await inTurn(entry, wakeUp)
+        // A turn under way may be freezing it: wait for that before looking whether it sleeps.
+        if (entry.asleep || entry.turning > 0) await inTurn(entry, wakeUp)
       } catch (error) {
         release(entry)
         throw error
