@@ -19,15 +19,20 @@ const run = async (): Promise<void> => {
   say(`hutch: serving on ${url} with driver ${host.driver.name}; data in ${config.dataDir}`)
   say(`hutch: the admin key is in ${keyFile}; try`)
   say(`  curl -s -H "Authorization: Bearer $(cat ${keyFile})" ${url}/v0/sandboxes`)
+  let stopping = false
   const stop = () => {
+    // Whoever asks twice does not want to wait.
+    if (stopping) process.exit(1)
+    stopping = true
     say('hutch: stopping; sandboxes run on')
     host.close().then(
       () => process.exit(0),
       () => process.exit(1),
     )
   }
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  // Not `once`: execa ends the process by the signal, while it has a child, when it finds itself the only listener left.
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
 }
 
 run().catch(error => {
