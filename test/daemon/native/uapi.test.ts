@@ -29,8 +29,11 @@ t.test('a socket without a name has the one connection it was made with', async 
 t.test('a process that may open no more files cannot', async t => {
   const child = spawn('/bin/sh', [
     '-c',
-    'read line; if (exec 9</dev/null) 2>/dev/null; then echo opened; else echo refused; fi',
+    'echo ready; read line; if (exec 9</dev/null) 2>/dev/null; then echo opened; else echo refused; fi',
   ])
+  // Sooner, and the shell could not even load its libraries.
+  const [ready] = await once(child.stdout, 'data')
+  t.equal(String(ready), 'ready\n')
   forbidMoreFiles(child.pid as number)
   child.stdin.end('go\n')
   t.equal((await text(child.stdout)).trim(), 'refused')
