@@ -154,24 +154,19 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
     socket.once('close', () => gone.abort(connectionClosed))
     const { row, credential } = await admitted(address, request)
     const { upstream, release } = await resolver.hold(row.uid, gone.signal, row)
-    try {
-      const port = address.port ?? upstream.port
-      const hold = async () => (await resolver.hold(row.uid, gone.signal)).release
-      await splice(
-        {
-          upstream: { host: upstream.host, port },
-          target: credential.target,
-          request,
-          socket,
-          head,
-          withheld: credential.withheld,
-          hold,
-        },
-        clock,
-      )
-    } finally {
-      release()
-    }
+    await splice(
+      {
+        upstream: { host: upstream.host, port: address.port ?? upstream.port },
+        target: credential.target,
+        request,
+        socket,
+        head,
+        withheld: credential.withheld,
+        release,
+        hold: async () => (await resolver.hold(row.uid, gone.signal)).release,
+      },
+      clock,
+    )
   }
 
   return {

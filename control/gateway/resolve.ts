@@ -9,6 +9,7 @@ import { GatewayError } from './errors.ts'
 /** A request is held this long for a sandbox that is still coming up. */
 const patienceMs = 60_000
 
+/** Where the daemon of a sandbox answers. */
 export interface Upstream {
   readonly host: string
   readonly port: number

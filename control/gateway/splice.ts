@@ -14,7 +14,9 @@ export interface Splicing {
   readonly socket: Duplex
   readonly head: Buffer
   readonly withheld: ReadonlySet<string>
-  /** Takes a hold that keeps the sandbox awake; bytes after a silence take a new one. The caller's own hold covers the handshake. */
+  /** The hold that keeps the sandbox awake now; given over, and released here whatever happens. */
+  readonly release: () => void
+  /** Takes another one, for bytes after a silence. */
   readonly hold: () => Promise<() => void>
 }
 
@@ -33,14 +35,11 @@ const connected = (upstream: Upstream): Promise<Socket> =>
 /** Pipes until either side ends. Resolves then; rejects only before the first byte went to the workload. */
 export const splice = async (options: Splicing, clock: Clock): Promise<void> => {
   const { upstream, target, request, socket, head, withheld, hold } = options
-  const far = await connected(upstream)
-  let release: (() => void) | undefined
-  try {
-    release = await hold()
-  } catch (error) {
-    far.destroy()
+  let release: (() => void) | undefined = options.release
+  const far = await connected(upstream).catch((error: unknown) => {
+    options.release()
     throw error
-  }
+  })
   const headers = requestHeaders(request.rawHeaders, {
     withheld,
     remote: request.socket.remoteAddress ?? '',
@@ -60,6 +59,7 @@ export const splice = async (options: Splicing, clock: Clock): Promise<void> => 
   })
   await new Promise<void>(resolve => {
     let open = true
+    let waking = false
     const end = () => {
       if (!open) return
       open = false
@@ -69,13 +69,15 @@ export const splice = async (options: Splicing, clock: Clock): Promise<void> => 
     }
     const heard = () => {
       heardAt = clock.elapsed()
-      if (release) return
+      if (release || waking) return
       // Bytes for a sandbox that may sleep by now: they go on when it is awake.
+      waking = true
       socket.pause()
       hold().then(
         given => {
+          waking = false
+          if (!open) return given()
           release = given
-          if (!open) given()
           socket.resume()
         },
         () => end(),

@@ -1,10 +1,8 @@
 /** What the library needs of the host; the composition root provides it, and nothing else of it is used. */
 
-/** Where the daemon of a sandbox answers. */
-export interface Upstream {
-  readonly host: string
-  readonly port: number
-}
+import type { Upstream } from '../gateway/resolve.ts'
+
+export type { Upstream }
 
 /**
  * Waits until the sandbox is up, wakes it, and keeps it awake until `release` is called.

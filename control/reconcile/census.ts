@@ -17,11 +17,14 @@ export const census = (deps: { driver: Driver; store: Store; log: Log }): Census
   /** Added or forgotten while a survey was under way: newer than what the survey saw. */
   let touched = new Set<string>()
 
-  const removeOrphan = async (machine: Machine): Promise<boolean> => {
-    if (await store.resources.getByUid(machine.id)) return false
+  /** One that cannot be removed now is tried again at the next look, and holds nobody else up. */
+  const removeOrphan = async (machine: Machine): Promise<void> => {
     log.warn('machine.orphan', { machine: machine.id, phase: machine.phase })
-    await driver.remove(machine.id)
-    return true
+    try {
+      await driver.remove(machine.id)
+    } catch (error) {
+      log.warn('machine.orphan.stays', { machine: machine.id, error })
+    }
   }
 
   return {
@@ -38,8 +41,10 @@ export const census = (deps: { driver: Driver; store: Store; log: Log }): Census
       touched = new Set()
       const seen = new Map((await driver.list()).map(machine => [machine.id, machine]))
       for (const machine of seen.values())
-        if (!touched.has(machine.id) && !machines.has(machine.id) && (await removeOrphan(machine)))
+        if (!touched.has(machine.id) && !machines.has(machine.id) && !(await store.resources.getByUid(machine.id))) {
+          await removeOrphan(machine)
           seen.delete(machine.id)
+        }
       const ended: string[] = []
       for (const [uid, before] of machines) {
         if (touched.has(uid)) continue
