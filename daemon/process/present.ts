@@ -36,5 +36,6 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
     maxRestarts: record.maxRestarts,
     restartCount: record.restartCount,
     keepAlive: record.keepAlive,
+    ...(record.stdin && { stdin: true }),
   }
 }

@@ -1,9 +1,7 @@
 import { audit } from '../audit.ts'
-import { fail, isError } from '../../shared/errors.ts'
+import { errno, fail, isError } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { parseJson, readBody } from '../../shared/http/body.ts'
 import { handle, reply, type Bound, type Context, type Reply } from '../../shared/route.ts'
-import { parse, s } from '../../shared/schema.ts'
 import type { WireNames } from '../../shared/wire-names.ts'
 import {
   closeStdin,
@@ -25,6 +23,7 @@ import { startOf } from './output/follow.ts'
 import { tailText } from './output/tail.ts'
 import type { ProcessConfig } from './parts.ts'
 import { present } from './present.ts'
+import type { ProcessRecord } from './record.ts'
 import type { Stdin } from './stdin.ts'
 import type { Supervisor } from './supervisor.ts'
 import { waitBound, waitForEnd, waitForPorts } from './waits.ts'
@@ -40,7 +39,6 @@ export interface RouteDeps {
 
 /** A stream without a cursor begins at most so far back where files are not capped. */
 const backlogBytes = 32 * 1024 * 1024
-const stdinJsonBytes = 16 * 1024 * 1024
 
 const streamHeaders = (type: string) => ({
   'content-type': type,
@@ -106,32 +104,23 @@ const startPlain = async (deps: RouteDeps, body: StartProcess, context: Context)
   return present(managed, body.waitForCompletion ? { bytes: deps.config.responseBytes } : 'none')
 }
 
-const StdinJson = s.object({ data: s.string() })
+const closedStdin = ({ name }: ProcessRecord, state: string, cause?: unknown) =>
+  fail('wrong_state', { kind: 'stdin of process', name, state, wanted: 'writing' }, cause)
 
-const openStdin = ({ record, stdin }: Managed): Stdin => {
-  if (record.status !== 'running')
-    throw fail('wrong_state', {
-      kind: 'process',
-      name: record.name,
-      state: record.status,
-      wanted: 'writing to its stdin',
-    })
-  if (!record.stdin)
-    throw fail('unprocessable', {
-      reason: `process "${record.name}" was started without stdin; start it with "stdin": true`,
-    })
-  if (!stdin?.open)
-    throw fail('wrong_state', { kind: 'stdin of process', name: record.name, state: 'closed', wanted: 'writing' })
-  return stdin
+/** The input of a process that was started with one; undefined once it is closed. */
+const inputOf = ({ record, stdin }: Managed): Stdin | undefined => {
+  if (!record.stdin) throw closedStdin(record, 'not there, start the process with "stdin": true')
+  return record.status === 'running' && stdin?.open ? stdin : undefined
 }
 
-const feed = async (managed: Managed, context: Context): Promise<void> => {
-  const stdin = openStdin(managed)
-  const { request, signal } = context
-  if (!/^application\/json\b/i.test(String(request.headers['content-type'] ?? '')))
-    return stdin.write(request.body, signal)
-  const { data } = parse(StdinJson, parseJson(await readBody(request.body, stdinJsonBytes)), 'body')
-  return stdin.write(Buffer.from(data), signal)
+const feed = async (managed: Managed, { request, signal }: Context): Promise<void> => {
+  const stdin = inputOf(managed)
+  if (!stdin) throw closedStdin(managed.record, 'closed')
+  try {
+    await stdin.write(request.body, signal)
+  } catch (error) {
+    throw errno(error) === 'EPIPE' ? closedStdin(managed.record, 'closed by the process', error) : error
+  }
 }
 
 const streamLogs = (
@@ -190,7 +179,7 @@ export const processRoutes = (deps: RouteDeps): Bound[] => {
       return { message: 'Written to stdin' }
     }),
     handle(closeStdin, ({ params }) => {
-      openStdin(supervisor.find(params.identifier)).end()
+      inputOf(supervisor.find(params.identifier))?.end()
       return { message: 'Stdin closed' }
     }),
   ]

@@ -2,21 +2,21 @@ import { closeSync, fstatSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { errno, fail } from '../../shared/errors.ts'
+import { errno } from '../../shared/errors.ts'
 import { keepOverExec, makePipe } from '../native/pipe.ts'
 
 /** The writing end of a process's standard input. */
 export interface Stdin {
   readonly fd: number
   readonly open: boolean
-  /** Writes everything `source` gives, no faster than the process reads. Throws `unprocessable` when that reads no more. */
+  /** Writes everything `source` gives, no faster than the process reads. Throws `EPIPE` when that reads no more. */
   write(source: Readable | Buffer, signal: AbortSignal): Promise<void>
   /** The process reads end of file after what was written before. */
   end(): void
 }
 
-const gone = (cause?: unknown) =>
-  fail('unprocessable', { reason: 'the process has closed its standard input; nothing can be written any more' }, cause)
+const gone = (cause: unknown) =>
+  Object.assign(new Error('EPIPE: nobody reads this input any more', { cause }), { code: 'EPIPE' })
 
 /** Takes over the writing end `fd` of a pipe. */
 export const stdinOf = (fd: number): Stdin => {

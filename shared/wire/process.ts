@@ -25,6 +25,8 @@ export const Process = s.object({
   maxRestarts: s.int(),
   restartCount: s.int(),
   keepAlive: s.boolean(),
+  /** Only there, and true, for a process whose input can be written. */
+  stdin: s.optional(s.boolean()),
 })
 export type Process = s.output<typeof Process>
 
@@ -53,7 +55,7 @@ export const StartProcess = s.object({
   restartOnFailure: maybe(s.boolean()),
   maxRestarts: maybe(s.int()),
   keepAlive: maybe(s.boolean()),
-  /** Gives the process a pipe as standard input, to be fed through `PUT /process/:identifier/stdin`. */
+  /** Gives the process a pipe as standard input, to be fed through `POST /process/:identifier/stdin`. */
   stdin: maybe(s.boolean()),
 })
 export type StartProcess = s.output<typeof StartProcess>
@@ -124,19 +126,19 @@ export const streamProcessLogs = route('GET /process/:identifier/logs/stream', {
   errors: ['not_found', 'invalid_argument'],
 })
 
-export const writeStdin = route('PUT /process/:identifier/stdin', {
+export const writeStdin = route('POST /process/:identifier/stdin', {
   id: 'process.stdin.write',
-  summary: 'Write to the standard input of a process started with stdin: raw bytes, or JSON {"data": "…"}',
+  summary: 'Write the body, byte for byte, to the standard input of a process started with stdin',
   params,
   accepts: 'stream',
   returns: ProcessMessage,
-  errors: ['not_found', 'wrong_state', 'unprocessable', 'invalid_body'],
+  errors: ['not_found', 'wrong_state'],
 })
 
 export const closeStdin = route('DELETE /process/:identifier/stdin', {
   id: 'process.stdin.close',
-  summary: 'Close the standard input of a process: it reads end of file',
+  summary: 'Close the standard input of a process: it reads end of file. Closing it again is fine',
   params,
   returns: ProcessMessage,
-  errors: ['not_found', 'wrong_state', 'unprocessable'],
+  errors: ['not_found', 'wrong_state'],
 })

@@ -89,8 +89,7 @@ t.test('an upgrade inside a sandbox', async t => {
     ownNetwork: true,
   }
   const get = async (name: string) => (await ask(target, 'GET', `/process/${name}`)).body
-  const feed = (data: string) =>
-    ask(target, 'PUT', '/process/reader/stdin', { body: { data }, headers: { 'content-type': 'application/json' } })
+  const feed = (data: string) => ask(target, 'POST', '/process/reader/stdin', { body: data })
   const touch = (path: string) => ask(target, 'PUT', `/filesystem/${path}`, { body: { content: '' } })
 
   const pids: Record<string, string> = {}

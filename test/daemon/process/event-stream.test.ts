@@ -35,7 +35,7 @@ t.test('an event comes before its line is finished', async t => {
     { accept: 'text/event-stream' },
   )
   await stream.seen(/name\? /)
-  await call('PUT', '/process/ask/stdin', { body: 'you\n' })
+  await call('POST', '/process/ask/stdin', { body: 'you\n' })
   const list = events(await stream.ended)
   t.equal(joined(list, 'stdout'), 'name? hi you\n')
 })

@@ -39,12 +39,12 @@ t.test('live output comes as it is written, and the stream ends with the process
     'x-svc-cursor': '0',
   })
   for (const tick of ['one', 'two', 'three']) {
-    await call('PUT', '/process/cat/stdin', { body: `${tick}\n` })
+    await call('POST', '/process/cat/stdin', { body: `${tick}\n` })
     await stream.seen(new RegExp(`^stdout:${tick}$`, 'm'))
   }
   // Long enough without output that the tailer waits for the kernel to wake it.
   await new Promise(resolve => setTimeout(resolve, 400))
-  await call('PUT', '/process/cat/stdin', { body: 'four\nhalf' })
+  await call('POST', '/process/cat/stdin', { body: 'four\nhalf' })
   await stream.seen(/^stdout:four\n$/m)
   await call('DELETE', '/process/cat/stdin')
   t.equal(await stream.ended, 'stdout:one\nstdout:two\nstdout:three\nstdout:four\nstdout:half')
@@ -151,7 +151,7 @@ t.test('many idle readers of one process all hear of its output', async t => {
   const { call, url } = await processServer(t)
   await call('POST', '/process', { body: { command: 'cat', name: 'cat', stdin: true } })
   const streams = await Promise.all(Array.from({ length: 200 }, () => openGet(t, `${url}/process/cat/logs/stream`)))
-  await call('PUT', '/process/cat/stdin', { body: 'hello\n' })
+  await call('POST', '/process/cat/stdin', { body: 'hello\n' })
   await call('DELETE', '/process/cat/stdin')
   const texts = await Promise.all(streams.map(({ ended }) => ended))
   t.ok(texts.every(text => text === 'stdout:hello\n'))

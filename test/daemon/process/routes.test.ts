@@ -116,7 +116,7 @@ t.test('an unknown process is 404 everywhere', async t => {
     ['DELETE', '/kill'],
     ['GET', '/logs'],
     ['GET', '/logs/stream'],
-    ['PUT', '/stdin'],
+    ['POST', '/stdin'],
     ['DELETE', '/stdin'],
   ] as const)
     t.match(await call(method, `/process/nobody${path}`), { status: 404, body: { error: /nobody/ } })

@@ -17,7 +17,7 @@ t.test('finished processes, readers that have gone and closed inputs hold no des
     })
     await call('POST', '/process', { body: { command: 'cat', name: `cat-${index}`, stdin: true } })
     const reader = await openGet(t, `${url}/process/cat-${index}/logs/stream`)
-    await call('PUT', `/process/cat-${index}/stdin`, { body: 'x\n' })
+    await call('POST', `/process/cat-${index}/stdin`, { body: 'x\n' })
     await reader.seen(/x/)
     reader.close()
     await call('DELETE', `/process/cat-${index}/stdin`)
