@@ -16,9 +16,10 @@ import { guardStops, protectDaemon } from './init/protect.ts'
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 
+const stop = closing({ log })
+
 const run = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
-  const stop = closing({ log })
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
   guardStops(process.pid)
@@ -35,7 +36,9 @@ const run = async (): Promise<void> => {
   log.info('daemon.listening', { port: listening.port })
 }
 
-run().catch(error => {
+run().catch(async error => {
   log.error('daemon.failed', { error })
-  process.exitCode = 1
+  // What was started by then, such as the command of `-c`, must not outlive a daemon that never was.
+  await stop.close()
+  process.exit(1)
 })

@@ -10,9 +10,15 @@ import { redactQuery } from './redact.ts'
 /** The same address with or without its last slash. */
 const otherSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : `${path}/`)
 
-const queryOf = (request: Request): string => {
-  const query = request.search.toString()
-  return query === '' ? '' : `?${query}`
+/** The target as it was sent, with another path if one is given. */
+const targetOf = ({ rawPath, rawQuery }: Request, path = rawPath): string =>
+  rawQuery === '' ? path : `${path}?${rawQuery}`
+
+/** Where the other form of the address is; a slash that was sent encoded is told plainly, as its removal changes the text. */
+const elsewhere = (request: Request): string => {
+  const { rawPath, path } = request
+  const plain = rawPath.endsWith('/') === path.endsWith('/')
+  return targetOf(request, otherSlash(plain ? rawPath : encodeURI(path)))
 }
 
 /** The surface of a daemon that answers `bounds`. */
@@ -37,15 +43,13 @@ export const daemonSurface = (
     unmatched: request => {
       const { method, rawPath, path } = request
       if (path.length > 1 && routes.match(method, otherSlash(rawPath), otherSlash(path)))
-        return reply(method === 'GET' ? 301 : 307, { location: `${otherSlash(rawPath)}${queryOf(request)}` })
+        return reply(method === 'GET' ? 301 : 307, { location: elsewhere(request) })
       return reply(404, { 'content-type': 'text/plain' }, '404 page not found\n')
     },
     before: request => ({ actor: actorOf(request) }),
     checkReplies: options.checkReplies ?? false,
     logRequests: config.logRequests,
-    describe: request => {
-      const query = request.search.size === 0 ? '' : queryOf(request)
-      return redactQuery(`${request.rawPath}${query}`, key => previewKeys.has(key))
-    },
+    logSource: 'access',
+    describe: request => redactQuery(targetOf(request), key => previewKeys.has(key)),
   }
 }

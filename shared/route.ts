@@ -106,6 +106,8 @@ export interface Request {
   /** Path decoded once. */
   readonly path: string
   readonly search: URLSearchParams
+  /** What follows the `?`, undecoded, or ''. */
+  readonly rawQuery: string
   /** Lower-case names; repeated headers joined as Node does. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readable

@@ -29,10 +29,11 @@ export interface DriveAnswersDeps {
 /** Where the daemon lives and keeps what it must not lose. */
 const reserved = ['/.hutch', '/.hutch-drives', '/var/lib/hutchd']
 
-const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search'> => {
+const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 'rawQuery'> => {
   const cut = target.indexOf('?')
   const rawPath = cut < 0 ? target : target.slice(0, cut)
-  return { rawPath, path: decodePath(rawPath), search: new URLSearchParams(cut < 0 ? '' : target.slice(cut + 1)) }
+  const rawQuery = cut < 0 ? '' : target.slice(cut + 1)
+  return { rawPath, path: decodePath(rawPath), search: new URLSearchParams(rawQuery), rawQuery }
 }
 
 /** `base` is the real path of the directory of drives. */

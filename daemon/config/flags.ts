@@ -1,6 +1,5 @@
-/** The daemon's command line. */
-import { parseArgs } from 'node:util'
-import { fail, messageOf } from '../../shared/errors.ts'
+/** The daemon's command line, read as programs in Go read theirs: existing entrypoints were written for one. */
+import { fail } from '../../shared/errors.ts'
 
 export interface Flags {
   readonly port: number
@@ -11,38 +10,56 @@ export interface Flags {
   readonly telemetry: boolean
 }
 
-const options = {
-  port: { type: 'string' },
-  p: { type: 'string' },
-  command: { type: 'string' },
-  c: { type: 'string' },
-  user: { type: 'string' },
-  'disable-telemetry': { type: 'boolean' },
-} as const
+const defaultPort = 8080
+const texts = ['port', 'p', 'command', 'c', 'user'] as const
+const switches = ['disable-telemetry'] as const
 
-/** Existing entrypoints write `-port`: one dash is the same as two. */
-const twoDashes = (argument: string): string => (/^-[a-z][a-z-]*(=|$)/i.test(argument) ? `-${argument}` : argument)
+type Given = Partial<Record<string, string>>
 
-const port = (value: string, flag: string): number => {
+const known = (name: string): boolean => [...texts, ...switches].includes(name as never)
+
+/** `-name value`, `-name=value`, one dash or two; a value may begin with a dash, and the last of several counts. */
+const read = (argv: readonly string[]): Given => {
+  const given: Given = {}
+  for (let index = 0; index < argv.length; index++) {
+    const argument = argv[index] as string
+    const match = /^--?([^-=][^=]*)(?:=([^]*))?$/.exec(argument)
+    if (!match) throw fail('invalid_argument', { field: argument, reason: 'is no flag' })
+    const [, name = '', value] = match
+    if (!known(name)) throw fail('invalid_argument', { field: `-${name}`, reason: 'is not a flag of this program' })
+    if (switches.includes(name as never)) given[name] = value ?? 'true'
+    else {
+      const text = value ?? argv[++index]
+      if (text === undefined) throw fail('invalid_argument', { field: `-${name}`, reason: 'needs a value' })
+      given[name] = text
+    }
+  }
+  return given
+}
+
+const portOf = (value: string | undefined, flag: string): number => {
+  if (value === undefined) return defaultPort
   const parsed = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
   if (!(parsed >= 0 && parsed <= 65_535)) throw fail('invalid_argument', { field: flag, reason: 'must be a port' })
   return parsed
 }
 
-/** Parses the arguments after the program; throws `invalid_argument` for an unknown flag or a bad port. */
+const switchOf = (value: string | undefined, flag: string): boolean => {
+  if (value === undefined || /^(0|f|false)$/i.test(value)) return false
+  if (/^(1|t|true)$/i.test(value)) return true
+  throw fail('invalid_argument', { field: flag, reason: 'must be true or false' })
+}
+
+/** Parses the arguments after the program; throws `invalid_argument` for an unknown flag or a bad value. */
 export const parseFlags = (argv: readonly string[]): Flags => {
-  try {
-    const { values } = parseArgs({ args: argv.map(twoDashes), options })
-    // The short spelling wins over the long one, as in the daemon that entrypoints were written for.
-    const given = values.p ?? values.port ?? '8080'
-    return {
-      port: port(given, values.p === undefined ? '--port' : '-p'),
-      command: (values.c ?? values.command) || undefined,
-      user: values.user || undefined,
-      telemetry: !values['disable-telemetry'],
-    }
-  } catch (error) {
-    if (error instanceof TypeError) throw fail('invalid_argument', { field: '', reason: messageOf(error) }, error)
-    throw error
+  const given = read(argv)
+  const short = portOf(given['p'], '-p')
+  const long = portOf(given['port'], '-port')
+  return {
+    // The short spelling wins over the long one unless it says what goes without saying.
+    port: short === defaultPort ? long : short,
+    command: given['c'] || given['command'] || undefined,
+    user: given['user'] || undefined,
+    telemetry: !switchOf(given['disable-telemetry'], '-disable-telemetry'),
   }
 }

@@ -25,6 +25,7 @@ export interface CallOptions {
 export const requestOf = (method: string, target: string, options: CallOptions = {}): Request => {
   const cut = target.indexOf('?')
   const rawPath = cut < 0 ? target : target.slice(0, cut)
+  const rawQuery = cut < 0 ? '' : target.slice(cut + 1)
   const { body } = options
   const raw =
     body instanceof Readable
@@ -42,7 +43,8 @@ export const requestOf = (method: string, target: string, options: CallOptions =
     method,
     rawPath,
     path: decodePath(rawPath),
-    search: new URLSearchParams(cut < 0 ? '' : target.slice(cut + 1)),
+    search: new URLSearchParams(rawQuery),
+    rawQuery,
     headers: Object.fromEntries(
       Object.entries(options.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
     ),

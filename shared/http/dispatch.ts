@@ -35,6 +35,8 @@ export interface Surface {
   readonly checkReplies?: boolean
   /** One line per request. */
   readonly logRequests?: boolean
+  /** The `source` of that line, for those who sort lines by it. */
+  readonly logSource?: string
   /** The form of the address that is written to the log. */
   describe?(request: Request): string
 }
@@ -61,6 +63,9 @@ const bodyOf = async (request: Request, route: Route): Promise<unknown> => {
   return parse(route.body, value, 'body')
 }
 
+const asksForWebSocket = ({ headers: { connection = '', upgrade = '' } }: Request): boolean =>
+  /(^|[\s,])upgrade([\s,]|$)/i.test(String(connection)) && String(upgrade).toLowerCase() === 'websocket'
+
 export const dispatcher = (
   bounds: readonly Bound[],
   surface: Surface,
@@ -82,7 +87,10 @@ export const dispatcher = (
     const body = await bodyOf(request, route)
     const context: Context = { signal, request, requestId, log, facts }
     const result = await run({ params, query, body }, context)
-    if (result instanceof Takeover) return result
+    if (result instanceof Takeover) {
+      if (!asksForWebSocket(request)) throw fail('upgrade_required', { protocol: 'WebSocket' })
+      return result
+    }
     if (result instanceof Reply) return result
     if (surface.checkReplies) parse(route.returns, JSON.parse(JSON.stringify(result ?? null)), 'config')
     return json(result)
@@ -99,6 +107,7 @@ export const dispatcher = (
       const ms = elapsed() - start
       if (surface.logRequests || status >= 500) {
         const line = {
+          source: surface.logSource,
           method: request.method,
           path: surface.describe?.(request) ?? request.rawPath,
           route: route?.id,
@@ -129,7 +138,10 @@ export const dispatcher = (
       failure = error
       if (signal.aborted) return finish(reply(499))
       const known = isError(error) ? error : fail('internal', { requestId }, error)
-      return finish(surface.renderError(known, { request, requestId, ...(route ? { route } : {}) }))
+      const shown = surface.renderError(known, { request, requestId, ...(route ? { route } : {}) })
+      // Whoever refuses so has to say what it wants (RFC 9110, section 15.5.22), on this connection or another one.
+      const wants = known.code === 'upgrade_required' ? { upgrade: 'websocket', connection: 'upgrade, close' } : {}
+      return finish(new Reply(shown.status, { ...shown.headers, ...wants }, shown.body))
     }
   }
   return { bounds, dispatch }

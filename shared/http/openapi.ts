@@ -102,7 +102,8 @@ const responsesOf = (route: Route): Operation['responses'] => {
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content }
   const statuses = new Map<number, string[]>()
   const ofBody = route.accepts === 'json' ? bodyErrors : []
-  for (const code of new Set([...ofBody, ...route.errors, 'internal'] as const)) {
+  const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []
+  for (const code of new Set([...ofBody, ...ofUpgrade, ...route.errors, 'internal'] as const)) {
     const { status } = errors[code]
     statuses.set(status, [...(statuses.get(status) ?? []), code])
   }

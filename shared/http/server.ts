@@ -33,11 +33,13 @@ export const toRequest = (message: IncomingMessage): Request => {
   const url = message.url ?? '/'
   const cut = url.indexOf('?')
   const rawPath = cut < 0 ? url : url.slice(0, cut)
+  const rawQuery = cut < 0 ? '' : url.slice(cut + 1)
   return {
     method: message.method ?? 'GET',
     rawPath,
     path: decodePath(rawPath),
-    search: new URLSearchParams(cut < 0 ? '' : url.slice(cut + 1)),
+    search: new URLSearchParams(rawQuery),
+    rawQuery,
     headers: message.headers,
     body: message,
     remote: message.socket.remoteAddress ?? '',
@@ -103,8 +105,9 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     // A body given up half-way is never parsed to its end: nothing that comes later on this connection would be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
     if (result instanceof Takeover) {
-      response.writeHead(426, { 'content-type': 'text/plain', connection: 'close' })
-      response.end('this address speaks WebSocket only\n')
+      // Asked for in a form that node does not take for an upgrade.
+      response.writeHead(400, { 'content-length': '0', connection: 'close' })
+      response.end()
     } else await send(result, response, gone.signal, log)
     dismiss(message)
   }
@@ -181,6 +184,8 @@ export const serveWith = (on: Listener): Server => {
     if (settleTarget(message)) on.upgrade(message, socket, head)
     else refuse(socket, '400 Bad Request')
   })
+  // We are no proxy, and say so instead of closing without a word.
+  server.on('connect', (_message, socket) => refuse(socket, '404 Not Found'))
   server.on('clientError', (error, socket) => {
     // In the middle of an answer an error would be read as part of it.
     if ([...(answering.get(socket) ?? [])].some(response => response.headersSent)) socket.destroy()

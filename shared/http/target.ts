@@ -16,9 +16,11 @@ export const settleTarget = (message: IncomingMessage): boolean => {
   if (hostsOf(message.rawHeaders) > 1) return false
   const target = message.url ?? ''
   if (target.startsWith('/') || target === '*') return true
-  const match = /^https?:\/\/([^/?#]*)([^#]*)$/i.exec(target)
-  if (!match || match[1]?.toLowerCase() !== message.headers.host?.toLowerCase()) return false
-  const rest = match[2] as string
+  const match = /^(https?):\/\/([^/?#]*)([^#]*)$/i.exec(target)
+  const usual = match?.[1]?.length === 4 ? /:80$/ : /:443$/
+  const authority = (host = '') => host.toLowerCase().replace(usual, '')
+  if (!match || authority(match[2]) !== authority(message.headers.host)) return false
+  const rest = match[3] as string
   message.url = rest.startsWith('/') ? rest : `/${rest}`
   return true
 }

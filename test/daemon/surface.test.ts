@@ -1,5 +1,6 @@
 import t from 'tap'
 import { request } from 'node:http'
+import { jsonLog } from '../../shared/log.ts'
 import { daemon, daemonServer } from '../support/daemon.ts'
 
 const common = {
@@ -44,7 +45,9 @@ t.test('a slash too many or too few is a redirect that keeps the query and carri
   const { call } = await daemon(t)
   const get = await call('GET', '/health/?a=1&b=x%20y')
   t.equal(get.status, 301)
-  t.same(get.headers, { location: '/health?a=1&b=x+y' })
+  t.same(get.headers, { location: '/health?a=1&b=x%20y' })
+  t.same((await call('GET', '/process%2F?a')).headers, { location: '/process?a' }, 'a slash may be encoded')
+  t.same((await call('GET', '/process%2F%25/logs/')).headers, { location: '/process%2F%25/logs' })
   const post = await call('POST', '/environment/reload/')
   t.equal(post.status, 307)
   t.same(post.headers, { location: '/environment/reload' })
@@ -98,4 +101,46 @@ t.test('over a socket: HEAD has no body, a redirect can be followed', async t =>
     probe.end()
   })
   t.equal(status, 200)
+})
+
+t.test('the access log has the address as it was sent, without its secrets', async t => {
+  const lines: Record<string, unknown>[] = []
+  const log = jsonLog({ level: 'info', now: () => 0, write: line => void lines.push(JSON.parse(line)) })
+  const { call } = await daemon(t, { log })
+  const access = () => lines.filter(({ source }) => source === 'access')
+  await call('GET', '/health?x=a%20b&Token=s3cret&y&svc_preview_token=s3cret&%70assword=s3cret', {
+    headers: { 'x-request-id': 'abc-1', 'x-svc-authorization': 'Bearer s3cret', 'svc-version': '1990-01-01' },
+  })
+  const [line] = access()
+  t.match(line, {
+    event: 'request.done',
+    source: 'access',
+    method: 'GET',
+    path: '/health?x=a%20b&Token=[REDACTED]&y&svc_preview_token=[REDACTED]&%70assword=[REDACTED]',
+    route: 'system.health',
+    status: 200,
+    requestId: 'abc-1',
+  })
+  t.notMatch(JSON.stringify(lines), /s3cret/)
+  const { headers } = await call('GET', '/health', { headers: { 'x-request-id': 'a\r\nb' } })
+  t.match(access()[1]?.['requestId'], /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
+  t.notOk('x-request-id' in headers, 'nothing is echoed')
+})
+
+t.test('requests are not logged when that is switched off', async t => {
+  const lines: string[] = []
+  const log = jsonLog({ level: 'info', now: () => 0, write: line => void lines.push(line) })
+  const { call } = await daemon(t, { log, env: { DISABLE_REQUEST_LOGGING: 'true' } })
+  await call('GET', '/health')
+  t.notMatch(lines.join(''), /request\.done/)
+})
+
+t.test('an address that speaks WebSocket tells a plain request so, as errors are told', async t => {
+  const { call } = await daemon(t)
+  for (const headers of [{}, { connection: 'Upgrade', upgrade: 'h2c' }, { upgrade: 'websocket' }]) {
+    const answer = await call('GET', '/terminal/ws', { headers })
+    t.equal(answer.status, 426)
+    t.match(answer.headers, { ...common, upgrade: 'websocket', connection: 'upgrade, close' })
+    t.same(answer.body, { error: 'this address speaks WebSocket only' })
+  }
 })

@@ -108,8 +108,10 @@ t.test(
     const { ask, made, lines } = make(t, [leaves, takes], { logRequests: true })
     t.equal((await ask('GET', '/leaves?token=1', { signal: gone.signal })).status, 499)
     t.match(JSON.parse(lines.at(-1) ?? ''), { level: 'info', status: 499, route: 'leaves', path: '/leaves' })
-    t.ok((await made.dispatch(requestOf('GET', '/takes'), new AbortController().signal)) instanceof Takeover)
+    const socket = { headers: { connection: 'keep-alive, Upgrade', upgrade: 'WebSocket' } }
+    t.ok((await made.dispatch(requestOf('GET', '/takes', socket), new AbortController().signal)) instanceof Takeover)
     t.match(JSON.parse(lines.at(-1) ?? ''), { status: 101, route: 'takes' })
-    await t.rejects(ask('GET', '/takes'), /takes the socket over/)
+    await t.rejects(ask('GET', '/takes', socket), /takes the socket over/)
+    t.equal((await ask('GET', '/takes')).status, 426, 'only those who ask for it get the socket')
   },
 )

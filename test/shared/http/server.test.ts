@@ -73,6 +73,7 @@ t.test('what is no HTTP/1.1 is told so, and the connection ends', async t => {
     ['an unknown encoding', `${head('POST /sum', 'Transfer-Encoding: xchunked')}0\r\n\r\n`, 400],
     ['endless headers', head('GET /hello', `X: ${'x'.repeat(1_200_000)}`), 431],
     ['an endless target', `GET /${'x'.repeat(1_200_000)} HTTP/1.1\r\n\r\n`, 431],
+    ['a request for a tunnel', 'CONNECT y:1 HTTP/1.1\r\nHost: x\r\n\r\n', 404],
     ['an unknown expectation', head('POST /sum', 'Expect: magic', 'Content-Length: 2', last), 417],
   ]
   for (const [what, text, status] of refused)
@@ -86,6 +87,7 @@ t.test('what is odd but allowed works', async t => {
   const works: [string, string][] = [
     ['HTTP/1.0', 'GET /hello HTTP/1.0\r\n\r\n'],
     ['an absolute target', head('GET http://x/hello', last)],
+    ['an absolute target with the usual port', head('GET http://X:80/hello', last)],
     ['large headers', head('GET /hello', `X: ${'x'.repeat(500_000)}`, last)],
     ['an offer of HTTP/2', head('GET /hello', 'Connection: Upgrade, HTTP2-Settings, close', 'Upgrade: h2c')],
     [
