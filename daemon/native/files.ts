@@ -95,6 +95,7 @@ export const filesAs = (user: { readonly uid: number; readonly gid: number } | u
   }
   const bytes = async (request: Request): Promise<Buffer> => (await ask(request)) as Buffer
   const done = async (request: Request): Promise<void> => void (await ask(request))
+  const rename: FilePort['rename'] = (from, to) => done({ operation: 'rename', path: from, other: to })
   return {
     open: async (path, flags, mode = 0o666) => (await ask({ operation: 'open', path, flags, mode })) as number,
     stat: async path => statAt(await bytes({ operation: 'stat', path }), 0),
@@ -106,9 +107,10 @@ export const filesAs = (user: { readonly uid: number; readonly gid: number } | u
     readlink: async path => (await bytes({ operation: 'readlink', path })).toString(),
     realpath: async path => (await bytes({ operation: 'realpath', path })).toString(),
     symlink: (target, path) => done({ operation: 'symlink', path: target, other: path }),
-    rename: (from, to) => done({ operation: 'rename', path: from, other: to }),
+    rename,
     unlink: path => done({ operation: 'unlink', path }),
     rmdir: path => done({ operation: 'rmdir', path }),
     removeTree: path => done({ operation: 'rm', path }),
+    ...(user === undefined ? { adopt: rename } : {}),
   }
 }
