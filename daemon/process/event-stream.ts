@@ -5,7 +5,7 @@ import type { Heartbeat } from './heartbeat.ts'
 import type { Managed } from './managed.ts'
 import type { Capture } from './output/capture.ts'
 import { changed, writeTo } from './output/follow.ts'
-import { gapLine, streamNames } from './output/lines.ts'
+import { gapLine, streamNames, type StreamIndex } from './output/lines.ts'
 import type { Run } from './output/runs.ts'
 import { present } from './present.ts'
 
@@ -45,6 +45,20 @@ const readPiece = (capture: Capture, run: Run): Buffer => {
   return mayGrow ? piece.subarray(0, length - unfinishedBytes(piece)) : piece
 }
 
+/**
+ * Decodes one stream from `offset` on. A character may have begun before it, with bytes of the other stream in between:
+ * what a reader that comes back has not been sent of it is taken along.
+ */
+const decoderAt = (capture: Capture, stream: StreamIndex, offset: number): StringDecoder => {
+  const from = Math.max(capture.positions.heads[stream], offset - 3)
+  const bytes = Buffer.alloc(offset - from)
+  const before = bytes.subarray(0, capture.read(stream, bytes, from))
+  const decoder = new StringDecoder('utf8')
+  const begun = unfinishedBytes(before)
+  // What no character begins with is text already, and was sent as such.
+  return begun > 0 && decoder.write(before.subarray(-begun)) !== '' ? new StringDecoder('utf8') : decoder
+}
+
 const output = async (
   managed: Managed,
   from: number,
@@ -54,7 +68,7 @@ const output = async (
   idle: (now: boolean) => void,
 ): Promise<void> => {
   const { capture } = managed
-  const decoders = [new StringDecoder('utf8'), new StringDecoder('utf8')] as const
+  const decoders: (StringDecoder | undefined)[] = [undefined, undefined]
   const release = capture.hold()
   let at = from
   const gap = (stream: 0 | 1, bytes: number): Promise<void> =>
@@ -79,14 +93,19 @@ const output = async (
       const piece = run ? readPiece(capture, run) : undefined
       if (run && piece && piece.length > 0) {
         at += piece.length
-        const data = decoders[run.stream].write(piece)
+        const data = (decoders[run.stream] ??= decoderAt(capture, run.stream, run.offset)).write(piece)
         if (data) await writeTo(out, line({ type: streamNames[run.stream], data, cursor: at }), signal)
         continue
       }
-      if (capture.ended) return
+      if (capture.ended) break
       idle(true)
       await changed(capture, signal)
       idle(false)
+    }
+    // A character that was never finished is not passed over in silence.
+    for (const stream of [0, 1] as const) {
+      const data = decoders[stream]?.end()
+      if (data) await writeTo(out, line({ type: streamNames[stream], data, cursor: at }), signal)
     }
   } finally {
     release()

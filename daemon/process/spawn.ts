@@ -32,6 +32,12 @@ const shellPath = (shell: string): string => {
 
 const isSpawnError = (error: unknown): error is SpawnError => error instanceof Error && 'stage' in error
 
+const hints: Readonly<Record<string, string>> = {
+  EAGAIN: '; the limit of processes is reached, end some',
+  // MAX_ARG_STRLEN of the kernel.
+  E2BIG: '; a command and each variable may hold 128 KiB, put a longer one into a file',
+}
+
 const refusal = (error: unknown, { command, givenDir }: Launch, shell: string): unknown => {
   if (!isSpawnError(error)) return error
   const code = errno(error)
@@ -46,7 +52,7 @@ const refusal = (error: unknown, { command, givenDir }: Launch, shell: string): 
   }
   if (error.stage === 'exec' && code === 'ENOENT')
     return fail('unprocessable', { reason: `failed to start process: the shell ${shell} does not exist` }, error)
-  const hint = code === 'EAGAIN' ? '; the limit of processes is reached, end some' : ''
+  const hint = hints[code ?? ''] ?? ''
   return fail('unprocessable', { reason: `failed to start process: ${messageOf(error)}${hint}` }, error)
 }
 

@@ -38,7 +38,7 @@ const killAfter = ({ keepAlive, timeout }: StartProcess): number | undefined => 
   return timeout === undefined || timeout === null || timeout < 0 ? defaultKeepAliveSeconds : timeout
 }
 
-/** Chooses the name; that of a finished process may be taken again, and its output then gets another place. */
+/** Chooses the name; that of an ended process may be taken again, and its output then gets another place. */
 const takeName = (parts: Parts, wanted: string | null | undefined): string => {
   const { table, ids, journal } = parts
   if (!wanted) {
@@ -50,7 +50,8 @@ const takeName = (parts: Parts, wanted: string | null | undefined): string => {
   const before = table.byName(wanted)
   if (!before) return wanted
   const { record, capture } = before
-  if (record.status === 'running')
+  // One that was asked to end gives its name up at once, however long it takes.
+  if (record.status === 'running' && !record.ending)
     throw fail('invalid_argument', { field: 'name', reason: `process "${wanted}" already exists and is running` })
   if (record.logKey === logKey(wanted)) {
     record.logKey = `${record.logKey}~${record.id}`

@@ -1,7 +1,9 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
+import { afterLong } from './ending.ts'
 import type { Managed } from './managed.ts'
+import type { ProcessRecord } from './record.ts'
 
 /** Milliseconds a caller waits at most, or undefined. With keepAlive the time is up for the process itself instead. */
 export const waitBound = ({ keepAlive, timeout }: Pick<StartProcess, 'keepAlive' | 'timeout'>): number | undefined =>
@@ -17,7 +19,7 @@ const within = async <T>(
   const stop = new AbortController()
   const { promise, reject } = Promise.withResolvers<never>()
   const gone = (): void => reject(signal.reason)
-  const cancel = boundMs === undefined ? undefined : clock.after(boundMs, () => reject(late()))
+  const cancel = boundMs === undefined ? undefined : afterLong(clock, boundMs, () => reject(late()))
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone, { once: true })
   try {
@@ -45,6 +47,13 @@ export const waitForEnd = (
     late: () => timedOut('it did not end'),
   })
 
+const endedFirst = (record: ProcessRecord, deadline: number | undefined, ports: readonly number[]) => {
+  const { name, exitCode, completedAt = 0 } = record
+  const how =
+    completedAt >= (deadline ?? Number.POSITIVE_INFINITY) ? 'timed out and was killed' : `ended (exit code ${exitCode})`
+  return fail('unprocessable', { reason: `process "${name}" ${how} before port ${ports.join(', ')} was ready` })
+}
+
 const firstPollMs = 10
 const slowestPollMs = 100
 
@@ -58,14 +67,12 @@ export const waitForPorts = (
 ): Promise<void> => {
   const { clock, portsReady } = deps
   const { record } = managed
+  const { deadline } = record
   const poll = async (stop: AbortSignal): Promise<void> => {
     for (let pause = firstPollMs; !stop.aborted; pause = Math.min(slowestPollMs, pause * 1.5)) {
       const pid = record.current?.pid
       if (pid !== undefined && (await portsReady(pid, ports))) return
-      if (record.status !== 'running')
-        throw fail('unprocessable', {
-          reason: `process "${record.name}" ended (exit code ${record.exitCode}) before port ${ports.join(', ')} was ready`,
-        })
+      if (record.status !== 'running') throw endedFirst(record, deadline, ports)
       await Promise.race([clock.sleep(pause, stop).catch(() => undefined), managed.finished])
     }
   }

@@ -14,7 +14,7 @@ export const generousMs = 60_000
 const endAll = async ({ call }: TestDaemon): Promise<void> => {
   const { status: answered, body, text } = await call('GET', '/process')
   if (answered !== 200) throw new Error(`the list of processes cannot be had: ${text}`)
-  for (const { name, status } of body) if (status === 'running') await call('DELETE', `/process/${name}/kill`)
+  for (const { pid, completedAt } of body) if (completedAt === null) await call('DELETE', `/process/${pid}/kill`)
 }
 
 /** `daemon(t)`, without processes left behind. */

@@ -19,9 +19,33 @@ t.test('stop ends with SIGTERM and kill with SIGKILL, for good', async t => {
   await call('POST', '/process', { body: { command: 'trap "" TERM; echo up; while :; do sleep 1; done', name: 'b' } })
   await until('the trap', async () => (await call('GET', '/process/b')).body.stdout === 'up\n')
   t.equal((await call('DELETE', '/process/b')).status, 200)
-  t.equal((await call('GET', '/process/b')).body.status, 'running', 'it has not obeyed')
+  const disobeying = (await call('GET', '/process/b')).body
+  t.match(disobeying, { status: 'stopped', completedAt: '', exitCode: 0 }, 'asked to stop is stopped')
+  t.notOk(gone(disobeying.pid), 'but it has not obeyed, and nothing else was done')
   t.match(await call('DELETE', '/process/b/kill'), { status: 200, body: { message: 'Process killed successfully' } })
-  await until('the kill', async () => (await call('GET', '/process/b')).body.status === 'killed')
+  const killed = await until('the kill', async () => {
+    const { body } = await call('GET', '/process/b')
+    return body.completedAt !== '' && body
+  })
+  t.match(killed, { status: 'killed', exitCode: -1 })
+})
+
+t.test('the name of a process that takes its time to stop is free at once', async t => {
+  const { call } = await processDaemon(t)
+  const command = 'trap "echo ending" TERM; echo old; while :; do sleep 0.1; done'
+  const { body: old } = await call('POST', '/process', { body: { command, name: 'web' } })
+  await until('the trap', async () => (await call('GET', '/process/web')).body.stdout === 'old\n')
+  t.match(await call('POST', '/process', { body: { command, name: 'web' } }), { status: 400 }, 'not while it runs')
+  await call('DELETE', '/process/web')
+  const { status, body } = await call('POST', '/process', {
+    body: { command: 'echo new', name: 'web', waitForCompletion: true },
+  })
+  t.match({ status, body }, { status: 200, body: { status: 'completed', logs: 'new\n' } })
+  t.equal((await call('GET', '/process/web')).body.pid, body.pid)
+  await until('the old one', async () => /ending/.test((await call('GET', `/process/${old.pid}`)).body.stdout))
+  t.equal((await call('GET', `/process/${body.pid}/logs`)).body.stdout, 'new\n', 'each has its own output')
+  t.equal((await call('DELETE', `/process/${old.pid}/kill`)).status, 200)
+  await until('the end', () => gone(old.pid))
 })
 
 t.test('what is finished can be neither stopped nor killed', async t => {
@@ -102,6 +126,20 @@ t.test('a wait is bounded by the timeout, and the process goes on', async t => {
   t.match(late, { status: 422, body: { error: /timed out/ } })
   t.equal((await call('GET', '/process/slow')).body.status, 'running')
   t.equal((await call('DELETE', '/process/slow/kill')).status, 200)
+})
+
+t.test('a timeout longer than a timer can hold is no timeout that is over', async t => {
+  const { call } = await processDaemon(t)
+  for (const timeout of [3_000_000, 1_000_000_000_000]) {
+    const body = { command: 'sleep 0.1', waitForCompletion: true, timeout }
+    t.match(await call('POST', '/process', { body }), { status: 200, body: { status: 'completed' } }, String(timeout))
+  }
+})
+
+t.test('a wait for ports says so when keepAlive has ended the process', async t => {
+  const { call } = await processDaemon(t)
+  const body = { command: 'sleep 300', keepAlive: true, timeout: 1, waitForPorts: [1] }
+  t.match(await call('POST', '/process', { body }), { status: 422, body: { error: /timed out/ } })
 })
 
 t.test('keepAlive holds the machine awake until the timeout kills the process', async t => {

@@ -106,3 +106,19 @@ t.test('a reader that leaves only leaves', async t => {
   await until('the end', async () => (await call('GET', '/process/x')).body.status === 'completed')
   t.equal((await call('GET', '/process/x')).body.stdout, 'one\ntwo\n')
 })
+
+t.test('a character whose bytes are far apart is whole for a reader that comes back', async t => {
+  const { call } = await processDaemon(t)
+  const command = "printf 'a\\342\\202'; sleep 0.1; printf e >&2; sleep 0.1; printf '\\254z'"
+  const whole = events((await call('POST', '/process', streaming({ command, name: 'x' }))).text)
+  t.equal(joined(whole, 'stdout'), 'a€z')
+  const between = whole.find(({ type }) => type === 'stderr')?.cursor
+  const rest = events((await call('GET', `/process/x/logs/stream?stream=events&cursor=${between}`)).text)
+  t.equal(joined(rest, 'stdout'), '€z')
+})
+
+t.test('a character that is never finished is shown as broken, not left out', async t => {
+  const { call } = await processDaemon(t)
+  const list = events((await call('POST', '/process', streaming({ command: "printf 'abc\\342\\202'" }))).text)
+  t.equal(joined(list, 'stdout'), 'abc\ufffd')
+})

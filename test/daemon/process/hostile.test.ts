@@ -146,3 +146,13 @@ t.test(
     t.pass('nobody is left')
   },
 )
+
+t.test('a command that the kernel takes no more says what to do', async t => {
+  const { call } = await processDaemon(t)
+  const command = `true ${'x'.repeat(512 * 1024)}`
+  t.match(await call('POST', '/process', { body: { command } }), {
+    status: 422,
+    body: { error: /failed to start process.*128 KiB.*file/ },
+  })
+  t.same((await call('GET', '/process')).body, [], 'nothing was started')
+})
