@@ -24,8 +24,8 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
     pid: String(record.pid),
     name: record.name,
     command: record.command,
-    // What was asked to end counts as ended, though it may take its time.
-    status: record.status === 'running' ? (record.ending ?? 'running') : record.status,
+    // What was asked to stop counts as stopped, though it may take its time; a kill is over in no time.
+    status: record.status === 'running' && record.ending === 'stopped' ? 'stopped' : record.status,
     startedAt: httpDate(record.startedAt),
     completedAt: record.completedAt === undefined ? unfinished : httpDate(record.completedAt),
     exitCode: record.status === 'running' ? 0 : record.exitCode,

@@ -12,7 +12,7 @@ t.test('stop ends with SIGTERM and kill with SIGKILL, for good', async t => {
   t.match(await call('DELETE', '/process/a'), { status: 200, body: { message: 'Process stopped successfully' } })
   const stopped = await until('the stop', async () => {
     const { body } = await call('GET', '/process/a')
-    return body.status !== 'running' && body
+    return body.completedAt !== '' && body
   })
   t.match(stopped, { status: 'stopped', exitCode: -1, restartCount: 0, completedAt: /GMT$/ })
 
@@ -113,7 +113,7 @@ t.test('a restarted process is signalled by the pid it has now', async t => {
   t.equal((await call('DELETE', `/process/${body.pid}`)).status, 200)
   const end = await until('the end', async () => {
     const now = (await call('GET', '/process/r')).body
-    return now.status !== 'running' && now
+    return now.completedAt !== '' && now
   })
   t.match(end, { status: 'stopped', pid: body.pid })
 })
