@@ -30,6 +30,19 @@ const reasonOf = (issue: s.core.$ZodRawIssue): string => {
   return 'is not valid'
 }
 
+export interface Problem {
+  /** Path of the wrong field, `spec.runtime.memory`; '' for the value as a whole. */
+  readonly field: string
+  readonly reason: string
+}
+
+/** All that is wrong with `value`, in the order of the shape; empty when nothing is. */
+export const problemsOf = (shape: Shape, value: unknown): Problem[] =>
+  (shape.safeParse(value, { error: reasonOf }).error?.issues ?? []).map(issue => ({
+    field: issue.path.map(String).join('.'),
+    reason: issue.message,
+  }))
+
 /**
  * Parses `value`. Throws `invalid_argument` naming the first wrong field by its path
  * (`spec.runtime.memory`), or `invalid_body` when the body as a whole has the wrong type.

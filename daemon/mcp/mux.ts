@@ -6,14 +6,11 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js'
 import type { Context } from '../../shared/route.ts'
+import type { RpcRequest } from './rpc.ts'
 
 export interface Mux extends Transport {
   /** Resolves with the answer to a request, under the id it came with; rejects when the caller is gone. */
-  request(
-    message: Extract<JSONRPCMessage, { id: RequestId; method: string }>,
-    context: Context,
-  ): Promise<JSONRPCMessage>
-  notify(message: JSONRPCMessage): void
+  request(message: RpcRequest, context: Context): Promise<JSONRPCMessage>
   /** The HTTP call that a request of this inner id came in with. */
   contextOf(id: RequestId): Context | undefined
 }
@@ -50,9 +47,8 @@ export const mux = (): Mux => {
           },
           { once: true },
         )
-        self.onmessage?.({ ...message, id })
+        self.onmessage?.({ ...message, id } as JSONRPCMessage)
       }),
-    notify: message => self.onmessage?.(message),
     contextOf: id => pending.get(id)?.context,
   }
   return self

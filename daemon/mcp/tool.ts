@@ -1,5 +1,5 @@
 import { isError, messageOf } from '../../shared/errors.ts'
-import { parse, toJsonSchema, type Out, type Shape } from '../../shared/schema.ts'
+import { parse, problemsOf, toJsonSchema, type Out, type Shape } from '../../shared/schema.ts'
 import type { Context } from '../../shared/route.ts'
 
 /** What an agent can call. Shapes are those of the HTTP routes wherever there is one. */
@@ -29,16 +29,19 @@ export interface ToolResult {
   readonly isError?: boolean
 }
 
+const failed = (text: string): ToolResult => ({ content: [{ type: 'text', text }], isError: true })
+
 /** Runs the tool; wrong arguments and failures are results that say so, as agents read results and not errors. */
 export const callTool = async (called: Tool, args: unknown, context: Context): Promise<ToolResult> => {
   try {
-    const output = (await called.run(parse(called.input, args ?? {}, 'query') as never, context)) as Record<
-      string,
-      unknown
-    >
+    const given = args ?? {}
+    const problems = problemsOf(called.input, given)
+    if (problems.length > 0)
+      return failed(problems.map(({ field, reason }) => (field ? `${field}: ${reason}` : reason)).join('\n'))
+    const output = (await called.run(parse(called.input, given, 'body') as never, context)) as Record<string, unknown>
     return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }
   } catch (error) {
     if (!isError(error)) context.log.error('mcp.tool.failed', { tool: called.name, error })
-    return { content: [{ type: 'text', text: messageOf(error) || `${called.name} failed` }], isError: true }
+    return failed(messageOf(error) || `${called.name} failed`)
   }
 }

@@ -1,0 +1,57 @@
+/** Requests of the revisions up to 2025-11-25, answered by the SDK that knows these. */
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import {
+  CallToolRequestSchema,
+  JSONRPCMessageSchema,
+  ListToolsRequestSchema,
+  McpError,
+} from '@modelcontextprotocol/sdk/types.js'
+import { reply, type Context, type Reply } from '../../shared/route.ts'
+import type { Methods } from './methods.ts'
+import { mux } from './mux.ts'
+import { isHandshake, latestHandshake, serverInfo } from './revisions.ts'
+import { answer, codes, failure, idOf, kindOf, type Outcome, type RpcRequest } from './rpc.ts'
+
+export interface Handshake {
+  /** Answers the requests among `messages`: one by itself, those of a batch in a list; 202 when there are none. */
+  handle(messages: readonly unknown[], context: Context): Promise<Reply>
+}
+
+const resultOf = (outcome: Outcome): Record<string, unknown> => {
+  if ('error' in outcome) throw new McpError(outcome.error.code, outcome.error.message)
+  return outcome.result
+}
+
+/** The SDK also agrees to a draft that was never published. */
+const published = (request: RpcRequest): RpcRequest => {
+  const version = request.params?.['protocolVersion']
+  return request.method === 'initialize' && typeof version === 'string' && !isHandshake(version)
+    ? { ...request, params: { ...request.params, protocolVersion: latestHandshake } }
+    : request
+}
+
+/** One server for all requests, connected once. */
+export const handshake = async (methods: Methods): Promise<Handshake> => {
+  const transport = mux()
+  const server = new Server(serverInfo, { capabilities: { logging: {}, tools: { listChanged: true } } })
+  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => resultOf(methods.list(params)))
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
+    const context = transport.contextOf(requestId)
+    if (!context) throw new McpError(codes.refused, 'the caller is gone')
+    return resultOf(await methods.call(params, context))
+  })
+  await server.connect(transport)
+  return {
+    async handle(messages, context) {
+      const wrong = messages.find(message => !JSONRPCMessageSchema.safeParse(message).success)
+      if (wrong !== undefined)
+        return failure(400, { code: codes.invalidRequest, message: 'not a JSON-RPC 2.0 message' }, idOf(wrong))
+      // Without a session nobody can be told from anybody, so what a notification names (a request to be cancelled)
+      // may be somebody else's.
+      const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
+      const answers = await Promise.all(requests.map(request => transport.request(published(request), context)))
+      if (answers.length === 0) return reply(202)
+      return answer(answers.length === 1 ? answers[0] : answers)
+    },
+  }
+}

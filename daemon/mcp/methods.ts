@@ -1,0 +1,32 @@
+/** What is asked for in every revision alike: the list of tools, and calls of them. */
+import type { Context } from '../../shared/route.ts'
+import { codes, isObject, type Outcome } from './rpc.ts'
+import { callTool, describeTool, type Tool } from './tool.ts'
+
+export interface Methods {
+  /** `tools/list`: all of them at once, by name. */
+  readonly list: (params: unknown) => Outcome
+  /** `tools/call`. What goes wrong within a tool is a result that says so. */
+  readonly call: (params: unknown, context: Context) => Promise<Outcome>
+}
+
+const invalid = (message: string): Outcome => ({ error: { code: codes.invalidParams, message } })
+
+export const methodsOf = (tools: readonly Tool[]): Methods => {
+  const byName = new Map(tools.map(tool => [tool.name, tool]))
+  const listed = tools.map(describeTool).sort((a, b) => (a.name < b.name ? -1 : 1))
+  return {
+    list(params) {
+      const cursor = isObject(params) ? params['cursor'] : undefined
+      return cursor ? invalid('params.cursor: there is one page only') : { result: { tools: listed } }
+    },
+    async call(params, context) {
+      const { name, arguments: given } = isObject(params) ? params : {}
+      if (typeof name !== 'string') return invalid('params.name must be a string')
+      if (given !== undefined && !isObject(given)) return invalid('params.arguments must be an object')
+      const called = byName.get(name)
+      if (!called) return invalid(`unknown tool "${name}"`)
+      return { result: { ...(await callTool(called, given, context)) } }
+    },
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Requests of revision 2026-07-28: nothing comes before them and nothing is remembered after them. The SDK's own HTTP
+ * handler for this revision needs Node's fetch classes, which cost a daemon 18 MB and 65 ms with the first request, and
+ * a server object for each request; what it answers and what is answered here is compared in the tests.
+ */
+import { reply, type Context, type Reply } from '../../shared/route.ts'
+import { metaKeys } from './envelope.ts'
+import type { Methods } from './methods.ts'
+import { modernRevisions, serverInfo } from './revisions.ts'
+import { answer, codes, failure, isObject, type Outcome, type RpcRequest } from './rpc.ts'
+
+/** Tools change only with the daemon, which an upgrade can change; how long a client may keep the list. */
+const fresh = { ttlMs: 300_000, cacheScope: 'private' } as const
+const meta = { [metaKeys.server]: serverInfo }
+
+const discover = (): Outcome => ({
+  // The list never changes while a daemon runs, so there is no change to be told of; nor are there messages to log.
+  result: { supportedVersions: modernRevisions, capabilities: { tools: {} }, ...fresh },
+})
+
+const frame = (message: object): string => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
+
+/** A subscription is acknowledged and, as nothing that could be subscribed to is offered, ended at once. */
+const listen = ({ id, params }: RpcRequest): Reply => {
+  if (!isObject(params?.['notifications']))
+    return answer({
+      jsonrpc: '2.0',
+      error: { code: codes.invalidParams, message: 'params.notifications must be an object' },
+      id,
+    })
+  const subscription = { [metaKeys.subscription]: id }
+  const acknowledged = {
+    method: 'notifications/subscriptions/acknowledged',
+    params: { notifications: {}, _meta: subscription },
+  }
+  const ended = { id, result: { resultType: 'complete', _meta: { ...subscription, ...meta } } }
+  return reply(
+    200,
+    { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
+    frame(acknowledged) + frame(ended),
+  )
+}
+
+const outcomeOf = async (methods: Methods, request: RpcRequest, context: Context): Promise<Outcome | undefined> => {
+  const { method, params } = request
+  if (method === 'server/discover') return discover()
+  if (method === 'tools/call') return methods.call(params, context)
+  if (method !== 'tools/list') return undefined
+  const listed = methods.list(params)
+  return 'error' in listed ? listed : { result: { ...listed.result, ...fresh } }
+}
+
+/** Answers one request whose headers and envelope have been looked at. */
+export const answerModern = async (methods: Methods, request: RpcRequest, context: Context): Promise<Reply> => {
+  const { id, method } = request
+  if (method === 'subscriptions/listen') return listen(request)
+  const outcome = await outcomeOf(methods, request, context)
+  if (!outcome) return failure(404, { code: codes.methodNotFound, message: `there is no method "${method}"` }, id)
+  if ('error' in outcome) return answer({ jsonrpc: '2.0', error: outcome.error, id })
+  return answer({ jsonrpc: '2.0', id, result: { ...outcome.result, resultType: 'complete', _meta: meta } })
+}

@@ -1,0 +1,20 @@
+/**
+ * Revisions of the protocol that are spoken here. The last of one kind begins with a handshake (`initialize`); since
+ * 2026-07-28 every request says for itself which revision it speaks, and there is nothing before it.
+ */
+export const handshakeRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+export const latestHandshake = handshakeRevisions[0]
+export const modernRevisions = ['2026-07-28'] as const
+
+/** What a request without a version header speaks. */
+export const assumedRevision = '2025-03-26'
+/** Batches ended with this revision. */
+export const withoutBatches = '2025-06-18'
+
+const isOneOf = (list: readonly string[], version: string): boolean => list.includes(version)
+
+export const isHandshake = (version: string): boolean => isOneOf(handshakeRevisions, version)
+export const isModern = (version: string): boolean => isOneOf(modernRevisions, version)
+
+/** What the server says of itself, in every revision. */
+export const serverInfo = { name: 'Sandbox API Server', version: '1.0.0' } as const

@@ -1,0 +1,71 @@
+/** JSON-RPC 2.0 as every revision of the protocol speaks it. */
+import { json, type Reply } from '../../shared/route.ts'
+
+export type RpcId = string | number
+
+export interface RpcRequest {
+  readonly jsonrpc: '2.0'
+  readonly id: RpcId
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export type RpcNotification = Omit<RpcRequest, 'id'>
+
+export interface RpcError {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** What a method comes to. */
+export type Outcome = { readonly result: Record<string, unknown> } | { readonly error: RpcError }
+
+/** JSON-RPC's own codes, then those that the protocol gives a meaning. */
+export const codes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  /** Refused before any message was looked at. */
+  refused: -32000,
+  headerMismatch: -32020,
+  unsupportedVersion: -32022,
+} as const
+
+type Json = Readonly<Record<string, unknown>>
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isId = (value: unknown): value is RpcId => typeof value === 'string' || Number.isSafeInteger(value)
+
+const hasOnly = (value: Json, keys: readonly string[]): boolean => Object.keys(value).every(key => keys.includes(key))
+
+const isCall = (value: Json): boolean =>
+  typeof value['method'] === 'string' && (value['params'] === undefined || isObject(value['params']))
+
+/** What kind of JSON-RPC 2.0 message a value is; undefined when it is none. */
+export const kindOf = (value: unknown): 'request' | 'notification' | 'response' | undefined => {
+  if (!isObject(value) || value['jsonrpc'] !== '2.0') return undefined
+  if ('method' in value) {
+    if (!isCall(value)) return undefined
+    if (!('id' in value)) return hasOnly(value, ['jsonrpc', 'method', 'params']) ? 'notification' : undefined
+    return isId(value['id']) && hasOnly(value, ['jsonrpc', 'id', 'method', 'params']) ? 'request' : undefined
+  }
+  const isAnswer = isObject(value['result']) !== isObject(value['error'])
+  return isAnswer && (value['id'] === undefined || isId(value['id'])) ? 'response' : undefined
+}
+
+/** The id to answer under; null where the body has none that can be read. */
+export const idOf = (body: unknown): RpcId | null =>
+  isObject(body) && typeof body['method'] === 'string' && isId(body['id']) ? body['id'] : null
+
+const headers = { 'content-type': 'application/json', 'cache-control': 'no-cache, no-transform' }
+
+/** A failure as the body of an answer with this HTTP status. */
+export const failure = (status: number, error: RpcError, id: RpcId | null = null): Reply =>
+  json({ jsonrpc: '2.0', error, id }, { status, headers })
+
+/** The answer to one message, or to a batch. */
+export const answer = (body: unknown): Reply => json(body, { headers })
