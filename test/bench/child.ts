@@ -6,6 +6,7 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Bench } from './measure.ts'
+import type { SpawnerAsked } from './spawner.ts'
 
 const ended = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null
 
@@ -53,6 +54,20 @@ export const startScript = async <Said>(
     }),
   ])) as [Said]
   return { child, pid: child.pid as number, said }
+}
+
+/** Milliseconds that a plain Node takes for `count` times `/bin/sh -c true`, `parallel` at once: the floor of an exec. */
+export type Spawner = (count?: number, parallel?: number) => Promise<number>
+
+/** The spawner of `spawner.ts`. Whoever compares with it must not fork while measuring. */
+export const startSpawner = async (bench: Bench): Promise<Spawner> => {
+  const { child } = await startScript(bench, new URL('spawner.ts', import.meta.url))
+  return async (count = 1, parallel = 1) => {
+    const asked: SpawnerAsked = { count, parallel }
+    child.send(asked)
+    const [ms] = (await once(child, 'message')) as [number]
+    return ms
+  }
 }
 
 /** The program in one of the usual places, or undefined. */

@@ -39,11 +39,15 @@ export const measuredDaemon = async (bench: Bench, env: Record<string, string> =
   })
   const port = await new Promise<number>((resolve, reject) => {
     let log = ''
-    child.stderr?.on('data', piece => {
+    const hear = (piece: Buffer) => {
       log = (log + piece).slice(-100_000)
       const found = /"event":"daemon.listening".*"port":(\d+)/.exec(log)?.[1]
-      if (found) resolve(Number(found))
-    })
+      if (!found) return
+      // What comes now is read and dropped: every line would be work for whoever measures.
+      child.stderr?.off('data', hear).resume()
+      resolve(Number(found))
+    }
+    child.stderr?.on('data', hear)
     child.once('exit', () => reject(new Error(`the daemon ended: ${log}`)))
   })
   const pid = child.pid as number

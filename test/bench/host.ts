@@ -2,11 +2,10 @@
  * Sandboxes over the HTTP API of a real server: how soon the first command has run, how many can be asked for at once,
  * how fast one wakes, what a command, a file and a sandbox that does nothing cost.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readName, treePath } from '../../control/images/layout.ts'
 import { whyNoMachines } from '../support/machine.ts'
+import { startSpawner } from './child.ts'
 import { docker } from './docker.ts'
 import { filesThrough } from './host-files.ts'
 import { image, measuredHost, type MeasuredHost } from './host-server.ts'
@@ -85,8 +84,9 @@ const execTrue = async (bench: Bench, host: MeasuredHost): Promise<Row[]> => {
   await host.exec('exec', 'true')
   const [address = ''] = await host.addresses()
   const body = JSON.stringify({ command: 'true', waitForCompletion: true })
+  const spawner = await startSpawner(bench)
   const ways = {
-    floor: () => timeOf(() => once(spawn('/bin/sh', ['-c', 'true'], { stdio: 'ignore' }), 'exit')),
+    floor: () => spawner(),
     daemon: () => timeOf(async () => (await fetch(`${address}/process`, { method: 'POST', body })).arrayBuffer()),
     gateway: () => timeOf(() => host.exec('exec', 'true')),
   }

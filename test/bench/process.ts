@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, get, request, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { startSpawner, type Spawner } from './child.ts'
 import { measuredDaemon, type MeasuredDaemon } from './daemon.ts'
 import { inTurns, timeOf, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
@@ -24,14 +25,42 @@ const open = async (daemon: MeasuredDaemon, path: string): Promise<IncomingMessa
   return answer
 }
 
-const execTrue = async (daemon: MeasuredDaemon): Promise<Row[]> => {
-  const direct = () => timeOf(() => once(spawn('/bin/sh', ['-c', 'true'], { stdio: 'ignore' }), 'exit'))
-  const api = () => timeOf(() => start(daemon, { command: 'true', waitForCompletion: true }))
-  await inTurns(50, { direct, api })
-  const { direct: floor, api: ours } = await inTurns(300, { direct, api })
-  return [0.5, 0.95].map(share =>
-    row(`process.exec-true.p${share * 100}`, percentile(ours, share), 'ms', percentile(floor, share)),
-  )
+const runTrue = { command: 'true', waitForCompletion: true }
+
+/** One after the other. This process forks no more, so that only the daemon's side is ours. */
+const execTrue = async (daemon: MeasuredDaemon, spawner: Spawner): Promise<Row[]> => {
+  const ways = { direct: () => spawner(), api: () => timeOf(() => start(daemon, runTrue)) }
+  await inTurns(150, ways)
+  const rounds = 500
+  const before = daemon.cpu()
+  const { direct, api } = await inTurns(rounds, ways)
+  const cpu = (daemon.cpu() - before) / rounds
+  return [
+    ...[0.5, 0.95].map(share =>
+      row(`process.exec-true.p${share * 100}`, percentile(api, share), 'ms', percentile(direct, share)),
+    ),
+    row('process.exec-true.cpu', cpu, 'ms'),
+  ]
+}
+
+/** Many at once: how many a second. */
+const execParallel = async (daemon: MeasuredDaemon, spawner: Spawner): Promise<Row[]> => {
+  const count = 200
+  const many = (parallel: number): Promise<number> =>
+    timeOf(async () => {
+      let left = count
+      const one = async () => {
+        while (left-- > 0) await start(daemon, runTrue)
+      }
+      await Promise.all(Array.from({ length: parallel }, one))
+    })
+  const rows: Row[] = []
+  for (const parallel of [10, 100]) {
+    const { direct, api } = await inTurns(5, { direct: () => spawner(count, parallel), api: () => many(parallel) })
+    const perSecond = (ms: readonly number[]): number => (count * 1_000) / percentile(ms, 0.5)
+    rows.push(row(`process.exec-true.parallel-${parallel}`, perSecond(api), 'commands/s', perSecond(direct)))
+  }
+  return rows
 }
 
 const linesPerSecond = async (
@@ -88,10 +117,11 @@ export const processBench = async (bench: Bench): Promise<Row[]> => {
     SANDBOX_MAX_LOG_BYTES_TOTAL: '0',
   })
   bench.later('agent', () => agent.destroy())
+  const spawner = await startSpawner(bench)
   const rows: Row[] = []
-  for (const [name, measure] of Object.entries({ execTrue, logStream, idleStreams })) {
+  for (const [name, measure] of Object.entries({ execTrue, execParallel, logStream, idleStreams })) {
     bench.say(name)
-    rows.push(...(await measure(daemon)))
+    rows.push(...(await measure(daemon, spawner)))
   }
   return rows
 }
