@@ -9,6 +9,7 @@ import { probes } from '../shared/wire/probes.ts'
 import { activity } from '../shared/wire/system.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
+import { beginEgress } from './egress/at-start.ts'
 import { liveEnvironment } from './environment.ts'
 import { loadIdentity } from './identity/identity.ts'
 import { tenantDrops } from './init/capabilities.ts'
@@ -119,6 +120,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       close: closer.close,
     },
     async begin() {
+      await beginEgress(core)
       await tunnel.begin()
       if (!adopted) command = runCommand(core)
     },

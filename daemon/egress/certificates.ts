@@ -1,0 +1,36 @@
+/** Certificates that the platform adds: every program of the sandbox is pointed to a bundle that has them. */
+import { errno, messageOf } from '../../shared/errors.ts'
+import { readPlain } from '../config/read-plain.ts'
+import type { Core } from '../core.ts'
+import { replaceFile } from './replace.ts'
+
+const systemBundle = '/etc/ssl/certs/ca-certificates.crt'
+
+const systemCertificates = (path: string): Buffer => {
+  try {
+    return readPlain(path)
+  } catch (error) {
+    if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return Buffer.alloc(0)
+    throw error
+  }
+}
+
+/** Writes the merged bundle and sets the variables. What cannot be used is logged, and nothing changes. */
+export const installCertificates = ({ config, environment, log }: Pick<Core, 'config' | 'environment' | 'log'>) => {
+  const { extraCaCerts: extra, mergedCaPath: merged } = config
+  try {
+    const added = readPlain(extra)
+    if (!added.includes('-----BEGIN ')) throw new Error('it holds no certificate in PEM form')
+    // What a replaced daemon has set is the merged bundle: merging it again would only add the same once more.
+    const start = config.environment['SSL_CERT_FILE'] || systemBundle
+    const system = systemCertificates(start)
+    const gap = system.length > 0 && system.at(-1) !== 0x0a ? '\n' : ''
+    replaceFile(merged, Buffer.concat([system, Buffer.from(gap), added]), 0o644)
+  } catch (error) {
+    log.error('egress.certificates-failed', { path: extra, reason: messageOf(error) })
+    return
+  }
+  for (const name of ['SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE']) environment.set(name, merged)
+  environment.set('NODE_EXTRA_CA_CERTS', extra)
+  log.info('egress.certificates-added', { path: extra, bundle: merged })
+}

@@ -1,0 +1,97 @@
+/** CONNECT through the proxy outside: asked with the credential of now, then bytes both ways without a deadline. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { messageOf } from '../../shared/errors.ts'
+import type { ShimDeps } from './shim.ts'
+import { asking } from './upstream.ts'
+
+interface Answered {
+  readonly answer: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+}
+
+/** As much of a refusal as is passed on. */
+const mostWords = 4096
+
+const ask = (target: string, token: string, deps: ShimDeps): Promise<Answered> =>
+  new Promise((resolve, reject) => {
+    const { upstream } = deps
+    const headers = ['Host', target, 'Proxy-Authorization', upstream.credential(token)]
+    const asked = asking(upstream, { method: 'CONNECT', target, headers }, deps)
+    asked.once('connect', (answer: IncomingMessage, socket: Duplex, head: Buffer) => resolve({ answer, socket, head }))
+    asked.once('error', reject)
+    asked.end()
+  })
+
+/** The first words of a body that node leaves to us. */
+const words = ({ answer, socket, head }: Answered, deps: ShimDeps): Promise<string> =>
+  new Promise(resolve => {
+    const length = Number(answer.headers['content-length'] ?? mostWords)
+    let bytes = head
+    const done = () => {
+      cancel()
+      socket.destroy()
+      resolve(bytes.toString('utf8', 0, Math.min(length, mostWords)))
+    }
+    const cancel = deps.clock.after(2_000, done)
+    const look = (piece: Buffer) => {
+      bytes = Buffer.concat([bytes, piece])
+      if (bytes.length >= Math.min(length, mostWords)) done()
+    }
+    socket.on('data', look)
+    socket.once('close', done)
+    socket.on('error', done)
+    look(Buffer.alloc(0))
+  })
+
+/** A refusal, in the client's own connection. */
+const refuse = (client: Duplex, status: number, reason: string, text: string): void => {
+  const body = Buffer.from(`${text}\n`)
+  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
+  client.end(Buffer.concat([Buffer.from(head), body]))
+}
+
+const join = (client: Duplex, far: Duplex, sent: Buffer, received: Buffer): void => {
+  for (const [one, other] of [
+    [client, far],
+    [far, client],
+  ] as const) {
+    // What one side does not say, the other need not wait for.
+    one.on('error', () => other.destroy())
+    one.once('close', () => other.destroy())
+  }
+  if (received.length > 0) client.write(received)
+  if (sent.length > 0) far.write(sent)
+  client.pipe(far)
+  far.pipe(client)
+}
+
+/** Answers one CONNECT of a program in the sandbox. */
+export const connectThrough = async (
+  message: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+  deps: ShimDeps,
+): Promise<void> => {
+  const target = message.url ?? ''
+  client.on('error', () => client.destroy())
+  try {
+    let answered = await ask(target, deps.token.get(), deps)
+    if (answered.answer.statusCode === 407) {
+      answered.socket.destroy()
+      answered = await ask(target, deps.token.again(), deps)
+    }
+    const { statusCode = 502, statusMessage = '' } = answered.answer
+    if (client.destroyed) return void answered.socket.destroy()
+    if (statusCode >= 200 && statusCode < 300) {
+      client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
+      return join(client, answered.socket, head, answered.head)
+    }
+    const said = await words(answered, deps)
+    refuse(client, statusCode, statusMessage, `the proxy refused CONNECT ${target}: ${statusCode} ${said}`.trimEnd())
+  } catch (error) {
+    deps.log.warn('egress.connect-failed', { target, reason: messageOf(error) })
+    refuse(client, 502, 'Bad Gateway', `the proxy cannot be reached: ${messageOf(error)}`)
+  }
+}

@@ -1,0 +1,131 @@
+/** Starts the shim and points the sandbox's programs to it. */
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { messageOf } from '../../shared/errors.ts'
+import { readPlain } from '../config/read-plain.ts'
+import type { Core } from '../core.ts'
+import { shimServer, type ShimDeps } from './shim.ts'
+import { loadState, saveState, type ShimState } from './state.ts'
+import { directivesIn, parseTemplate, proxyVariables, withLoopback, type Upstream } from './template.ts'
+import { tokenIn } from './token.ts'
+
+const attempts = 10
+const betweenMs = 500
+const refreshMs = 30_000
+
+/** Variables with a directive. What a replaced daemon had pointed to its shim counts as it was before that. */
+const templatesIn = ({ config, environment, log }: Core): Record<string, string> => {
+  const found: Record<string, string> = {}
+  for (const name of proxyVariables) {
+    const now = environment.get(name) ?? ''
+    const value = now === addressOf(config.localProxyPort) ? (config.environment[name] ?? '') : now
+    if (directivesIn(value) === 0) continue
+    if (parseTemplate(value)) found[name] = value
+    else
+      log.warn('egress.proxy-ignored', { name, next: 'one {{file(…)}} as the user or password of an http(s) address' })
+  }
+  return found
+}
+
+const addressOf = (port: number): string => `http://localhost:${port}`
+
+const portOf = (server: Server | undefined): number | undefined => (server?.address() as AddressInfo | undefined)?.port
+
+const bind = async (
+  make: () => Server,
+  host: string,
+  port: number,
+  { clock, log }: Core,
+): Promise<Server | undefined> => {
+  for (let attempt = 1; ; attempt++) {
+    const server = make()
+    try {
+      server.listen({ host, port, exclusive: true })
+      await once(server, 'listening')
+      return server
+    } catch (error) {
+      const { code } = error as { code?: string }
+      // A machine without that family will not get it by waiting.
+      if (attempt === attempts || code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') {
+        log.info('egress.no-listener', { host, port, reason: messageOf(error) })
+        return undefined
+      }
+      await clock.sleep(betweenMs)
+    }
+  }
+}
+
+/** Both families on one port, `port` or a free one for 0; one of them is enough. */
+const listenOnLoopback = async (make: () => Server, port: number, core: Core) => {
+  const servers: Server[] = []
+  for (const host of ['127.0.0.1', '::1']) {
+    const server = await bind(make, host, portOf(servers[0]) ?? port, core)
+    if (server) servers.push(server)
+  }
+  return { servers, port: portOf(servers[0]) ?? port }
+}
+
+/** Without a listener of ours the token has to be where programs look for it. */
+const fallBack = (templates: ShimState['templates'], { environment, clock, log, closing }: Core): void => {
+  log.error('egress.no-shim', { next: 'the tokens are put into the environment, and read again every 30 s' })
+  const parsed = Object.entries(templates).map(([name, value]) => {
+    const upstream = parseTemplate(value) as Upstream
+    return { name, upstream, token: tokenIn(upstream.tokenPath, { clock, log }) }
+  })
+  const refresh = () => {
+    for (const { name, upstream, token } of parsed) {
+      try {
+        environment.set(name, upstream.resolved(token.again()))
+      } catch (error) {
+        log.error('egress.no-token', { name, reason: messageOf(error) })
+      }
+    }
+  }
+  refresh()
+  closing.add('egress refresh', clock.every(refreshMs, refresh))
+}
+
+/** The bundle that the sandbox's programs trust, once it is wanted. */
+const trusted =
+  ({ environment }: Core) =>
+  () => {
+    const path = environment.get('SSL_CERT_FILE')
+    if (!path) return undefined
+    try {
+      return readPlain(path).toString('utf8')
+    } catch {
+      // A file that is not there is not trusted; Node's own certificates are.
+      return undefined
+    }
+  }
+
+/** Reads the variables, or what an earlier daemon has saved; nothing happens without a directive in either. */
+export const startProxy = async (core: Core): Promise<void> => {
+  const { config, environment, clock, log, closing } = core
+  const given = templatesIn(core)
+  const state: ShimState | undefined =
+    Object.keys(given).length > 0 ? { port: config.localProxyPort, templates: given } : loadState(config.proxyStateFile)
+  const upstreams = Object.values(state?.templates ?? {}).map(parseTemplate)
+  const [upstream] = upstreams.filter(one => one !== undefined)
+  if (!state || !upstream) return
+  if (upstreams.some(other => other?.host !== upstream.host || other.port !== upstream.port))
+    log.warn('egress.proxies-differ', { used: upstream.host, next: 'give all variables the same proxy' })
+  const deps: ShimDeps = { upstream, token: tokenIn(upstream.tokenPath, { clock, log }), clock, log, ca: trusted(core) }
+  const { port, servers } = await listenOnLoopback(() => shimServer(deps), state.port, core)
+  for (const name of ['NO_PROXY', 'no_proxy']) environment.set(name, withLoopback(environment.get(name)))
+  if (servers.length === 0) return fallBack(state.templates, core)
+  closing.add('egress', () => {
+    for (const server of servers) {
+      server.close()
+      server.closeAllConnections()
+    }
+  })
+  for (const name of Object.keys(state.templates)) environment.set(name, addressOf(port))
+  try {
+    saveState(config.proxyStateFile, { ...state, port })
+  } catch (error) {
+    log.warn('egress.not-saved', { path: config.proxyStateFile, reason: messageOf(error) })
+  }
+  log.info('egress.shim', { port, proxy: `${upstream.host}:${upstream.port}` })
+}

@@ -1,0 +1,76 @@
+/**
+ * The proxy that programs of the sandbox talk to: on loopback, without a credential. It adds the credential of now and
+ * passes everything on to the proxy outside, so that a program started before a rotation uses the newest token.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import type { Clock } from '../../shared/clock.ts'
+import { messageOf } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import { connectThrough } from './connect.ts'
+import type { Upstream } from './template.ts'
+import type { Token } from './token.ts'
+import { asking, withoutHops } from './upstream.ts'
+
+export interface ShimDeps {
+  readonly upstream: Upstream
+  readonly token: Token
+  readonly clock: Clock
+  readonly log: Log
+  /** Certificates that the proxy's own is checked against; undefined for Node's. */
+  readonly ca: () => string | undefined
+}
+
+const tell = (response: ServerResponse, status: number, text: string): void => {
+  if (response.headersSent) return void response.destroy()
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' })
+  response.end(`${text}\n`)
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > 0
+
+/** The proxy's answer to one request, its body not read yet. */
+const ask = (message: IncomingMessage, response: ServerResponse, token: string, deps: ShimDeps) =>
+  new Promise<IncomingMessage>((resolve, reject) => {
+    const { method = 'GET', url: target = '', rawHeaders } = message
+    const credential = ['Proxy-Authorization', deps.upstream.credential(token)]
+    const body = hasBody(message)
+    const chunked = 'transfer-encoding' in message.headers ? ['Transfer-Encoding', 'chunked'] : []
+    const headers = [...withoutHops(rawHeaders), ...chunked, ...credential]
+    const asked = asking(deps.upstream, { method, target, headers }, deps)
+    response.once('close', () => asked.destroy())
+    asked.once('response', resolve)
+    asked.once('error', reject)
+    if (!body) asked.end()
+    else pipeline(message, asked).catch(reject)
+  })
+
+const forward = async (message: IncomingMessage, response: ServerResponse, deps: ShimDeps): Promise<void> => {
+  if (!/^https?:\/\//i.test(message.url ?? ''))
+    return tell(response, 400, 'this is a proxy: the target must be an absolute address')
+  try {
+    let answer = await ask(message, response, deps.token.get(), deps)
+    // A body is gone once it was sent.
+    if (answer.statusCode === 407 && !hasBody(message)) {
+      answer.destroy()
+      answer = await ask(message, response, deps.token.again(), deps)
+    }
+    response.sendDate = false
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', withoutHops(answer.rawHeaders))
+    await pipeline(answer, response)
+  } catch (error) {
+    if (response.destroyed) return
+    deps.log.warn('egress.request-failed', { target: message.url, reason: messageOf(error) })
+    tell(response, 502, `the proxy cannot be reached: ${messageOf(error)}`)
+  }
+}
+
+/** The server; it does not listen yet, as it may have to on two addresses. */
+export const shimServer = (deps: ShimDeps): Server => {
+  const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, maxHeaderSize: 1024 * 1024 })
+  server.timeout = 0
+  server.on('request', (message, response) => void forward(message, response, deps))
+  server.on('connect', (message, client, head) => void connectThrough(message, client, head, deps))
+  return server
+}

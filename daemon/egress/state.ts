@@ -1,0 +1,41 @@
+/** What the shim was told at start, for a daemon that comes after it and finds the variables already changed. */
+import { lstatSync } from 'node:fs'
+import { s } from '../../shared/schema.ts'
+import { readPlain } from '../config/read-plain.ts'
+import { document } from '../config/read.ts'
+import { proxyVariables } from './template.ts'
+import { replaceFile } from './replace.ts'
+
+const shape = s.object({
+  version: s.literal(2),
+  port: s.int().check(s.minimum(1), s.maximum(65_535)),
+  templates: s.record(s.string(), s.string()),
+})
+
+export interface ShimState {
+  readonly port: number
+  /** By the name of the variable. */
+  readonly templates: Readonly<Record<string, string>>
+}
+
+export const saveState = (path: string, state: ShimState): void =>
+  replaceFile(path, `${JSON.stringify({ version: 2, ...state }, null, 2)}\n`, 0o600)
+
+/** The saved state; undefined when there is none or it makes no sense. */
+export const loadState = (path: string): ShimState | undefined => {
+  let text: string
+  try {
+    // It names files that the daemon reads: who could not read them must not be able to name them.
+    const { uid, mode } = lstatSync(path)
+    if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return undefined
+    text = readPlain(path).toString('utf8')
+  } catch {
+    // Missing or replaced by something that is no file: there is nothing to restore.
+    return undefined
+  }
+  const found = document(shape, text)
+  if (!found) return undefined
+  const names: readonly string[] = proxyVariables
+  const templates = Object.fromEntries(Object.entries(found.templates).filter(([name]) => names.includes(name)))
+  return Object.keys(templates).length > 0 ? { port: found.port, templates } : undefined
+}

@@ -1,0 +1,47 @@
+import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs'
+import { messageOf } from '../../shared/errors.ts'
+import type { Clock } from '../../shared/clock.ts'
+import type { Log } from '../../shared/log.ts'
+
+/** A rotated token counts after this long at most. Milliseconds. */
+const freshMs = 1_000
+const longest = 64 * 1024
+
+/** The file of a token; `/proc` is not read for a name that a tenant may have chosen. */
+const readToken = (path: string): string => {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    if (!fstatSync(fd).isFile() || /^\/(proc|sys)\//.test(readlinkSync(`/proc/self/fd/${fd}`)))
+      throw new Error('is no regular file')
+    const bytes = Buffer.alloc(longest)
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, longest, 0)).trim()
+  } finally {
+    closeSync(fd)
+  }
+}
+
+export interface Token {
+  /** The token of now; the one before when the file cannot be read or is empty. Throws when there never was one. */
+  get(): string
+  /** Like `get`, but looks at the file whatever it knows. */
+  again(): string
+}
+
+export const tokenIn = (path: string, deps: { clock: Clock; log: Log }): Token => {
+  const { clock, log } = deps
+  let known = ''
+  let readAt = Number.NEGATIVE_INFINITY
+  const again = (): string => {
+    readAt = clock.elapsed()
+    try {
+      const token = readToken(path)
+      if (/[\r\n\0]/.test(token)) throw new Error('holds more than a token')
+      if (token !== '') known = token
+    } catch (error) {
+      log.warn('egress.token-unreadable', { path, reason: messageOf(error) })
+    }
+    if (known === '') throw new Error(`there is no token in ${path}`)
+    return known
+  }
+  return { again, get: () => (known !== '' && clock.elapsed() - readAt < freshMs ? known : again()) }
+}

@@ -1,0 +1,54 @@
+/** Requests to the proxy outside, each on a connection of its own. */
+import { request as plainRequest, type ClientRequest, type RequestOptions } from 'node:http'
+import { request as secureRequest } from 'node:https'
+import type { Clock } from '../../shared/clock.ts'
+import type { Upstream } from './template.ts'
+
+const connectMs = 30_000
+
+export interface Asked {
+  readonly method: string
+  /** The target as a proxy is asked for it: `host:port` or an absolute address. */
+  readonly target: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+}
+
+/** Opens a request; it fails by itself when the proxy does not take the connection within 30 s. */
+export const asking = (
+  upstream: Upstream,
+  { method, target, headers }: Asked,
+  deps: { clock: Clock; ca: () => string | undefined },
+): ClientRequest => {
+  const { secure, host, port } = upstream
+  const options: RequestOptions = { host, port, method, path: target, headers: [...headers], agent: false }
+  const ca = secure ? deps.ca() : undefined
+  const made = secure
+    ? secureRequest({ ...options, servername: host, minVersion: 'TLSv1.2', ...(ca ? { ca } : {}) })
+    : plainRequest(options)
+  const cancel = deps.clock.after(connectMs, () => made.destroy(new Error(`no connection within ${connectMs} ms`)))
+  made.once('socket', socket => socket.once(secure ? 'secureConnect' : 'connect', cancel))
+  made.once('close', cancel)
+  return made
+}
+
+// Headers that are about one connection (RFC 9110, section 7.6.1).
+const ofConnection = new Set(
+  'connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding upgrade'.split(
+    ' ',
+  ),
+)
+
+/** `raw` headers, names and values in turn, without those that were for the connection they came on. */
+export const withoutHops = (raw: readonly string[]): string[] => {
+  const named = new Set<string>()
+  const kept: string[] = []
+  for (let i = 0; i < raw.length; i += 2)
+    if ((raw[i] as string).toLowerCase() === 'connection')
+      for (const name of (raw[i + 1] as string).split(',')) named.add(name.trim().toLowerCase())
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase()
+    if (!ofConnection.has(name) && !named.has(name)) kept.push(raw[i] as string, raw[i + 1] as string)
+  }
+  return kept
+}
