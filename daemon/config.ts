@@ -2,11 +2,10 @@
 import { tmpdir, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import type { Flags } from './config/flags.ts'
-import { boolean, document, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
-import { s } from '../shared/schema.ts'
-import { lastUpgrade, type LastUpgrade } from '../shared/wire/system.ts'
+import { boolean, driveVendor, integer, integerOr, vendor, type Env } from './config/read.ts'
 import { durationMs } from '../shared/durations.ts'
 import { parseWireNames, wireNames, type WireNames } from '../shared/wire-names.ts'
+import { nothingInherited, type Inherited } from './system/upgrade/handover.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -22,16 +21,6 @@ export interface LogLimits {
   readonly maxTotalBytes: number
   readonly inMemoryBytes: number
   readonly responseBytes: number
-}
-
-export interface Inherited {
-  readonly lastUpgrade: LastUpgrade | undefined
-  /** Changes of the live environment; null takes a variable away. */
-  readonly environment: Readonly<Record<string, string | null>>
-  /** Writing ends of the standard inputs of processes. */
-  readonly pipes: readonly { id: number; fd: number; inode: number }[]
-  /** Pid of the command of `-c` if it still runs. */
-  readonly command: number | undefined
 }
 
 export interface Config extends Flags {
@@ -119,9 +108,6 @@ const workloadUser = (env: Env, names: WireNames, flags: Flags): string | undefi
     : undefined
 }
 
-const environmentChanges = s.record(s.string(), s.nullable(s.string()))
-
-const pipes = s.array(s.object({ id: s.int(), fd: s.int(), inode: s.int() }))
 const uploadExpiry = (value: string): number | undefined =>
   value === 'never' ? undefined : durationMs(value, 'HUTCH_UPLOAD_EXPIRY')
 
@@ -141,7 +127,7 @@ const childEnvironment = (env: Env, names: WireNames): Record<string, string> =>
 export const namesOf = (env: Env): WireNames => wireNames(parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'))
 
 /** Reads the configuration. Throws `invalid_argument` naming the variable where no fallback is safe. */
-export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Config => {
+export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; inherited?: Inherited }): Config => {
   const { env, flags, cwd } = source
   const names = namesOf(env)
   const own = (suffix: string): string => vendor(env, names, suffix) ?? ''
@@ -174,12 +160,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     releasesDir: env['HUTCH_RELEASES_DIR'] ?? '',
     upgradeDir: env['HUTCH_UPGRADE_DIR'] || '/var/lib/hutchd',
     rehearsal: boolean(env['HUTCH_REHEARSAL']),
-    inherited: Object.freeze({
-      lastUpgrade: document(lastUpgrade, env['HUTCH_LAST_UPGRADE']),
-      environment: document(environmentChanges, env['HUTCH_LIVE_ENVIRONMENT']) ?? {},
-      pipes: document(pipes, env['HUTCH_PIPES']) ?? [],
-      command: integer(env['HUTCH_COMMAND_PID'], 2),
-    }),
+    inherited: source.inherited ?? nothingInherited,
     localProxyPort: integer(env['SANDBOX_LOCAL_PROXY_PORT'], 1, 65_535) ?? 49_152,
     proxyStateFile: env['SANDBOX_PROXY_STATE_FILE'] || '/tmp/sandbox-api-proxy-state.json',
     extraCaCerts: env['SANDBOX_EXTRA_CA_CERTS'] ?? '',

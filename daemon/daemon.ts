@@ -24,6 +24,7 @@ import { daemonSurface } from './surface.ts'
 import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/capability.ts'
 import type { Program } from './system/upgrade/program.ts'
+import { terminalLoader } from './terminal/at-start.ts'
 import { tunnelLoader } from './tunnel/at-start.ts'
 import { createHub } from './watch/hub.ts'
 import { watchRoutes } from './watch/routes.ts'
@@ -70,7 +71,8 @@ interface Composed {
 
 const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
   const { clock, ids, log, program, checkReplies = false } = deps
-  const environment = liveEnvironment(config.environment, config.inherited.environment)
+  const { inherited } = config
+  const environment = liveEnvironment(config.environment, inherited.environment, inherited.reloaded)
   const identity = loadIdentity(config.user)
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
@@ -81,17 +83,19 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   closer.add('watch', hub.close)
   // A rehearsal must not reset what the daemon in charge counts.
   const scale = createScale({ path: config.scaleFile, enabled: config.keepAlive && !config.rehearsal, log })
-  const processes = createProcesses({ core, scale, cwd: process.cwd(), pipes: config.inherited.pipes })
+  const processes = createProcesses({ core, scale, cwd: process.cwd(), pipes: inherited.pipes })
   const { supervisor } = processes
   // One that runs already is adopted in this turn, a new one waits for the tunnel: nothing may leave beside it.
-  const adopted = config.inherited.command !== undefined
+  const adopted = inherited.command !== undefined
   let command = adopted ? runCommand(core) : undefined
   const tunnel = tunnelLoader(core)
+  const terminals = terminalLoader(core)
   const system = createSystem(core, {
     program,
     hold: scale.hold,
     command: () => command?.pid(),
     pipes: supervisor.pipes,
+    terminals,
     list: () => supervisor.list().map(({ record: { pid, status } }) => ({ pid: String(pid), status })),
   })
   const bounds: Bound[] = [
@@ -107,6 +111,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       filesystem,
       supervisor,
       tunnel: tunnel.load,
+      terminals: terminals.load,
       routes: () => bounds.map(({ route }) => route),
     }),
   ]
@@ -122,6 +127,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     async begin() {
       await beginEgress(core)
       await tunnel.begin()
+      await terminals.begin()
       if (!adopted) command = runCommand(core)
     },
   }
@@ -135,7 +141,8 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     await begin()
     return daemon
   } catch (error) {
-    await closer.close()
+    // The daemon before this one comes back and goes on with all of it.
+    if (!config.inherited.back) await closer.close()
     throw error
   }
 }

@@ -9,19 +9,22 @@ export interface Environment {
   reload(variables: Readonly<Record<string, string>>): { applied: number; removed: number }
   /** What differs from the start, `null` for a variable taken away; lets a new daemon go on where this one ends. */
   changes(): Record<string, string | null>
+  /** Names that the last reload brought. */
+  reloaded(): string[]
 }
 
-/** An environment that starts as `base` with the `changes` an earlier daemon handed over. */
+/** An environment that starts as `base` with the `changes` an earlier daemon handed over, some from its last reload. */
 export const liveEnvironment = (
   base: Readonly<Record<string, string>>,
   changes: Readonly<Record<string, string | null>> = {},
+  fromReload: readonly string[] = [],
 ): Environment => {
   const current = new Map(Object.entries(base))
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) current.delete(name)
     else current.set(name, value)
   }
-  let reloaded = new Set<string>()
+  let reloaded = new Set(fromReload)
   return {
     get: name => current.get(name),
     all: () => Object.fromEntries(current),
@@ -41,5 +44,6 @@ export const liveEnvironment = (
       for (const name of Object.keys(base)) if (!current.has(name)) changes[name] = null
       return changes
     },
+    reloaded: () => [...reloaded],
   }
 }

@@ -1,44 +1,71 @@
 /** hutchd: configuration, the daemon, a socket, signals. */
 import { systemClock } from '../shared/clock.ts'
-import { closing } from '../shared/closing.ts'
-import { listen, serve } from '../shared/http/server.ts'
+import { closing, type Closing } from '../shared/closing.ts'
+import { messageOf } from '../shared/errors.ts'
+import { listen, serve, type Listening } from '../shared/http/server.ts'
 import { idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
-import { loadConfig } from './config.ts'
+import { loadConfig, type Config } from './config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
-import { programOf } from './system/upgrade/program.ts'
+import { doorOf, inheritedSocket } from './system/upgrade/door.ts'
+import { takeOver, type Inherited } from './system/upgrade/handover.ts'
+import { programOf, type Program } from './system/upgrade/program.ts'
 import { limitHeap } from './native/memory.ts'
 import { randomBytes } from './native/sys.ts'
 import { guardStops, protectDaemon } from './init/protect.ts'
 
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
+const args = process.argv.slice(2)
 
-const stop = closing({ log })
+const configure = (inherited: Inherited): Config => {
+  const cwd = process.cwd()
+  const flags = parseFlags(args)
+  return loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd, inherited })
+}
 
-const run = async (): Promise<void> => {
-  protectDaemon({ log, pid: process.pid })
+const run = async (inherited: Inherited, program: Program, stop: Closing): Promise<Listening> => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
   guardStops(process.pid)
-  const cwd = process.cwd()
-  const args = process.argv.slice(2)
-  const flags = parseFlags(args)
-  const config = loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
+  const config = configure(inherited)
   if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
-  const program = programOf({ args, env: process.env, script: process.argv[1] })
   const daemon = await createDaemon(config, { clock, ids: idsFrom(randomBytes), log, program })
   stop.add('daemon', daemon.close)
-  const listening = await listen(serve(daemon.dispatcher, { log }), { port: config.port })
+  const place = inheritedSocket(inherited.listener) ?? { port: config.port }
+  const listening = await listen(serve(daemon.dispatcher, { log }), place)
   stop.add('http', () => listening.close(10_000))
   log.info('daemon.listening', { port: listening.port })
+  return listening
 }
 
-run().catch(async error => {
-  log.error('daemon.failed', { error })
-  // What was started by then, such as the command of `-c`, must not outlive a daemon that never was.
-  await stop.close()
-  process.exit(1)
-})
+const main = async (): Promise<void> => {
+  protectDaemon({ log, pid: process.pid })
+  const inherited = takeOver(process.env)
+  let listening: Listening | undefined
+  const door = doorOf(() => listening)
+  const program = programOf({ args, env: process.env, script: process.argv[1], door })
+  const stop = closing({ log })
+  const failed = async (error: unknown): Promise<void> => {
+    log.error('daemon.failed', { error })
+    try {
+      program.goBack(inherited, messageOf(error))
+    } catch (failure) {
+      log.error('daemon.back-failed', { error: failure })
+    }
+    // What was started by then, such as the command of `-c`, must not outlive a daemon that never was.
+    await stop.close()
+    process.exit(1)
+  }
+  process.once('uncaughtException', failed)
+  try {
+    listening = await run(inherited, program, stop)
+    process.off('uncaughtException', failed)
+  } catch (error) {
+    await failed(error)
+  }
+}
+
+void main()

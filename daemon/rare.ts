@@ -18,6 +18,7 @@ export interface RareDeps {
   readonly supervisor: Supervisor
   /** The tunnel's routes; it may be loaded before the first call. */
   readonly tunnel: () => Promise<readonly Bound[]>
+  readonly terminals: () => Promise<readonly Bound[]>
   /** All routes of the daemon, for the documentation. */
   readonly routes: () => readonly Route[]
 }
@@ -50,9 +51,7 @@ export const rareRoutes = (deps: RareDeps): Bound[] => {
     ...late([swaggerRoot, swaggerFile], async () =>
       (await import('./swagger/routes.ts')).swaggerRoutes(config, routes),
     ),
-    ...late(terminalWire, async () =>
-      (await import('./terminal/routes.ts')).terminalRoutes({ ...core, enabled: config.terminal, cwd: config.workdir }),
-    ),
+    ...late(terminalWire, deps.terminals),
     ...late(mcpWire, () => loadMcp(deps)),
     ...late([fastApply, reranking], () => loadCodegen(deps)),
     ...late([listMounts, mountDrive, unmountDrive], async () => (await import('./drives/routes.ts')).driveRoutes(core)),

@@ -25,7 +25,7 @@ export interface Launch {
 
 /** A shell without a path is looked for only where no tenant's PATH leads. */
 const shellDirs = ['/bin', '/usr/bin', '/usr/local/bin']
-const shellPath = (shell: string): string => {
+export const shellPath = (shell: string): string => {
   if (shell.startsWith('/')) return shell
   return shellDirs.map(dir => `${dir}/${shell}`).find(path => existsSync(path)) ?? `/bin/${shell}`
 }

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { errno } from '../../shared/errors.ts'
-import { keepOverExec, makePipe } from '../native/pipe.ts'
+import { makePipe } from '../native/pipe.ts'
 
 /** The writing end of a process's standard input. */
 export interface Stdin {
@@ -70,8 +70,6 @@ export const inheritedStdin = (fd: number, inode: number): Stdin | undefined => 
   try {
     const stat = fstatSync(fd)
     if (!stat.isFIFO() || stat.ino !== inode) return undefined
-    // Open over that exec only: a later child that inherited it would keep the input from ending.
-    keepOverExec(fd, false)
     return stdinOf(fd)
   } catch (error) {
     if (errno(error) === 'EBADF') return undefined

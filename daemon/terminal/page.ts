@@ -15,6 +15,7 @@ const fit = () => { const { cols, rows } = cell(); terminal.resize(cols, rows) }
 fit()
 let socket
 let waitMs = 500
+let over = false
 const connect = () => {
   const url = new URL(location.pathname.replace(/\/$/, '') + '/ws', location.href)
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
@@ -23,20 +24,22 @@ const connect = () => {
   url.searchParams.set('sessionId', query.get('sessionId') || 'default')
   for (const name of ['token', 'shell', 'workingDir']) if (query.get(name)) url.searchParams.set(name, query.get(name))
   socket = new WebSocket(url)
-  socket.onopen = () => { terminal.reset(); waitMs = 500 }
+  socket.onopen = () => terminal.reset()
   socket.onmessage = event => {
     const message = JSON.parse(event.data)
-    if (message.type === 'output') terminal.write(message.data)
+    if (message.type === 'output') { terminal.write(message.data); waitMs = 500 }
     if (message.type === 'error') terminal.write('\r\n\x1b[31m' + message.data + '\x1b[0m\r\n')
   }
-  socket.onclose = () => {
+  socket.onclose = event => {
+    over = event.code === 1000
+    if (over) return terminal.write('\r\n\x1b[2m[the shell has ended; press a key for another]\x1b[0m\r\n')
     terminal.write('\r\n\x1b[2m[disconnected; connecting again]\x1b[0m\r\n')
     setTimeout(connect, waitMs)
     waitMs = Math.min(waitMs * 2, 10000)
   }
 }
 const send = message => { if (socket && socket.readyState === 1) socket.send(JSON.stringify(message)) }
-terminal.onData(data => send({ type: 'input', data }))
+terminal.onData(data => { if (over) { over = false; connect() } else send({ type: 'input', data }) })
 terminal.onResize(({ cols, rows }) => send({ type: 'resize', cols, rows }))
 addEventListener('resize', fit)
 connect()

@@ -1,10 +1,12 @@
 /** A pseudo-terminal with a shell on it. node-pty opens and sizes it; the shell is started like any tenant process. */
 import { chownSync, closeSync, constants, openSync } from 'node:fs'
-import { StringDecoder } from 'node:string_decoder'
 import { ReadStream } from 'node:tty'
 import * as nodePty from 'node-pty'
+import { keepOverExec } from '../native/pipe.ts'
 import { spawnProcess } from '../native/spawn.ts'
 import type { Identity } from '../identity/identity.ts'
+import { tenantOomScore } from '../init/protect.ts'
+import { wholeLength } from './characters.ts'
 
 /** The part of node-pty's binding that is used (its own types leave it out). */
 interface PtyBinding {
@@ -15,6 +17,10 @@ interface PtyBinding {
 export interface Pty {
   /** Pid of the shell, which leads a session of its own. */
   readonly pid: number
+  /** The master side. */
+  readonly fd: number
+  /** Bytes that were read of a character whose others were not. */
+  readonly rest: Buffer
   write(data: string): void
   resize(cols: number, rows: number): void
   close(): void
@@ -40,12 +46,46 @@ const binding = (nodePty as unknown as { native: PtyBinding }).native
 const openPair = (cols: number, rows: number): { master: number; slave: number; pty: string } => {
   const opened = binding.open(cols, rows)
   try {
+    // A helper of the daemon that held it would keep the terminal from ending.
+    keepOverExec(opened.master, false)
     return { ...opened, slave: openSync(opened.pty, constants.O_RDWR | constants.O_NOCTTY) }
   } catch (error) {
     closeSync(opened.master)
     throw error
   } finally {
     closeSync(opened.slave)
+  }
+}
+
+const connect = (master: number, pid: number, before: Buffer, onOutput: (text: string) => void): Pty => {
+  const stream = new ReadStream(master)
+  let rest = before
+  let open = true
+  stream.on('data', (piece: Buffer) => {
+    const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece
+    const whole = wholeLength(bytes)
+    rest = Buffer.from(bytes.subarray(whole))
+    if (whole > 0) onOutput(bytes.toString('utf8', 0, whole))
+  })
+  // The kernel answers EIO once the last process has closed the other side: that is how a terminal ends.
+  stream.on('error', () => {})
+  return {
+    pid,
+    fd: master,
+    get rest() {
+      return rest
+    },
+    write(data) {
+      if (open) stream.write(data)
+    },
+    resize(width, height) {
+      if (open) binding.resize(master, width, height)
+    },
+    close() {
+      if (!open) return
+      open = false
+      stream.destroy()
+    },
   }
 }
 
@@ -65,7 +105,7 @@ export const openPty = (options: PtyOptions): Pty => {
       session: true,
       terminal: true,
       dropCapabilities,
-      oomScore: 500,
+      oomScore: tenantOomScore,
       ...(identity ? { credentials: identity } : {}),
     })
   } catch (error) {
@@ -74,24 +114,9 @@ export const openPty = (options: PtyOptions): Pty => {
   } finally {
     closeSync(slave)
   }
-  const stream = new ReadStream(master)
-  const decoder = new StringDecoder('utf8')
-  let open = true
-  stream.on('data', (bytes: Buffer) => onOutput(decoder.write(bytes)))
-  // The kernel answers EIO once the last process has closed the other side: that is how a terminal ends.
-  stream.on('error', () => {})
-  return {
-    pid,
-    write(data) {
-      if (open) stream.write(data)
-    },
-    resize(width, height) {
-      if (open) binding.resize(master, width, height)
-    },
-    close() {
-      if (!open) return
-      open = false
-      stream.destroy()
-    },
-  }
+  return connect(master, pid, Buffer.alloc(0), onOutput)
 }
+
+/** Goes on with the terminal that an earlier daemon left open over its exec. */
+export const inheritedPty = (left: { fd: number; pid: number; rest: Buffer }, onOutput: (text: string) => void): Pty =>
+  connect(left.fd, left.pid, left.rest, onOutput)

@@ -3,15 +3,21 @@ export interface Replay {
   add(text: string): void
   /** What to show, starting with a reset of colours; '' when there was no output. */
   text(): string
+  /** What is kept, and whether older output was cut off; for `replay` in the next daemon. */
+  state(): Kept
+}
+
+export interface Kept {
+  readonly kept: string
+  readonly cut: boolean
 }
 
 const reset = '\x1b[0m'
 const lineWithin = 256
 
-/** Keeps the last `limit` characters. A cut is moved to a newline when there is one within 256 characters after it. */
-export const replay = (limit = 100 * 1024): Replay => {
-  let kept = ''
-  let cut = false
+/** Keeps the last `limit` characters, going on with those of an earlier daemon. A cut is moved to a newline when there is one within 256 characters after it. */
+export const replay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false }): Replay => {
+  let { kept, cut } = before
   return {
     add(text) {
       kept += text
@@ -33,5 +39,6 @@ export const replay = (limit = 100 * 1024): Replay => {
       }
       return reset + shown
     },
+    state: () => ({ kept: kept.slice(-limit), cut: cut || kept.length > limit }),
   }
 }

@@ -1,3 +1,5 @@
+/** The routes of terminals, and their clients. */
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocketServer } from 'ws'
 import { fail } from '../../shared/errors.ts'
@@ -5,6 +7,8 @@ import { handle, reply, Takeover, type Bound } from '../../shared/route.ts'
 import { terminalPage, terminalSocket } from '../../shared/wire/terminal.ts'
 import { audit } from '../audit.ts'
 import type { Closing } from '../../shared/closing.ts'
+import type { Leaving } from '../system/capability.ts'
+import type { InheritedTerminal } from '../system/upgrade/handover.ts'
 import { terminalHtml } from './page.ts'
 import { sessions, type SessionsDeps } from './sessions.ts'
 import { serveSocket } from './socket.ts'
@@ -12,15 +16,38 @@ import { serveSocket } from './socket.ts'
 /** Frames above this are refused (1009): a paste is far smaller. */
 const largestFrame = 4 * 1024 * 1024
 
+/** Sockets that were asked to go have gone by then, or never will. */
+const farewellMs = 250
+/** "Service restart", of the registry of close codes (RFC 6455, 7.1.6): clients know that they may come back. */
+const restarting = [1012, 'the daemon is being replaced; connect again'] as const
+
 export interface TerminalDeps extends SessionsDeps {
   /** Off: both routes answer 404. */
   readonly enabled: boolean
   readonly closing: Closing
+  /** Sessions of the daemon before this one. */
+  readonly inherited: readonly InheritedTerminal[]
 }
 
-export const terminalRoutes = (deps: TerminalDeps): Bound[] => {
-  const { enabled, closing } = deps
+export interface Terminal extends Leaving<InheritedTerminal> {
+  readonly bounds: readonly Bound[]
+}
+
+/** Sends the clients away and gives them a moment to go. */
+const farewell = async (sockets: WebSocketServer, clock: SessionsDeps['clock']): Promise<void> => {
+  const gone = new AbortController()
+  const all = [...sockets.clients]
+  for (const socket of all) socket.close(...restarting)
+  const closed = all.filter(({ readyState, CLOSED }) => readyState !== CLOSED).map(socket => once(socket, 'close'))
+  await Promise.race([Promise.all(closed), clock.sleep(farewellMs, gone.signal).catch(() => undefined)])
+  gone.abort()
+}
+
+export const openTerminal = (deps: TerminalDeps): Terminal => {
+  const { enabled, closing, clock, inherited } = deps
   const all = sessions(deps)
+  all.takeOver(inherited)
+  let leaving = false
   const sockets = new WebSocketServer({ noServer: true, maxPayload: largestFrame })
   closing.add('terminals', () => {
     for (const socket of sockets.clients) socket.close(1001, 'the daemon stops')
@@ -29,24 +56,34 @@ export const terminalRoutes = (deps: TerminalDeps): Bound[] => {
   const mustBeOn = () => {
     if (!enabled) throw fail('not_found', { kind: 'terminal', name: 'disabled' })
   }
-  return [
-    handle(terminalPage, () => {
-      mustBeOn()
-      return reply(200, { 'content-type': 'text/html; charset=utf-8' }, terminalHtml())
-    }),
-    handle(terminalSocket, ({ query }, context) => {
-      mustBeOn()
-      const { cols, rows, shell, workingDir, sessionId = 'default' } = query
-      const wanted = { sessionId, shell: shell || undefined, workingDir: workingDir || undefined, cols, rows }
-      return new Takeover((socket, head, request) =>
-        sockets.handleUpgrade(request as IncomingMessage, socket, head, client =>
-          serveSocket(client, wanted, all, {
-            connected: () => audit(context, 'terminal_connect', { sessionId }),
-            command: command => audit(context, 'terminal_command', { sessionId, command }),
-            disconnected: () => audit(context, 'terminal_disconnect', { sessionId }),
-          }),
-        ),
-      )
-    }),
-  ]
+  const page = handle(terminalPage, () => {
+    mustBeOn()
+    return reply(200, { 'content-type': 'text/html; charset=utf-8' }, terminalHtml())
+  })
+  const socket = handle(terminalSocket, ({ query }, context) => {
+    mustBeOn()
+    const { cols, rows, shell, workingDir, sessionId = 'default' } = query
+    const wanted = { sessionId, shell: shell || undefined, workingDir: workingDir || undefined, cols, rows }
+    const watcher = {
+      connected: () => audit(context, 'terminal_connect', { sessionId }),
+      command: (command: string) => audit(context, 'terminal_command', { sessionId, command }),
+      disconnected: () => audit(context, 'terminal_disconnect', { sessionId }),
+    }
+    return new Takeover((raw, head, request) =>
+      sockets.handleUpgrade(request as IncomingMessage, raw, head, client =>
+        leaving ? client.close(...restarting) : serveSocket(client, wanted, all, watcher),
+      ),
+    )
+  })
+  return {
+    bounds: [page, socket],
+    async leave() {
+      leaving = true
+      await farewell(sockets, clock)
+      return all.handOver
+    },
+    stay() {
+      leaving = false
+    },
+  }
 }

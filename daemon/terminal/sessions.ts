@@ -1,13 +1,17 @@
 /** Terminal sessions by name: shared by all sockets that use the name, and alive without any for ten minutes. */
-import { accessSync, constants } from 'node:fs'
+import { accessSync, closeSync, constants } from 'node:fs'
+import { fail } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Environment } from '../environment.ts'
 import { identityEnvironment, type Identity } from '../identity/identity.ts'
 import { tenantDrops } from '../init/capabilities.ts'
 import type { Reaper } from '../init/reaper.ts'
+import { statOf } from '../process/identity-of-pid.ts'
+import { shellPath } from '../process/spawn.ts'
+import type { InheritedTerminal } from '../system/upgrade/handover.ts'
 import { endSession } from './end.ts'
-import { openPty, type Pty } from './pty.ts'
+import { inheritedPty, openPty, type Pty } from './pty.ts'
 import { replay, type Replay } from './replay.ts'
 
 /** Somebody who looks at a session. */
@@ -35,6 +39,11 @@ export interface Attach {
 export interface Sessions {
   /** Joins the session or starts it; throws when the shell cannot be started. The viewer gets the replay first. */
   attach(wanted: Attach, viewer: Viewer): Attachment
+  /** Goes on with what `handOver` of an earlier daemon gave. */
+  takeOver(left: readonly InheritedTerminal[]): void
+  /** All sessions as of now, for a daemon that takes this one's place by exec. */
+  handOver(): InheritedTerminal[]
+  /** Ends all sessions. */
   close(): void
 }
 
@@ -57,6 +66,8 @@ interface Session {
 
 const idleMs = 10 * 60_000
 const lookEveryMs = 30_000
+/** Each keeps a replay in the daemon's memory, and a name is cheaply made up. */
+const mostSessions = 256
 const usualShells = ['/bin/zsh', '/bin/bash', '/bin/sh', '/bin/ash']
 
 const executable = (path: string): boolean => {
@@ -74,13 +85,30 @@ export const sessions = (deps: SessionsDeps): Sessions => {
   const all = new Map<string, Session>()
 
   const shellOf = (wanted: string | undefined): string =>
-    wanted ?? [environment.get('SHELL') ?? '', ...usualShells].filter(Boolean).find(executable) ?? '/bin/sh'
+    shellPath(wanted ?? [environment.get('SHELL') ?? '', ...usualShells].filter(Boolean).find(executable) ?? '/bin/sh')
+
+  /** A session on the terminal that `open` gives. */
+  const begin = (id: string, kept: Replay, open: (onOutput: (text: string) => void) => Pty): Session => {
+    const viewers = new Set<Viewer>()
+    const pty = open(text => {
+      session.activeAt = clock.now()
+      kept.add(text)
+      for (const viewer of viewers) viewer.output(text)
+    })
+    const session: Session = { id, pty, replay: kept, viewers, activeAt: clock.now() }
+    all.set(id, session)
+    reaper.watch(pty.pid, exit => {
+      log.info('terminal.ended', { sessionId: id, ...exit })
+      forget(session)
+    })
+    return session
+  }
 
   const start = ({ sessionId, shell, workingDir, cols, rows }: Attach): Session => {
-    const kept = replay()
-    const viewers = new Set<Viewer>()
+    if (all.size >= mostSessions)
+      throw fail('busy', { what: `there are ${mostSessions} terminals`, next: 'end one of their shells and try again' })
     const env = identityEnvironment(identity, { TERM: 'xterm-256color', ...environment.all() })
-    const pty = openPty({
+    const how = {
       shell: shellOf(shell),
       cwd: workingDir || cwd,
       env,
@@ -88,19 +116,8 @@ export const sessions = (deps: SessionsDeps): Sessions => {
       rows,
       identity,
       dropCapabilities: tenantDrops(),
-      onOutput(text) {
-        session.activeAt = clock.now()
-        kept.add(text)
-        for (const viewer of viewers) viewer.output(text)
-      },
-    })
-    const session: Session = { id: sessionId, pty, replay: kept, viewers, activeAt: clock.now() }
-    all.set(sessionId, session)
-    reaper.watch(pty.pid, exit => {
-      log.info('terminal.ended', { sessionId, ...exit })
-      forget(session)
-    })
-    return session
+    }
+    return begin(sessionId, replay(), onOutput => openPty({ ...how, onOutput }))
   }
 
   const forget = (session: Session) => {
@@ -108,6 +125,13 @@ export const sessions = (deps: SessionsDeps): Sessions => {
     session.pty.close()
     for (const viewer of session.viewers) viewer.ended()
     session.viewers.clear()
+  }
+
+  const goOn = ({ sessionId, fd, pid, startTicks, kept, cut, rest }: InheritedTerminal): void => {
+    // Its shell may have ended during the exec, and its number be somebody else's.
+    if (statOf(pid)?.startTicks !== startTicks) return closeSync(fd)
+    const left = { fd, pid, rest: Buffer.from(rest, 'base64') }
+    begin(sessionId, replay(undefined, { kept, cut }), onOutput => inheritedPty(left, onOutput))
   }
 
   const stopLooking = clock.every(lookEveryMs, () => {
@@ -143,6 +167,24 @@ export const sessions = (deps: SessionsDeps): Sessions => {
         },
       }
     },
+    takeOver(left) {
+      for (const one of left) {
+        try {
+          goOn(one)
+        } catch (error) {
+          log.error('terminal.lost', { sessionId: one.sessionId, error })
+        }
+      }
+    },
+    handOver: () =>
+      Array.from(all.values(), ({ id, pty: { fd, pid, rest }, replay: shown }) => ({
+        sessionId: id,
+        fd,
+        pid,
+        startTicks: statOf(pid)?.startTicks ?? '',
+        ...shown.state(),
+        rest: rest.toString('base64'),
+      })),
     close() {
       stopLooking()
       for (const session of all.values()) {

@@ -1,4 +1,5 @@
 /** node:http in and out: the only file that sees IncomingMessage and ServerResponse of an API. */
+import { once } from 'node:events'
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -13,7 +14,16 @@ import { connectionClosed } from './gone.ts'
 
 export interface Listening {
   readonly port: number
+  /** The listening socket's descriptor, while it listens; for a program that takes this one's place. */
+  readonly fd: number | undefined
   readonly server: Server
+  /**
+   * Stops accepting without closing the socket, which the caller must hold by another descriptor: who connects waits
+   * there. Resolves when no request waits for its answer any more, but after `graceMs` at the latest.
+   */
+  pause(graceMs: number): Promise<void>
+  /** Goes on with a socket that listens. */
+  resume(fd: number): Promise<void>
   /** Stops accepting, gives open requests `graceMs` to end, then cuts them. */
   close(graceMs?: number): Promise<void>
 }
@@ -160,8 +170,13 @@ const refuse = (socket: Duplex, status: string): void => {
 const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !/\bh2c?\b/i.test(headers.upgrade ?? '')
 
+/** A server that knows which of its answers are not finished. */
+export interface ApiServer extends Server {
+  readonly answers?: ReadonlySet<ServerResponse>
+}
+
 /** A server for `listener`; no deadline on a request or reply: log streams, watches and terminals live as long as they are wanted. */
-export const serveWith = (on: Listener): Server => {
+export const serveWith = (on: Listener): ApiServer => {
   const server = createServer({
     requestTimeout: 0,
     headersTimeout: 30_000,
@@ -169,13 +184,13 @@ export const serveWith = (on: Listener): Server => {
     maxHeaderSize: 1024 * 1024,
     shouldUpgradeCallback: mayUpgrade,
   })
-  const answering = new WeakMap<Duplex, Set<ServerResponse>>()
+  const answers = new Set<ServerResponse>()
   server.timeout = 0
   server.on('request', (message, response) => {
-    const { socket } = message
-    const open = answering.get(socket) ?? new Set()
-    answering.set(socket, open.add(response))
-    response.once('close', () => open.delete(response))
+    answers.add(response)
+    response.once('close', () => answers.delete(response))
+    // Who goes on asking on a connection of before shall connect anew.
+    if (!server.listening) response.shouldKeepAlive = false
     if (settleTarget(message)) return on.request(message, response)
     response.writeHead(400, { connection: 'close', 'content-length': '0' })
     response.end()
@@ -188,23 +203,41 @@ export const serveWith = (on: Listener): Server => {
   server.on('connect', (_message, socket) => refuse(socket, '404 Not Found'))
   server.on('clientError', (error, socket) => {
     // In the middle of an answer an error would be read as part of it.
-    if ([...(answering.get(socket) ?? [])].some(response => response.headersSent)) socket.destroy()
+    if ([...answers].some(({ headersSent, req }) => headersSent && req.socket === socket)) socket.destroy()
     else refuse(socket, refusals[errno(error) ?? ''] ?? '400 Bad Request')
   })
-  return server
+  return Object.assign(server, { answers })
 }
 
-export const serve = (dispatcher: Dispatcher, options: { log: Log }): Server => serveWith(listener(dispatcher, options))
+export const serve = (dispatcher: Dispatcher, options: { log: Log }): ApiServer =>
+  serveWith(listener(dispatcher, options))
 
-/** Listens; port 0 picks a free one. */
-export const listen = async (server: Server, address: { port: number; host?: string }): Promise<Listening> => {
-  await new Promise<void>((resolve, reject) => {
+/** Where a server listens; port 0 picks a free one, a descriptor is a socket that listens already. */
+export type Address = { port: number; host?: string } | { fd: number }
+
+/** Node keeps the descriptor of a server to itself. */
+const descriptorOf = (server: Server): number | undefined =>
+  (server as unknown as { _handle?: { fd?: number } })._handle?.fd
+
+const bind = (server: Server, address: Address): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const place = 'fd' in address ? { fd: address.fd } : { port: address.port, host: address.host }
     server.once('error', reject)
-    server.listen(address.port, address.host, () => {
+    server.listen(place, () => {
       server.off('error', reject)
       resolve()
     })
   })
+
+/** Resolves when nobody waits for an answer to begin, or for the last bytes of one; streams that flow are not waited for. */
+const answered = async ({ answers = new Set() }: ApiServer, signal: AbortSignal): Promise<void> => {
+  const waiting = () => [...answers].filter(({ headersSent, writableEnded }) => !headersSent || writableEnded)
+  for (let some = waiting(); some.length > 0; some = waiting())
+    await Promise.all(some.map(answer => once(answer, 'close', { signal })))
+}
+
+export const listen = async (server: ApiServer, address: Address): Promise<Listening> => {
+  await bind(server, address)
   const { port } = server.address() as AddressInfo
   // Node counts a socket that was taken over as nobody's, yet waits for it when it closes.
   const taken = new Set<Duplex>()
@@ -215,6 +248,15 @@ export const listen = async (server: Server, address: { port: number; host?: str
   return {
     port,
     server,
+    get fd() {
+      return descriptorOf(server)
+    },
+    async pause(graceMs) {
+      server.close()
+      // What is left then is cut: the caller cannot wait for ever.
+      await answered(server, AbortSignal.timeout(graceMs)).catch(() => undefined)
+    },
+    resume: fd => bind(server, { fd }),
     async close(graceMs = 1_000) {
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
       server.closeIdleConnections()

@@ -90,11 +90,3 @@ t.test("children do not see the daemon's own variables", async t => {
   const { environment } = load({ PATH: '/bin', HUTCH_RELEASES_URL: 'http://x', EMPTY: '' })
   t.same(environment, { PATH: '/bin', EMPTY: '' })
 })
-
-t.test('what an earlier daemon hands over is taken, garbage is not', async t => {
-  const done = { status: 'completed', step: 'completed', version: '2' }
-  const config = load({ HUTCH_LAST_UPGRADE: JSON.stringify(done), HUTCH_LIVE_ENVIRONMENT: '{"A":"1","B":null}' })
-  t.match(config.inherited, { lastUpgrade: done, environment: { A: '1', B: null } })
-  for (const garbage of ['', '{', '[]', '{"status":7}', '{"A":7}'])
-    t.same(load({ HUTCH_LAST_UPGRADE: garbage, HUTCH_LIVE_ENVIRONMENT: garbage }).inherited.environment, {}, garbage)
-})

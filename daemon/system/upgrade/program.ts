@@ -1,21 +1,15 @@
 /** The process this daemon is: how to start another like it, and how to become another. */
 import { spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
-import type { LastUpgrade } from '../../../shared/wire/system.ts'
+import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { programPath } from './anonymous.ts'
 import { digestOf } from './bundles.ts'
+import type { Door } from './door.ts'
+import { nothingPassedOn, passOn, type Inherited } from './handover.ts'
 import type { Candidate } from './rehearse.ts'
 
-/** What the next daemon is told by this one, in its environment. */
-export interface Handover {
+/** What the next daemon is told by this one. */
+export interface Handover extends Omit<Inherited, 'listener' | 'back'> {
   readonly upgradeCount: number
-  readonly lastUpgrade: LastUpgrade
-  /** `changes()` of the live environment. */
-  readonly environment: Readonly<Record<string, string | null>>
-  /** Open descriptors by process record; told apart from others of the same number by their inode. */
-  readonly pipes: readonly { id: number; fd: number; inode: number }[]
-  /** Pid of the command of `-c`, while it runs. */
-  readonly command: number | undefined
 }
 
 /** What can be started: the program of an open file, or a command whose files nobody in the sandbox can write. */
@@ -24,26 +18,26 @@ export type Startable = number | readonly string[]
 export interface Program {
   /** Starts a program beside us: it listens on `port` and changes nothing. */
   start(what: Startable, port: number): Candidate
-  /** Replaces this process, keeping its pid, children and arguments. Does not come back. */
+  /** Where requests come in; a daemon that is only called has none. */
+  readonly door: Door | undefined
+  /** Replaces this process, keeping its pid, children and arguments. Does not come back, unless by throwing. */
   become(what: Startable, handover: Handover): Promise<void>
+  /** Becomes the daemon again that this one has replaced; comes back when it was not told of any. */
+  goBack(inherited: Inherited, reason: string): void
   /** Digest of the bundle this daemon is from, if it is from one. */
   digest(): Promise<string | undefined>
 }
 
-/** The environment variables of a handover; `HUTCH_` names never reach a tenant's process. */
-export const handoverEnvironment = ({
-  upgradeCount,
-  lastUpgrade,
-  environment,
-  pipes,
-  command,
-}: Handover): Record<string, string> => ({
-  SANDBOX_UPGRADE_COUNT: String(upgradeCount),
-  HUTCH_LAST_UPGRADE: JSON.stringify(lastUpgrade),
-  HUTCH_LIVE_ENVIRONMENT: JSON.stringify(environment),
-  HUTCH_PIPES: JSON.stringify(pipes),
-  HUTCH_COMMAND_PID: command === undefined ? '' : String(command),
-})
+export interface Own {
+  /** Those after the program. */
+  readonly args: readonly string[]
+  /** What this process was started with. */
+  readonly env: NodeJS.ProcessEnv
+  /** The file that Node runs. */
+  readonly script?: string | undefined
+  /** Where requests come in. */
+  readonly door?: Door
+}
 
 /** Makes the open file standard input: of all descriptors only the standard ones outlive an exec. */
 const openAsInput = (fd: number): void => {
@@ -55,18 +49,39 @@ const openAsInput = (fd: number): void => {
 
 const commandOf = (what: Startable): readonly string[] => (typeof what === 'number' ? [programPath] : what)
 
-/** `args` are those after the program, `env` what this process was started with, `script` the file that Node runs. */
-export const programOf = (own: {
-  args: readonly string[]
-  env: Readonly<NodeJS.ProcessEnv>
-  script?: string | undefined
-}): Program => ({
-  digest: () => digestOf(own.script),
+/** The command of this process, unless its program is gone once its standard input is another's. */
+const ownCommand = (): string[] | undefined => {
+  const [first = '', ...rest] = readFileSync('/proc/self/cmdline', 'utf8').split('\0').slice(0, -1)
+  if (rest.includes(programPath)) return undefined
+  return [first.startsWith('/') ? first : process.execPath, ...rest]
+}
+
+const counting = (env: NodeJS.ProcessEnv, upgradeCount: number): NodeJS.ProcessEnv => ({
+  ...env,
+  SANDBOX_UPGRADE_COUNT: String(upgradeCount),
+})
+
+/** `process.execve` aborts when it fails, and the end of PID 1 is the end of its sandbox: what can be known is asked before. */
+const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inherited): void => {
+  const [file = ''] = command
+  accessSync(file, constants.X_OK)
+  if (!process.execve) throw new Error('this Node cannot replace its process')
+  const passed = passOn(handover)
+  try {
+    process.execve(file, command, { ...env, ...passed.env })
+  } finally {
+    passed.keep()
+  }
+}
+
+export const programOf = ({ args: own, env, script, door }: Own): Program => ({
+  door,
+  digest: () => digestOf(script),
   start(what, port) {
     const [file = '', ...args] = commandOf(what)
     const child = spawn(file, [...args, '--port', String(port)], {
       stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit'],
-      env: { ...own.env, HUTCH_REHEARSAL: '1' },
+      env: { ...env, ...nothingPassedOn, HUTCH_REHEARSAL: '1' },
     })
     const ended = new Promise<string>(resolve => {
       child.once('error', error => resolve(error.message))
@@ -80,10 +95,22 @@ export const programOf = (own: {
       },
     }
   },
-  async become(what, handover) {
+  async become(what, { upgradeCount, ...handover }) {
+    const command = ownCommand()
     if (typeof what === 'number') openAsInput(what)
-    const [file = '', ...args] = commandOf(what)
-    process.execve?.(file, [file, ...args, ...own.args], { ...own.env, ...handoverEnvironment(handover) })
-    throw new Error('this Node cannot replace its process')
+    exec([...commandOf(what), ...own], counting(env, upgradeCount), {
+      ...handover,
+      listener: door?.place,
+      back: command && { command, upgradeCount: upgradeCount - 1 },
+    })
+  },
+  goBack({ back, ...inherited }, reason) {
+    if (back === undefined) return
+    const { lastUpgrade = { version: '' } } = inherited
+    const error = `the new release did not start: ${reason}`
+    exec(back.command, counting(env, back.upgradeCount), {
+      ...inherited,
+      lastUpgrade: { ...lastUpgrade, status: 'failed', step: 'replace', error },
+    })
   },
 })
