@@ -35,7 +35,8 @@ const usedOfSchemas = (root: string): string[] => {
   for (const dir of ['daemon', 'shared'])
     for (const file of readdirSync(join(root, dir), { recursive: true, encoding: 'utf8' }))
       if (file.endsWith('.ts'))
-        for (const [, name = ''] of readFileSync(join(root, dir, file), 'utf8').matchAll(/\bs\s*\.([a-z]\w*)/g))
+        // Not the flag of a regular expression: `/x/s.exec(y)`.
+        for (const [, name = ''] of readFileSync(join(root, dir, file), 'utf8').matchAll(/(?<!\/)\bs\s*\.([a-z]\w*)/g))
           names.add(name)
   return [...names].sort()
 }
