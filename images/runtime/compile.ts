@@ -29,7 +29,7 @@ const oneLanguage: Plugin = {
 
 const schemaLibrary = 'zod/mini'
 
-/** Names of what our sources take from the schema library, `s`. */
+/** Names of what our sources take from the schema library, `s`; an s behind a slash is a flag of an expression. */
 const usedOfSchemas = (root: string): string[] => {
   const names = new Set<string>()
   for (const dir of ['daemon', 'shared'])
