@@ -22,8 +22,9 @@ const starting = async (t: Test, target: Target): Promise<void> => {
       status: 200,
       body: { message: 'Process stopped successfully' },
     })
-    await until('stopped', async () => (await get(name)).body.status === 'stopped')
-    t.match((await get(name)).body, { completedAt: stamp, exitCode: -1 })
+    t.equal((await get(name)).body.status, 'stopped', 'at once')
+    await until('its end', async () => (await get(name)).body.completedAt !== '')
+    t.match((await get(name)).body, { status: 'stopped', completedAt: stamp, exitCode: -1 })
     t.equal((await ask(target, 'DELETE', `/process/${name}`)).status, 404, 'it does not run')
     t.match((await started(t, target, { command: 'true' })).body, { name: /^proc-[a-z0-9]{8}$/ })
   })
