@@ -64,7 +64,7 @@ const linger = (managed: Managed, group: number, share: number, log: Log): void 
 const keepToShare = (managed: Managed, share: number, log: Log): void => {
   if (managed.lingering !== undefined) linger(managed, managed.lingering, share, log)
   else if (keptBytes(managed) <= share) return
-  else if (managed.record.status === 'running') managed.capture.cap(share)
+  else if (managed.record.status === 'running') managed.capture.cap(share, true)
   else capEnded(managed, share)
 }
 
@@ -111,7 +111,7 @@ export const createSweep = (parts: () => Parts): Sweep => {
       share ??= shareNow(parts())
       const { seen, heads, combined } = capture.positions
       const largest = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
-      if (capture.behind || largest > share) capture.cap(share)
+      if (capture.behind || largest > share) capture.cap(share, true)
     },
     cap(capture) {
       const most = (share ??= shareNow(parts()))

@@ -7,6 +7,8 @@ import { advance, capPart, drain, flushLines, streams, type Taking } from './tak
 
 /** Bytes of one stream taken in one go, so that a flood leaves room for everything else. */
 export const sliceBytes = 1024 * 1024
+/** The same while more is thrown away than taken: what counts then is to be back soon. */
+const floodedSliceBytes = 128 * 1024
 
 /** The output of one process, as its two streams grow: what has been captured, in which order, and how much is kept. */
 export interface Capture {
@@ -25,8 +27,8 @@ export interface Capture {
   end(): void
   /** Puts a line of the daemon's own into stdout. */
   note(text: string): void
-  /** Gives the head of every file beyond `share` bytes back to the disk. */
-  cap(share: number): void
+  /** Gives the head of every file beyond `share` bytes back to the disk; with `aside` without waiting for the disk. */
+  cap(share: number, aside?: boolean): void
   /** Bytes on disk. */
   retained(): number
   /** Reads at an absolute offset: stdout (0), stderr (1), combined log (2). 0 at the end. */
@@ -112,8 +114,9 @@ export const openCapture = ({ paths, fresh, ended: wasEnded, scratch }: CaptureO
   let saver = positionsFile(paths.positions)
   let ended = wasEnded
   let behind = false
+  let flooded = false
   const files = outputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty: () => positions.combined === 0 })
-  const taking: Taking = { files, positions, scratch }
+  const taking: Taking = { files, positions, scratch, holes: [] }
   const listeners = createListeners()
   const total = (): number => positions.seen[0] + positions.seen[1]
   const close = (): void => {
@@ -129,8 +132,9 @@ export const openCapture = ({ paths, fresh, ended: wasEnded, scratch }: CaptureO
   }
   const poll = (): boolean => {
     const before = total()
-    behind = false
-    for (const stream of streams) behind = advance(taking, stream, sliceBytes) >= sliceBytes || behind
+    const budget = flooded ? floodedSliceBytes : sliceBytes
+    behind = flooded = false
+    for (const stream of streams) behind = advance(taking, stream, budget) >= budget || behind
     return grown(before)
   }
   const end = (): void => {
@@ -144,11 +148,12 @@ export const openCapture = ({ paths, fresh, ended: wasEnded, scratch }: CaptureO
       closeIfIdle()
     }
   }
-  const cap = (share: number): void => {
+  const cap = (share: number, aside: boolean): void => {
     const parts = positions.combined > 0 ? ([0, 1, 2] as const) : ([0, 1] as const)
     let changed = false
-    for (const part of parts) changed = capPart(taking, part, share) || changed
+    for (const part of parts) changed = capPart(taking, part, share, aside) || changed
     if (!changed) return
+    flooded = behind
     saver.save(positions)
     if (!ended) listeners.tell()
   }
@@ -171,7 +176,8 @@ export const openCapture = ({ paths, fresh, ended: wasEnded, scratch }: CaptureO
     },
     end,
     note: text => void writeSync(files.streams()[0], text),
-    cap: share => (share === Number.POSITIVE_INFINITY ? undefined : visit(() => cap(share), undefined)),
+    cap: (share, aside = false) =>
+      share === Number.POSITIVE_INFINITY ? undefined : visit(() => cap(share, aside), undefined),
     retained: () => total() - positions.heads[0] - positions.heads[1] + positions.combined - positions.heads[2],
     read: (part, target, offset) => visit(() => readPart(taking, part, target, offset), 0),
     onChange: listeners.add,

@@ -68,6 +68,8 @@ export const createTailing = (deps: { clock: Clock; log: Log; grew: (capture: Ca
   }
   const look = (followed: Followed): boolean => {
     try {
+      // A flood is cut before it is looked at: the next look is only as soon as this one is short.
+      if (followed.capture.behind) grew(followed.capture)
       const grown = followed.capture.poll()
       if (grown) grew(followed.capture)
       followed.failing = false

@@ -1,5 +1,6 @@
 /** The steps of capturing: taking what is new, passing over what is gone, giving the head back. */
 import { fstatSync, readSync } from 'node:fs'
+import { punchAside, type Hole } from '../../native/hole.ts'
 import { punchHole } from '../../native/sys.ts'
 import type { OutputFiles } from './files.ts'
 import { maxLineBytes, newline, truncatedLine, type StreamIndex } from './lines.ts'
@@ -7,6 +8,8 @@ import type { Positions } from './positions.ts'
 import { breakLine, render, renderLine, type Scratch } from './render.ts'
 
 const pageBytes = 4096
+/** Giving back more than this takes longer than others should wait. */
+const asideBytes = 8 * 1024 * 1024
 
 /** stdout first: when both have grown since the last look, this is the order, whoever asks. */
 export const streams: readonly StreamIndex[] = [0, 1]
@@ -16,6 +19,8 @@ export interface Taking {
   readonly files: OutputFiles
   readonly positions: Positions
   readonly scratch: Scratch
+  /** What is being given back by another thread, by part. */
+  readonly holes: (Hole | undefined)[]
 }
 
 const renderTo = ({ files, positions, scratch }: Taking, stream: StreamIndex, to: number): void =>
@@ -73,17 +78,31 @@ const skip = ({ files, positions }: Taking, stream: StreamIndex, to: number): vo
   rendered[stream] = to
 }
 
-/** Gives the head of one file back to the disk when it holds clearly more than `share` bytes; true when it did. */
-export const capPart = (taking: Taking, part: 0 | 1 | 2, share: number): boolean => {
-  const { files, positions } = taking
+/** Whether another thread still gives back what was asked for last. Throws when that failed. */
+const isBusy = (holes: (Hole | undefined)[], part: 0 | 1 | 2): boolean => {
+  const hole = holes[part]
+  if (!hole) return false
+  holes[part] = undefined
+  if (hole()) holes[part] = hole
+  return holes[part] !== undefined
+}
+
+/**
+ * Gives the head of one file back to the disk when it holds clearly more than `share` bytes; true when it did. `aside`:
+ * a large one is left to another thread, for which later calls wait; its bytes count as gone at once.
+ */
+export const capPart = (taking: Taking, part: 0 | 1 | 2, share: number, aside: boolean): boolean => {
+  const { files, positions, holes } = taking
   const fd = part === 2 ? files.combined() : files.streams()[part]
   const head = positions.heads[part]
   const size = part === 2 ? positions.combined : fstatSync(fd).size
   if (size - head <= share + share / 8) return false
   const next = Math.floor((size - share) / pageBytes) * pageBytes
-  if (next <= head) return false
+  if (next <= head || (aside && isBusy(holes, part))) return false
+  const hole = aside && next - head > asideBytes ? punchAside(fd, next) : undefined
+  if (hole) holes[part] = hole
   if (part !== 2 && next > positions.rendered[part]) skip(taking, part, next)
-  punchHole(fd, 0, next)
+  if (!hole) punchHole(fd, 0, next)
   positions.heads[part] = next
   return true
 }

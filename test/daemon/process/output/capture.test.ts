@@ -6,6 +6,7 @@ import { maxLineBytes } from '../../../../daemon/process/output/lines.ts'
 import { outputPaths } from '../../../../daemon/process/output/names.ts'
 import { createScratch } from '../../../../daemon/process/output/render.ts'
 import { tailText } from '../../../../daemon/process/output/tail.ts'
+import { until } from '../../../support/processes.ts'
 
 const setup = (t: Test) => {
   const dir = t.testdir({ positions: {} })
@@ -112,6 +113,24 @@ t.test('a head beyond the share goes back to the disk and is never served', t =>
   t.notOk(tail.includes('\0'))
   t.equal(tailText(capture, 0, 200), `[... truncated 1999800 bytes]\n${line.repeat(2)}`)
   t.end()
+})
+
+t.test('a large head goes back beside the main thread, and counts as gone at once', async t => {
+  const { open, out } = setup(t)
+  const capture = open(true)
+  appendFileSync(out, `${'q'.repeat(99)}\n`.repeat(200_000))
+  capture.poll()
+  capture.cap(64 * 1024, true)
+  const [head] = capture.positions.heads
+  t.ok(head > 19_900_000)
+  t.equal(capture.positions.runs.end, head, 'what is gone keeps its place in the order')
+  await until('the disk', () => statSync(out).blocks * 512 <= 100 * 1024)
+  appendFileSync(out, `${'r'.repeat(99)}\n`.repeat(10_000))
+  while (capture.poll());
+  capture.cap(64 * 1024, true)
+  t.equal(capture.positions.heads[0], Math.floor((21_000_000 - 64 * 1024) / 4096) * 4096, 'and again afterwards')
+  t.ok(statSync(out).blocks * 512 <= 100 * 1024)
+  t.notOk(tailText(capture, 0, 10_000_000).includes('\0'))
 })
 
 t.test('what leaves the disk before it was looked at is told', t => {
