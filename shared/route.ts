@@ -40,6 +40,8 @@ export interface Route<
   readonly upgrade: boolean
   /** No credential is asked for (management API). */
   readonly open: boolean
+  /** Members of the operation in the OpenAPI document that no shape can say, in its own words. */
+  readonly document: Readonly<Record<string, unknown>>
   /** Facts of one surface (OAuth scope, MCP tool name, …) that the dispatcher does not read. */
   readonly extra: Readonly<Record<string, unknown>>
 }
@@ -59,6 +61,7 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   errors?: readonly ErrorCode[]
   upgrade?: boolean
   open?: boolean
+  document?: Readonly<Record<string, unknown>>
   extra?: Readonly<Record<string, unknown>>
 }
 
@@ -94,6 +97,7 @@ export const route = <
     errors: declaration.errors ?? [],
     upgrade: declaration.upgrade ?? false,
     open: declaration.open ?? false,
+    document: declaration.document ?? {},
     extra: declaration.extra ?? {},
   })
 }

@@ -4,7 +4,7 @@
  */
 import type { Reply, Request } from '../../shared/route.ts'
 import { claimedVersion, claims, envelopeProblems } from './envelope.ts'
-import { disagreement, standardHeader } from './headers.ts'
+import { contradiction, omission, standardHeader } from './headers.ts'
 import { handshakeRevisions, isHandshake, isModern, modernRevisions } from './revisions.ts'
 import { codes, failure, idOf, kindOf, type RpcId, type RpcNotification, type RpcRequest } from './rpc.ts'
 
@@ -57,15 +57,18 @@ const badEnvelope = (message: RpcRequest | RpcNotification, id: RpcId | null): C
 /** A message that names its own revision, or that only the header says to be of the new kind. */
 const classifyModern = (message: RpcRequest | RpcNotification, request: Request): Classified => {
   const id = idOf(message)
-  const bad = 'id' in message ? badEnvelope(message, id) : undefined
-  if (bad) return bad
   const version = claimedVersion(message.params)
-  if (claims(message.params) && version === undefined) return badEnvelope(message, id) ?? { kind: 'told' }
-  const disagrees = disagreement(request, message, version)
-  if (disagrees) return refused(failure(400, disagrees, id))
+  const isRequest = 'id' in message
+  // A notification need not say anything of itself, but what it says must be a version.
+  const bad = isRequest || (version === undefined && claims(message.params)) ? badEnvelope(message, id) : undefined
+  if (bad) return bad
+  const contradicted = contradiction(request, message, version)
+  if (contradicted) return refused(failure(400, contradicted, id))
   const spoken = version ?? standardHeader(request, 'mcp-protocol-version') ?? ''
   if (!isModern(spoken)) return unsupported(spoken, modernRevisions, id)
-  return 'id' in message ? { kind: 'modern', request: message } : { kind: 'told' }
+  if (!isRequest) return { kind: 'told' }
+  const omitted = omission(request, message)
+  return omitted ? refused(failure(400, omitted, id)) : { kind: 'modern', request: message }
 }
 
 /** Classifies the body of a POST, of whatever kind it is. */

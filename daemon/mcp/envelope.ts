@@ -19,7 +19,6 @@ const envelopeShape = s.looseObject({
   [metaKeys.client]: s.optional(s.looseObject({ name: s.string(), version: s.string() })),
   [metaKeys.capabilities]: s.record(s.string(), s.unknown()),
   [metaKeys.logLevel]: s.optional(s.enum(logLevels)),
-  progressToken: s.optional(s.union([s.string(), s.int()])),
 })
 
 const metaOf = (params: unknown): Readonly<Record<string, unknown>> | undefined => {

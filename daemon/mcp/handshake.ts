@@ -6,11 +6,11 @@ import {
   ListToolsRequestSchema,
   McpError,
 } from '@modelcontextprotocol/sdk/types.js'
-import { reply, type Context, type Reply } from '../../shared/route.ts'
+import type { Context, Reply } from '../../shared/route.ts'
 import type { Methods } from './methods.ts'
 import { mux } from './mux.ts'
 import { isHandshake, latestHandshake, serverInfo } from './revisions.ts'
-import { answer, codes, failure, idOf, kindOf, type Outcome, type RpcRequest } from './rpc.ts'
+import { answer, codes, failure, idOf, kindOf, taken, type Outcome, type RpcRequest } from './rpc.ts'
 
 export interface Handshake {
   /** Answers the requests among `messages`: one by itself, those of a batch in a list; 202 when there are none. */
@@ -50,7 +50,7 @@ export const handshake = async (methods: Methods): Promise<Handshake> => {
       // may be somebody else's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
       const answers = await Promise.all(requests.map(request => transport.request(published(request), context)))
-      if (answers.length === 0) return reply(202)
+      if (answers.length === 0) return taken()
       return answer(answers.length === 1 ? answers[0] : answers)
     },
   }

@@ -55,21 +55,26 @@ const nameDisagreement = (request: Request, { method, params }: RpcRequest): Rpc
     : undefined
 }
 
-/** The first header that disagrees with the message, which names `version`; a notification's may be missing. */
-export const disagreement = (
+/** The first header that says something else than the message, which names `version`. */
+export const contradiction = (
   request: Request,
-  message: RpcRequest | RpcNotification,
+  { method }: RpcNotification,
   version: string | undefined,
 ): RpcError | undefined => {
   const given = standardHeader(request, 'mcp-protocol-version')
-  const method = standardHeader(request, 'mcp-method')
-  const inBody = `the body names version ${version}`
   if (given !== undefined && version !== undefined && given !== version)
-    return mismatch('MCP-Protocol-Version', given, inBody)
-  if (method !== undefined && method !== message.method)
-    return mismatch('Mcp-Method', method, `the body has method "${message.method}"`)
-  if (!('id' in message)) return undefined
-  if (given === undefined) return mismatch('MCP-Protocol-Version', given, inBody)
-  if (method === undefined) return mismatch('Mcp-Method', method, `the body has method "${message.method}"`)
+    return mismatch('MCP-Protocol-Version', given, `the body names version ${version}`)
+  const repeated = standardHeader(request, 'mcp-method')
+  return repeated !== undefined && repeated !== method
+    ? mismatch('Mcp-Method', repeated, `the body has method "${method}"`)
+    : undefined
+}
+
+/** The first header that a request has to have and has not, or its name where that is another one. */
+export const omission = (request: Request, message: RpcRequest): RpcError | undefined => {
+  if (standardHeader(request, 'mcp-protocol-version') === undefined)
+    return mismatch('MCP-Protocol-Version', undefined, 'the body names a version')
+  if (standardHeader(request, 'mcp-method') === undefined)
+    return mismatch('Mcp-Method', undefined, `the body has method "${message.method}"`)
   return nameDisagreement(request, message)
 }

@@ -1,14 +1,14 @@
 /** Streamable HTTP around the protocol: which requests are let in, in which order they are checked, what comes back. */
 import { isError } from '../../shared/errors.ts'
 import { parseJson, readBody } from '../../shared/http/body.ts'
-import { Reply, reply, type Context, type Request } from '../../shared/route.ts'
+import { Reply, type Context, type Request } from '../../shared/route.ts'
 import { classify } from './classify.ts'
 import type { Handshake } from './handshake.ts'
 import { headerOf } from './headers.ts'
 import type { Methods } from './methods.ts'
 import { answerModern } from './modern.ts'
 import { assumedRevision, withoutBatches } from './revisions.ts'
-import { codes, failure } from './rpc.ts'
+import { codes, failure, taken } from './rpc.ts'
 
 export const largestBody = 4 * 1024 * 1024
 
@@ -82,7 +82,7 @@ export const handlePost = async ({ methods, handshake }: Protocols, context: Con
   if (read instanceof Reply) return read
   const classified = classify(read.body, request)
   if (classified.kind === 'refused') return classified.reply
-  if (classified.kind === 'told') return reply(202)
+  if (classified.kind === 'told') return taken()
   if (classified.kind === 'modern') return answerModern(methods, classified.request, context)
   const revision = headerOf(request, 'mcp-protocol-version') ?? assumedRevision
   if (classified.batch && revision >= withoutBatches)

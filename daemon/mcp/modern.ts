@@ -7,7 +7,7 @@ import { reply, type Context, type Reply } from '../../shared/route.ts'
 import { metaKeys } from './envelope.ts'
 import type { Methods } from './methods.ts'
 import { modernRevisions, serverInfo } from './revisions.ts'
-import { answer, codes, failure, isObject, type Outcome, type RpcRequest } from './rpc.ts'
+import { answer, codes, failure, isObject, unstored, type Outcome, type RpcRequest } from './rpc.ts'
 
 /** Tools change only with the daemon, which an upgrade can change; how long a client may keep the list. */
 const fresh = { ttlMs: 300_000, cacheScope: 'private' } as const
@@ -36,7 +36,7 @@ const listen = ({ id, params }: RpcRequest): Reply => {
   const ended = { id, result: { resultType: 'complete', _meta: { ...subscription, ...meta } } }
   return reply(
     200,
-    { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
+    { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...unstored },
     frame(acknowledged) + frame(ended),
   )
 }

@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 as every revision of the protocol speaks it. */
-import { json, type Reply } from '../../shared/route.ts'
+import { json, reply, type Reply } from '../../shared/route.ts'
 
 export type RpcId = string | number
 
@@ -42,8 +42,11 @@ const isId = (value: unknown): value is RpcId => typeof value === 'string' || Nu
 
 const hasOnly = (value: Json, keys: readonly string[]): boolean => Object.keys(value).every(key => keys.includes(key))
 
-const isCall = (value: Json): boolean =>
-  typeof value['method'] === 'string' && (value['params'] === undefined || isObject(value['params']))
+const isMeta = (meta: unknown): boolean =>
+  meta === undefined || (isObject(meta) && (meta['progressToken'] === undefined || isId(meta['progressToken'])))
+
+const isCall = ({ method, params }: Json): boolean =>
+  typeof method === 'string' && (params === undefined || (isObject(params) && isMeta(params['_meta'])))
 
 /** What kind of JSON-RPC 2.0 message a value is; undefined when it is none. */
 export const kindOf = (value: unknown): 'request' | 'notification' | 'response' | undefined => {
@@ -59,9 +62,12 @@ export const kindOf = (value: unknown): 'request' | 'notification' | 'response' 
 
 /** The id to answer under; null where the body has none that can be read. */
 export const idOf = (body: unknown): RpcId | null =>
-  isObject(body) && typeof body['method'] === 'string' && isId(body['id']) ? body['id'] : null
+  isObject(body) && typeof body['method'] === 'string' && /^(string|number)$/.test(typeof body['id'])
+    ? (body['id'] as RpcId)
+    : null
 
-const headers = { 'content-type': 'application/json', 'cache-control': 'no-cache, no-transform' }
+export const unstored = { 'cache-control': 'no-cache, no-transform' } as const
+const headers = { 'content-type': 'application/json', ...unstored }
 
 /** A failure as the body of an answer with this HTTP status. */
 export const failure = (status: number, error: RpcError, id: RpcId | null = null): Reply =>
@@ -69,3 +75,6 @@ export const failure = (status: number, error: RpcError, id: RpcId | null = null
 
 /** The answer to one message, or to a batch. */
 export const answer = (body: unknown): Reply => json(body, { headers })
+
+/** For what nobody waits for an answer to. */
+export const taken = (): Reply => reply(202, unstored)

@@ -39,7 +39,7 @@ const killAfter = ({ keepAlive, timeout }: StartProcess): number | undefined => 
 }
 
 /** Chooses the name; that of an ended process may be taken again, and its output then gets another place. */
-const takeName = (parts: Parts, wanted: string | null | undefined): string => {
+const takeName = (parts: Parts, wanted: string | null | undefined, shared: boolean): string => {
   const { table, ids, journal } = parts
   if (!wanted) {
     let name = `proc-${ids.short(8)}`
@@ -51,7 +51,7 @@ const takeName = (parts: Parts, wanted: string | null | undefined): string => {
   if (!before) return wanted
   const { record, capture } = before
   // One that was asked to end gives its name up at once, however long it takes.
-  if (record.status === 'running' && !record.ending)
+  if (record.status === 'running' && !record.ending && !shared)
     throw fail('invalid_argument', { field: 'name', reason: `process "${wanted}" already exists and is running` })
   if (record.logKey === logKey(wanted)) {
     record.logKey = `${record.logKey}~${record.id}`
@@ -87,18 +87,23 @@ const newCapture = (parts: Parts, key: string): Capture => {
   }
 }
 
+export interface StartOptions {
+  /** The name may be that of a running process, which is then found by its pid only. */
+  readonly sharedName?: boolean
+}
+
 /**
  * Starts a process; it is in the table and in the journal when this returns. Throws `invalid_argument` for what was
  * asked wrongly and `unprocessable` when it cannot be started; then nothing has changed.
  */
-export const start = (parts: Parts, request: StartProcess): Managed => {
+export const start = (parts: Parts, request: StartProcess, { sharedName = false }: StartOptions = {}): Managed => {
   const { config, clock, table } = parts
   if (config.rehearsal)
     throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })
   if (request.keepAlive && !config.keepAlive)
     throw fail('invalid_argument', { field: 'keepAlive', reason: 'keepAlive is not available in this sandbox' })
   const { givenDir, workingDir } = directories(parts, request.workingDir)
-  const name = takeName(parts, request.name)
+  const name = takeName(parts, request.name, sharedName)
   const key = logKey(name)
   const capture = newCapture(parts, key)
   let childEnd = -1

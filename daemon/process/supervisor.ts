@@ -15,7 +15,7 @@ import { createScratch } from './output/render.ts'
 import { createTailing } from './output/tailing.ts'
 import type { Parts, ProcessConfig, Scale } from './parts.ts'
 import type { Workload } from './spawn.ts'
-import { start } from './start.ts'
+import { start, type StartOptions } from './start.ts'
 import { catchUp, createSweep } from './sweep.ts'
 import { createTable } from './table.ts'
 
@@ -37,7 +37,7 @@ export interface SupervisorDeps {
 
 export interface Supervisor {
   /** Throws `invalid_argument` or `unprocessable`; then nothing was started. */
-  start(request: StartProcess): Managed
+  start(request: StartProcess, options?: StartOptions): Managed
   list(): Managed[]
   /** By pid or name. Throws `not_found`. */
   find(identifier: string): Managed
@@ -95,7 +95,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
   else adopt(parts, records, pipes)
   const stopSweep = config.rehearsal ? () => undefined : clock.every(sweepMs, sweep.run)
   return {
-    start: request => start(parts, request),
+    start: (request, options) => start(parts, request, options),
     list: () => Array.from(table.all(), managed => catchUp(managed, log)),
     find: identifier => catchUp(table.find(identifier), log),
     end: (identifier, how) => endProcess(parts, table.find(identifier), how),

@@ -122,6 +122,7 @@ const operationOf = (route: Route, info: ApiInfo): Operation => {
     ...(requestBody ? { requestBody } : {}),
     responses: responsesOf(route),
     ...(info.bearer && route.open ? { security: [] } : {}),
+    ...route.document,
   }
 }
 

@@ -43,11 +43,14 @@ const variableName = s
     ),
   )
 
+/** Variables of a process, added to the sandbox's own. */
+export const Variables = s.record(variableName, variable)
+
 export const StartProcess = s.object({
   command: text(1024 * 1024).check(s.minLength(1, 'is required')),
   name: maybe(text(255)),
   workingDir: maybe(text(4096)),
-  env: maybe(s.record(variableName, variable)),
+  env: maybe(Variables),
   waitForCompletion: maybe(s.boolean()),
   /** Seconds. */
   timeout: maybe(s.int()),

@@ -1,12 +1,13 @@
 /** Processes as tools. */
 import { isError } from '../../../shared/errors.ts'
 import { s } from '../../../shared/schema.ts'
-import { Process, StartProcess } from '../../../shared/wire/process.ts'
+import { Process, StartProcess, Variables } from '../../../shared/wire/process.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Managed } from '../../process/managed.ts'
 import { present } from '../../process/present.ts'
 import type { Supervisor } from '../../process/supervisor.ts'
 import { waitForEnd, waitForPorts } from '../../process/waits.ts'
+import { audit } from '../../audit.ts'
 import { tool, type Tool } from '../tool.ts'
 
 export interface ProcessToolDeps {
@@ -18,8 +19,10 @@ export interface ProcessToolDeps {
 }
 
 const none = s.strictObject({})
-const identifier = s.strictObject({ identifier: s.string() })
+const byIdentifier = s.strictObject({ identifier: s.string() })
 const { stdin: _stdin, ...startFields } = StartProcess.shape
+/** As the HTTP route takes it, but `env`, which is never null. */
+const executeShape = s.strictObject({ ...startFields, env: s.optional(Variables) })
 const executeOutput = s.object({
   pid: s.string(),
   name: s.string(),
@@ -30,15 +33,16 @@ const executeOutput = s.object({
   pollRequired: s.optional(s.boolean()),
 })
 const defaultTimeoutS = 30
+/** With keepAlive the timeout is the process's own limit. */
+const defaultKeepAliveS = 600
 /** Clients give up on a call after a minute. */
 const longestWaitS = 58
 
-type Execute = s.output<ReturnType<typeof executeInput>>
-const executeInput = () => s.strictObject(startFields)
+type Execute = s.output<typeof executeShape>
 
 /** Seconds the call may wait, and whether that is less than was asked for. */
-const waitOf = ({ timeout, waitForCompletion }: Execute): { seconds: number; capped: boolean } => {
-  const asked = timeout ?? defaultTimeoutS
+const waitOf = ({ timeout, keepAlive, waitForCompletion }: Execute): { seconds: number; capped: boolean } => {
+  const asked = timeout ?? (keepAlive ? defaultKeepAliveS : defaultTimeoutS)
   const unbounded = asked <= 0
   if (waitForCompletion && (unbounded || asked > longestWaitS)) return { seconds: longestWaitS, capped: true }
   return { seconds: unbounded ? longestWaitS : asked, capped: unbounded }
@@ -68,22 +72,24 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
       description: 'List the processes of the sandbox, finished ones included, with the last of their output.',
       input: none,
       output: s.object({ processes: s.array(Process) }),
-      run: () => ({ processes: supervisor.list().map(shown) }),
+      run: () => ({ processes: supervisor.list().map(managed => present(managed, { bytes: tailBytes }, null)) }),
     }),
     tool({
       name: 'processExecute',
       description:
         'Run a shell command. With waitForCompletion the call waits (at most 58 s; then pollRequired says to poll processGet); with waitForPorts it waits until the ports listen. timeout is in seconds, 30 unless given.',
-      input: executeInput(),
+      input: executeShape,
       output: executeOutput,
-      async run(body, { signal }) {
-        const managed = supervisor.start({
+      async run(body, context) {
+        audit(context, 'process_exec', { command: body.command, workingDir: body.workingDir ?? '/' })
+        const request = {
           ...body,
           workingDir: body.workingDir ?? '/',
           // Absent with keepAlive it is the process's own limit, for which the supervisor has a default.
           timeout: body.timeout ?? (body.keepAlive ? null : defaultTimeoutS),
-        })
-        const finished = await wait(managed, body, signal)
+        }
+        const managed = supervisor.start(request, { sharedName: true })
+        const finished = await wait(managed, body, context.signal)
         const { pid, name, status, exitCode, logs } = present(
           managed,
           body.waitForCompletion ? { bytes: tailBytes } : 'none',
@@ -106,34 +112,39 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     tool({
       name: 'processGet',
       description: 'Read one process by pid or name: status, exit code, the last of its output.',
-      input: identifier,
+      input: byIdentifier,
       output: Process,
       run: input => shown(supervisor.find(input.identifier)),
     }),
     tool({
       name: 'processGetLogs',
       description: 'Read what a process has written, standard output first.',
-      input: identifier,
+      input: byIdentifier,
       output: s.object({ logs: s.string() }),
-      run: input => ({ logs: shown(supervisor.find(input.identifier)).logs ?? '' }),
+      run({ identifier }, context) {
+        audit(context, 'process_logs_access', { process: identifier })
+        return { logs: shown(supervisor.find(identifier)).logs ?? '' }
+      },
     }),
     tool({
       name: 'processStop',
       description: 'Ask a process and its children to end (SIGTERM).',
-      input: identifier,
+      input: byIdentifier,
       output: s.object({ status: s.literal('stopped') }),
-      async run(input) {
-        await supervisor.end(input.identifier, 'stopped')
+      async run({ identifier }, context) {
+        audit(context, 'process_stop', { process: identifier })
+        await supervisor.end(identifier, 'stopped')
         return { status: 'stopped' as const }
       },
     }),
     tool({
       name: 'processKill',
       description: 'End a process and its children at once (SIGKILL).',
-      input: identifier,
+      input: byIdentifier,
       output: s.object({ status: s.literal('killed') }),
-      async run(input) {
-        await supervisor.end(input.identifier, 'killed')
+      async run({ identifier }, context) {
+        audit(context, 'process_kill', { process: identifier })
+        await supervisor.end(identifier, 'killed')
         return { status: 'killed' as const }
       },
     }),
