@@ -41,6 +41,8 @@ export const callTool = async (called: Tool, args: unknown, context: Context): P
     const output = (await called.run(parse(called.input, given, 'body') as never, context)) as Record<string, unknown>
     return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }
   } catch (error) {
+    // Nobody is left to read a result.
+    if (context.signal.aborted) throw error
     if (!isError(error)) context.log.error('mcp.tool.failed', { tool: called.name, error })
     return failed(messageOf(error) || `${called.name} failed`)
   }

@@ -54,7 +54,10 @@ export const mcpPost = route('POST /mcp', {
       404: refusal('No such method (since 2026-07-28; before, it is an answer with status 200)'),
       413: refusal('More than 4 MiB'),
       415: refusal('Another Content-Type than application/json'),
-      500: { description: 'internal', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+      500: {
+        description: 'internal',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
     },
   },
 })
