@@ -1,0 +1,27 @@
+/** The examples of docs/ work, and print what the pages say. What differs is written by: node test/docs/write.ts page.md */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { failed, matches, stepsOf } from './page.ts'
+import { pages, runPage, withoutMachines } from './pages.ts'
+
+const why = withoutMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+for (const page of pages)
+  t.test(page.name, async t_ => {
+    const text = readFileSync(new URL(`../../docs/${page.name}`, import.meta.url), 'utf8')
+    const lines = text.split('\n')
+    const steps = stepsOf(text)
+    const outputs = await runPage(t, page, text)
+    for (const [index, { line, output, script }] of steps.entries()) {
+      const actual = outputs[index] as string
+      const documented = output && lines.slice(...output).join('\n')
+      const says = `line ${line + 1}: ${script.split('\n')[0]}`
+      if (documented === undefined) t_.notOk(failed(actual), `${says} works: ${actual.slice(0, 300)}`)
+      else if (matches(documented, actual)) t_.pass(says)
+      else t_.equal(actual, documented, says)
+    }
+  })
