@@ -1,0 +1,94 @@
+/** docs/limits.md says what the code says: each number of the page beside the place it comes from. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+
+const root = new URL('../..', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+
+/** The first column of a row, and for each number in it the text on the page, the file and what stands there. */
+const rows: Readonly<Record<string, readonly (readonly [said: string, file: string, code: string])[]>> = {
+  name: [['49 lower-case', 'control/resources/metadata.ts', 'name.length > 49']],
+  'display name, external id': [
+    ['63 characters', 'control/resources/metadata.ts', 'displayName: s.nullish(text(63))'],
+    ['64 letters', 'control/resources/metadata.ts', 's.maxLength(64)'],
+  ],
+  'memory of a sandbox': [
+    ['64 to 262144 MB, 4096 unless', 'control/resources/sandbox-spec.ts', '{ min: 64, max: 262_144, fallback: 4096 }'],
+    ['2048 MB, at least a quarter', 'control/sandboxes/plan.ts', 'Math.max(0.25, memoryMb / 2048)'],
+  ],
+  'processes and threads of a sandbox': [['4096', 'control/config.ts', "'HUTCH_PIDS_LIMIT', 4_096"]],
+  'connections of a sandbox to the outside': [['4096', 'control/drivers/oci/net/connections.ts', 'most = 4_096']],
+  'body on the management API': [['1 MiB', 'control/api/surface.ts', 'bodyLimit = 1024 * 1024']],
+  'page of a list': [
+    ['50,', 'control/resources/listing.ts', 'query.limit ?? 50'],
+    ['200;', 'control/resources/listing.ts', 'maxLimit = 200'],
+    ['24 h', 'control/api/cursors.ts', '24 * 3_600_000'],
+  ],
+  billing: [
+    ['100 groups', 'control/billing/question.ts', 'Math.min(query.limit ?? 100, 100'],
+    ['3 dimensions', 'control/billing/question.ts', 'length > 3'],
+    [
+      'hourly 7 d, daily 90 d, weekly 1 y',
+      'control/billing/window.ts',
+      "hourly: '7 days', daily: '90 days', weekly: '1 year'",
+    ],
+  ],
+  'address and headers of a request': [
+    ['1 MiB', 'shared/http/server.ts', 'maxHeaderSize: 1024 * 1024'],
+    ['30 s', 'shared/http/server.ts', 'headersTimeout: 30_000'],
+  ],
+  'idle connection': [['120 s', 'shared/http/server.ts', 'keepAliveTimeout: 120_000']],
+  'JSON body in a sandbox': [
+    ['512 MiB for files', 'shared/wire/filesystem.ts', 'anyBody = 512 * 1024 * 1024'],
+    ['64 MiB elsewhere', 'shared/route.ts', 'bodyLimit ?? 64 * 1024 * 1024'],
+    ['4 MiB on `/mcp`', 'daemon/mcp/http.ts', 'largestBody = 4 * 1024 * 1024'],
+  ],
+  'file read as JSON': [['128 MiB', 'daemon/filesystem/read.ts', 'jsonReadLimit = 128 * 1024 * 1024']],
+  'parts of an upload': [
+    ['10000', 'daemon/multipart/routes.ts', 'maxPart = 10_000'],
+    ['7 days', 'daemon/config.ts', "'HUTCH_UPLOAD_EXPIRY'] || '7d'"],
+  ],
+  'find, search': [
+    ['20 results', 'daemon/filesystem/find.ts', 'limitOf(query.maxResults, 20)'],
+    ['100;', 'daemon/filesystem/search-routes.ts', 'limitOf(query.maxResults, 100)'],
+    ['at most 1000', 'daemon/filesystem/search-query.ts', 'most = 1000'],
+  ],
+  'output of a process on disk': [
+    ['32 MiB', 'daemon/config.ts', "'SANDBOX_MAX_LOG_FILE_BYTES'], 0, most, 32 * MiB"],
+    ['a tenth', 'daemon/config.ts', "'SANDBOX_MAX_LOG_PERCENT'], 1, 100, 10"],
+  ],
+  'output inlined': [
+    ['64 KiB', 'daemon/config.ts', "'SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, most, 64 * KiB"],
+    ['4 MiB', 'daemon/config.ts', "'SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, most, 4 * MiB"],
+  ],
+  'finished processes kept': [['10000', 'daemon/process/index.ts', 'keepFinished = 10_000']],
+  'keep-alive process': [['600 s', 'daemon/process/start.ts', 'defaultKeepAliveSeconds = 600']],
+  terminal: [
+    ['100 KiB', 'daemon/terminal/replay.ts', 'limit = 100 * 1024'],
+    ['10 idle minutes', 'daemon/terminal/sessions.ts', 'idleMs = 10 * 60_000'],
+    ['256 sessions', 'daemon/terminal/sessions.ts', 'mostSessions = 256'],
+  ],
+  'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
+  'held request': [['60 s', 'control/gateway/resolve.ts', 'patienceMs = 60_000']],
+  'socket without traffic': [['15 minutes', 'control/gateway/splice.ts', 'silenceMs = 15 * 60_000']],
+  'heap of a daemon, soft': [
+    ['20 %', 'daemon/config.ts', "'SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20"],
+    ['64 MiB', 'daemon/config.ts', 'Math.max(64 * MiB'],
+  ],
+  'output of a daemon kept on the host': [['1 MiB', 'control/drivers/oci/outputs.ts', 'mostBytes = 1024 * 1024']],
+}
+
+t.test('every row of the page is checked, every number is the one of the code', async t => {
+  const lines = read('docs/limits.md')
+    .split('\n')
+    .filter(line => line.startsWith('| ') && !line.startsWith('| what'))
+  const labels = lines.map(line => line.split(' | ')[0]?.slice(2))
+  t.same(labels, Object.keys(rows), 'one entry here for each row of the page, in its order')
+  for (const [label, places] of Object.entries(rows)) {
+    const line = lines.find(candidate => candidate.startsWith(`| ${label} |`)) ?? ''
+    for (const [said, file, code] of places) {
+      t.ok(line.includes(said), `${label}: ${said}`)
+      t.ok(read(file).includes(code), `${label}: ${file} says ${code}`)
+    }
+  }
+})
