@@ -20,7 +20,7 @@ export interface Protocols {
 
 const refuse = (status: number, message: string): Reply => failure(status, { code: codes.refused, message })
 
-const isLoopback = (address: string): boolean => /^(::ffff:)?127\.|^::1$|^localhost$/.test(address)
+const isLoopback = (address: string): boolean => /^((::ffff:)?127(\.\d{1,3}){3}|::1|localhost)$/i.test(address)
 
 /** Host name of an `Origin`; '' when it has none, as that of a sandboxed page (`null`). */
 const originHost = (origin: string): string => {

@@ -7,7 +7,7 @@ import { loadConfig, type Config } from '../../daemon/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon, type Daemon } from '../../daemon/daemon.ts'
 import { programOf, type Program } from '../../daemon/system/upgrade/program.ts'
-import { systemClock } from '../../shared/clock.ts'
+import { systemClock, type Clock } from '../../shared/clock.ts'
 import { call, type Answer, type CallOptions } from '../../shared/http/call.ts'
 import { listen, serve } from '../../shared/http/server.ts'
 import { randomIds } from '../../shared/ids.ts'
@@ -20,6 +20,7 @@ export interface Options {
   /** Fixture below the working directory, as for `t.testdir`. */
   readonly files?: Parameters<Test['testdir']>[0]
   readonly log?: Log
+  readonly clock?: Clock
   /** What the daemon is and may become, for upgrades. */
   readonly program?: Program
 }
@@ -56,7 +57,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
   const config = loadConfig({ env, flags: parseFlags(options.argv ?? []), cwd: dir })
   const log = options.log ?? silentLog
   const made = await createDaemon(config, {
-    clock: systemClock(),
+    clock: options.clock ?? systemClock(),
     ids: randomIds(),
     log,
     program: options.program ?? programOf({ args: [], env: process.env }),

@@ -1,20 +1,16 @@
-import { execFile } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync, chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
-import { daemonServer } from '../../support/daemon.ts'
-
-const root = fileURLToPath(new URL('../../..', import.meta.url))
+import { fakeClock } from '../../support/clock.ts'
+import { processDaemon, processServer, until } from '../../support/processes.ts'
 
 type Result = { isError?: boolean; content: { text: string }[]; structuredContent?: Record<string, unknown> }
 
 /** A daemon and the official client connected to it. */
 const connected = async (t: Test) => {
-  const made = await daemonServer(t)
+  const made = await processServer(t)
   const client = new Client({ name: 'test', version: '1' })
   // The SDK's declared transport type is stricter than what connect takes.
   await client.connect(
@@ -25,9 +21,6 @@ const connected = async (t: Test) => {
     (await client.callTool({ name, arguments: args })) as unknown as Result
   return { ...made, client, tool }
 }
-
-const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
 t.test('the official client connects and finds every tool, by name in order, with schemas', async t => {
   const { client } = await connected(t)
@@ -172,105 +165,63 @@ t.test('fifty calls at once each get their own answer', async t => {
   )
 })
 
-t.test('HTTP: what is let in', async t => {
-  const { url } = await daemonServer(t)
-  const post = (body: unknown, more: Record<string, string> = {}) =>
-    fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers: { ...headers, ...more },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    })
-  t.equal((await post(ping)).status, 200, 'no session, no initialize needed')
-  t.equal((await post(ping)).headers.get('mcp-session-id'), null)
-  t.equal((await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).status, 202)
-  t.equal((await post(ping, { 'content-type': 'text/plain' })).status, 415)
-  t.equal((await post(ping, { accept: 'application/json' })).status, 400)
-  t.equal((await post(ping, { accept: '*/*' })).status, 200)
-  t.equal((await post(ping, { 'mcp-protocol-version': '1999-01-01' })).status, 400)
-  for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])
-    t.equal((await post(ping, { 'mcp-protocol-version': version })).status, 200, version)
-  t.equal((await post(ping, { 'last-event-id': '1' })).status, 400)
-  t.equal((await post('')).status, 400)
-  t.equal((await post('{nonsense')).status, 400)
-  t.equal((await post({ hello: 'world' })).status, 400)
-  t.equal((await post(`"${'x'.repeat(4 * 1024 * 1024)}"`)).status, 413)
-  t.match(await (await post({ jsonrpc: '2.0', id: 9, method: 'no/such' })).json(), { id: 9, error: { code: -32601 } })
-  const get = await fetch(`${url}/mcp`)
-  t.equal(get.status, 405)
-  t.match(await get.json(), { error: /POST/ })
-  t.equal((await fetch(`${url}/mcp`, { method: 'DELETE' })).status, 404)
-  t.equal((await fetch(`${url}/mcp`, { method: 'OPTIONS' })).status, 204)
-})
-
-t.test('HTTP: batches belong to older revisions', async t => {
-  const { url } = await daemonServer(t)
-  const post = (version?: string) =>
-    fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers: { ...headers, ...(version ? { 'mcp-protocol-version': version } : {}) },
-      body: JSON.stringify([ping, { ...ping, id: 'two' }]),
-    })
-  t.same(await (await post()).json(), [
-    { jsonrpc: '2.0', id: 1, result: {} },
-    { jsonrpc: '2.0', id: 'two', result: {} },
-  ])
-  t.equal((await post('2025-06-18')).status, 400)
-})
-
-t.test('HTTP: initialize echoes a version it knows, else the newest', async t => {
-  const { url } = await daemonServer(t)
-  const initialize = async (protocolVersion: string) => {
-    const body = {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion, capabilities: {}, clientInfo: { name: 't', version: '1' } },
-    }
-    const answer = await fetch(`${url}/mcp`, { method: 'POST', headers, body: JSON.stringify(body) })
-    return ((await answer.json()) as { result: { protocolVersion: string } }).result.protocolVersion
+/** A daemon whose clock is moved by hand. */
+const timed = async (t: Test) => {
+  const clock = fakeClock()
+  const { call } = await processDaemon(t, { clock })
+  const tool = async (name: string, args: object): Promise<Result> => {
+    const params = { name, arguments: args }
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+    const headers = { 'content-type': 'application/json', accept: '*/*' }
+    return (await call('POST', '/mcp', { headers, body: message })).body.result
   }
-  t.equal(await initialize('2025-03-26'), '2025-03-26')
-  t.equal(await initialize('2025-11-25'), '2025-11-25')
-  t.equal(await initialize('2001-01-01'), '2025-11-25')
+  /** Calls processExecute and lets `ms` pass once the process runs. */
+  const execute = async (args: { name: string } & Record<string, unknown>, ms: number): Promise<Result> => {
+    const answer = tool('processExecute', { command: 'echo up; exec sleep 1000', waitForCompletion: true, ...args })
+    await until('the process', async () => {
+      const { structuredContent } = await tool('processGet', { identifier: args.name })
+      // Output is looked for every so often.
+      await clock.tick(10)
+      return structuredContent?.['stdout'] === 'up\n'
+    })
+    await clock.tick(ms)
+    return answer
+  }
+  return { tool, execute }
+}
+
+t.test('a long wait is cut after 58 seconds, and the agent is told to look again', async t => {
+  const { tool, execute } = await timed(t)
+  const cut = {
+    structuredContent: { status: 'running', logs: 'up\n', pollRequired: true, message: /processGet/ },
+  }
+  t.match(await execute({ name: 'long', timeout: 59 }, 58_000), cut)
+  t.match(await execute({ name: 'endless', timeout: 0 }, 58_000), cut)
+  t.match(await execute({ name: 'kept', keepAlive: true }, 58_000), cut)
+  t.match(await execute({ name: 'asked', timeout: 58 }, 58_000), { isError: true, content: [{ text: /timed out/ }] })
+  t.match(await execute({ name: 'usual' }, 30_000), { isError: true, content: [{ text: /timed out/ }] })
+  for (const identifier of ['long', 'endless', 'kept', 'asked', 'usual'])
+    t.match(await tool('processGet', { identifier }), { structuredContent: { status: 'running' } }, identifier)
 })
 
-t.test('HTTP: a page that rebinds its name to loopback is refused', async t => {
-  const { port } = await daemonServer(t)
-  const { request } = await import('node:http')
-  const status = await new Promise<number>((resolve, reject) => {
-    const call = request(
-      { host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers: { ...headers, host: 'evil.example' } },
-      answer => resolve(answer.statusCode ?? 0),
-    )
-    call.on('error', reject)
-    call.end(JSON.stringify(ping))
+t.test('a name may be that of a running process, and means the latest', async t => {
+  const { tool, dir } = await connected(t)
+  const here = { workingDir: dir, waitForCompletion: true }
+  await tool('processExecute', { ...here, command: 'mkfifo one two' })
+  const start = async (word: string): Promise<string> => {
+    const command = `echo ${word}; read line < ${word}; echo $line`
+    const { structuredContent } = await tool('processExecute', { command, workingDir: dir, name: 'twin' })
+    return String(structuredContent?.['pid'])
+  }
+  const [one, two] = [await start('one'), await start('two')]
+  t.match(await tool('processGet', { identifier: 'twin' }), { structuredContent: { pid: two, status: 'running' } })
+  t.match(await tool('processGet', { identifier: one }), { structuredContent: { pid: one, status: 'running' } })
+  await tool('processExecute', { ...here, command: 'echo first > one' })
+  await until('the first to end', async () => {
+    const { structuredContent } = await tool('processGet', { identifier: one })
+    return structuredContent?.['status'] === 'completed'
   })
-  t.equal(status, 403)
-})
-
-t.test("the inspector's command line lists and calls tools", async t => {
-  const { url } = await daemonServer(t)
-  const inspect = async (...args: string[]) => {
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      [join(root, 'node_modules/.bin/mcp-inspector'), '--cli', `${url}/mcp`, '--transport', 'http', ...args],
-      { timeout: 120_000 },
-    )
-    return JSON.parse(stdout)
-  }
-  t.match(
-    (await inspect('--method', 'tools/list')).tools.map(({ name }: { name: string }) => name),
-    /processExecute/,
-  )
-  const called = await inspect(
-    '--method',
-    'tools/call',
-    '--tool-name',
-    'processExecute',
-    '--tool-arg',
-    'command=echo inspected',
-    '--tool-arg',
-    'waitForCompletion=true',
-  )
-  t.match(called, { structuredContent: { logs: 'inspected\n' } })
+  t.match(await tool('processGetLogs', { identifier: one }), { structuredContent: { logs: 'one\nfirst\n' } })
+  t.match(await tool('processGetLogs', { identifier: two }), { structuredContent: { logs: 'two\n' } })
+  await tool('processKill', { identifier: 'twin' })
 })
