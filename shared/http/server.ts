@@ -229,14 +229,40 @@ const bind = (server: Server, address: Address): Promise<void> =>
     })
   })
 
-/** Resolves when nobody waits for an answer to begin, or for the last bytes of one; streams that flow are not waited for. */
-const answered = async ({ answers = new Set() }: ApiServer, signal: AbortSignal): Promise<void> => {
-  const waiting = () => [...answers].filter(({ headersSent, writableEnded }) => !headersSent || writableEnded)
-  for (let some = waiting(); some.length > 0; some = waiting())
-    await Promise.all(some.map(answer => once(answer, 'close', { signal })))
+/**
+ * Resolves when nobody waits for an answer to begin or for the last bytes of one, nor has connected and not asked yet.
+ * Streams that flow, and sockets that were taken over, are not waited for.
+ */
+const answered = async (
+  server: ApiServer,
+  connections: ReadonlySet<Duplex>,
+  taken: ReadonlySet<Duplex>,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { answers = new Set() } = server
+  for (;;) {
+    server.closeIdleConnections()
+    const asking = new Set([...answers].map(({ req }) => req.socket as Duplex))
+    const waiting = [
+      ...[...answers].filter(({ headersSent, writableEnded }) => !headersSent || writableEnded),
+      ...[...connections].filter(socket => !asking.has(socket) && !taken.has(socket)),
+    ]
+    if (waiting.length === 0) return
+    const over = new AbortController()
+    const any = { signal: AbortSignal.any([signal, over.signal]) }
+    const changes = [once(server, 'request', any), ...waiting.map(one => once(one, 'close', any))]
+    await Promise.race(changes).finally(() => over.abort())
+    // The others were given up with it.
+    void Promise.allSettled(changes)
+  }
 }
 
 export const listen = async (server: ApiServer, address: Address): Promise<Listening> => {
+  const connections = new Set<Duplex>()
+  server.on('connection', socket => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
   await bind(server, address)
   const { port } = server.address() as AddressInfo
   // Node counts a socket that was taken over as nobody's, yet waits for it when it closes.
@@ -254,7 +280,7 @@ export const listen = async (server: ApiServer, address: Address): Promise<Liste
     async pause(graceMs) {
       server.close()
       // What is left then is cut: the caller cannot wait for ever.
-      await answered(server, AbortSignal.timeout(graceMs)).catch(() => undefined)
+      await answered(server, connections, taken, AbortSignal.timeout(graceMs)).catch(() => undefined)
     },
     resume: fd => bind(server, { fd }),
     async close(graceMs = 1_000) {

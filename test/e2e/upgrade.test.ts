@@ -103,9 +103,12 @@ t.test('an upgrade inside a sandbox', async t => {
     headers: target.headers,
   })
   t.teardown(() => socket.terminate())
-  // It is cut together with its daemon.
-  socket.on('error', () => undefined)
+  const closed = once(socket, 'close')
   await once(socket, 'open', { signal: AbortSignal.timeout(patienceMs) })
+  let shown = ''
+  socket.on('message', data => (shown += JSON.parse(String(data)).data))
+  socket.send(JSON.stringify({ type: 'input', data: 'x=kept-$((6*7)); echo $x pid=$$.\r' }))
+  const shell = await until('the shell', async () => /kept-42 pid=(\d+)\./.exec(shown)?.[1])
 
   await t.test('there is nothing newer at first', async t => {
     t.match(await ask(target, 'POST', '/upgrade'), {
@@ -143,8 +146,7 @@ t.test('an upgrade inside a sandbox', async t => {
       })
     ).body
     t.match(stdout, new RegExp(`^/.hutch/releases/${newer}/lib/ld-linux`), 'it is PID 1 and the newer one')
-    await until('the end of the terminal', async () => socket.readyState === WebSocket.CLOSED)
-    t.pass('terminals end with their daemon')
+    t.equal((await closed)[0], 1012, 'terminals are told to come back')
   })
 
   await t.test('processes live on', async t => {
@@ -182,7 +184,7 @@ t.test('an upgrade inside a sandbox', async t => {
     t.equal((await ask(target, 'GET', '/process/ticker/logs/stream')).text, text)
   })
 
-  await t.test('a terminal begins anew', async t => {
+  await t.test('a terminal goes on, its last output first', async t => {
     const next = new WebSocket(`${target.url.replace('http', 'ws')}/terminal/ws?shell=/bin/sh`, {
       headers: target.headers,
     })
@@ -190,8 +192,9 @@ t.test('an upgrade inside a sandbox', async t => {
     let shown = ''
     next.on('message', data => (shown += JSON.parse(String(data)).data))
     await once(next, 'open', { signal: AbortSignal.timeout(patienceMs) })
-    next.send(JSON.stringify({ type: 'input', data: 'echo new-$((40+2))\r' }))
-    await until('its answer', async () => shown.includes('new-42'))
-    t.pass('it answers')
+    await until('what was shown before', async () => shown.includes(`kept-42 pid=${shell}.`))
+    next.send(JSON.stringify({ type: 'input', data: 'echo again=$x pid=$$.\r' }))
+    await until('its answer', async () => shown.includes(`again=kept-42 pid=${shell}.`))
+    t.pass('it is the same shell')
   })
 })

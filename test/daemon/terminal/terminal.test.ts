@@ -1,58 +1,11 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import WebSocket from 'ws'
 import { daemonServer, type Options } from '../../support/daemon.ts'
+import { open, type } from '../../support/terminal.ts'
 
-interface Terminal {
-  readonly socket: WebSocket
-  readonly sent: { type: string; data: string }[]
-  /** All output so far. */
-  output(): string
-  until(pattern: RegExp): Promise<string>
-  send(message: object | string): void
-}
-
-const open = async (t: Test, url: string, query = ''): Promise<Terminal> => {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/terminal/ws${query}`)
-  t.teardown(() => socket.terminate())
-  const sent: { type: string; data: string }[] = []
-  const waiting = new Set<() => void>()
-  socket.on('message', data => {
-    sent.push(JSON.parse(String(data)))
-    for (const look of waiting) look()
-  })
-  await once(socket, 'open')
-  const output = () =>
-    sent
-      .filter(({ type }) => type === 'output')
-      .map(({ data }) => data)
-      .join('')
-  return {
-    socket,
-    sent,
-    output,
-    until: pattern =>
-      new Promise((resolve, reject) => {
-        const late = setTimeout(
-          () => reject(new Error(`${pattern} did not come; there was ${JSON.stringify(output())}`)),
-          60_000,
-        )
-        const look = () => {
-          if (!pattern.test(output())) return
-          clearTimeout(late)
-          waiting.delete(look)
-          resolve(output())
-        }
-        waiting.add(look)
-        look()
-      }),
-    send: message => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
-  }
-}
-
-const type = (terminal: Terminal, data: string) => terminal.send({ type: 'input', data })
 const options: Options = { env: { SHELL: '/bin/sh', PS1: '$ ' } }
 
 t.test('a real terminal: a tty of the size asked for, resized later, with TERM set', async t => {
