@@ -88,10 +88,17 @@ export const fileSink = (fd: number, start = 0): Sink => {
 
 /**
  * Pours `source` into `take` until its end; `take` may return a promise to be waited for. Unlike a pipeline, a failure
- * leaves the source open, paused: it may be a request whose answer has yet to be sent over the same connection.
+ * leaves the source open, paused: it may be a request whose answer has yet to be sent over the same connection. `hold`
+ * pauses the source with nothing listening for data until the promise that `take` returns: it may then be read otherwise.
+ * Throws the signal's reason.
  */
-export const pour = (source: Readable, take: (chunk: Buffer) => Promise<void> | undefined): Promise<void> =>
+export const pour = (
+  source: Readable,
+  take: (chunk: Buffer, hold: () => void) => Promise<void> | undefined,
+  signal?: AbortSignal,
+): Promise<void> =>
   new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
     if (source.readableEnded) return resolve()
     if (source.destroyed) return reject(source.errored ?? new Error('the stream was closed before it ended'))
     let over = false
@@ -100,19 +107,29 @@ export const pour = (source: Readable, take: (chunk: Buffer) => Promise<void> | 
       if (over) return
       over = true
       source.off('data', data).off('end', ended).off('close', closed)
+      signal?.removeEventListener('abort', aborted)
       source.pause()
       if (error === undefined) resolve()
       else reject(error)
     }
+    let held = false
+    const hold = () => {
+      held = true
+      source.off('data', data).pause()
+    }
+    const go = () => {
+      taking = undefined
+      if (over) return
+      if (held) source.on('data', data)
+      held = false
+      source.resume()
+    }
     const data = (chunk: Buffer) => {
       try {
-        const full = take(chunk)
-        if (!full) return
+        const full = take(chunk, hold)
+        if (!full) return held ? go() : undefined
         source.pause()
-        taking = full.then(() => {
-          taking = undefined
-          if (!over) source.resume()
-        }, end)
+        taking = full.then(go, end)
       } catch (error) {
         end(error)
       }
@@ -122,6 +139,8 @@ export const pour = (source: Readable, take: (chunk: Buffer) => Promise<void> | 
     const closed = () => {
       if (!source.readableEnded) end(source.errored ?? new Error('the stream was closed before it ended'))
     }
+    const aborted = () => end(signal?.reason)
+    signal?.addEventListener('abort', aborted)
     // The error listener stays: a connection that breaks later must find somebody listening.
     source.on('data', data).on('end', ended).on('close', closed).on('error', end).resume()
   })

@@ -3,10 +3,11 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Request } from '../../shared/route.ts'
 import { readForm } from './form.ts'
+import { writeBody } from './incoming.ts'
 import { parseMode } from './mode.ts'
 import type { FilePort } from './port.ts'
 import { discard } from './sink.ts'
-import { pourInto, replaceFile, writeStream } from './write.ts'
+import { replaceFile, writeInPlace } from './write.ts'
 
 const drainLimit = 64 * 1024 * 1024
 const fieldLimit = 64 * 1024
@@ -24,13 +25,13 @@ export const uploadForm = async (port: FilePort, path: string, request: Request)
       field(name, value) {
         if (name === 'permissions') mode = parseMode(value, 0o644)
       },
-      file(name, content) {
+      file(name) {
         if (name !== 'file' || found) return undefined
         found = true
-        return writeStream(port, path, content, mode).then(() => {})
+        return content => writeInPlace(port, path, mode, fd => content.writeTo(fd, 0, Infinity).then(() => {}))
       },
     },
-    fieldLimit,
+    { fieldLimit },
   )
   if (!found) throw fail('invalid_argument', { field: 'file', reason: 'the form has no part of this name with a file' })
 }
@@ -44,7 +45,7 @@ export const uploadRaw = async (
 ): Promise<number> => {
   const mode = permissions ? parseMode(permissions, 0o644) : undefined
   try {
-    return await replaceFile(deps, path, { mode, fresh: 0o644 }, fd => pourInto(fd, request.body))
+    return await replaceFile(deps, path, { mode, fresh: 0o644 }, fd => writeBody(request.body, fd))
   } catch (error) {
     await discard(request.body, drainLimit)
     throw error

@@ -1,12 +1,10 @@
-/** Writes files: a text in place, a stream in place, a stream beside the target and renamed. */
+/** Writes files: in place, or beside the target and renamed. */
 import { constants } from 'node:fs'
 import { posix } from 'node:path'
-import type { Readable } from 'node:stream'
 import { errno } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { closeFd, statFd, truncateFd, writeFd } from './descriptor.ts'
 import type { FilePort } from './port.ts'
-import { fileSink, pour } from './sink.ts'
 
 const { O_WRONLY, O_CREAT, O_TRUNC, O_EXCL } = constants
 
@@ -74,23 +72,6 @@ export const writeBytes = (port: FilePort, path: string, bytes: Uint8Array, mode
     },
     0,
   )
-
-/** Pours `source` into the descriptor; when it fails no write is under way any more. */
-export const pourInto = async (fd: number, source: Readable): Promise<number> => {
-  const sink = fileSink(fd)
-  try {
-    await pour(source, sink.write)
-    await sink.finish()
-    return sink.bytes
-  } catch (error) {
-    await sink.settle()
-    throw error
-  }
-}
-
-/** Streams into the file itself. */
-export const writeStream = (port: FilePort, path: string, source: Readable, mode: number): Promise<number> =>
-  writeInPlace(port, path, mode, fd => pourInto(fd, source))
 
 /** Where the bytes of `path` really go (through links), with the mode of what is there now. */
 export const targetOf = async (port: FilePort, path: string): Promise<{ real: string; mode: number | undefined }> => {

@@ -8,9 +8,8 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import { md5 } from '../native/md5.ts'
 import { copyFd } from '../filesystem/descriptor.ts'
-import { fileSink, type Sink } from '../filesystem/sink.ts'
+import type { Incoming } from '../filesystem/incoming.ts'
 import { rfc3339 } from '../filesystem/times.ts'
 import { dataName, partName, slotName, writeHeader, type Part } from './layout.ts'
 import type { Upload } from './uploads.ts'
@@ -18,8 +17,8 @@ import type { Upload } from './uploads.ts'
 const { O_RDWR, O_CREAT, O_EXCL } = constants
 
 export interface PartWriter {
-  /** Takes a chunk; a promise is to be waited for before the next. */
-  write(chunk: Buffer): Promise<void> | undefined
+  /** Writes the content, once; nothing is under way any more when it fails. */
+  take(content: Incoming): Promise<void>
   /** The part is whole: it counts from now on, in place of an earlier one of its number. */
   commit(now: number): Promise<Part>
   /** The part is not whole: nothing of it stays. */
@@ -28,22 +27,23 @@ export interface PartWriter {
 
 interface Place {
   readonly file: FileHandle
-  readonly sink: Sink
+  /** Offset of the part in it. */
+  readonly at: number
   /** Path of a file of its own; undefined inside `data`. */
   readonly own: string | undefined
 }
 
-const openOwn = async (upload: Upload, ids: Ids, start: number): Promise<Place> => {
+const openOwn = async (upload: Upload, ids: Ids): Promise<Place> => {
   const own = join(upload.dir, `incoming-${ids.short(12)}`)
   const file = await open(own, O_RDWR | O_CREAT | O_EXCL, 0o600)
-  return { file, sink: fileSink(file.fd, start), own }
+  return { file, at: 0, own }
 }
 
 const openSlot = async (upload: Upload, number: number, stride: number): Promise<Place> => {
   upload.flying.add(number)
   try {
     const file = await open(join(upload.dir, dataName), O_RDWR | O_CREAT, 0o600)
-    return { file, sink: fileSink(file.fd, (number - 1) * stride), own: undefined }
+    return { file, at: (number - 1) * stride, own: undefined }
   } catch (error) {
     upload.flying.delete(number)
     throw error
@@ -68,41 +68,36 @@ const learnStride = (upload: Upload, size: number): Promise<void> =>
   })
 
 export const writePart = async (upload: Upload, number: number, ids: Ids): Promise<PartWriter> => {
-  const hash = md5()
   const { stride } = upload.header
   const free = stride !== undefined && !upload.flying.has(number) && !upload.parts.get(number)?.inSlot
-  let place = free ? await openSlot(upload, number, stride) : await openOwn(upload, ids, 0)
+  let place = free ? await openSlot(upload, number, stride) : await openOwn(upload, ids)
   let size = 0
+  let etag = ''
 
   /** The part is larger than its place: it goes on in a file of its own. */
-  const moveOut = async (chunk: Buffer): Promise<void> => {
-    const { file, sink } = place
-    await sink.finish()
-    const written = sink.bytes
-    const own = await openOwn(upload, ids, written)
+  const moveOut = async (): Promise<void> => {
+    const { file, at } = place
+    const own = await openOwn(upload, ids)
     try {
-      await copyFd({ fd: file.fd, at: (number - 1) * (stride ?? 0) }, { fd: own.file.fd, at: 0 }, written)
+      await copyFd({ fd: file.fd, at }, { fd: own.file.fd, at: 0 }, size)
     } finally {
       place = own
       upload.flying.delete(number)
       await file.close()
     }
-    await place.sink.write(chunk)
-  }
-  const settle = async (): Promise<void> => {
-    await place.sink.settle()
-    await place.file.close()
   }
   return {
-    write(chunk) {
-      const hashing = hash.update(chunk)
-      size += chunk.length
-      const over = place.own === undefined && stride !== undefined && size > stride
-      const writing = over ? moveOut(chunk) : place.sink.write(chunk)
-      return hashing && writing ? Promise.all([hashing, writing]).then(() => {}) : (hashing ?? writing)
+    async take(content) {
+      const { file, at, own } = place
+      const first = await content.writeTo(file.fd, at, own === undefined ? (stride ?? 0) : Infinity)
+      size = first.bytes
+      if (!first.ended) {
+        await moveOut()
+        size += (await content.writeTo(place.file.fd, size, Infinity)).bytes
+      }
+      etag = content.digest()
     },
     async commit(now) {
-      const [etag] = await Promise.all([hash.digest(), place.sink.finish()])
       await place.file.close()
       if (upload.closing) throw fail('operation_failed', { reason: 'the upload was completed or aborted meanwhile' })
       const { own } = place
@@ -121,7 +116,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
     },
     async abandon() {
       // Already closed when the commit was what failed.
-      await settle().catch(() => {})
+      await place.file.close().catch(() => {})
       const { own } = place
       if (own) await rm(own, { force: true })
       else upload.flying.delete(number)

@@ -1,17 +1,24 @@
 /** Takes the body of one part: the form field `file`, with or without a file name. */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Request } from '../../shared/route.ts'
 import { readForm } from '../filesystem/form.ts'
-import { pour } from '../filesystem/sink.ts'
+import { streamed, type Incoming } from '../filesystem/incoming.ts'
 import type { Part } from './layout.ts'
 import { writePart, type PartWriter } from './part.ts'
 import type { Upload } from './uploads.ts'
 
 /** A part without a file name is a plain field to the form parser, which holds it in memory. Bytes. */
 const fieldLimit = 64 * 1024 * 1024
+
+const pieceBytes = 256 * 1024
+
+/** A few at a time, so that hashing them does not keep the loop from everything else. */
+function* pieces(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+}
 
 /** Throws `invalid_body`, `invalid_argument`, system errors; a part that did not come whole leaves nothing. */
 export const receivePart = async (
@@ -22,10 +29,9 @@ export const receivePart = async (
 ): Promise<Part> => {
   let writer: PartWriter | undefined
   let found = false
-  const take = async (content: Readable | Buffer): Promise<void> => {
+  const take = async (content: Incoming): Promise<void> => {
     writer = await writePart(upload, number, deps.ids)
-    if (Buffer.isBuffer(content)) await writer.write(content)
-    else await pour(content, writer.write)
+    await writer.take(content)
   }
   let field: Buffer | undefined
   try {
@@ -38,15 +44,15 @@ export const receivePart = async (
           if (cut) throw fail('invalid_argument', { field: 'file', reason: 'a part this large needs a filename' })
           field = Buffer.from(value, 'latin1')
         },
-        file(name, content) {
+        file(name) {
           if (name !== 'file' || found) return undefined
           found = true
-          return take(content)
+          return take
         },
       },
-      fieldLimit,
+      { fieldLimit, hashing: true },
     )
-    if (field) await take(field)
+    if (field) await take(streamed(Readable.from(pieces(field)), true))
     if (!writer) throw fail('invalid_argument', { field: 'file', reason: 'the form has no part of this name' })
     return await writer.commit(deps.clock.now())
   } catch (error) {

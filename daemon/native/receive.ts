@@ -1,0 +1,133 @@
+/** Bodies from sockets into files, and MD5, on threads of our own (`receive.c`). */
+import { constants } from 'node:os'
+import { getSystemErrorMessage, getSystemErrorName } from 'node:util'
+import { lazy, loadAddon } from './load.ts'
+
+interface ReceiveAddon {
+  create(socket: number, left: number, ahead: Buffer, delimiter: Buffer | undefined, hashing: boolean): object | number
+  run(transfer: object, fd: number, position: number, room: number): Promise<Ended> | number
+  cancel(transfer: object): void
+  finish(transfer: object): { left: number; ahead: Buffer } | number
+  written_digest(transfer: object): string
+  hash(): object
+  update(hashes: object[], pieces: Buffer[]): boolean
+  digest(hash: object): string
+}
+
+interface Ended {
+  readonly outcome: number
+  /** errno. */
+  readonly error: number
+  readonly written: number
+}
+
+/** In the order of the addon's enumeration. */
+const outcomes = ['going', 'end', 'delimiter', 'full', 'file', 'socket', 'gone', 'cancelled'] as const
+
+export interface Run {
+  /** The body ended, the delimiter was found, or as much was written as there was room for. */
+  readonly outcome: 'end' | 'delimiter' | 'full'
+  /** Bytes. */
+  readonly written: number
+}
+
+export interface Transfer {
+  /**
+   * Writes at most `room` bytes at `position`; the next run goes on behind them. `fd` must stay open meanwhile. Throws
+   * the system's errors of the file (`syscall: 'write'`), `ECONNRESET` when the client is gone, `ECANCELED`.
+   */
+  run(fd: number, position: number, room: number): Promise<Run>
+  /** Ends the run soon, if there is one. */
+  cancel(): void
+  /** Lets go of the socket, once and after the last run: bytes still in it, and those read from it and not written. */
+  finish(): { left: number; ahead: Buffer }
+  /** 32 hex digits: MD5 of what was written, when that was wanted. Not during a run. */
+  digest(): string
+}
+
+/** What is to be moved. */
+export interface Body {
+  /** A descriptor that nobody reads meanwhile; it is duplicated. */
+  readonly socket: number
+  /** Bytes of the body that are still in it, at least one. */
+  readonly left: number
+  /** Bytes that come before those. */
+  readonly ahead: Buffer
+  /** What ends the content within the body. */
+  readonly delimiter: Buffer | undefined
+  readonly hashing: boolean
+}
+
+const addon = lazy(() => loadAddon<ReceiveAddon>('receive'))
+
+/** As node:fs words it. */
+const failure = (errno: number, syscall: string): NodeJS.ErrnoException => {
+  const code = getSystemErrorName(-errno)
+  const message = `${code}: ${getSystemErrorMessage(-errno)}, ${syscall}`
+  return Object.assign(new Error(message), { code, errno: -errno, syscall })
+}
+
+const { ECONNRESET, ECANCELED } = constants.errno
+
+const runOf = ({ outcome, error, written }: Ended): Run => {
+  const name = outcomes[outcome]
+  switch (name) {
+    case 'end':
+    case 'delimiter':
+    case 'full':
+      return { outcome: name, written }
+    case 'file':
+      throw failure(error, 'write')
+    case 'cancelled':
+      throw failure(ECANCELED, 'read')
+    default:
+      throw failure(error || ECONNRESET, 'read')
+  }
+}
+
+/** A transfer, or undefined when the system has no descriptor or thread for it. */
+export const transfer = ({ socket, left, ahead, delimiter, hashing }: Body): Transfer | undefined => {
+  const native = addon()
+  const made = native.create(socket, left, ahead, delimiter, hashing)
+  if (typeof made === 'number') return undefined
+  return {
+    async run(fd, position, room) {
+      const running = native.run(made, fd, position, Math.min(room, Number.MAX_SAFE_INTEGER))
+      if (typeof running === 'number') throw failure(-running, 'receive')
+      return runOf(await running)
+    },
+    cancel: () => native.cancel(made),
+    finish() {
+      const finished = native.finish(made)
+      if (typeof finished === 'number') throw failure(-finished, 'receive')
+      return finished
+    },
+    digest: () => native.written_digest(made),
+  }
+}
+
+export interface Md5 {
+  update(piece: Buffer): void
+  /** 32 hex digits. Once, after the last piece. */
+  digest(): string
+}
+
+/** MD5 on the calling thread: for what is small, or does not come from a socket. */
+export const md5 = (): Md5 => {
+  const native = addon()
+  const hash = native.hash()
+  return {
+    update: piece => void native.update([hash], [piece]),
+    digest: () => native.digest(hash),
+  }
+}
+
+/** As many pieces, one for each of as many streams (at most 8), hashed side by side; for tests. */
+export const md5Lanes = (count: number): { update(pieces: Buffer[]): void; digests(): string[] } => {
+  const native = addon()
+  const hashes = Array.from({ length: count }, () => native.hash())
+  return {
+    update: pieces => void native.update(hashes, pieces),
+    digests: () => hashes.map(hash => native.digest(hash)),
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Lets somebody else read a part of a request's body straight from its socket, past node's stream and parser, and
+ * goes on behind it as if nothing had been: the parser is told how many bytes it did not see, so that the connection
+ * can be used again and what is pipelined behind the body is the next request.
+ */
+import { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+
+export interface TakenBody {
+  /** Descriptor of the socket; it may not be kept beyond `onClose`. */
+  readonly fd: number
+  /** What node has read of the body and nobody took: it comes first. */
+  readonly ahead: Buffer
+  /** Bytes of the body that are still in the socket. */
+  readonly left: number
+  /** Runs when the connection is closed meanwhile. */
+  onClose(listener: () => void): void
+  /** The body goes on as a stream behind `count` bytes that were read from the socket. Once. */
+  giveBack(count: number): void
+}
+
+/** The parts of node's connection that have no public name. */
+interface Connection extends Socket {
+  readonly _handle?: { readonly fd?: number } | null
+  readonly _paused?: boolean
+  readonly parser?: {
+    [callback: number]: unknown
+    readonly incoming?: unknown
+    readonly constructor: { kOnBody?: number }
+  }
+}
+
+/** What a parser that counts is fed; it does not look at it. */
+const nothing = Buffer.allocUnsafeSlow(1024 * 1024)
+
+/** Tells the parser of bytes that went by it; its callback would copy each of them. */
+const skip = (socket: Connection, slot: number, count: number): void => {
+  const { parser } = socket
+  if (!parser) return
+  const callback = parser[slot]
+  parser[slot] = undefined
+  try {
+    for (let left = count; left > 0 && !socket.destroyed; left -= nothing.length)
+      socket.emit('data', left < nothing.length ? nothing.subarray(0, left) : nothing)
+  } finally {
+    parser[slot] = callback
+  }
+}
+
+/** How many bytes of the body come behind the first `taken`, which were read from it; undefined when nobody can know. */
+const behind = (message: IncomingMessage, taken: number): number | undefined => {
+  const { 'content-length': length, 'transfer-encoding': encoding } = message.headers
+  return length === undefined || encoding !== undefined ? undefined : Number(length) - taken - message.readableLength
+}
+
+/** Whether `takeBody` may have reason to, by what the request says of itself. */
+export const mayTake = (body: Readable, least: number): boolean =>
+  body instanceof IncomingMessage && (behind(body, 0) ?? 0) >= least
+
+/**
+ * Stops node reading; `taken` says how much of the body was read so far. The body must be paused, with no listener for
+ * data, and what came together with the head delivered: that is behind the turn of the event `request`. Undefined, and nothing changed, when it is not the body of a request over a plain connection or when less than
+ * `least` bytes are to come.
+ */
+export const takeBody = (body: Readable, taken: number, least: number): TakenBody | undefined => {
+  if (!(body instanceof IncomingMessage) || body.destroyed || body.complete) return undefined
+  const socket = body.socket as Connection
+  const left = behind(body, taken) ?? 0
+  const fd = socket._handle?.fd ?? -1
+  const { parser } = socket
+  const slot = parser?.constructor.kOnBody
+  // Encrypted: what the socket holds is not the body. Paused: node holds requests back until earlier answers are read.
+  if (left < Math.max(least, 1) || fd < 0 || socket.destroyed || 'encrypted' in socket || socket._paused)
+    return undefined
+  if (socket.readableLength > 0 || slot === undefined || typeof parser?.[slot] !== 'function') return undefined
+  if (parser.incoming !== body) return undefined
+  // Reading from the body, as below, asks the socket to go on.
+  const stop = () => void socket.pause()
+  socket.on('resume', stop)
+  stop()
+  const closers: (() => void)[] = []
+  const closed = () => {
+    for (const listener of closers) listener()
+  }
+  socket.on('close', closed)
+  return {
+    fd,
+    ahead: (body.read() as Buffer | null) ?? Buffer.alloc(0),
+    left,
+    onClose: listener => void closers.push(listener),
+    giveBack(count) {
+      socket.off('resume', stop).off('close', closed)
+      if (socket.destroyed) return
+      skip(socket, slot, count)
+      socket.resume()
+    },
+  }
+}
