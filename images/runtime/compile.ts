@@ -27,6 +27,17 @@ const oneLanguage: Plugin = {
   },
 }
 
+/** The MCP SDK checks with ajv what a person was asked to fill in; the daemon asks nobody, and ajv is half of the SDK. */
+const nobodyAsked: Plugin = {
+  name: 'nobody-asked',
+  setup(builder) {
+    builder.onLoad({ filter: /@modelcontextprotocol\/sdk\/.*\/validation\/ajv-provider\.js$/ }, () => ({
+      contents: `export class AjvJsonSchemaValidator { getValidator() { throw new Error('ajv is not in the bundle') } }`,
+      loader: 'js',
+    }))
+  },
+}
+
 const schemaLibrary = 'zod/mini'
 
 /** Names of what our sources take from the schema library, `s`; an s behind a slash is a flag of an expression. */
@@ -93,7 +104,7 @@ export const compileDaemon = async (root: string, entry: string, info: BuildInfo
     // Found beside the daemon: it brings an addon of its own.
     external: ['node-pty'],
     define: { HUTCH_BUILD: JSON.stringify(info) },
-    plugins: [oneLanguage, deferredSchemas(root)],
+    plugins: [oneLanguage, nobodyAsked, deferredSchemas(root)],
     logLevel: 'error',
   })
   const modules = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))

@@ -70,6 +70,42 @@ export const mcp = async (t: Test, target: Target): Promise<void> => {
     t.equal((await post(`"${'x'.repeat(4.5 * 1024 * 1024)}"`, json)).status, 413)
   })
 
+  await t.test('the current revision, without a handshake', async t => {
+    const current = '2026-07-28'
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': current,
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const modern = (method: string, params: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
+      post(
+        { jsonrpc: '2.0', id: ++id, method, params: { ...params, _meta: meta } },
+        { ...json, 'mcp-protocol-version': current, 'mcp-method': method, ...headers },
+      )
+    const discovered = await modern('server/discover')
+    t.match(discovered, {
+      status: 200,
+      body: { id, result: { resultType: 'complete', supportedVersions: [current], capabilities: { tools: {} } } },
+    })
+    t.equal(discovered.headers['mcp-session-id'], undefined)
+    const { tools } = (await modern('tools/list')).body.result
+    t.same(tools, (await request('tools/list')).body.result.tools, 'the same tools as ever')
+    const called = { name: 'processExecute', arguments: { command: 'echo modern', waitForCompletion: true } }
+    t.match((await modern('tools/call', called, { 'mcp-name': 'processExecute' })).body.result, {
+      resultType: 'complete',
+      structuredContent: { status: 'completed', logs: 'modern\n' },
+    })
+    t.match(await modern('tools/call', called), { status: 400, body: { id, error: { code: -32020 } } })
+    t.match(await modern('tools/list', {}, { 'mcp-method': 'ping' }), {
+      status: 400,
+      body: { error: { code: -32020 } },
+    })
+    t.match(await modern('ping'), { status: 404, body: { error: { code: -32601 } } })
+    t.match(await modern('tools/list', {}, { 'mcp-protocol-version': '2025-11-25' }), { status: 400 })
+    const listened = await modern('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    t.match(listened.headers['content-type'], /^text\/event-stream/)
+    t.match(listened.text, /subscriptions\/acknowledged[^]*"resultType":"complete"/)
+  })
+
   await t.test('the tools, by name, described', async t => {
     const { tools } = (await request('tools/list')).body.result
     t.same(

@@ -20,9 +20,12 @@ const listening = (): Promise<number> =>
     }) as typeof process.stderr.write
   })
 
-const ask = (port: number, method: string, path: string, body?: unknown): Promise<number> =>
+/** One thing to ask: method, path, body, headers. */
+type Call = [string, string, unknown?, Record<string, string>?]
+
+const ask = (port: number, [method, path, body, more]: Call): Promise<number> =>
   new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...more }
     const sent = request({ host: '127.0.0.1', port, method, path, headers }, answer => {
       answer.resume()
       answer.once('end', () => resolve(answer.statusCode ?? 0))
@@ -31,17 +34,39 @@ const ask = (port: number, method: string, path: string, body?: unknown): Promis
     sent.end(body === undefined ? undefined : JSON.stringify(body))
   })
 
+const message = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params })
+const tool = { name: 'fsGetWorkingDirectory' }
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+/** What an agent's client asks first, in the revision that begins with a handshake and in the one that has none. */
+const mcpCalls: Call[] = [
+  [
+    'POST',
+    '/mcp',
+    message('initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'warm', version: '1' },
+    }),
+  ],
+  ['POST', '/mcp', message('tools/list', {})],
+  ['POST', '/mcp', message('tools/call', tool)],
+  ...(['server/discover', 'tools/list', 'tools/call'] as const).map((method): Call => {
+    const named = method === 'tools/call' ? tool : {}
+    const repeated = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+    const headers: Record<string, string> = method === 'tools/call' ? { ...repeated, 'mcp-name': tool.name } : repeated
+    return ['POST', '/mcp', message(method, { ...named, _meta: envelope }), headers]
+  }),
+]
+
 const run = async (): Promise<void> => {
   const port = listening()
   load('main.js')
   const at = await port
-  const initialize = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'initialize',
-    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'warm', version: '1' } },
-  }
-  const calls: [string, string, unknown?][] = [
+  const calls: Call[] = [
     ['GET', '/health'],
     ['PUT', '/filesystem/warm.txt', { content: 'warm' }],
     ['GET', '/filesystem/warm.txt'],
@@ -52,11 +77,10 @@ const run = async (): Promise<void> => {
     ['GET', '/process'],
     ['DELETE', '/filesystem/warm.txt'],
     ['GET', '/nothing-here'],
-    ['POST', '/mcp', initialize],
+    ...mcpCalls,
   ]
   // Twice, because a function is compiled when it is first called and its inner ones when they are.
-  for (const [method, path, body] of [...calls, ...calls])
-    process.stdout.write(`${method} ${path} ${await ask(at, method, path, body)}\n`)
+  for (const call of [...calls, ...calls]) process.stdout.write(`${call[0]} ${call[1]} ${await ask(at, call)}\n`)
   for (const [name, { script }] of pieces) writeFileSync(join(__dirname, `${name}.cache`), script.createCachedData())
   process.exit(0)
 }
