@@ -9,6 +9,7 @@ import { probes } from '../shared/wire/probes.ts'
 import { activity } from '../shared/wire/system.ts'
 import type { Config } from './config.ts'
 import type { Core } from './core.ts'
+import { driveOwner } from './drives/owner.ts'
 import { beginEgress } from './egress/at-start.ts'
 import { liveEnvironment } from './environment.ts'
 import { loadIdentity } from './identity/identity.ts'
@@ -101,7 +102,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const bounds: Bound[] = [
     ...probes(),
     ...system.bounds,
-    handle(activity, () => ({ keepAlive: scale.held })),
+    handle(activity, () => ({ keepAlive: scale.held, drives: driveOwner(config, identity) })),
     ...filesystem.bounds,
     ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
     ...processes.bounds,

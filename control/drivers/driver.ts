@@ -99,9 +99,10 @@ export interface Mounter {
   table(id: string): Promise<string>
   /**
    * Makes what is missing of the mount point, as root's. Throws `not_found` when there is no such drive,
-   * `invalid_argument` when a file or a link is in the way on either side, `operation_failed` otherwise.
+   * `invalid_argument` when a file or a link is in the way on either side, `operation_failed` otherwise. Resolves with
+   * whether `owner` is heeded.
    */
-  mount(id: string, wanted: DirectoryMount): Promise<void>
+  mount(id: string, wanted: DirectoryMount): Promise<boolean>
   /** `mountId` is the mount's number in the table. Throws `operation_failed` when another one is there by now. */
   unmount(id: string, mounted: { mountId: number; mountPath: string }): Promise<void>
 }
@@ -116,4 +117,9 @@ export interface DirectoryMount {
   readonly mountPath: string
   /** The machine can only read; what is missing of `drivePath` is then not made. */
   readonly readOnly: boolean
+  /**
+   * Ids that the owner of the drive has inside, and who has them there is the owner on disk; '' for no change.
+   * `required`: throws `operation_failed` where the file system cannot do it.
+   */
+  readonly owner?: { readonly uid: string; readonly gid: string; readonly required: boolean }
 }

@@ -16,7 +16,9 @@ import { keyedMutex } from '../../shared/sync.ts'
 import { sandboxHeaders } from '../../shared/wire/sandbox-headers.ts'
 import type { Mounter } from '../drivers/driver.ts'
 import type { Answers } from '../gateway/answers.ts'
+import type { Upstream } from '../gateway/resolve.ts'
 import type { Resource } from '../store/store.ts'
+import { driveOwnerOf } from './owner.ts'
 import { hostDrives } from './provider.ts'
 
 export interface DriveAnswersDeps {
@@ -40,24 +42,24 @@ const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 
 export const driveAnswers = (base: string, { mounter, clock, ids, log }: DriveAnswersDeps): Answers => {
   const locks = keyedMutex()
   const bounds = driveBounds(({ facts }) => {
-    const { uid, workspace } = facts['sandbox'] as Resource
+    const { uid, workspace, name } = facts['sandbox'] as Resource
     return createDrives({
       provider: hostDrives({ base, workspace, machine: uid, mounter }),
       reserved,
-      maps: { uidMap: '', gidMap: '' },
+      maps: () => driveOwnerOf(name, facts['upstream'] as Upstream),
       alone: (path, task) => locks(`${uid} ${path}`, task),
     })
   })
   const routes = matcher(bounds, 'whole')
 
-  const answering = (row: Resource, target: string): Dispatcher => {
+  const answering = (row: Resource, upstream: Upstream, target: string): Dispatcher => {
     const inner = dispatcher(
       bounds,
       {
         decoding: 'whole',
         headers: sandboxHeaders,
         renderError: error => json({ error: error.message }, { status: error.status }),
-        before: () => ({ sandbox: row }),
+        before: () => ({ sandbox: row, upstream }),
       },
       { log, ids, elapsed: clock.elapsed },
     )
@@ -72,11 +74,11 @@ export const driveAnswers = (base: string, { mounter, clock, ids, log }: DriveAn
       const { rawPath, path } = partsOf(target)
       return routes.match(method, rawPath, path) !== undefined
     },
-    async answer({ row, target, request, response }) {
+    async answer({ row, target, upstream, request, response }) {
       // A client that has gone has had its 'close'; no other one would come.
       if (response.destroyed) return
       const closed = once(response, 'close')
-      listener(answering(row, target), { log }).request(request, response)
+      listener(answering(row, upstream, target), { log }).request(request, response)
       await closed
     },
   }

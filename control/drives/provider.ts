@@ -47,20 +47,27 @@ export const hostDrives = ({ base, workspace, machine, mounter }: HostDrivesOpti
   const at = async (mountPath: string) => (await seen()).find(({ entry }) => entry.mountPoint === mountPath)
 
   return {
-    mapsIds: false,
+    mapsIds: true,
     list: async () => (await seen()).flatMap(({ drive }) => drive ?? []),
     async at(mountPath) {
       const found = await at(mountPath)
       return found && (found.drive ?? 'other')
     },
-    async mount({ driveName, drivePath, mountPath, readOnly }) {
+    async mount(wanted, defaults) {
+      const { driveName, drivePath, mountPath, readOnly } = wanted
       if (!segment.test(driveName)) throw fail('not_found', { kind: 'drive', name: driveName })
       if ((await seen()).filter(({ drive }) => drive).length >= mostMounts)
         throw fail('invalid_argument', {
           field: 'mountPath',
           reason: `this sandbox has ${mostMounts} drives mounted already; unmount one first`,
         })
-      await mounter.mount(machine, { base, drive: `${workspace}/${driveName}`, drivePath, mountPath, readOnly })
+      const uidMap = wanted.uidMap || defaults.uidMap
+      const gidMap = wanted.gidMap || defaults.gidMap
+      const required = wanted.uidMap !== '' || wanted.gidMap !== ''
+      const owner = uidMap === '' && gidMap === '' ? {} : { owner: { uid: uidMap, gid: gidMap, required } }
+      const drive = `${workspace}/${driveName}`
+      const heeded = await mounter.mount(machine, { base, drive, drivePath, mountPath, readOnly, ...owner })
+      return heeded ? { ...wanted, uidMap, gidMap } : wanted
     },
     async unmount(mountPath) {
       const found = await at(mountPath)

@@ -135,7 +135,7 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
     const { target } = credential
     try {
       if (address.port === undefined && answers?.takes(request.method ?? 'GET', target))
-        return await answers.answer({ row, target, request, response })
+        return await answers.answer({ row, target, upstream, request, response })
       const port = address.port ?? upstream.port
       await forwarder.forward({
         upstream: { host: upstream.host, port },

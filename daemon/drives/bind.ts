@@ -87,6 +87,7 @@ export const bindDrives = (options: { root: string; owner?: Owner | undefined })
           unmount(mounted)
           throw error
         }
+        return wanted
       }),
     unmount: mountPath =>
       attempt('cannot unmount', () => {

@@ -7,6 +7,6 @@ import { bindDrives } from './bind.ts'
 export const driveRoutes = ({ config, identity }: Pick<Core, 'config' | 'identity'>): Bound[] => {
   const { drives: own, stateDir, upgradeDir } = config
   const provider = bindDrives({ root: own.root, owner: identity })
-  const drives = createDrives({ provider, reserved: ['/.hutch', own.root, stateDir, upgradeDir], maps: own })
+  const drives = createDrives({ provider, reserved: ['/.hutch', own.root, stateDir, upgradeDir], maps: () => own })
   return driveBounds(() => drives)
 }

@@ -3,7 +3,9 @@ import { posix } from 'node:path'
 import { fail } from '../errors.ts'
 import { keyedMutex } from '../sync.ts'
 import { below } from './mountinfo.ts'
-import type { DriveMount, DriveProvider } from './provider.ts'
+import type { DriveMount, DriveProvider, IdMaps } from './provider.ts'
+
+const none: IdMaps = { uidMap: '', gidMap: '' }
 
 /** Never under a drive: the kernel's own file systems, and what the caller names. */
 const kernels = ['/proc', '/sys', '/dev']
@@ -31,8 +33,8 @@ export const createDrives = (deps: {
   reserved: readonly string[]
   /** Given by who makes these rules more than once for the same mounts. */
   alone?: Alone
-  /** Maps of mounts that ask for none, where the provider can map. */
-  maps: Pick<DriveMount, 'uidMap' | 'gidMap'>
+  /** Maps of mounts that ask for none, where the provider can map; asked for when something is mounted. */
+  maps: () => IdMaps | Promise<IdMaps>
 }): Drives => {
   const { provider, maps } = deps
   const reserved = [...kernels, ...deps.reserved]
@@ -47,22 +49,13 @@ export const createDrives = (deps: {
     throw fail('invalid_argument', { field, reason: 'drives of this host keep their owners; leave it out' })
   }
 
-  const withMaps = (wanted: DriveMount): DriveMount =>
-    provider.mapsIds
-      ? { ...wanted, uidMap: wanted.uidMap || maps.uidMap, gidMap: wanted.gidMap || maps.gidMap }
-      : wanted
-
   return {
     list: provider.list,
     mount: wanted =>
       alone(wanted.mountPath, async () => {
         check(wanted)
         const there = await provider.at(wanted.mountPath)
-        if (there === undefined) {
-          const effective = withMaps(wanted)
-          await provider.mount(effective)
-          return effective
-        }
+        if (there === undefined) return provider.mount(wanted, provider.mapsIds ? await maps() : none)
         if (there !== 'other' && there.driveName === wanted.driveName && there.drivePath === wanted.drivePath)
           return there
         const state = there === 'other' ? 'used by something else' : `used by drive ${there.driveName}`

@@ -9,10 +9,12 @@ export interface DriveMount {
   /** The directory of the drive that is shown, `/` for all of it. */
   readonly drivePath: string
   readonly readOnly: boolean
-  /** Ids that files get instead of their own, '' for none. */
+  /** Ids that the files of the drive's owner are shown under, '' for their own. */
   readonly uidMap: string
   readonly gidMap: string
 }
+
+export type IdMaps = Pick<DriveMount, 'uidMap' | 'gidMap'>
 
 export interface DriveProvider {
   /** The provider shows files under other owners than they have. */
@@ -22,9 +24,11 @@ export interface DriveProvider {
   at(mountPath: string): Promise<DriveMount | 'other' | undefined>
   /**
    * Makes what is missing of the mount point and, unless the mount is read-only, of the directory in the drive.
-   * Throws `not_found` for a drive this sandbox was not given, `invalid_argument` when a file or link is in the way.
+   * Ids that are wanted are heeded or it fails; where none are, `defaults` are heeded as far as that is possible.
+   * Resolves with the mount as it is. Throws `not_found` for a drive this sandbox was not given, `invalid_argument` when
+   * a file or link is in the way.
    */
-  mount(wanted: DriveMount): Promise<void>
+  mount(wanted: DriveMount, defaults: IdMaps): Promise<DriveMount>
   /** Throws `operation_failed`. */
   unmount(mountPath: string): Promise<void>
 }

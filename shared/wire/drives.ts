@@ -2,7 +2,13 @@
 import { route } from '../route.ts'
 import { s, text } from '../schema.ts'
 
-const id = s.nullish(text(10).check(s.regex(/^\d*$/, 'must be a decimal number')))
+/** The kernel's last number means nobody. */
+const id = s.nullish(
+  text(10).check(
+    s.regex(/^\d*$/, 'must be a decimal number'),
+    s.refine(value => Number(value) < 4_294_967_295, 'must be at most 4294967294'),
+  ),
+)
 
 export const driveMount = s.object({
   driveName: s.string(),

@@ -45,11 +45,15 @@ export const health = route('GET /health', {
   }),
 })
 
-/** What the host asks before it lets the sandbox sleep. */
+/** What the host asks before it lets the sandbox sleep, and before it mounts a drive for the user that workloads run as. */
 export const activity = route('GET /system/activity', {
   id: 'system.activity',
-  summary: 'What keeps the sandbox awake besides open connections',
-  returns: s.object({ keepAlive: s.int() }),
+  summary: 'What keeps the sandbox awake besides open connections, and whom drives should belong to',
+  returns: s.object({
+    keepAlive: s.int(),
+    /** Decimal ids, '' where workloads run as root and nothing else is configured. */
+    drives: s.object({ uidMap: s.string(), gidMap: s.string() }),
+  }),
 })
 
 export const reloadEnvironment = route('POST /environment/reload', {

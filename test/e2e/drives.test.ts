@@ -1,10 +1,8 @@
 /** Drives through the real server: what sandboxes of one workspace share, and what nobody reaches. */
-import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
-import { statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { drivesDirectory } from '../support/drives.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server, type Server } from '../support/server.ts'
 
@@ -12,30 +10,6 @@ const why = whyNoMachines()
 if (why) {
   t.pass(`skipped: ${why}`, { skip: why })
   process.exit(0)
-}
-
-/**
- * A directory of drives, and files beside it that nothing may reach. It is a file system of its own whose mounts are
- * passed on to other namespaces, as on most boxes.
- */
-const directory = (): { base: string; remove: () => void } => {
-  const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-drives-')))
-  const base = join(scratch, 'drives')
-  mkdirSync(base)
-  execFileSync('mount', ['-t', 'tmpfs', 'hutch-test', base])
-  execFileSync('mount', ['--make-shared', base])
-  for (const drive of ['default/data', 'default/other', 'theirs/secret'])
-    mkdirSync(join(base, drive), { recursive: true })
-  chmodSync(base, 0o700)
-  mkdirSync(join(scratch, 'victim'))
-  writeFileSync(join(scratch, 'victim/file'), 'untouched')
-  symlinkSync(join(base, 'theirs/secret'), join(base, 'default/link'))
-  symlinkSync(join(scratch, 'victim'), join(base, 'default/data/way-out'))
-  const remove = () => {
-    execFileSync('umount', ['--lazy', '--recursive', base])
-    rmSync(scratch, { recursive: true, force: true })
-  }
-  return { base, remove }
 }
 
 const sandbox = async (s: Server, name: string, workspace: string): Promise<string> => {
@@ -57,8 +31,7 @@ const mounted = (driveName: string, mountPath: string, more: object = {}) => ({
 })
 
 t.test('sandboxes share the drives of their workspace and nothing else', async t => {
-  const { base, remove } = directory()
-  t.teardown(remove)
+  const base = drivesDirectory(t)
   const s = await server(t, { HUTCH_DRIVES_DIR: base, HUTCH_STANDBY_SECONDS: '1' })
   const made = await s.call('POST', '/v0/workspaces', { name: 'theirs' })
   t.equal(made.status, 200, made.text)

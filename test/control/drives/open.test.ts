@@ -9,7 +9,7 @@ import { randomIds } from '../../../shared/ids.ts'
 import { silentLog } from '../../../shared/log.ts'
 
 const deps = { clock: systemClock(), ids: randomIds(), log: silentLog }
-const mounter: Mounter = { table: async () => '', mount: async () => {}, unmount: async () => {} }
+const mounter: Mounter = { table: async () => '', mount: async () => false, unmount: async () => {} }
 
 t.test('the directory of drives is made for root alone, and refused when others may enter', async t => {
   const dir = realpathSync(t.testdir())

@@ -11,13 +11,16 @@ const provider = (mapsIds = false) => {
     mapsIds,
     list: async () => [...mounts.values()].filter(mount => mount !== 'other'),
     at: async path => mounts.get(path),
-    async mount(wanted) {
+    async mount(wanted, defaults) {
       seen.mounted++
       if (busy.has(wanted.mountPath)) seen.overlaps++
       busy.add(wanted.mountPath)
       await new Promise(resolve => setImmediate(resolve))
       busy.delete(wanted.mountPath)
       mounts.set(wanted.mountPath, wanted)
+      return mapsIds
+        ? { ...wanted, uidMap: wanted.uidMap || defaults.uidMap, gidMap: wanted.gidMap || defaults.gidMap }
+        : wanted
     },
     unmount: async path => void mounts.delete(path),
   }
@@ -33,7 +36,7 @@ const wanted = (change: Partial<DriveMount> = {}): DriveMount => ({
   gidMap: '',
   ...change,
 })
-const maps = { uidMap: '7', gidMap: '8' }
+const maps = () => ({ uidMap: '7', gidMap: '8' })
 
 t.test('the same mount twice launches nothing, another one there is a conflict', async t => {
   const { made, mounts, seen } = provider()

@@ -1,8 +1,12 @@
 /*
  * Shows a directory of the host in a machine, or takes it away again, from outside of the machine:
  *
- *     mount-drive mount <drives> <drive> <path> <make path: 0|1> <read-only: 0|1> <mount point>   3< mount namespace
- *     mount-drive unmount <mount id> <mount point>                                                3< mount namespace
+ *     mount-drive mount <drives> <drive> <path> <make path: 0|1> <read-only: 0|1> <uid|-> <gid|-> <mount point>   3< mount namespace
+ *     mount-drive unmount <mount id> <mount point>   3< mount namespace
+ *
+ * With a uid or gid, what belongs to the drive's own owner is shown as theirs, and what they make is the owner's on disk:
+ * the two change places, everybody else stays who he is (an idmapped mount). The step `map` fails where the file system
+ * cannot do that.
  *
  * A tenant is root inside and may swap any path for a link at any moment. So every directory is reached by descriptor,
  * name by name, and no link is followed on either side; the copy of the mount is made and restricted on the host before
@@ -15,12 +19,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <signal.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NAMESPACE 3
@@ -35,8 +41,17 @@ static void fail(const char *step) {
   exit(1);
 }
 
-/* Below `from`, name by name; with `make` what is missing is made, root's. Takes `path` apart. */
-static int walk(int from, char *path, int make) {
+/* A directory made just now. What somebody has put in its place meanwhile is not given away. */
+static int give(int directory, const struct stat *owner) {
+  struct stat facts;
+  if (owner->st_uid == geteuid() && owner->st_gid == getegid()) return 0;
+  if (fstat(directory, &facts) < 0) return -1;
+  if (facts.st_uid != geteuid() || facts.st_nlink > 2) return 0;
+  return fchownat(directory, "", owner->st_uid, owner->st_gid, AT_EMPTY_PATH);
+}
+
+/* Below `from`, name by name; with `owner` what is missing is made, and theirs. Takes `path` apart. */
+static int walk(int from, char *path, const struct stat *owner) {
   int at = from;
   char *rest = NULL;
   for (char *name = strtok_r(path, "/", &rest); name; name = strtok_r(NULL, "/", &rest)) {
@@ -45,9 +60,11 @@ static int walk(int from, char *path, int make) {
       return -1;
     }
     int next = openat(at, name, DIRECTORY);
-    if (next < 0 && errno == ENOENT && make) {
-      if (mkdirat(at, name, 0755) < 0 && errno != EEXIST) return -1;
+    if (next < 0 && errno == ENOENT && owner) {
+      int made = mkdirat(at, name, 0755) == 0;
+      if (!made && errno != EEXIST) return -1;
       next = openat(at, name, DIRECTORY);
+      if (next >= 0 && made && give(next, owner) < 0) return -1;
     }
     if (next < 0) return -1;
     /* A long path has more names than a process may have descriptors. */
@@ -66,17 +83,83 @@ static void enter(void) {
 }
 
 static int inside(char *mount_point, int make) {
+  const struct stat root_user = {0};
   int root = open("/", DIRECTORY);
-  int at = root < 0 ? -1 : walk(root, mount_point, make);
+  int at = root < 0 ? -1 : walk(root, mount_point, make ? &root_user : NULL);
   if (at < 0) fail("target");
   return at;
 }
 
+#define NOBODY 4294967295U
+
+static void exchange(char *lines, unsigned one, unsigned other) {
+  unsigned low = one < other ? one : other, high = one < other ? other : one;
+  if (low == high) {
+    sprintf(lines, "0 0 %u\n", NOBODY);
+    return;
+  }
+  if (low > 0) lines += sprintf(lines, "0 0 %u\n", low);
+  lines += sprintf(lines, "%u %u 1\n%u %u 1\n", low, high, high, low);
+  if (high - low > 1) lines += sprintf(lines, "%u %u %u\n", low + 1, low + 1, high - low - 1);
+  if (high + 1 < NOBODY) sprintf(lines, "%u %u %u\n", high + 1, high + 1, NOBODY - high - 1);
+}
+
+static int write_map(pid_t pid, const char *file, unsigned one, unsigned other) {
+  char path[64], lines[256];
+  exchange(lines, one, other);
+  snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  ssize_t written = write(fd, lines, strlen(lines));
+  int error = errno;
+  close(fd);
+  errno = error;
+  return written < 0 ? -1 : 0;
+}
+
+/* A user namespace whose ids are mapped so. Somebody has to be in it until it is open. */
+static int namespace_of(const struct stat *owner, unsigned uid, unsigned gid) {
+  int ready[2];
+  if (pipe2(ready, O_CLOEXEC) < 0) return -1;
+  pid_t child = fork();
+  if (child < 0) return -1;
+  if (child == 0) {
+    char failed = unshare(CLONE_NEWUSER) < 0 ? (char)errno : 0;
+    if (write(ready[1], &failed, 1) == 1) pause();
+    _exit(0);
+  }
+  char error = EPERM;
+  int fd = -1;
+  if (read(ready[0], &error, 1) == 1 && error == 0) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)child);
+    if (write_map(child, "uid_map", owner->st_uid, uid) == 0 && write_map(child, "gid_map", owner->st_gid, gid) == 0)
+      fd = open(path, O_RDONLY | O_CLOEXEC);
+    error = (char)errno;
+  }
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  errno = error;
+  return fd;
+}
+
+static unsigned id_of(const char *argument, unsigned otherwise) {
+  return strcmp(argument, "-") == 0 ? otherwise : (unsigned)strtoul(argument, NULL, 10);
+}
+
+static void show_as(int tree, const struct stat *owner, unsigned uid, unsigned gid) {
+  if (uid == owner->st_uid && gid == owner->st_gid) return;
+  int users = namespace_of(owner, uid, gid);
+  struct mount_attr attributes = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)users};
+  if (users < 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) fail("map");
+}
+
 static void mount_drive(char **argument) {
   int drives = open(argument[0], DIRECTORY);
-  int drive = drives < 0 ? -1 : walk(drives, argument[1], 0);
-  if (drive < 0) fail("drive");
-  int source = walk(drive, argument[2], strcmp(argument[3], "1") == 0);
+  int drive = drives < 0 ? -1 : walk(drives, argument[1], NULL);
+  struct stat owner;
+  if (drive < 0 || fstat(drive, &owner) < 0) fail("drive");
+  int source = walk(drive, argument[2], strcmp(argument[3], "1") == 0 ? &owner : NULL);
   if (source < 0) fail("source");
   int tree = (int)syscall(SYS_open_tree, source, "", OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
   if (tree < 0) fail("copy");
@@ -86,8 +169,9 @@ static void mount_drive(char **argument) {
       .propagation = PRIVATE,
   };
   if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) fail("restrict");
+  show_as(tree, &owner, id_of(argument[5], owner.st_uid), id_of(argument[6], owner.st_gid));
   enter();
-  int target = inside(argument[5], 1);
+  int target = inside(argument[7], 1);
   if (syscall(SYS_move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) fail("mount");
 }
 
@@ -105,7 +189,7 @@ static void unmount_drive(char **argument) {
 int main(int count, char **argument) {
   umask(022);
   errno = EINVAL;
-  if (count == 8 && strcmp(argument[1], "mount") == 0) mount_drive(argument + 2);
+  if (count == 10 && strcmp(argument[1], "mount") == 0) mount_drive(argument + 2);
   else if (count == 4 && strcmp(argument[1], "unmount") == 0) unmount_drive(argument + 2);
   else fail("arguments");
   return 0;

@@ -52,12 +52,16 @@ const failed = ({ step, errno }: Failure, wanted?: DirectoryMount): AppError => 
     return fail('invalid_argument', { field: 'drivePath', reason: `is no directory of the drive: ${text}` })
   if (wanted && step === 'target' && inTheWay.includes(errno))
     return fail('invalid_argument', { field: 'mountPath', reason: 'a file or a link is in the way' })
+  if (step === 'map')
+    return fail('operation_failed', {
+      reason: `the file system of this drive cannot show other owners (${text}); leave uidMap and gidMap out`,
+    })
   const next = errno === ENOSYS ? '; drives need Linux 5.12 or newer' : ''
   return fail('operation_failed', { reason: `cannot ${wanted ? 'mount' : 'unmount'} (${step}): ${text}${next}` })
 }
 
 export const ociMounter = (context: Context): Mounter => {
-  const inside = async (id: string, args: readonly string[], wanted?: DirectoryMount): Promise<void> => {
+  const inside = async (id: string, args: readonly string[]): Promise<Failure | undefined> => {
     const namespace = await ofFirstProcess(
       context,
       id,
@@ -65,19 +69,28 @@ export const ociMounter = (context: Context): Mounter => {
       opened => opened.close(),
     )
     try {
-      const failure = await enter(namespace, args)
-      if (failure) throw failed(failure, wanted)
+      return await enter(namespace, args)
     } finally {
       await namespace.close()
     }
   }
   return {
     table: id => ofFirstProcess(context, id, directory => readFile(join(directory, 'mountinfo'), 'utf8')),
-    mount(id, wanted) {
-      const { base, drive, drivePath, mountPath, readOnly } = wanted
+    async mount(id, wanted) {
+      const { base, drive, drivePath, mountPath, readOnly, owner } = wanted
       const flags = readOnly ? ['0', '1'] : ['1', '0']
-      return inside(id, ['mount', base, drive, drivePath, ...flags, mountPath], wanted)
+      const as = (uid: string, gid: string) =>
+        inside(id, ['mount', base, drive, drivePath, ...flags, uid || '-', gid || '-', mountPath])
+      const failure = owner && (await as(owner.uid, owner.gid))
+      if (owner && !failure) return true
+      if (failure && (failure.step !== 'map' || owner.required)) throw failed(failure, wanted)
+      const plain = await as('', '')
+      if (plain) throw failed(plain, wanted)
+      return false
     },
-    unmount: (id, { mountId, mountPath }) => inside(id, ['unmount', String(mountId), mountPath]),
+    async unmount(id, { mountId, mountPath }) {
+      const failure = await inside(id, ['unmount', String(mountId), mountPath])
+      if (failure) throw failed(failure)
+    },
   }
 }

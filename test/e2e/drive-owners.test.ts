@@ -1,0 +1,106 @@
+/** Drives in sandboxes whose workload is not root, through the real server. */
+import { execFileSync } from 'node:child_process'
+import { chownSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { drivesDirectory } from '../support/drives.ts'
+import { whyNoMachines } from '../support/machine.ts'
+import { server, type Server } from '../support/server.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+const sandbox = async (s: Server, name: string, user?: string): Promise<string> => {
+  const given = user === undefined ? {} : { SVC_SANDBOX_USER: user, SVC_SANDBOX_USER_ENABLED: 'true' }
+  const envs = Object.entries(given).map(([key, value]) => ({ name: key, value }))
+  const spec = { runtime: { image: 'svc/busybox:latest', memory: 256, envs } }
+  const { status, body, text } = await s.call('POST', '/v0/sandboxes', { metadata: { name }, spec })
+  if (status !== 200) throw new Error(`no sandbox: ${text}`)
+  return body.metadata.url
+}
+
+t.test('a drive can be used by a workload that is not root, and by all of them together', async t => {
+  const base = drivesDirectory(t)
+  const given = join(base, 'default/given')
+  mkdirSync(given)
+  chownSync(given, 10_001, 10_001)
+  const s = await server(t, { HUTCH_DRIVES_DIR: base })
+  const [app, other, root] = await Promise.all([
+    sandbox(s, 'app', '10001'),
+    sandbox(s, 'other', '20002:30003'),
+    sandbox(s, 'root'),
+  ])
+  const mount = (url: string, body: object) => s.call('POST', `${url}/drives/mount`, body)
+  const run = async (url: string, command: string): Promise<string> =>
+    (await s.call('POST', `${url}/process`, { command: `{ ${command}; } 2>&1`, waitForCompletion: true })).body.stdout
+  const onDisk = (path: string) => {
+    const { uid, gid } = statSync(join(base, 'default', path))
+    return `${uid}:${gid}`
+  }
+
+  await t.test('each user finds the drive its own', async t => {
+    t.match(await mount(app, { driveName: 'data', mountPath: '/mnt/data' }), {
+      status: 200,
+      body: { uidMap: '10001', gidMap: '10001' },
+    })
+    t.match(await mount(other, { driveName: 'data', mountPath: '/mnt/data' }), {
+      status: 200,
+      body: { uidMap: '20002', gidMap: '30003' },
+    })
+    t.match(await mount(root, { driveName: 'data', mountPath: '/mnt/data' }), { status: 200, body: { uidMap: '' } })
+    t.equal(await run(app, 'id -u; stat -c %u:%g /mnt/data; echo a > /mnt/data/a; stat -c %u:%g /mnt/data/a'),
+      '10001\n10001:10001\n10001:10001\n')
+    t.equal(onDisk('data/a'), '0:0', "on disk it is the drive's owner")
+    t.equal(await run(other, 'echo b >> /mnt/data/a; stat -c %u:%g /mnt/data/a; mkdir /mnt/data/d; touch /mnt/data/d/x'),
+      '20002:30003\n')
+    t.equal(await run(root, 'cat /mnt/data/a; stat -c %u:%g /mnt/data/d/x; touch /mnt/data/r'), 'a\nb\n0:0\n')
+    t.equal(await run(app, 'rm -r /mnt/data/d /mnt/data/r; chmod 600 /mnt/data/a; ls /mnt/data'), 'a\nway-out\n')
+    t.match((await s.call('PUT', `${app}/filesystem//mnt/data/f`, { content: 'by the API' })).status, 200)
+    t.equal(onDisk('data/f'), '0:0')
+  })
+
+  await t.test('nobody becomes root by it, here or there', async t => {
+    t.match(await run(app, 'chown 0:0 /mnt/data/a'), /not permitted/)
+    t.match(await run(app, 'touch /root/x /etc/x'), /denied[^]*denied/)
+    await run(root, 'cp /bin/busybox /mnt/data/busybox; chmod 4755 /mnt/data/busybox')
+    t.equal(await run(app, '/mnt/data/busybox id -u'), '10001\n', 'setuid does not count')
+    t.equal(await run(other, 'stat -c %U /mnt 2>/dev/null; stat -c %u /mnt'), 'root\n0\n')
+    await run(app, 'rm -f /mnt/data/busybox')
+  })
+
+  await t.test('read-only is so for whom it belongs to', async t => {
+    t.equal((await mount(app, { driveName: 'data', mountPath: '/mnt/ro', readOnly: true })).status, 200)
+    t.match(await run(app, 'stat -c %u /mnt/ro/a; touch /mnt/ro/n'), /^10001\n.*Read-only/)
+    t.equal((await mount(app, { driveName: 'data', mountPath: '/mnt/sub', drivePath: '/deep/er' })).status, 200)
+    t.equal(await run(app, 'touch /mnt/sub/x && echo made'), 'made\n')
+  })
+
+  await t.test('a drive that was given to a user stays theirs; others may say whose it is to be', async t => {
+    t.equal((await mount(app, { driveName: 'given', mountPath: '/mnt/given', drivePath: '/new' })).status, 200)
+    t.equal(await run(app, 'touch /mnt/given/x; stat -c %u /mnt/given/x'), '10001\n')
+    t.equal(onDisk('given/new'), '10001:10001', 'what a mount makes belongs to it, too')
+    const asked = { driveName: 'given', mountPath: '/mnt/asked', uidMap: '4000000000', gidMap: '0' }
+    t.match(await mount(root, asked), { status: 200, body: { uidMap: '4000000000', gidMap: '0' } })
+    t.equal(await run(root, 'stat -c %u:%g /mnt/asked/new/x; touch /mnt/asked/r'), '4000000000:0\n')
+    t.equal(onDisk('given/r'), '0:10001', 'root stays who he is, and the groups have changed places')
+    t.match(await mount(root, { ...asked, mountPath: '/mnt/no', uidMap: '4294967295' }), {
+      status: 400,
+      body: { error: /uidMap/ },
+    })
+  })
+
+  await t.test('a file system that cannot do it is told, or the owners stay', async t => {
+    const plain = join(base, 'default/plain')
+    mkdirSync(plain)
+    execFileSync('mount', ['-t', 'ramfs', 'hutch-test', plain])
+    t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/plain' }), { status: 200, body: { uidMap: '' } })
+    t.match(await run(app, 'stat -c %u /mnt/plain; touch /mnt/plain/x'), /^0\n.*denied/)
+    t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/other', uidMap: '10001' }), {
+      status: 500,
+      body: { error: /leave uidMap/ },
+    })
+  })
+})
