@@ -51,11 +51,15 @@ t.test('a drive can be used by a workload that is not root, and by all of them t
       body: { uidMap: '20002', gidMap: '30003' },
     })
     t.match(await mount(root, { driveName: 'data', mountPath: '/mnt/data' }), { status: 200, body: { uidMap: '' } })
-    t.equal(await run(app, 'id -u; stat -c %u:%g /mnt/data; echo a > /mnt/data/a; stat -c %u:%g /mnt/data/a'),
-      '10001\n10001:10001\n10001:10001\n')
+    t.equal(
+      await run(app, 'id -u; stat -c %u:%g /mnt/data; echo a > /mnt/data/a; stat -c %u:%g /mnt/data/a'),
+      '10001\n10001:10001\n10001:10001\n',
+    )
     t.equal(onDisk('data/a'), '0:0', "on disk it is the drive's owner")
-    t.equal(await run(other, 'echo b >> /mnt/data/a; stat -c %u:%g /mnt/data/a; mkdir /mnt/data/d; touch /mnt/data/d/x'),
-      '20002:30003\n')
+    t.equal(
+      await run(other, 'echo b >> /mnt/data/a; stat -c %u:%g /mnt/data/a; mkdir /mnt/data/d; touch /mnt/data/d/x'),
+      '20002:30003\n',
+    )
     t.equal(await run(root, 'cat /mnt/data/a; stat -c %u:%g /mnt/data/d/x; touch /mnt/data/r'), 'a\nb\n0:0\n')
     t.equal(await run(app, 'rm -r /mnt/data/d /mnt/data/r; chmod 600 /mnt/data/a; ls /mnt/data'), 'a\nway-out\n')
     t.match((await s.call('PUT', `${app}/filesystem//mnt/data/f`, { content: 'by the API' })).status, 200)

@@ -42,7 +42,11 @@ const nobody = { uidMap: '', gidMap: '' }
 const mount = { drivePath: '/', readOnly: false, uidMap: '', gidMap: '' }
 
 t.test('what is mounted is read from the kernel, and only drives of the workspace count', async t => {
-  const { drivesOf } = machine(t, { '/a': 'one/data', '/b': 'one/data/sub', '/c': 'two/data', '/d': 'one' }, { options: 'ro' })
+  const { drivesOf } = machine(
+    t,
+    { '/a': 'one/data', '/b': 'one/data/sub', '/c': 'two/data', '/d': 'one' },
+    { options: 'ro' },
+  )
   const drives = drivesOf('one')
   const [a, b] = [
     { ...mount, driveName: 'data', mountPath: '/a', readOnly: true },
@@ -72,7 +76,11 @@ t.test('no name climbs out of the directory of the workspace', async t => {
   for (const workspace of ['', '.', '..', 'a/b', '../one', '-a', 'a\0'])
     t.throws(() => drivesOf(workspace), { code: 'not_found' }, `"${workspace}"`)
   for (const driveName of ['', '..', '../two/data', 'a/b', '.hidden'])
-    await t.rejects(drivesOf('one').mount({ ...mount, driveName, mountPath: '/x' }, nobody), { code: 'not_found' }, driveName)
+    await t.rejects(
+      drivesOf('one').mount({ ...mount, driveName, mountPath: '/x' }, nobody),
+      { code: 'not_found' },
+      driveName,
+    )
   t.same(calls, [])
 })
 
@@ -81,7 +89,10 @@ t.test('a machine has a bounded number of mounts', async t => {
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`/m${index}`, 'one/data']))
   const wanted = { ...mount, driveName: 'data', mountPath: '/x' }
   const full = machine(t, many(256))
-  await t.rejects(full.drivesOf('one').mount(wanted, nobody), { code: 'invalid_argument', message: /unmount one first/ })
+  await t.rejects(full.drivesOf('one').mount(wanted, nobody), {
+    code: 'invalid_argument',
+    message: /unmount one first/,
+  })
   t.same(full.calls, [])
   const last = machine(t, many(255))
   await last.drivesOf('one').mount(wanted, nobody)
@@ -93,7 +104,11 @@ t.test('the user of the workload is a wish, an id that was asked for is not', as
   const wanted = { ...mount, driveName: 'data', mountPath: '/x' }
   const { calls, drivesOf } = machine(t, {})
   t.strictSame(await drivesOf('one').mount(wanted, user), { ...wanted, ...user })
-  t.strictSame(await drivesOf('one').mount({ ...wanted, uidMap: '7' }, user), { ...wanted, uidMap: '7', gidMap: '1001' })
+  t.strictSame(await drivesOf('one').mount({ ...wanted, uidMap: '7' }, user), {
+    ...wanted,
+    uidMap: '7',
+    gidMap: '1001',
+  })
   t.match(calls, [
     ['m', { owner: { uid: '1000', gid: '1001', required: false } }],
     ['m', { owner: { uid: '7', gid: '1001', required: true } }],

@@ -2,7 +2,8 @@ import t from 'tap'
 import { daemon } from '../../support/daemon.ts'
 
 t.test('drives belong to the configured ids, else to nobody in particular where workloads are root', async t => {
-  const owner = async (env: Record<string, string>) => (await (await daemon(t, { env })).call('GET', '/system/activity')).body.drives
+  const owner = async (env: Record<string, string>) =>
+    (await (await daemon(t, { env })).call('GET', '/system/activity')).body.drives
   t.strictSame(await owner({}), { uidMap: '', gidMap: '' })
   t.strictSame(await owner({ SVCFS_UID_MAP: '7' }), { uidMap: '7', gidMap: '' })
 })
