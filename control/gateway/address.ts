@@ -7,16 +7,18 @@ export interface SandboxAddress {
   readonly port: number | undefined
   /** What the workload sees, query included. */
   readonly target: string
+  /** What stands before that in the address, or ''. */
+  readonly base: string
 }
 
-const withPort = (target: string): { port: number | undefined; target: string } | undefined => {
+const withPort = (target: string, before = ''): Omit<SandboxAddress, 'readings'> | undefined => {
   const match = /^\/port\/(\d{1,5})(?=[/?]|$)(.*)$/s.exec(target)
   // Clients join a base address with a slash at its end and a path that begins with one.
-  if (!match) return { port: undefined, target: target.replace(/^\/{2,}/, '/') || '/' }
+  if (!match) return { port: undefined, target: target.replace(/^\/{2,}/, '/') || '/', base: before }
   const port = Number(match[1])
   if (port < 1 || port > 65_535) return undefined
   const rest = match[2] as string
-  return { port, target: rest.startsWith('/') ? rest : `/${rest}` }
+  return { port, target: rest.startsWith('/') ? rest : `/${rest}`, base: `${before}/port/${match[1]}` }
 }
 
 /** `sbx-a-b-c` is sandbox `a` of workspace `b-c`, or `a-b` of `c`. */
@@ -39,6 +41,7 @@ export const byHost = (host: string, target: string, regions: readonly string[])
 export const byPath = (target: string): SandboxAddress | undefined => {
   const match = /^\/((?!v\d)[a-z0-9][a-z0-9-]*)\/sandboxes\/([a-z0-9][a-z0-9-]*)(?=[/?]|$)(.*)$/s.exec(target)
   if (!match) return undefined
-  const rest = withPort(match[3]?.startsWith('?') ? `/${match[3]}` : (match[3] as string))
+  const base = `/${match[1]}/sandboxes/${match[2]}`
+  const rest = withPort(match[3]?.startsWith('?') ? `/${match[3]}` : (match[3] as string), base)
   return rest && { readings: [{ name: match[2] as string, workspace: match[1] as string }], ...rest }
 }

@@ -17,6 +17,8 @@ export interface Forwarder {
 export interface Forwarding {
   readonly upstream: Upstream
   readonly target: string
+  /** What the client's address has before `target`. */
+  readonly base: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** Lower-case names of headers the workload must not see. */
@@ -67,7 +69,7 @@ export const forwarder = (): Forwarder => {
     return pool
   }
 
-  const once = ({ upstream, target, request, response, withheld }: Forwarding): Promise<void> =>
+  const once = ({ upstream, target, base, request, response, withheld }: Forwarding): Promise<void> =>
     new Promise((resolve, reject) => {
       let controller: Dispatcher.DispatchController | undefined
       let started = false
@@ -88,7 +90,7 @@ export const forwarder = (): Forwarder => {
           response.writeHead(
             status,
             reasonPhrase(statusText),
-            responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[]),
+            responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], base),
           )
           // Out at once. `flushHeaders` would write bytes beyond ASCII a second time in UTF-8.
           response.write(nothing)

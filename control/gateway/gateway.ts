@@ -140,6 +140,7 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
       await forwarder.forward({
         upstream: { host: upstream.host, port },
         target,
+        base: address.base,
         request,
         response,
         withheld: credential.withheld,

@@ -50,12 +50,18 @@ export const requestHeaders = (
   return headers
 }
 
-/** Response headers for the client, from undici's raw pairs. */
-export const responseHeaders = (raw: readonly (Buffer | string)[]): string[] => {
+/** Where a workload sends the client: it does not know what stands before its own addresses. */
+const outside = (location: string, base: string): string =>
+  /^\/(?!\/)/.test(location) && !`${location}/`.startsWith(`${base}/`) ? `${base}${location}` : location
+
+/** Response headers for the client, from undici's raw pairs; `base` is what our address has before the workload's. */
+export const responseHeaders = (raw: readonly (Buffer | string)[], base = ''): string[] => {
   const headers: string[] = []
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]?.toString('latin1') ?? ''
-    if (!hopByHop.has(name.toLowerCase())) headers.push(name, raw[i + 1]?.toString('latin1') ?? '')
+    const value = raw[i + 1]?.toString('latin1') ?? ''
+    const lower = name.toLowerCase()
+    if (!hopByHop.has(lower)) headers.push(name, lower === 'location' ? outside(value, base) : value)
   }
   return headers
 }

@@ -6,7 +6,9 @@ t.test('a sandbox host is read in every way its hyphens allow', async t => {
     readings: [{ name: 'web', workspace: 'default' }],
     port: undefined,
     target: '/health',
+    base: '',
   })
+  t.match(byHost('sbx-web-default.local', '/port/3000/x', ['local']), { port: 3000, target: '/x', base: '/port/3000' })
   t.same(byHost('SBX-a-b-c.us-pdx-1.example.org', '/', ['us-pdx-1'])?.readings, [
     { name: 'a', workspace: 'b-c' },
     { name: 'a-b', workspace: 'c' },
@@ -25,7 +27,9 @@ t.test('the path form keeps what follows as it was sent', async t => {
   t.match(byPath('/default/sandboxes/web/filesystem/%2Ftmp%2Fa?download=true'), {
     readings: [{ name: 'web', workspace: 'default' }],
     target: '/filesystem/%2Ftmp%2Fa?download=true',
+    base: '/default/sandboxes/web',
   })
+  t.match(byPath('/default/sandboxes/web/port/3000/x'), { target: '/x', base: '/default/sandboxes/web/port/3000' })
   t.match(byPath('/default/sandboxes/web/filesystem//tmp'), { target: '/filesystem//tmp' })
   t.match(byPath('/default/sandboxes/web//filesystem//tmp'), { target: '/filesystem//tmp' }, 'but one slash begins it')
   t.match(byHost('sbx-web-default.local', '//filesystem//tmp', ['local']), { target: '/filesystem//tmp' })

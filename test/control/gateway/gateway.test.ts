@@ -232,6 +232,27 @@ t.test('status, headers and repeated headers come back as the workload set them'
   t.equal(answer.headers.get('x-svc-source'), null, 'not the platform speaking')
 })
 
+t.test('a redirect leads to where the client can go', async t => {
+  const { get, base } = await served(t, (request, response) => {
+    const location = decodeURIComponent(new URL(request.url ?? '', 'http://x').searchParams.get('to') ?? '')
+    response.writeHead(302, { location }).end()
+  })
+  const path = new URL(base).pathname
+  for (const [to, location] of [
+    ['/login?x', `${path}/login?x`],
+    ['/', `${path}/`],
+    [`${path}/there`, `${path}/there`],
+    [path, path],
+    [`${path}y`, `${path}${path}y`],
+    ['//elsewhere/x', '//elsewhere/x'],
+    ['near', 'near'],
+    ['https://other/x', 'https://other/x'],
+  ] as const) {
+    const answer = await get(`/go?to=${encodeURIComponent(to)}`, { redirect: 'manual' })
+    t.equal(answer.headers.get('location'), location, to)
+  }
+})
+
 t.test('WebSockets pass, text and binary, and end on both sides', async t => {
   const { base, key } = await served(t, echo)
   const socket = new WebSocket(`${base.replace('http', 'ws')}/terminal/ws?x=1&token=${key}`)
