@@ -24,7 +24,6 @@ export const errors = {
       `unsupported API version "${d.given}"; valid versions are ${d.valid.join(', ')}`,
   ),
   payload_too_large: entry(413, (d: { limit: number }) => `the request body is larger than ${d.limit} bytes`),
-  unsupported_media_type: entry(415, (d: { wanted: string }) => `the Content-Type must be ${d.wanted}`),
   method_not_allowed: entry(405, (d: { reason: string }) => d.reason),
   upgrade_required: entry(426, (d: { protocol: string }) => `this address speaks ${d.protocol} only`),
   route_not_found: entry(404, (d: { method: string; path: string }) => `no route for ${d.method} ${d.path}`),
