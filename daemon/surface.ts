@@ -1,5 +1,7 @@
 /** How the per-sandbox API looks from outside, whatever the route: headers, redirects, error bodies, the request log. */
 import type { Surface } from '../shared/http/dispatch.ts'
+import { fail } from '../shared/errors.ts'
+import { isMalformed } from '../shared/http/server.ts'
 import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
 import { sandboxHeaders } from '../shared/wire/sandbox-headers.ts'
@@ -46,7 +48,11 @@ export const daemonSurface = (
         return reply(method === 'GET' ? 301 : 307, { location: elsewhere(request) })
       return reply(404, { 'content-type': 'text/plain' }, '404 page not found\n')
     },
-    before: request => ({ actor: actorOf(request) }),
+    before: request => {
+      if (isMalformed(request.rawPath))
+        throw fail('invalid_argument', { field: 'path', reason: 'a percent sign must be written as %25' })
+      return { actor: actorOf(request) }
+    },
     checkReplies: options.checkReplies ?? false,
     logRequests: config.logRequests,
     logSource: 'access',

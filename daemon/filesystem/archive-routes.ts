@@ -38,10 +38,10 @@ export const archiveRoutes = (deps: { port: FilePort; owners: Owners; paths: Pat
         throw missing(path, error, refused)
       }
     }),
-    handle(wire.writeArchive, async ({ params }, { request }) => {
+    handle(wire.writeArchive, async ({ params, query }, { request }) => {
       const requested = paths.requested(request.rawPath, params.path)
       try {
-        const { entries, bytes } = await unpack(port, paths.absolute(requested), request.body)
+        const { entries, bytes } = await unpack(port, paths.absolute(requested), request.body, query)
         return { path: requested, message: 'Archive unpacked successfully', entries, bytes }
       } catch (error) {
         await discard(request.body, drainLimit)

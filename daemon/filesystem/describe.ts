@@ -2,6 +2,7 @@
 import { posix } from 'node:path'
 import type { Out } from '../../shared/schema.ts'
 import type { directoryShape, fileEntryShape } from '../../shared/wire/filesystem.ts'
+import { escaped } from '../../shared/utf8.ts'
 import { permissionsOf } from './mode.ts'
 import type { Owners } from './owners.ts'
 import type { Entry, FileStat } from './port.ts'
@@ -10,10 +11,14 @@ import { rfc3339 } from './times.ts'
 export type FileEntry = Out<typeof fileEntryShape>
 export type DirectoryObject = Out<typeof directoryShape>
 
+/** For a name that no text can show. */
+const escapedName = (name: string) => (name.isWellFormed() ? undefined : { escapedName: escaped(name) })
+
 /** What one file looks like; `link` is the stat of the link it was reached by, whose owner is shown. */
 export const fileEntry = (path: string, name: string, stat: FileStat, owners: Owners, link = stat): FileEntry => ({
   path,
   name,
+  ...escapedName(name),
   permissions: permissionsOf(stat.mode),
   size: stat.size,
   lastModified: rfc3339(stat.mtimeNs),
@@ -33,10 +38,10 @@ export const directoryObject = (
   owners: Owners,
 ): DirectoryObject => {
   const files: FileEntry[] = []
-  const subdirectories: { path: string; name: string }[] = []
+  const subdirectories: DirectoryObject['subdirectories'] = []
   for (const { name, kind, stat } of entries) {
     const at = posix.join(path, name)
-    if (kind === 'directory') subdirectories.push({ path: at, name })
+    if (kind === 'directory') subdirectories.push({ path: at, name, ...escapedName(name) })
     else files.push(fileEntry(at, name, stat, owners))
   }
   return { path, name: nameOf(path), files: files.sort(byName), subdirectories: subdirectories.sort(byName) }

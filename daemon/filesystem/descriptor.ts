@@ -30,6 +30,17 @@ export const writeFd = (fd: number, bytes: Uint8Array): Promise<void> =>
 export const truncateFd = (fd: number, size: number): Promise<void> =>
   new Promise((resolve, reject) => fs.ftruncate(fd, size, error => (error ? reject(error) : resolve())))
 
+/** The last second that a Date can tell, hundreds of thousands of years away. */
+const lastSecond = 8_640_000_000_000
+
+/** Sets both times; seconds since the epoch, which may be before it. */
+export const touchFd = (fd: number, seconds: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    // As a Date, since a number below zero means now.
+    const time = new Date(Math.max(-lastSecond, Math.min(lastSecond, seconds)) * 1000)
+    fs.futimes(fd, time, time, error => (error ? reject(error) : resolve()))
+  })
+
 /** Closes; the error matters after writing, since network file systems report a failed write there. */
 export const closeFd = (fd: number): Promise<void> =>
   new Promise((resolve, reject) => fs.close(fd, error => (error ? reject(error) : resolve())))

@@ -44,6 +44,14 @@ export interface FilePort {
   readlink(path: string): Promise<string>
   realpath(path: string): Promise<string>
   symlink(target: string, path: string): Promise<void>
+  /** A second name for a file; a link is not followed. */
+  link(from: string, to: string): Promise<void>
+  /** Changes the owner; a link is not followed. */
+  chown(path: string, uid: number, gid: number): Promise<void>
+  /** All twelve bits, whatever the umask. */
+  chmod(path: string, mode: number): Promise<void>
+  /** Sets the time of the last change, in nanoseconds since the epoch; a link is not followed. */
+  touch(path: string, mtimeNs: bigint): Promise<void>
   rename(from: string, to: string): Promise<void>
   unlink(path: string): Promise<void>
   /** An empty directory. */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uchar.h>
 
 #define ARGUMENTS(count)                                                                                               \
   size_t argc = (count);                                                                                               \
@@ -44,14 +45,42 @@ static inline int truthy(napi_env env, napi_value value) {
   return napi_get_value_bool(env, value, &out) == napi_ok && out;
 }
 
+/*
+ * Text as bytes: UTF-8, and a lone surrogate U+DC80..U+DCFF as the byte it stands for (shared/utf8.ts), since names of
+ * files need not be UTF-8. Room for three bytes a unit is enough. Returns how many bytes were written.
+ */
+static inline size_t bytes_of(const char16_t *units, size_t count, char *out) {
+  char *at = out;
+  for (size_t index = 0; index < count; index++) {
+    uint32_t code = units[index];
+    int low = index + 1 < count && (units[index + 1] & 0xfc00) == 0xdc00;
+    if ((code & 0xfc00) == 0xd800 && low) code = 0x10000 + ((code & 0x3ff) << 10) + (units[++index] & 0x3ff);
+    else if (code >= 0xdc80 && code <= 0xdcff) {
+      *at++ = (char)(code & 0xff);
+      continue;
+    } else if ((code & 0xf800) == 0xd800) code = 0xfffd;
+    if (code < 0x80) *at++ = (char)code;
+    else if (code < 0x800) *at++ = (char)(0xc0 | code >> 6);
+    else if (code < 0x10000) *at++ = (char)(0xe0 | code >> 12);
+    else *at++ = (char)(0xf0 | code >> 18);
+    if (code >= 0x10000) *at++ = (char)(0x80 | (code >> 12 & 0x3f));
+    if (code >= 0x800) *at++ = (char)(0x80 | (code >> 6 & 0x3f));
+    if (code >= 0x80) *at++ = (char)(0x80 | (code & 0x3f));
+  }
+  return (size_t)(at - out);
+}
+
 /* A copy the caller frees; NULL when it is not a string or holds a NUL, which no system call can carry. */
 static inline __attribute__((unused)) char *text(napi_env env, napi_value value) {
   size_t length;
-  if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) return NULL;
-  char *out = malloc(length + 1);
-  if (!out) return NULL;
-  napi_get_value_string_utf8(env, value, out, length + 1, &length);
-  if (strlen(out) == length) return out;
+  if (napi_get_value_string_utf16(env, value, NULL, 0, &length) != napi_ok) return NULL;
+  char16_t *units = malloc((length + 1) * sizeof *units);
+  char *out = malloc(length * 3 + 1);
+  int got = units && out && napi_get_value_string_utf16(env, value, units, length + 1, &length) == napi_ok;
+  size_t size = got ? bytes_of(units, length, out) : 0;
+  free(units);
+  if (got) out[size] = 0;
+  if (got && strlen(out) == size) return out;
   free(out);
   return NULL;
 }

@@ -11,7 +11,25 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-enum operation { OPEN, STAT, LSTAT, READDIR, LIST, MKDIR, READLINK, REALPATH, SYMLINK, RENAME, UNLINK, RMDIR, REMOVE };
+enum operation {
+  OPEN,
+  STAT,
+  LSTAT,
+  READDIR,
+  LIST,
+  MKDIR,
+  READLINK,
+  REALPATH,
+  SYMLINK,
+  RENAME,
+  UNLINK,
+  RMDIR,
+  REMOVE,
+  LINK,
+  CHOWN,
+  CHMOD,
+  TOUCH
+};
 
 struct job {
   enum operation operation;
@@ -188,6 +206,13 @@ static int remove_in(int parent, const char *name) {
   return done;
 }
 
+/* `other`: nanoseconds since the epoch, which may be before it. */
+static int64_t touch(struct job *job) {
+  long long time = strtoll(job->other, NULL, 10), rest = time % 1000000000;
+  struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {time / 1000000000 - (rest < 0), rest < 0 ? rest + 1000000000 : rest}};
+  return utimensat(AT_FDCWD, job->path, times, AT_SYMLINK_NOFOLLOW);
+}
+
 static int64_t perform(struct job *job) {
   switch (job->operation) {
     case OPEN: return open_file(job);
@@ -203,6 +228,10 @@ static int64_t perform(struct job *job) {
     case UNLINK: return unlink(job->path);
     case RMDIR: return rmdir(job->path);
     case REMOVE: return remove_in(AT_FDCWD, job->path);
+    case LINK: return link(job->path, job->other);
+    case CHOWN: return lchown(job->path, (uid_t)job->flags, (gid_t)job->mode);
+    case CHMOD: return chmod(job->path, job->mode);
+    case TOUCH: return touch(job);
   }
   errno = ENOSYS;
   return -1;

@@ -1,6 +1,7 @@
 /** File operations on threads of our own, as another user if need be (`files.c`). */
 import { getSystemErrorMessage, getSystemErrorName } from 'node:util'
 import type { FilePort, FileKind, FileStat } from '../filesystem/port.ts'
+import { textOf } from '../../shared/utf8.ts'
 import { kindOf } from '../filesystem/stat.ts'
 import { lazy, loadAddon } from './load.ts'
 
@@ -19,6 +20,10 @@ const operations = [
   'unlink',
   'rmdir',
   'rm',
+  'link',
+  'chown',
+  'chmod',
+  'touch',
 ] as const
 type Operation = (typeof operations)[number]
 
@@ -64,7 +69,7 @@ const entries = (bytes: Buffer): { name: string; kind: FileKind; stat: FileStat 
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(0, at + recordBytes)
     const stat = statAt(bytes, at)
-    found.push({ name: bytes.toString('utf8', at + recordBytes, end), kind: stat.kind, stat })
+    found.push({ name: textOf(bytes.subarray(at + recordBytes, end)), kind: stat.kind, stat })
     at = end + 1
   }
   return found
@@ -73,7 +78,7 @@ const entries = (bytes: Buffer): { name: string; kind: FileKind; stat: FileStat 
 /** As node:fs words it, so that callers need not know who answered. */
 const failure = (errno: number, { operation, path, other }: Request): NodeJS.ErrnoException => {
   const code = getSystemErrorName(-errno)
-  const names = other === undefined ? `'${path}'` : `'${path}' -> '${other}'`
+  const names = other === undefined || operation === 'touch' ? `'${path}'` : `'${path}' -> '${other}'`
   const message = `${code}: ${getSystemErrorMessage(-errno)}, ${operation} ${names}`
   return Object.assign(new Error(message), { code, errno: -errno, syscall: operation, path })
 }
@@ -104,10 +109,14 @@ export const filesAs = (user: { readonly uid: number; readonly gid: number } | u
       entries(await bytes({ operation: 'scandir', path })).map(({ name, kind }) => ({ name, kind })),
     list: async path => entries(await bytes({ operation: 'list', path })),
     mkdir: (path, mode) => done({ operation: 'mkdir', path, mode }),
-    readlink: async path => (await bytes({ operation: 'readlink', path })).toString(),
-    realpath: async path => (await bytes({ operation: 'realpath', path })).toString(),
+    readlink: async path => textOf(await bytes({ operation: 'readlink', path })),
+    realpath: async path => textOf(await bytes({ operation: 'realpath', path })),
     symlink: (target, path) => done({ operation: 'symlink', path: target, other: path }),
     rename,
+    link: (from, to) => done({ operation: 'link', path: from, other: to }),
+    chown: (path, uid, gid) => done({ operation: 'chown', path, flags: uid, mode: gid }),
+    chmod: (path, mode) => done({ operation: 'chmod', path, mode }),
+    touch: (path, mtimeNs) => done({ operation: 'touch', path, other: String(mtimeNs) }),
     unlink: path => done({ operation: 'unlink', path }),
     rmdir: path => done({ operation: 'rmdir', path }),
     removeTree: path => done({ operation: 'rm', path }),

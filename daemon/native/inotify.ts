@@ -1,4 +1,5 @@
 /** The kernel's inotify: one instance, many watched directories. */
+import { textOf } from '../../shared/utf8.ts'
 import { check, lazy, loadAddon } from './load.ts'
 
 /** Bits of an event's mask (linux/inotify.h). */
@@ -60,7 +61,7 @@ const parseEvents = (batch: Buffer): InotifyEvent[] => {
       wd: batch.readInt32LE(at),
       mask: batch.readUInt32LE(at + 4),
       cookie: batch.readUInt32LE(at + 8),
-      name: field.toString('utf8', 0, end < 0 ? field.length : end),
+      name: textOf(field.subarray(0, end < 0 ? field.length : end)),
     })
     at += headerBytes + length
   }

@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { jsonText } from '../../shared/route.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { WatchEvent } from '../../shared/wire/watch.ts'
 import { IN } from '../native/inotify.ts'
@@ -26,5 +27,5 @@ const parentOf = (path: string): string => {
 /** The line of a change to the absolute `path`. */
 export const changeLine = (op: string, path: string, error: string | null = null): string => {
   const event: Out<typeof WatchEvent> = { op, name: posix.basename(path), path: parentOf(path), error }
-  return `${JSON.stringify(event)}\n`
+  return `${jsonText(event)}\n`
 }

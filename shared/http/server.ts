@@ -9,6 +9,7 @@ import { errno } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { Takeover, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
+import { textOf } from '../utf8.ts'
 import { settleTarget } from './target.ts'
 import { connectionClosed } from './gone.ts'
 
@@ -28,15 +29,19 @@ export interface Listening {
   close(graceMs?: number): Promise<void>
 }
 
-/** Decodes once; a malformed escape keeps the raw text, which then matches no route or names no file. */
+/** Decodes once; bytes that are no UTF-8 stay what they are (`utf8.ts`). A malformed escape keeps the raw text. */
 export const decodePath = (rawPath: string): string => {
   if (!rawPath.includes('%')) return rawPath
   try {
     return decodeURIComponent(rawPath)
   } catch {
-    return rawPath
+    if (isMalformed(rawPath)) return rawPath
+    return rawPath.replace(/(?:%[0-9a-f]{2})+/gi, run => textOf(Buffer.from(run.replaceAll('%', ''), 'hex')))
   }
 }
+
+/** True when a percent sign is not followed by two hexadecimal digits. */
+export const isMalformed = (rawPath: string): boolean => /%(?![0-9a-f]{2})/i.test(rawPath)
 
 /** The plain request that handlers see. */
 export const toRequest = (message: IncomingMessage): Request => {

@@ -7,9 +7,13 @@ const anyBody = 512 * 1024 * 1024
 
 export const successShape = s.object({ path: s.string(), message: s.string() })
 
+/** The name as it is written in an address; only where it is no UTF-8 and `name` cannot show it. */
+const escapedName = s.optional(s.string())
+
 export const fileEntryShape = s.object({
   path: s.string(),
   name: s.string(),
+  escapedName,
   permissions: s.string(),
   size: s.number(),
   lastModified: s.string(),
@@ -23,7 +27,7 @@ export const directoryShape = s.object({
   path: s.string(),
   name: s.string(),
   files: s.array(fileEntryShape),
-  subdirectories: s.array(s.object({ path: s.string(), name: s.string() })),
+  subdirectories: s.array(s.object({ path: s.string(), name: s.string(), escapedName })),
 })
 
 /** What `PUT /filesystem/{path}` takes as JSON. */
@@ -126,6 +130,7 @@ export const writeArchive = route('PUT /filesystem-archive/*path', {
   id: 'filesystem.archive.write',
   summary: 'Unpack a tar stream (gzip is recognised) into a directory',
   params: path,
+  query: s.object({ owners: flag() }),
   accepts: 'stream',
   returns: s.extend(successShape, { entries: s.number(), bytes: s.number() }),
   errors: ['invalid_argument', 'unprocessable'],

@@ -30,7 +30,7 @@ t.test('each way of writing an address lands where clients expect it', async t =
     ['/filesystem/../etc/x', '../etc/x', '/etc/x'],
     ['/filesystem/a%20b', 'a b', '/app/a b'],
     ['/filesystem/a%252Fb', 'a%2Fb', '/app/a%2Fb'],
-    ['/filesystem/100%', '100%', '/app/100%'],
+    ['/filesystem/100%25', '100%', '/app/100%'],
     ['/filesystem//tmp/d/', '/tmp/d/', '/tmp/d'],
   ]
   for (const [rawPath, requested, absolute] of cases) {

@@ -82,6 +82,10 @@ t.test('errors: which, and that they say why', async t => {
   t.equal((await call('GET', at(join(dir, 'a.txt/below')))).status, 500, 'a file in the middle')
   t.equal((await call('GET', at(`${dir}/a%00b`))).status, 404, 'a percent sign is just a name')
   t.equal((await call('GET', `/filesystem/a%00b`)).status, 400, 'NUL')
+  for (const path of ['100%', '%zz', 'a%2', '%2Ftmp%2F100%']) {
+    const sent = await call('PUT', `/filesystem/${path}`, { body: { content: 'x' } })
+    t.match(sent, { status: 400, body: { error: /percent sign/ } }, path)
+  }
   t.equal((await call('GET', `/filesystem/${'n'.repeat(300)}`)).status, 400, 'a name that no file can have')
   const deleted = await call('DELETE', at(join(dir, 'nope')))
   t.equal(deleted.status, 404)
