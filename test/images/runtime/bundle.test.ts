@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { execa } from 'execa'
 import t from 'tap'
 import { bundleCommand, nodeFlags } from '../../../images/runtime/command.ts'
+import { mcpClients } from '../../support/mcp-clients.ts'
 import { bundle, chrooted, imageRoot, runChrooted, withoutChroot } from '../../support/chroot.ts'
 
 const made = bundle()
@@ -40,6 +41,20 @@ t.test('the daemon runs in a root that has nothing but busybox', { skip: without
   child.kill('SIGTERM')
   const [code] = await once(child, 'exit')
   t.equal(code, 0, 'ends well when asked to')
+})
+
+t.test('its MCP server speaks every kind of revision there', { skip: withoutChroot }, async t => {
+  const { url, child } = await start(t, { root: busybox })
+  child.stderr?.resume()
+  for (const name of ['client 1.x, 2025-11-25', 'client 2.x, 2026-07-28']) {
+    const client = await mcpClients[name]?.connect(t, url)
+    t.equal((await client?.tools())?.length, 19, name)
+    t.match(await client?.call('processExecute', { command: 'echo here', waitForCompletion: true }), {
+      structuredContent: { status: 'completed', logs: 'here\n' },
+    })
+    t.match(await client?.call('fsReadFile', { path: '/no/such' }), { isError: true, content: [{ text: /no\/such/ }] })
+    await client?.close()
+  }
 })
 
 t.test('addons, node-pty and programs run there', { skip: withoutChroot }, async t => {
