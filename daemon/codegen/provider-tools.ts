@@ -16,6 +16,11 @@ export const providerTools = (deps: { files: Files; workdir: string; provider: P
     tool({
       name: 'codegenEditFile',
       description: 'Merge an abbreviated edit into a file; unchanged parts may be left out.',
+      about: {
+        targetFile: 'Absolute, or relative to the working directory',
+        instructions: 'What the edit does, in a sentence',
+        codeEdit: 'The changed lines, with comments in place of what stays',
+      },
       input: s.strictObject({ targetFile: required, instructions: s.string(), codeEdit: required }),
       output: s.object({
         success: s.boolean(),
@@ -31,6 +36,13 @@ export const providerTools = (deps: { files: Files; workdir: string; provider: P
     tool({
       name: 'codegenRerank',
       description: 'Rank the files below a directory by how much they matter for a question.',
+      about: {
+        path: 'The directory to look in',
+        query: 'A question',
+        scoreThreshold: 'Leave out files that score less, of 1',
+        tokenLimit: 'How much of the files to look at',
+        filePattern: 'Only files whose name matches this regular expression',
+      },
       input: s.strictObject({
         path: required,
         query: required,

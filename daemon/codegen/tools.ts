@@ -26,6 +26,10 @@ const searchTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   tool({
     name: 'codegenFileSearch',
     description: 'Find files whose name has the letters of the query in that order. At most 10.',
+    about: {
+      query: 'Letters of the name, in order; case does not matter',
+      directory: 'Where to look, below the working directory',
+    },
     input: s.strictObject({ query: required, directory: s.nullish(s.string()) }),
     output: s.object({ success: s.boolean(), matches: s.nullable(s.array(s.string())), query: s.string() }),
     async run({ query, directory }, { signal }) {
@@ -36,6 +40,10 @@ const searchTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   tool({
     name: 'codegenCodebaseSearch',
     description: 'Find the places of the code base that a question is about, by its words. At most 20.',
+    about: {
+      query: 'A question, or words',
+      targetDirectories: 'Where to look, below the working directory',
+    },
     input: s.strictObject({ query: required, targetDirectories: s.nullish(s.array(s.string())) }),
     output: s.object({ success: s.boolean(), results: s.array(s.string()), query: s.string() }),
     async run({ query, targetDirectories }, { signal }) {
@@ -47,6 +55,11 @@ const searchTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   tool({
     name: 'codegenGrepSearch',
     description: 'Search file contents with a regular expression. Answers JSON lines as `rg --json` does.',
+    about: {
+      query: 'A regular expression as ripgrep reads it',
+      includePattern: 'Only files of this glob',
+      excludePattern: 'No files of this glob',
+    },
     input: s.strictObject({
       query: required,
       caseSensitive: s.nullish(s.boolean()),
@@ -70,6 +83,9 @@ const readTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   tool({
     name: 'codegenReadFileRange',
     description: 'Read lines of a file, counted from 1, both ends included.',
+    about: {
+      targetFile: 'Absolute, or relative to the working directory',
+    },
     input: s.strictObject({
       targetFile: required,
       startLineOneIndexed: s.int(),
@@ -84,6 +100,9 @@ const readTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   tool({
     name: 'codegenListDir',
     description: 'List one level of a directory of the workspace.',
+    about: {
+      relativeWorkspacePath: 'Absolute, or relative to the working directory',
+    },
     input: s.strictObject({ relativeWorkspacePath: s.string() }),
     output: s.object({ success: s.boolean(), directory: s.optional(directoryShape) }),
     async run({ relativeWorkspacePath: given }) {
@@ -104,6 +123,9 @@ const planTools = ({ workdir }: CodegenToolDeps, edits: Edits | undefined): Tool
   tool({
     name: 'codegenReapply',
     description: 'Merge the last edit of a file once more, when the first result was not what was meant.',
+    about: {
+      targetFile: 'Absolute, or relative to the working directory',
+    },
     input: s.strictObject({ targetFile: required }),
     output: outcome,
     run: ({ targetFile }, { signal }) =>
@@ -112,6 +134,10 @@ const planTools = ({ workdir }: CodegenToolDeps, edits: Edits | undefined): Tool
   tool({
     name: 'codegenParallelApply',
     description: 'Carry one plan out in many files at once.',
+    about: {
+      editPlan: 'What is to be done, in words or code',
+      editRegions: 'Files, and the lines of them that may change',
+    },
     input: s.strictObject({
       editPlan: required,
       editRegions: s.nullable(

@@ -1,7 +1,8 @@
 /** What is asked for in every revision alike: the list of tools, and calls of them. */
 import type { Context } from '../../shared/route.ts'
+import { describeTool } from './describe.ts'
 import { codes, isObject, type Outcome } from './rpc.ts'
-import { callTool, describeTool, type Tool } from './tool.ts'
+import { callTool, type Tool } from './tool.ts'
 
 export interface Methods {
   /** `tools/list`: all of them at once, by name. */

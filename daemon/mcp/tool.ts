@@ -1,11 +1,13 @@
 import { isError, messageOf } from '../../shared/errors.ts'
-import { parse, problemsOf, toJsonSchema, type Out, type Shape } from '../../shared/schema.ts'
+import { parse, problemsOf, type Out, type Shape } from '../../shared/schema.ts'
 import type { Context } from '../../shared/route.ts'
 
 /** What an agent can call. Shapes are those of the HTTP routes wherever there is one. */
 export interface Tool<I extends Shape = Shape, O extends Shape = Shape> {
   readonly name: string
   readonly description: string
+  /** What arguments mean whose names do not say it. */
+  readonly about?: { readonly [A in keyof Out<I>]?: string }
   /** A strict object: unknown arguments are refused. */
   readonly input: I
   readonly output: O
@@ -14,14 +16,6 @@ export interface Tool<I extends Shape = Shape, O extends Shape = Shape> {
 
 /** Type-checks a tool and forgets its types, so that tools of all shapes can stand in one list. */
 export const tool = <I extends Shape, O extends Shape>(declared: Tool<I, O>): Tool => declared as unknown as Tool
-
-/** The tool as `tools/list` shows it. */
-export const describeTool = ({ name, description, input, output }: Tool) => ({
-  name,
-  description,
-  inputSchema: { ...toJsonSchema(input), type: 'object' as const },
-  outputSchema: { ...toJsonSchema(output, 'output'), type: 'object' as const },
-})
 
 export interface ToolResult {
   readonly content: { type: 'text'; text: string }[]

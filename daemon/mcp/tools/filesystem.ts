@@ -12,6 +12,7 @@ export interface FileToolDeps {
   readonly workdir: string
 }
 
+const where = 'Absolute, or relative to the working directory'
 const path = s.string().check(s.minLength(1, 'is required'))
 const done = s.object({ path: s.string(), message: s.string() })
 /** An edited file is read whole. */
@@ -44,6 +45,7 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
     tool({
       name: 'fsListDirectory',
       description: 'List one level of a directory.',
+      about: { path: where },
       input: s.strictObject({ path }),
       output: s.object({ directory: directoryShape }),
       async run(input) {
@@ -56,6 +58,7 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
     tool({
       name: 'fsReadFile',
       description: 'Read a file as text, with its facts.',
+      about: { path: where },
       input: s.strictObject({ path }),
       output: fileShape,
       async run(input) {
@@ -66,6 +69,12 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
     tool({
       name: 'fsWriteFile',
       description: 'Write a file (its parents are made) or, with isDirectory, make a directory.',
+      about: {
+        path: where,
+        content: 'All of the file as text; empty unless given',
+        permissions: 'Octal, such as 600; 644 for a file and 755 for a directory unless given',
+        isDirectory: 'Make a directory',
+      },
       input: s.strictObject({
         path,
         content: s.nullish(writeShape.shape.content),
@@ -82,6 +91,12 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
     tool({
       name: 'fsEditFile',
       description: 'Replace a text in a file. It must occur exactly once unless replaceAll is set.',
+      about: {
+        path: where,
+        oldString: 'The text to replace, exactly as it is in the file, with enough around it to occur once',
+        newString: 'What comes in its place',
+        replaceAll: 'Replace every occurrence',
+      },
       input: s.strictObject({ path, oldString: s.string(), newString: s.string(), replaceAll: s.nullish(s.boolean()) }),
       output: s.object({ path: s.string(), occurrencesReplaced: s.int() }),
       async run({ path: given, oldString, newString, replaceAll }) {
@@ -99,6 +114,11 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
     tool({
       name: 'fsDeleteFileOrDirectory',
       description: 'Delete a file, or a directory: an empty one, or with recursive all of it.',
+      about: {
+        path: where,
+        isDirectory: 'What must be there: a directory, or a file; unless given, whatever is there is deleted',
+        recursive: 'Delete a directory with all that is in it',
+      },
       input: s.strictObject({ path, isDirectory: s.nullish(s.boolean()), recursive: s.nullish(s.boolean()) }),
       output: done,
       async run({ path: given, isDirectory, recursive }) {

@@ -77,7 +77,18 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     tool({
       name: 'processExecute',
       description:
-        'Run a shell command. With waitForCompletion the call waits (at most 58 s; then pollRequired says to poll processGet); with waitForPorts it waits until the ports listen. timeout is in seconds, 30 unless given.',
+        'Run a shell command. Answers at once with its pid and name, or waits for its end with waitForCompletion: at most 58 seconds, then pollRequired says to poll processGet.',
+      about: {
+        command: 'A command line for sh',
+        name: 'What to find it by later; made up unless given',
+        workingDir: 'Where it runs; / unless given',
+        env: 'Variables added to those of the sandbox',
+        timeout: 'Seconds to wait, 30 unless given; with keepAlive those after which it is ended, 600 unless given',
+        waitForPorts: 'Answer when it listens on all of these ports',
+        restartOnFailure: 'Start it again when it ends with another code than 0',
+        maxRestarts: 'How many times; -1 is without end',
+        keepAlive: 'Keep the sandbox awake while it runs',
+      },
       input: executeShape,
       output: executeOutput,
       async run(body, context) {
@@ -112,6 +123,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     tool({
       name: 'processGet',
       description: 'Read one process by pid or name: status, exit code, the last of its output.',
+      about: { identifier: 'Its pid or name' },
       input: byIdentifier,
       output: Process,
       run: input => shown(supervisor.find(input.identifier)),
@@ -119,6 +131,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     tool({
       name: 'processGetLogs',
       description: 'Read what a process has written, standard output first.',
+      about: { identifier: 'Its pid or name' },
       input: byIdentifier,
       output: s.object({ logs: s.string() }),
       run({ identifier }, context) {
@@ -129,6 +142,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     tool({
       name: 'processStop',
       description: 'Ask a process and its children to end (SIGTERM).',
+      about: { identifier: 'Its pid or name' },
       input: byIdentifier,
       output: s.object({ status: s.literal('stopped') }),
       async run({ identifier }, context) {
@@ -140,6 +154,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     tool({
       name: 'processKill',
       description: 'End a process and its children at once (SIGKILL).',
+      about: { identifier: 'Its pid or name' },
       input: byIdentifier,
       output: s.object({ status: s.literal('killed') }),
       async run({ identifier }, context) {

@@ -46,8 +46,12 @@ t.test('the official client connects and finds every tool, by name in order, wit
     t.ok(names.includes(name), name)
   for (const { name, description, inputSchema, outputSchema } of tools) {
     t.ok(description, `${name} has a description`)
+    const told = Object.values(inputSchema.properties ?? {}).filter(property => 'description' in property)
+    if (name !== 'processesList' && name !== 'fsGetWorkingDirectory')
+      t.ok(told.length > 0, `${name} tells of its arguments`)
     t.match(inputSchema, { type: 'object', additionalProperties: false }, `${name} refuses unknown arguments`)
     t.match(outputSchema, { type: 'object' })
+    t.notMatch(JSON.stringify([inputSchema, outputSchema]), /"type":\[/, `${name} has one type a schema`)
   }
 })
 
