@@ -3,11 +3,29 @@ import { parse, type Out, type Shape } from '../../shared/schema.ts'
 
 const timeoutMs = 120_000
 const shownBytes = 512
+/** A merged file, or scores of very many. */
+const mostBytes = 64 * 1024 * 1024
 
 export interface Endpoint {
   readonly key: string
   /** Base address without a slash at its end. */
   readonly url: string
+}
+
+const boundedText = async (answer: Response): Promise<string> => {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of answer.body ?? []) {
+    length += piece.length
+    if (length > mostBytes) throw new Error(`answered with more than ${mostBytes} bytes`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+const refusal = ({ status, headers }: Response, text: string): Error => {
+  const after = headers.get('retry-after')
+  return new Error(`answered ${status}${after ? ` (try again after ${after})` : ''}: ${text.slice(0, shownBytes)}`)
 }
 
 /** Posts JSON with a bearer token and reads an answer of that shape. Throws `unprocessable`; the key is never shown. */
@@ -26,11 +44,13 @@ export const post = async <S extends Shape>(
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       redirect: 'error',
     })
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`answered ${answer.status}: ${text.slice(0, shownBytes)}`)
+    const text = await boundedText(answer)
+    if (!answer.ok) throw refusal(answer, text)
     return parse(shape, JSON.parse(text), 'config')
   } catch (error) {
     const cause = error instanceof Error && error.cause ? ` (${messageOf(error.cause)})` : ''
-    throw fail('unprocessable', { reason: `codegen provider ${url}${path}: ${messageOf(error)}${cause}` }, error)
+    // Some providers, and fetch itself, repeat the key that they refuse.
+    const reason = `codegen provider ${url}${path}: ${messageOf(error)}${cause}`.replaceAll(key, '[REDACTED]')
+    throw fail('unprocessable', { reason })
   }
 }

@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { jsonLog } from '../../../shared/log.ts'
 import { daemon } from '../../support/daemon.ts'
 import { answerJson, standIn, type Asked } from '../../support/stand-in.ts'
 
@@ -80,6 +82,59 @@ t.test('a provider that fails leaves the file alone', async t => {
     t.equal(readFileSync(join(dir, 'a.txt'), 'utf8'), 'old\n')
     await close()
   }
+})
+
+t.test('whatever a provider does is told, in bounds, and never with the key', async t => {
+  const ways: Record<string, [(response: ServerResponse) => void, RegExp]> = {
+    'refuses the key': [
+      response => answerJson(response, { error: 'wrong key: key-r' }, 401),
+      /answered 401: .*wrong key: \[REDACTED\]/,
+    ],
+    'is asked too often': [
+      response => {
+        response.setHeader('retry-after', '7')
+        answerJson(response, {}, 429)
+      },
+      /answered 429 \(try again after 7\)/,
+    ],
+    'stops in the middle': [
+      response => {
+        response.writeHead(200, { 'content-length': '1000' })
+        response.write('{"mergedCode":"x')
+        setImmediate(() => response.destroy())
+      },
+      /provider/,
+    ],
+    'sends somewhere else': [response => response.writeHead(307, { location: '/other' }).end(), /redirect/],
+    'never stops': [
+      response => {
+        const piece = Buffer.alloc(1024 * 1024, 'x')
+        const more = (): void => {
+          while (!response.destroyed && response.write(piece));
+        }
+        response.on('drain', more)
+        more()
+      },
+      /more than 67108864 bytes/,
+    ],
+  }
+  let answering = (_: ServerResponse): void => undefined
+  const { url } = await standIn(t, (_asked, response) => answering(response))
+  const lines: string[] = []
+  const { call, dir } = await daemon(t, {
+    env: relaceAt(url),
+    files: { 'a.txt': 'old\n' },
+    log: jsonLog({ level: 'debug', now: () => 0, write: line => void lines.push(line) }),
+  })
+  for (const [what, [answer, reason]] of Object.entries(ways)) {
+    answering = answer
+    const { status, body } = await call('PUT', '/codegen/fastapply/a.txt', { body: { codeEdit: 'edit' } })
+    t.match({ status, error: body.error }, { status: 422, error: reason }, what)
+    t.notMatch(body.error, /key-r/, what)
+  }
+  t.equal(readFileSync(join(dir, 'a.txt'), 'utf8'), 'old\n')
+  t.match(lines.join(''), /fastapply/)
+  t.notMatch(lines.join(''), /key-r/, 'nor is it in the log')
 })
 
 t.test('what cannot be edited is refused before the provider is asked', async t => {
