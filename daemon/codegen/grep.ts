@@ -10,6 +10,16 @@ import { walk } from './walk.ts'
 const largestFile = 16 * 1024 * 1024
 const mostOutput = 4 * 1024 * 1024
 
+/** Characters, and files, that are looked at in one go. */
+const atOnce = 1024 * 1024
+const filesAtOnce = 256
+
+/** A file that may hold matches: its path as it is shown, and its text. */
+interface Found {
+  readonly shown: string
+  readonly text: string
+}
+
 export interface GrepRequest {
   readonly query: string
   readonly caseSensitive?: boolean | undefined
@@ -86,20 +96,35 @@ export const grep = async (
   const pattern = compilePattern(query, { ignoreCase: !caseSensitive })
   const output: string[] = []
   let size = 0
+  const look = (files: readonly Found[]): void => {
+    const found = pattern.lines(files.map(({ text }) => text))
+    for (const [index, { shown, text }] of files.entries()) {
+      const matches = found[index] ?? []
+      if (matches.length === 0 || size > mostOutput) continue
+      const lines = fileLines(shown, text, matches)
+      output.push(...lines)
+      size += lines.reduce((sum, line) => sum + line.length, 0)
+    }
+  }
   const enter = (name: string) => !name.startsWith('.') && name !== 'node_modules'
+  let files: Found[] = []
+  let gathered = 0
   for await (const path of walk(port, root, { signal, enter })) {
     const shown = posix.relative(root, path)
     if (posix.basename(path).startsWith('.')) continue
     if (includePattern && !matchesGlob(shown, includePattern)) continue
     if (excludePattern && matchesGlob(shown, excludePattern)) continue
     const text = await readText(port, path)
-    const found = text === undefined ? [] : pattern.lines(text)
-    if (text === undefined || found.length === 0) continue
-    const lines = fileLines(shown, text, found)
-    output.push(...lines)
-    size += lines.reduce((sum, line) => sum + line.length, 0)
+    if (text === undefined) continue
+    files.push({ shown, text })
+    gathered += text.length
+    if (gathered < atOnce && files.length < filesAtOnce) continue
+    look(files)
+    files = []
+    gathered = 0
     if (size > mostOutput) break
   }
+  look(files)
   if (output.length === 0) throw fail('not_found', { kind: 'match for', name: query })
   return `${output.join('\n')}\n`
 }

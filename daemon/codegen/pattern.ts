@@ -11,26 +11,34 @@ export interface LineMatch {
   readonly spans: readonly (readonly [start: number, end: number])[]
 }
 
+/** Both look at many texts at once: a call that can be ended costs as much as a page of text does. */
 export interface Pattern {
-  test(text: string): boolean
-  lines(text: string): LineMatch[]
+  /** For each text, whether it matches. */
+  test(texts: readonly string[]): boolean[]
+  /** For each text, its lines that match. */
+  lines(texts: readonly string[]): LineMatch[][]
 }
 
-const tester = new Script('pattern.lastIndex = 0, pattern.test(text)')
+const tester = new Script('texts.map(text => (pattern.lastIndex = 0, pattern.test(text)))')
 const lister = new Script(`
-  found = []
-  text.split('\\n').forEach((line, index) => {
-    const spans = Array.from(line.matchAll(pattern), match => [match.index, match.index + match[0].length])
-    if (spans.length) found.push({ line: index + 1, text: line, spans })
+  texts.map(text => {
+    const found = []
+    text.split('\\n').forEach((line, index) => {
+      pattern.lastIndex = 0
+      if (!pattern.test(line)) return
+      pattern.lastIndex = 0
+      const spans = Array.from(line.matchAll(pattern), match => [match.index, match.index + match[0].length])
+      found.push({ line: index + 1, text: line, spans })
+    })
+    return found
   })
-  found
 `)
 
 /** The error belongs to the other context, so it is no instance of our Error. */
 const isTimeout = (error: unknown): boolean =>
   (error as { code?: unknown } | null)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 
-/** All uses together may take `budgetMs`, five seconds if not said. Throws `unprocessable` then, and for what is no expression. */
+/** All uses of it together may take `budgetMs`, five seconds if not said. Throws `unprocessable` then, and for what is no expression. */
 export const compilePattern = (source: string, options: { ignoreCase?: boolean; budgetMs?: number } = {}): Pattern => {
   const { ignoreCase = false, budgetMs = fiveSeconds } = options
   let left = budgetMs
@@ -41,9 +49,9 @@ export const compilePattern = (source: string, options: { ignoreCase?: boolean; 
       throw fail('unprocessable', { reason: `invalid pattern: ${messageOf(error)}` }, error)
     }
   })()
-  const sandbox = createContext({ pattern, text: '' })
-  const run = (script: Script, text: string): unknown => {
-    sandbox['text'] = text
+  const sandbox = createContext({ pattern, texts: [] })
+  const run = (script: Script, texts: readonly string[]): unknown => {
+    sandbox['texts'] = texts
     const start = performance.now()
     try {
       if (left <= 0) throw fail('unprocessable', { reason: `the pattern takes more than ${budgetMs} ms` })
@@ -58,7 +66,7 @@ export const compilePattern = (source: string, options: { ignoreCase?: boolean; 
     }
   }
   return {
-    test: text => run(tester, text) as boolean,
-    lines: text => run(lister, text) as LineMatch[],
+    test: texts => run(tester, texts) as boolean[],
+    lines: texts => run(lister, texts) as LineMatch[][],
   }
 }

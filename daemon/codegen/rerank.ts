@@ -25,14 +25,33 @@ export interface RankedFile extends SourceFile {
   readonly score: number
 }
 
-const collect = async (port: FilePort, request: RerankRequest, signal: AbortSignal): Promise<SourceFile[]> => {
+const namesAtOnce = 512
+
+/** Paths of candidates, as long as `filePattern` is heeded. */
+async function* candidates(port: FilePort, request: RerankRequest, signal: AbortSignal): AsyncGenerator<string> {
   const { path: root, filePattern } = request
   const pattern = filePattern ? compilePattern(filePattern) : undefined
-  const files: SourceFile[] = []
-  let left = mostBytes
+  const chosen = (paths: readonly string[]): readonly string[] => {
+    if (!pattern) return paths
+    const [whole, base] = [pattern.test(paths), pattern.test(paths.map(path => posix.basename(path)))]
+    return paths.filter((_, index) => whole[index] || base[index])
+  }
+  let paths: string[] = []
   for await (const path of walk(port, root, { signal, enter: name => !skipped.has(name) })) {
     if (posix.basename(path).startsWith('.')) continue
-    if (pattern && !pattern.test(path) && !pattern.test(posix.basename(path))) continue
+    paths.push(path)
+    if (paths.length < namesAtOnce) continue
+    yield* chosen(paths)
+    paths = []
+  }
+  yield* chosen(paths)
+}
+
+const collect = async (port: FilePort, request: RerankRequest, signal: AbortSignal): Promise<SourceFile[]> => {
+  const files: SourceFile[] = []
+  let left = mostBytes
+  for await (const path of candidates(port, request, signal)) {
+    signal.throwIfAborted()
     const bytes = await readBytes(port, path, left).catch(error => {
       if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')
         throw fail('unprocessable', { reason: `the files hold more than ${mostBytes} bytes; narrow with filePattern` })

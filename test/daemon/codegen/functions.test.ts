@@ -109,3 +109,13 @@ t.test('a range of lines, both ends included', async t => {
   await t.rejects(read(1, 1, 'd'), { code: 'invalid_argument' })
   await t.rejects(read(1, 1, 'latin'), { code: 'unprocessable' })
 })
+
+t.test('matches of very many files come each with its own file', async t => {
+  const dir = t.testdir(
+    Object.fromEntries(Array.from({ length: 700 }, (_, index) => [`f${index}`, `x\nline ${index}.\n`])),
+  )
+  const lines = (await grep({ port, root: dir }, { query: 'line \\d*5\\.' }, signal)).trim().split('\n')
+  const matched = lines.map(line => JSON.parse(line)).filter(({ type }) => type === 'match')
+  t.equal(matched.length, 70)
+  for (const { data } of matched) t.equal(data.lines.text, `line ${data.path.text.slice(1)}.\n`)
+})

@@ -3,15 +3,26 @@ import { compilePattern } from '../../../daemon/codegen/pattern.ts'
 
 t.test('finds matches line by line', async t => {
   const pattern = compilePattern('a+\\s*b?')
-  t.same(JSON.parse(JSON.stringify(pattern.lines('xaab\nnothing\na\nb'))), [
-    { line: 1, text: 'xaab', spans: [[1, 4]] },
-    { line: 3, text: 'a', spans: [[0, 1]] },
+  t.same(JSON.parse(JSON.stringify(pattern.lines(['xaab\nnothing\na\nb', 'none', 'caab a']))), [
+    [
+      { line: 1, text: 'xaab', spans: [[1, 4]] },
+      { line: 3, text: 'a', spans: [[0, 1]] },
+    ],
+    [],
+    [
+      {
+        line: 1,
+        text: 'caab a',
+        spans: [
+          [1, 4],
+          [5, 6],
+        ],
+      },
+    ],
   ])
-  t.equal(pattern.test('cab'), true)
-  t.equal(pattern.test('xyz'), false)
-  t.equal(pattern.test('cab'), true, 'the place of the last match is forgotten')
-  t.equal(compilePattern('A', { ignoreCase: true }).test('a'), true)
-  t.equal(compilePattern('A').test('a'), false)
+  t.same([...pattern.test(['cab', 'xyz', 'cab'])], [true, false, true], 'the place of the last match is forgotten')
+  t.same([...compilePattern('A', { ignoreCase: true }).test(['a'])], [true])
+  t.same([...compilePattern('A').test(['a'])], [false])
 })
 
 t.test('what is no expression is refused', async t => {
@@ -21,6 +32,6 @@ t.test('what is no expression is refused', async t => {
 t.test('an expression that would take for ever is ended, and stays ended', async t => {
   const pattern = compilePattern('^(a+)+$', { budgetMs: 200 })
   const text = `${'a'.repeat(60)}!`
-  t.throws(() => pattern.test(text), { code: 'unprocessable', message: /takes more than/ })
-  t.throws(() => pattern.test('a'), { code: 'unprocessable' })
+  t.throws(() => pattern.test([text]), { code: 'unprocessable', message: /takes more than/ })
+  t.throws(() => pattern.test(['a']), { code: 'unprocessable' })
 })

@@ -196,6 +196,14 @@ t.test('Relace ranks files; those below the threshold are dropped, the best come
   t.equal(sent(asked, 2).token_limit, 30_000)
 })
 
+t.test('of very many files those that match the pattern are all sent', async t => {
+  const { url, asked } = await provider(t, { results: [] })
+  const files = Object.fromEntries(Array.from({ length: 1200 }, (_, index) => [`${index}.txt`, 'x']))
+  const { call } = await daemon(t, { env: relaceAt(url), files })
+  t.equal((await call('GET', '/codegen/reranking/?query=x&filePattern=%5E%5Cd*7%5C.txt')).status, 200)
+  t.equal(sent(asked).codebase.length, 120)
+})
+
 t.test('Morph ranks by position', async t => {
   const results = [
     { index: 1, relevance_score: 0.8 },
