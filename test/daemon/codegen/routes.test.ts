@@ -118,7 +118,7 @@ t.test('whatever a provider does is told, in bounds, and never with the key', as
       /more than 67108864 bytes/,
     ],
   }
-  let answering = (_: ServerResponse): void => undefined
+  let answering: (response: ServerResponse) => void = response => response.end()
   const { url } = await standIn(t, (_asked, response) => answering(response))
   const lines: string[] = []
   const { call, dir } = await daemon(t, {
