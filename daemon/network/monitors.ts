@@ -2,10 +2,10 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { createCallbacks } from './callback.ts'
 import { portsOf } from './ports.ts'
 
 const pollMs = 500
-const callbackTimeoutMs = 10_000
 const mostMonitors = 1_000
 
 export interface Monitors {
@@ -22,41 +22,42 @@ interface Monitor {
   seen: ReadonlySet<number>
 }
 
-/** Failures are logged only: nobody waits for them, and the next port is told all the same. */
-const tell = async ({ pid, callback }: Monitor, port: number, log: Log): Promise<void> => {
-  try {
-    const answer = await fetch(callback, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ pid, port }),
-      signal: AbortSignal.timeout(callbackTimeoutMs),
-    })
-    await answer.body?.cancel()
-  } catch (error) {
-    log.info('network.monitor.callback-failed', { pid, port, error })
-  }
-}
-
-export const portMonitors = (deps: { clock: Clock; log: Log; list?: typeof portsOf }): Monitors => {
-  const { clock, log, list = portsOf } = deps
+export const portMonitors = (deps: {
+  clock: Clock
+  log: Log
+  list?: typeof portsOf
+  /** Whether there still is such a process. */
+  exists: (pid: number) => boolean
+}): Monitors => {
+  const { clock, log, exists, list = portsOf } = deps
   const monitors = new Set<Monitor>()
+  const callbacks = createCallbacks()
   let stopPolling: (() => void) | undefined
   let polling = false
 
-  const look = async (monitor: Monitor): Promise<void> => {
-    const ports = new Set((await list(monitor.pid)).map(({ localPort }) => localPort))
-    if (!monitors.has(monitor)) return
-    const fresh = [...ports].filter(port => !monitor.seen.has(port))
-    monitor.seen = ports
-    // Fire and forget: a slow callback must not delay what others are told.
-    if (monitor.callback !== '') for (const port of fresh) void tell(monitor, port, log)
+  /** Failures are logged only: nobody waits for them, and the next port is told all the same. */
+  const tell = ({ pid, callback }: Monitor, port: number): void =>
+    void callbacks
+      .post(callback, { pid, port })
+      .catch((error: unknown) => log.info('network.monitor.callback-failed', { pid, port, error }))
+
+  /** Of one process, whoever monitors it. */
+  const look = async (pid: number, watching: readonly Monitor[]): Promise<void> => {
+    const ports = new Set((await list(pid)).map(({ localPort }) => localPort))
+    for (const monitor of watching) {
+      if (!monitors.has(monitor)) continue
+      const fresh = [...ports].filter(port => !monitor.seen.has(port))
+      monitor.seen = ports
+      // Fire and forget: a slow callback must not delay what others are told.
+      if (monitor.callback !== '') for (const port of fresh) tell(monitor, port)
+    }
   }
 
   const poll = async (): Promise<void> => {
     if (polling) return
     polling = true
     try {
-      for (const monitor of monitors) await look(monitor)
+      for (const [pid, watching] of Map.groupBy(monitors, monitor => monitor.pid)) await look(pid, watching)
     } catch (error) {
       if (isError(error)) log.warn('network.monitor.blind', { error })
       else log.error('network.monitor.failed', { error })
@@ -73,6 +74,9 @@ export const portMonitors = (deps: { clock: Clock; log: Log; list?: typeof ports
 
   return {
     start(pid, callback) {
+      // Those of processes that are gone stay until they are in the way.
+      if (monitors.size >= mostMonitors)
+        for (const monitor of monitors) if (!exists(monitor.pid)) monitors.delete(monitor)
       if (monitors.size >= mostMonitors)
         throw fail('unprocessable', { reason: `there are ${mostMonitors} port monitors already; stop some` })
       monitors.add({ pid, callback, seen: new Set() })
@@ -85,6 +89,7 @@ export const portMonitors = (deps: { clock: Clock; log: Log; list?: typeof ports
     close() {
       monitors.clear()
       idle()
+      callbacks.close()
     },
   }
 }

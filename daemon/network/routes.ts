@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { handle, type Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/network.ts'
 import type { Core } from '../core.ts'
@@ -10,7 +11,8 @@ export const networkRoutes = (
   current: (pid: number) => number = pid => pid,
 ): Bound[] => {
   const list = (pid: number) => portsOf(current(pid))
-  const monitors = portMonitors({ ...core, list })
+  const exists = (pid: number) => existsSync(`/proc/${current(pid)}`)
+  const monitors = portMonitors({ ...core, list, exists })
   core.closing.add('port monitors', monitors.close)
   return [
     handle(wire.listPorts, async ({ params: { pid } }) => ({ pid, ports: await list(pid) })),

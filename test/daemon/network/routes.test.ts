@@ -111,6 +111,58 @@ t.test('a callback that cannot be reached harms nobody', async t => {
   t.equal((await next(port)).port, port)
 })
 
+t.test('a callback may be at any port, may send one on, and may never answer', async t => {
+  const { call } = await daemon(t)
+  const { port } = await listening(t)
+  const target = `/network/process/${process.pid}/monitor`
+  const { url, told, next } = await callbacks(t)
+  const odd = createHttpServer((_request, response) => {
+    asked++
+    response.writeHead(307, { location: url }).end('x'.repeat(1_000_000))
+    seen()
+  })
+  const silent = createHttpServer(() => undefined)
+  let asked = 0
+  let seen = (): void => undefined
+  const redirected = new Promise<void>(resolve => {
+    seen = resolve
+  })
+  // One of the ports that browsers do not call.
+  const barred = [6000, 6566, 6665, 6666, 6667, 6668, 6669, 6697, 10_080]
+  for (const candidate of barred) {
+    odd.listen(candidate, '127.0.0.1')
+    if (await once(odd, 'listening').catch(() => undefined)) break
+  }
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => {
+    for (const server of [odd, silent]) {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+  for (const server of [silent, odd]) {
+    const callback = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    t.equal((await call('POST', target, { body: { callback } })).status, 200)
+  }
+  await redirected
+  t.same(told, [], 'it is not followed')
+  t.ok(asked > 0)
+  t.equal((await call('POST', target, { body: { callback: url } })).status, 200)
+  t.equal((await next(port)).port, port, 'the others are told')
+})
+
+t.test('monitors of processes that are gone give way', async t => {
+  const { call } = await daemon(t)
+  const monitor = (pid: number) => call('POST', `/network/process/${pid}/monitor`)
+  for (let index = 0; index < 999; index++) await monitor(1_073_741_824)
+  t.equal((await monitor(process.pid)).status, 200)
+  t.equal((await monitor(process.pid)).status, 200, 'the thousand and first')
+  for (let index = 2; index < 1000; index++) await monitor(process.pid)
+  t.match(await monitor(process.pid), { status: 422, body: { error: /stop some/ } }, 'those of living ones do not')
+  await call('DELETE', `/network/process/${process.pid}/monitor`)
+})
+
 t.test('a monitor may be asked for without a callback, a bad one is refused', async t => {
   const { call } = await daemon(t)
   const target = '/network/process/1073741824/monitor'

@@ -1,0 +1,43 @@
+/** Posts what has happened to an address that somebody gave. */
+import { Agent as HttpAgent, request as httpRequest } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+
+const timeoutMs = 10_000
+/** Connections to one address at a time; one that hangs delays nobody else. */
+const atOnce = 32
+
+export interface Callbacks {
+  /** Posts once; where the address sends one on to is not followed. Rejects when there is no answer within ten seconds. */
+  post(url: string, body: unknown): Promise<void>
+  close(): void
+}
+
+/** Not by `fetch`, which refuses ports that browsers refuse, such as 6000. */
+export const createCallbacks = (): Callbacks => {
+  const agents = { http: new HttpAgent({ maxSockets: atOnce }), https: new HttpsAgent({ maxSockets: atOnce }) }
+  return {
+    post: (url, body) =>
+      new Promise((resolve, reject) => {
+        const text = JSON.stringify(body)
+        const options = {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+          signal: AbortSignal.timeout(timeoutMs),
+        }
+        const request = url.startsWith('https:')
+          ? httpsRequest(url, { ...options, agent: agents.https })
+          : httpRequest(url, { ...options, agent: agents.http })
+        request.once('error', reject)
+        request.once('response', response => {
+          // Whatever it says, and however much, nobody reads it.
+          response.destroy()
+          resolve()
+        })
+        request.end(text)
+      }),
+    close() {
+      agents.http.destroy()
+      agents.https.destroy()
+    },
+  }
+}
