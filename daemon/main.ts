@@ -3,7 +3,7 @@ import { systemClock } from '../shared/clock.ts'
 import { closing, type Closing } from '../shared/closing.ts'
 import { messageOf } from '../shared/errors.ts'
 import { listen, serve, type Listening } from '../shared/http/server.ts'
-import { idsFrom } from '../shared/ids.ts'
+import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import { loadConfig, type Config } from './config.ts'
 import { parseFlags } from './config/flags.ts'
@@ -32,7 +32,7 @@ const run = async (inherited: Inherited, program: Program, stop: Closing): Promi
   guardStops(process.pid)
   const config = configure(inherited)
   if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
-  const daemon = await createDaemon(config, { clock, ids: idsFrom(randomBytes), log, program })
+  const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program })
   stop.add('daemon', daemon.close)
   const place = inheritedSocket(inherited.listener) ?? { port: config.port }
   const listening = await listen(serve(daemon.dispatcher, { log }), place)

@@ -15,13 +15,29 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789'
 /** Bytes from here on would make some characters likelier than others. */
 const fair = 256 - (256 % alphabet.length)
 
+/** Small pieces of one large draw: asking the kernel for each costs more than what is done with it. */
+export const drawnAtOnce = (random: (bytes: number) => Buffer, size = 256): ((bytes: number) => Buffer) => {
+  let drawn: Buffer = Buffer.alloc(0)
+  let at = 0
+  return bytes => {
+    if (bytes > size) return random(bytes)
+    if (at + bytes > drawn.length) {
+      drawn = random(size)
+      at = 0
+    }
+    at += bytes
+    return drawn.subarray(at - bytes, at)
+  }
+}
+
 /** Identifiers made of what `random` gives: so many bytes that nobody can guess. */
 export const idsFrom = (random: (bytes: number) => Buffer): Ids => ({
   uuid() {
     const bytes = random(16)
     bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
     bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
-    return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    const hex = bytes.toString('hex')
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
   },
   short(length) {
     let text = ''

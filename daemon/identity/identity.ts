@@ -19,9 +19,9 @@ const read = (path: string): string => {
 export const loadIdentity = (spec: string | undefined): Identity | undefined =>
   spec === undefined ? undefined : resolveIdentity(spec, { passwd: read('/etc/passwd'), group: read('/etc/group') })
 
-/** The environment of a tenant process: the three variables of the identity win over everybody's. */
+/** The environment of a tenant process, made of `env` itself: the three variables of the identity win over everybody's. */
 export const identityEnvironment = (
   identity: Identity | undefined,
-  env: Readonly<Record<string, string>>,
+  env: Record<string, string>,
 ): Record<string, string> =>
-  identity ? { ...env, HOME: identity.home, USER: identity.name, LOGNAME: identity.name } : { ...env }
+  identity ? Object.assign(env, { HOME: identity.home, USER: identity.name, LOGNAME: identity.name }) : env

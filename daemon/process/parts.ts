@@ -7,6 +7,7 @@ import type { Capture } from './output/capture.ts'
 import type { OutputLimits } from './output/limits.ts'
 import type { Tailing } from './output/tailing.ts'
 import type { Scratch } from './output/render.ts'
+import type { OutputSpares } from './output/spares.ts'
 import type { Workload } from './spawn.ts'
 import type { Table } from './table.ts'
 
@@ -46,6 +47,7 @@ export interface Parts {
   /** Brings the files of a process down to their share of the disk. */
   readonly cap: (capture: Capture) => void
   readonly scratch: Scratch
+  readonly spares: OutputSpares
   readonly scale: Scale
   readonly bootId: string
 }

@@ -75,6 +75,20 @@ const eventsReply = (deps: RouteDeps, managed: Managed, cursor: number | undefin
   )
 }
 
+/** Starts a process. What is said of it is written while it runs, or when it could not be started. */
+const startAudited = (
+  deps: RouteDeps,
+  event: 'process_exec' | 'process_exec_stream',
+  body: StartProcess,
+  context: Context,
+): Managed => {
+  try {
+    return deps.supervisor.start(body)
+  } finally {
+    audit(context, event, { command: body.command, workingDir: body.workingDir })
+  }
+}
+
 /** What a request waits for before it is answered; ports come first. */
 const waitFor = async (deps: RouteDeps, managed: Managed, body: StartProcess, signal: AbortSignal): Promise<void> => {
   const bound = waitBound(body)
@@ -85,9 +99,8 @@ const waitFor = async (deps: RouteDeps, managed: Managed, body: StartProcess, si
 }
 
 const startStreaming = async (deps: RouteDeps, body: StartProcess, context: Context): Promise<Reply> => {
-  audit(context, 'process_exec_stream', { command: body.command, workingDir: body.workingDir })
   try {
-    const managed = deps.supervisor.start(body)
+    const managed = startAudited(deps, 'process_exec_stream', body, context)
     await waitFor(deps, managed, { ...body, waitForCompletion: false }, context.signal)
     return eventsReply(deps, managed, 0)
   } catch (error) {
@@ -98,8 +111,7 @@ const startStreaming = async (deps: RouteDeps, body: StartProcess, context: Cont
 }
 
 const startPlain = async (deps: RouteDeps, body: StartProcess, context: Context) => {
-  audit(context, 'process_exec', { command: body.command, workingDir: body.workingDir })
-  const managed = deps.supervisor.start(body)
+  const managed = startAudited(deps, 'process_exec', body, context)
   await waitFor(deps, managed, body, context.signal)
   return present(managed, body.waitForCompletion ? { bytes: deps.config.responseBytes } : 'none')
 }

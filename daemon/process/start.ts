@@ -23,13 +23,14 @@ export const outputDirs = ({ config }: Pick<Parts, 'config'>) => ({
 /** The directory as asked for (shown in errors) and as used. */
 const directories = (parts: Parts, given: string | null | undefined): { givenDir: string; workingDir: string } => {
   const { config, workload } = parts
-  let dir = (given ?? '').replace(/\/{2,}/g, '/')
+  if (!given) return { givenDir: config.cwd, workingDir: config.cwd }
+  let dir = given.replace(/\/{2,}/g, '/')
   if (dir.startsWith('~')) {
     const home = workload.identity?.home ?? workload.environment.get('HOME')
     if (!home) throw fail('invalid_argument', { field: 'workingDir', reason: 'begins with ~ but HOME is not set' })
     dir = `${home}${dir.slice(1)}`
   }
-  return { givenDir: dir || config.cwd, workingDir: posix.resolve(config.cwd, dir) }
+  return { givenDir: dir, workingDir: posix.resolve(config.cwd, dir) }
 }
 
 /** Seconds after which the process is killed, or undefined: never. */
@@ -71,8 +72,9 @@ export const reopener = (parts: Parts, record: ProcessRecord) => (): Capture =>
   })
 
 const newCapture = (parts: Parts, key: string): Capture => {
-  const open = (): Capture =>
-    openCapture({ paths: outputPaths(outputDirs(parts), key), fresh: true, ended: false, scratch: parts.scratch })
+  const { scratch, spares } = parts
+  const paths = outputPaths(outputDirs(parts), key)
+  const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, spares })
   try {
     try {
       return open()

@@ -12,10 +12,11 @@ import { readBootId } from './identity-of-pid.ts'
 import { makePrivate, openJournal } from './journal.ts'
 import type { Managed } from './managed.ts'
 import { createScratch } from './output/render.ts'
+import { outputSpares } from './output/spares.ts'
 import { createTailing } from './output/tailing.ts'
 import type { Parts, ProcessConfig, Scale } from './parts.ts'
 import type { Workload } from './spawn.ts'
-import { start, type StartOptions } from './start.ts'
+import { outputDirs, start, type StartOptions } from './start.ts'
 import { catchUp, createSweep } from './sweep.ts'
 import { createTable } from './table.ts'
 
@@ -88,6 +89,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     cap: sweep.cap,
     tailing: createTailing({ clock, log, grew: sweep.grew }),
     scratch: createScratch(),
+    spares: outputSpares(outputDirs({ config }), clock),
     scale,
     bootId: readBootId(),
   }
@@ -104,6 +106,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     close() {
       stopSweep()
       parts.tailing.close()
+      parts.spares.close()
       for (const managed of table.all()) {
         managed.cancelDeadline()
         managed.cancelRestart()

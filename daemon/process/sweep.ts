@@ -11,8 +11,9 @@ const noticeableBytes = 32 * 1024
 /** What the oldest are cut down to when all together are too much. */
 const remnantBytes = 16 * 1024
 
-const keptBytes = ({ record, capture }: Managed): number =>
-  record.status === 'running' ? capture.retained() : record.kept
+/** Of what has ended the record tells: to ask for its capture opens that, and there are thousands. */
+const keptBytes = (managed: Managed): number =>
+  managed.record.status === 'running' ? managed.capture.retained() : managed.record.kept
 
 const capEnded = (managed: Managed, share: number): void => {
   const { capture, record } = managed

@@ -12,20 +12,18 @@ export const waitBound = ({ keepAlive, timeout }: Pick<StartProcess, 'keepAlive'
 /** Resolves with what comes first; the process goes on whatever happens here. Rejects when the caller is gone. */
 const within = async <T>(
   clock: Clock,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: Promise<T>,
   options: { boundMs: number | undefined; signal: AbortSignal; late: () => unknown },
 ): Promise<T> => {
   const { boundMs, signal, late } = options
-  const stop = new AbortController()
   const { promise, reject } = Promise.withResolvers<never>()
   const gone = (): void => reject(signal.reason)
   const cancel = boundMs === undefined ? undefined : afterLong(clock, boundMs, () => reject(late()))
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone, { once: true })
   try {
-    return await Promise.race([work(stop.signal), promise])
+    return await Promise.race([work, promise])
   } finally {
-    stop.abort()
     cancel?.()
     signal.removeEventListener('abort', gone)
   }
@@ -41,7 +39,7 @@ export const waitForEnd = (
   boundMs: number | undefined,
   signal: AbortSignal,
 ): Promise<void> =>
-  within(clock, () => finished, {
+  within(clock, finished, {
     boundMs,
     signal,
     late: () => timedOut('it did not end'),
@@ -58,7 +56,7 @@ const firstPollMs = 10
 const slowestPollMs = 100
 
 /** Waits until all ports are ready at once. Throws `unprocessable` when time is up or the process has ended for good. */
-export const waitForPorts = (
+export const waitForPorts = async (
   deps: { clock: Clock; portsReady: (pid: number, ports: readonly number[]) => Promise<boolean> },
   managed: Managed,
   ports: readonly number[],
@@ -76,9 +74,14 @@ export const waitForPorts = (
       await Promise.race([clock.sleep(pause, stop).catch(() => undefined), managed.finished])
     }
   }
-  return within(clock, poll, {
-    boundMs,
-    signal,
-    late: () => timedOut(`port ${ports.join(', ')} was not ready`),
-  })
+  const stop = new AbortController()
+  try {
+    await within(clock, poll(stop.signal), {
+      boundMs,
+      signal,
+      late: () => timedOut(`port ${ports.join(', ')} was not ready`),
+    })
+  } finally {
+    stop.abort()
+  }
 }

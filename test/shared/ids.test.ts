@@ -1,8 +1,12 @@
 import t from 'tap'
 import { randomBytes } from '../../daemon/native/sys.ts'
-import { idsFrom, randomIds } from '../../shared/ids.ts'
+import { drawnAtOnce, idsFrom, randomIds } from '../../shared/ids.ts'
 
-const sources = { 'of Node': randomIds(), 'of the kernel': idsFrom(randomBytes) }
+const sources = {
+  'of Node': randomIds(),
+  'of the kernel': idsFrom(randomBytes),
+  'drawn at once': idsFrom(drawnAtOnce(randomBytes)),
+}
 
 for (const [name, ids] of Object.entries(sources))
   t.test(`randomness ${name} gives identifiers of the right form`, async t => {
@@ -23,4 +27,21 @@ t.test('bytes that would favour some characters are not used', async t => {
 
 t.test('more than the kernel gives at once is refused', async t => {
   t.throws(() => randomBytes(257), { code: 'EINVAL' })
+})
+
+t.test('no byte of a large draw is given twice', async t => {
+  const sizes: number[] = []
+  let next = 0
+  const counting = (count: number) => {
+    sizes.push(count)
+    return Buffer.from(Array.from({ length: count }, () => next++ % 256))
+  }
+  const draw = drawnAtOnce(counting, 8)
+  t.same(
+    [...draw(3), ...draw(5), ...draw(8)],
+    Array.from({ length: 16 }, (_, index) => index),
+  )
+  t.same([...draw(6), ...draw(6)], [16, 17, 18, 19, 20, 21, 24, 25, 26, 27, 28, 29], 'what is too little is left')
+  t.equal(draw(20).length, 20, 'more than that is drawn by itself')
+  t.same(sizes, [8, 8, 8, 8, 20])
 })

@@ -3,6 +3,7 @@ import { isGone, outputFiles, type OutputFiles } from './files.ts'
 import type { OutputPaths } from './names.ts'
 import { freshPositions, loadPositions, positionsFile, type Positions } from './positions.ts'
 import type { Scratch } from './render.ts'
+import type { OutputSpares } from './spares.ts'
 import { advance, capPart, drain, flushLines, streams, type Taking } from './take.ts'
 
 /** Bytes of one stream taken in one go, so that a flood leaves room for everything else. */
@@ -50,6 +51,8 @@ export interface CaptureOptions {
   readonly fresh: boolean
   readonly ended: boolean
   readonly scratch: Scratch
+  /** Where new files come from, if they need not be made. */
+  readonly spares?: OutputSpares
 }
 
 /** Reads `part` as far as it is captured. */
@@ -109,13 +112,14 @@ const createHolders = (files: OutputFiles, close: () => void, hasEnded: () => bo
 }
 
 /** Opens the capture of a run. */
-export const openCapture = ({ paths, fresh, ended: wasEnded, scratch }: CaptureOptions): Capture => {
+export const openCapture = ({ paths, fresh, ended: wasEnded, scratch, spares }: CaptureOptions): Capture => {
   const positions = (fresh ? undefined : loadPositions(paths.positions)) ?? freshPositions()
-  let saver = positionsFile(paths.positions)
+  let saver = positionsFile(paths.positions, spares?.positions)
   let ended = wasEnded
   let behind = false
   let flooded = false
-  const files = outputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty: () => positions.combined === 0 })
+  const combinedIsEmpty = (): boolean => positions.combined === 0
+  const files = outputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty, spares })
   const taking: Taking = { files, positions, scratch, holes: [] }
   const listeners = createListeners()
   const total = (): number => positions.seen[0] + positions.seen[1]

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { errno } from '../../../shared/errors.ts'
 import type { OutputPaths } from './names.ts'
+import { takeOrOpen, type OutputSpares, type Spares } from './spares.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC } = constants
 
@@ -23,6 +24,7 @@ export interface FilesOptions {
   readonly mayMake: () => boolean
   /** Whether what is in the combined log counts. */
   readonly combinedIsEmpty: () => boolean
+  readonly spares?: OutputSpares | undefined
 }
 
 const openOwn = (path: string, flags: number): number => {
@@ -33,14 +35,14 @@ const openOwn = (path: string, flags: number): number => {
 }
 
 /** A new file in place of whatever has the name: nobody we know of owns it any more. */
-const openNew = (path: string): number => {
-  const flags = O_RDWR | O_APPEND | O_CREAT | O_EXCL
+const openNew = (path: string, spares: Spares | undefined): number => {
+  const make = (): number => spares?.take(path) ?? openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
   try {
-    return openOwn(path, flags)
+    return make()
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw error
     rmSync(path)
-    return openOwn(path, flags)
+    return make()
   }
 }
 
@@ -68,11 +70,11 @@ export const isGone = (error: unknown): boolean =>
   ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(errno(error) ?? '')
 
 export const outputFiles = (options: FilesOptions): OutputFiles => {
-  const { fresh, mayMake, combinedIsEmpty } = options
+  const { fresh, mayMake, combinedIsEmpty, spares } = options
   let { paths } = options
   let combined: number | undefined
   let streams: readonly [number, number] | undefined
-  if (fresh) streams = both(paths.streams, openNew)
+  if (fresh) streams = both(paths.streams, path => openNew(path, spares?.streams))
   const close = (): void => {
     for (const fd of streams ?? []) closeSync(fd)
     if (combined !== undefined) closeSync(combined)
@@ -88,7 +90,8 @@ export const outputFiles = (options: FilesOptions): OutputFiles => {
     },
     combined() {
       const flags = O_RDWR | (mayMake() ? O_CREAT : 0) | (combinedIsEmpty() ? O_TRUNC : 0)
-      return (combined ??= openOwn(paths.combined, flags))
+      const spare = combinedIsEmpty() && mayMake() ? spares?.combined : undefined
+      return (combined ??= takeOrOpen(spare, paths.combined, () => openOwn(paths.combined, flags)))
     },
     close,
     move(to) {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import { fail } from '../../../shared/errors.ts'
 
 /** Throws `invalid_argument` for a name that cannot be one: it is part of addresses and of file names. */
@@ -9,12 +8,15 @@ export const checkName = (name: string): void => {
 }
 
 const longestKey = 160
+/** Those we choose, and most that people choose: nothing of them has to be encoded. */
+const plainName = /^[\w-]{1,160}$/
 
 /**
  * The stem of a process's files: the name itself where that is safe, else percent-encoded. Two names never share one:
  * `~` marks earlier runs, and a name that ends like a file of another one is encoded too.
  */
 export const logKey = (name: string): string => {
+  if (plainName.test(name)) return name
   const safe = encodeURIComponent(name.toWellFormed())
     .replaceAll('~', '%7E')
     .replace(/^\./, '%2E')
@@ -31,7 +33,7 @@ export interface OutputPaths {
 }
 
 export const outputPaths = (dirs: { logDir: string; positionsDir: string }, key: string): OutputPaths => ({
-  streams: [join(dirs.logDir, `${key}.stdout.log`), join(dirs.logDir, `${key}.stderr.log`)],
-  combined: join(dirs.logDir, `${key}.log`),
-  positions: join(dirs.positionsDir, key),
+  streams: [`${dirs.logDir}/${key}.stdout.log`, `${dirs.logDir}/${key}.stderr.log`],
+  combined: `${dirs.logDir}/${key}.log`,
+  positions: `${dirs.positionsDir}/${key}`,
 })

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { createRuns, runBytes, type Runs } from './runs.ts'
+import { takeOrOpen, type Spares } from './spares.ts'
 
 const magic = 0x68637031
 const headerBytes = 128
@@ -70,13 +71,14 @@ export const loadPositions = (path: string): Positions | undefined => {
  * Writes positions so that a daemon that is killed between any two system calls leaves a state that was true: runs
  * that are closed first, then header and open run, each with one write.
  */
-export const positionsFile = (path: string) => {
+export const positionsFile = (path: string, spares?: Spares) => {
   let fd: number | undefined
   let savedRuns = 0
   let savedBase = -1
   return {
     save(p: Positions): void {
-      fd ??= openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+      const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants
+      fd ??= takeOrOpen(spares, path, () => openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600))
       const { runs } = p
       // After the older half was forgotten everything moves; otherwise only the open run and later ones are new.
       const from = savedBase === runs.base ? Math.max(0, savedRuns - 1) : 0

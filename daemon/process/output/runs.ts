@@ -45,8 +45,8 @@ const decode = (bytes: Buffer): { streams: StreamIndex[]; starts: number[]; offs
 }
 
 export const createRuns = (options: { limit?: number; from?: Buffer } = {}): Runs => {
-  const { limit = 65_536, from = Buffer.alloc(0) } = options
-  let { streams, starts, offsets, end } = decode(from)
+  const { limit = 65_536, from } = options
+  let { streams, starts, offsets, end } = from ? decode(from) : { streams: [], starts: [], offsets: [], end: 0 }
   const lengthOf = (index: number): number => (starts[index + 1] ?? end) - (starts[index] as number)
   return {
     get base() {

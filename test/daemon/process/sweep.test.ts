@@ -94,3 +94,19 @@ t.test('beyond their number the oldest finished processes are forgotten, with th
   await supervisor.end('lasting', 'killed')
   await lasting.finished
 })
+
+t.test('a round of the sweep opens nothing of the processes that have ended', async t => {
+  const { run, sweep } = swept(t, {})
+  const managed = await run('echo x', 'done')
+  await run(':', 'silent')
+  let asked = 0
+  const before = Object.getOwnPropertyDescriptor(managed, 'capture') as PropertyDescriptor
+  Object.defineProperty(managed, 'capture', {
+    get() {
+      asked++
+      return before.get?.call(managed)
+    },
+  })
+  sweep()
+  t.equal(asked, 0)
+})

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http'
 import { once } from 'node:events'
+import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { fail } from '../../../shared/errors.ts'
 import { readBody } from '../../../shared/http/body.ts'
@@ -63,4 +64,31 @@ t.test('a body that its reader gave up ends the connection: the next request doe
   const post = await client(t)
   t.match(await post('/given-up', 1_000, true), { status: 400, connection: 'close' })
   t.match(await post('/limited', 10), { status: 200, reused: false })
+})
+
+t.test('a body that ends before it is whole is no body, whenever that happens', async t => {
+  const cut = new Readable({ read() {} })
+  const reading = readBody(cut, 10)
+  cut.push('half')
+  setImmediate(() => cut.destroy())
+  await t.rejects(reading, /before it was whole/)
+  await t.rejects(readBody(cut, 10), /before it was whole/)
+  const broken = new Readable({ read() {} })
+  const failing = readBody(broken, 10)
+  broken.destroy(new Error('it broke'))
+  await t.rejects(failing, /it broke/)
+  await t.rejects(readBody(broken, 10), /it broke/)
+})
+
+t.test('a body of pieces, of one, and of none', async t => {
+  for (const pieces of [['he', 'l', 'lo'], ['hello'], []]) {
+    const body = Readable.from(pieces)
+    t.equal(String(await readBody(body, 5)), pieces.join(''))
+    t.equal(String(await readBody(body, 5)), '', 'what was read is gone')
+    t.same(
+      ['data', 'end', 'error', 'close'].map(event => body.listenerCount(event)),
+      [0, 0, 0, 0],
+    )
+  }
+  await t.rejects(readBody(Readable.from(['hel', 'lo']), 4), { code: 'payload_too_large' })
 })
