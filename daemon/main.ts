@@ -12,6 +12,9 @@ import { createDaemon } from './daemon.ts'
 import { doorOf, inheritedSocket } from './system/upgrade/door.ts'
 import { takeOver, type Inherited } from './system/upgrade/handover.ts'
 import { programOf, type Program } from './system/upgrade/program.ts'
+import { createCollector } from './memory/collector.ts'
+import { keepFewParsers } from './memory/parsers.ts'
+import { rest } from './memory/rest.ts'
 import { limitHeap } from './native/memory.ts'
 import { randomBytes } from './native/sys.ts'
 import { guardStops, protectDaemon } from './init/protect.ts'
@@ -43,6 +46,8 @@ const run = async (inherited: Inherited, program: Program, stop: Closing): Promi
 
 const main = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
+  keepFewParsers()
+  rest(createCollector)
   const inherited = takeOver(process.env)
   let listening: Listening | undefined
   const door = doorOf(() => listening)

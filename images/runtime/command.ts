@@ -13,6 +13,8 @@ export const bundleCommand = (root: string, script: string): [string, ...string[
   join(root, 'lib', loaderName),
   '--library-path',
   join(root, 'lib'),
+  '--preload',
+  join(root, 'daemon', 'native', 'memory.node'),
   join(root, 'bin', 'node'),
   ...nodeFlags,
   join(root, 'daemon', script),

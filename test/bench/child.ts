@@ -116,6 +116,14 @@ export const cpuOf = (pid: number): number => {
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond
 }
 
-/** Proportional memory of a process in bytes. */
-export const memoryOf = (pid: number): number =>
-  Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) * 1024
+/** A field of /proc/PID/smaps_rollup, in bytes. */
+const mapped = (pid: number, field: string): number => {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) * 1024
+}
+
+/** Proportional memory of a process in bytes: what is shared counts by its share. */
+export const memoryOf = (pid: number): number => mapped(pid, 'Pss')
+
+/** Memory in bytes that the process has written: without what is mapped from files. */
+export const writtenMemoryOf = (pid: number): number => mapped(pid, 'Anonymous')

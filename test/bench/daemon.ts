@@ -3,23 +3,27 @@ import { readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundleCommand, scratchEnvironment } from '../../images/runtime/command.ts'
-import { cpuOf, memoryOf, scratch, start } from './child.ts'
+import { cpuOf, memoryOf, writtenMemoryOf, scratch, start } from './child.ts'
 import type { Bench } from './measure.ts'
 
 const bundle = fileURLToPath(new URL('../../.runtime/bundle', import.meta.url))
-/** Longer than the daemon waits before it gives memory back. Milliseconds. */
-const restMs = 5_000
+/** What "at rest" means in every figure: so long after the last request. The daemon gives memory back by then. */
+const restMs = 10_000
 
 export interface MeasuredDaemon {
   readonly url: string
   readonly port: number
   readonly dir: string
+  readonly pid: number
   /** Proportional memory in bytes. */
   memory(): number
   /** The same once the daemon has come to rest. */
   memoryAtRest(): Promise<number>
+  /** Bytes of memory that it has written. */
+  writtenMemory(): number
   /** How many descriptors are open. */
   descriptors(): number
+  threads(): number
   /** CPU time so far in milliseconds. */
   cpu(): number
 }
@@ -55,11 +59,14 @@ export const measuredDaemon = async (bench: Bench, env: Record<string, string> =
     url: `http://127.0.0.1:${port}`,
     port,
     dir,
+    pid,
     memory: () => memoryOf(pid),
     async memoryAtRest() {
       await new Promise(resolve => setTimeout(resolve, restMs))
       return memoryOf(pid)
     },
+    writtenMemory: () => writtenMemoryOf(pid),
+    threads: () => readdirSync(`/proc/${pid}/task`).length,
     descriptors: () => readdirSync(`/proc/${pid}/fd`).length,
     cpu: () => cpuOf(pid),
   }

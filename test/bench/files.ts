@@ -7,7 +7,6 @@ import { rmSync, statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { measuredDaemon, type MeasuredDaemon } from './daemon.ts'
 import { times, type Bench } from './measure.ts'
@@ -117,7 +116,5 @@ export const filesBench = async (bench: Bench): Promise<Row[]> => {
     bench.say(name)
     rows.push(...(await measure(bench, daemon)))
   }
-  // Memory is given back some seconds after the work.
-  await sleep(4_000)
   return [...rows, row('files.memory-after', (await daemon.memoryAtRest()) / 1024 / 1024, 'MB')]
 }

@@ -1,80 +1,111 @@
 /**
- * Rounds of everything: a large upload and download, commands, a hundred readers of one log. What the daemon holds once it
- * has come to rest must not grow from round to round. `HUTCH_BENCH_ROUNDS` makes it longer.
+ * Rounds of everything that the daemon does. What it holds ten seconds after the last request of a round (its memory, in
+ * which all that is shared with others counts by its share; its descriptors and threads; what it keeps on the disk of
+ * processes that have ended) must not grow from round to round. `HUTCH_BENCH_ROUNDS` makes it longer: sixty are what a
+ * busy agent does in an hour.
  */
-import { once } from 'node:events'
-import { Agent, request, type IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
-import { buffer } from 'node:stream/consumers'
+import { lstatSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { measuredDaemon, type MeasuredDaemon } from './daemon.ts'
 import type { Bench } from './measure.ts'
 import { row, type Row } from './report.ts'
+import { openClient, type Client } from './soak/client.ts'
+import * as files from './soak/files.ts'
+import * as processes from './soak/processes.ts'
+import { startProvider } from './soak/provider.ts'
 
 const MiB = 1024 * 1024
-const megabytes = 256
-const commands = 200
-const readers = 100
 const defaultRounds = 3
 
 interface Held {
+  /** MiB. */
   readonly memory: number
+  /** MiB of it that the daemon has written; the rest is read from files. */
+  readonly written: number
   readonly descriptors: number
+  readonly threads: number
+  /** Files of output and journals, and MiB in them. */
+  readonly files: number
+  readonly disk: number
 }
 
-const send = async (url: string, agent: Agent, method: string, body?: string | Readable): Promise<IncomingMessage> => {
-  const headers = { 'content-type': body instanceof Readable ? 'application/octet-stream' : 'application/json' }
-  const asked = request(url, { method, agent, headers })
-  if (body instanceof Readable) body.pipe(asked)
-  else asked.end(body)
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-  if (answer.statusCode !== 200) throw new Error(`${method} ${url}: ${answer.statusCode} ${await buffer(answer)}`)
-  return answer
+/** Files below `dir`, and the bytes that they occupy. */
+const kept = (dir: string): { files: number; bytes: number } => {
+  let [count, bytes] = [0, 0]
+  for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
+    const stat = lstatSync(join(dir, name))
+    if (!stat.isFile()) continue
+    count++
+    bytes += stat.blocks * 512
+  }
+  return { files: count, bytes }
 }
 
-/** Bytes of an answer, read and dropped. */
-const drain = async (answer: IncomingMessage): Promise<number> => {
-  let bytes = 0
-  for await (const piece of answer) bytes += (piece as Buffer).length
-  return bytes
+const held = async (daemon: MeasuredDaemon): Promise<Held> => {
+  const memory = (await daemon.memoryAtRest()) / MiB
+  const places = ['log', 'state'].map(name => kept(join(daemon.dir, name)))
+  return {
+    memory,
+    written: daemon.writtenMemory() / MiB,
+    descriptors: daemon.descriptors(),
+    threads: daemon.threads(),
+    files: places.reduce((sum, place) => sum + place.files, 0),
+    disk: places.reduce((sum, place) => sum + place.bytes, 0) / MiB,
+  }
+}
+
+const families: Readonly<Record<string, (client: Client, number: number) => Promise<void>>> = {
+  transfer: files.transfer,
+  'in parts': files.inParts,
+  'small files': files.small,
+  run: processes.run,
+  'readers of a log': (client, number) => processes.readLog(client, `ticks-${number}`),
+  'idle streams': (client, number) => processes.idle(client, `idle-${number}`),
+  interact: (client, number) => processes.interact(client, `cat-${number}`),
+  'watched install': files.watchedInstall,
+  search: files.search,
+  archives: files.archives,
+  terminals: processes.terminals,
+  tools: processes.tools,
+  code: processes.code,
+  pages: processes.pages,
+  abuse: files.abuse,
 }
 
 const round = async (daemon: MeasuredDaemon, number: number): Promise<void> => {
-  // Of its own, so that its connections end with the round.
-  const agent = new Agent({ keepAlive: true })
-  const ask = (method: string, path: string, body?: string | Readable) =>
-    send(`${daemon.url}${path}`, agent, method, body)
+  const client = openClient(daemon.url)
   try {
-    const block = Buffer.alloc(MiB, 'x')
-    await drain(await ask('PUT', '/filesystem/large.bin', Readable.from(Array<Buffer>(megabytes).fill(block))))
-    const read = await drain(await ask('GET', '/filesystem/large.bin?download=true'))
-    if (read !== megabytes * MiB) throw new Error(`${read} bytes came back`)
-    const run = JSON.stringify({ command: 'echo one; echo two >&2', waitForCompletion: true })
-    for (let done = 0; done < commands; done += 10)
-      await Promise.all(Array.from({ length: 10 }, async () => drain(await ask('POST', '/process', run))))
-    const name = `ticks-${number}`
-    await drain(await ask('POST', '/process', JSON.stringify({ command: 'seq 1000; sleep 1; seq 1000', name })))
-    await Promise.all(
-      Array.from({ length: readers }, async () => drain(await ask('GET', `/process/${name}/logs/stream`))),
-    )
+    for (const [name, work] of Object.entries(families))
+      await work(client, number).catch(error => {
+        throw new Error(`${name}: ${error instanceof Error ? error.stack : error}`)
+      })
   } finally {
-    agent.destroy()
+    client.close()
   }
 }
 
 export const soakBench = async (bench: Bench): Promise<Row[]> => {
   const rounds = Math.max(2, Number(process.env['HUTCH_BENCH_ROUNDS'] ?? defaultRounds))
-  const daemon = await measuredDaemon(bench)
-  const held: Held[] = []
+  const daemon = await measuredDaemon(bench, await startProvider(bench))
+  const all: Held[] = []
   for (let number = 1; number <= rounds; number++) {
-    bench.say(`round ${number} of ${rounds}`)
     await round(daemon, number)
-    held.push({ memory: (await daemon.memoryAtRest()) / MiB, descriptors: daemon.descriptors() })
+    const now = await held(daemon)
+    all.push(now)
+    bench.say(
+      `round ${number} of ${rounds}: ${now.memory.toFixed(1)} MB (${now.written.toFixed(1)} written), ${now.descriptors} descriptors, ` +
+        `${now.threads} threads, ${now.files} files of ${now.disk.toFixed(1)} MB`,
+    )
   }
-  const [first, last] = [held[0], held.at(-1)] as [Held, Held]
+  const [first, middle, last] = [all[0], all[rounds >> 1], all.at(-1)] as [Held, Held, Held]
   return [
     row('soak.memory-after', last.memory, 'MB'),
+    row('soak.memory-after.written', last.written, 'MB'),
     // The first round loads what is loaded late.
     row('soak.memory-growth', (last.memory - first.memory) / (rounds - 1), 'MB'),
+    row('soak.memory-growth.later', (last.memory - middle.memory) / Math.max(1, rounds - 1 - (rounds >> 1)), 'MB'),
     row('soak.descriptors-growth', last.descriptors - first.descriptors, 'files'),
+    row('soak.threads-growth', last.threads - first.threads, 'threads'),
+    row('soak.kept-on-disk', last.disk, 'MB'),
   ]
 }

@@ -103,6 +103,13 @@ t.test('V8 takes the code cache of every piece that starts', async t => {
   )
 })
 
+t.test('the memory addon is there before any thread', async t => {
+  const [command, ...args] = bundleCommand(made, '')
+  const probe = `console.log(require('node:fs').readFileSync('/proc/self/maps', 'latin1').includes('native/memory.node'))`
+  const { stdout, stderr } = await execa(command, [...args.slice(0, -1), '-e', probe])
+  t.same({ stdout, stderr }, { stdout: 'true', stderr: '' })
+})
+
 t.test('what starts the daemon is in the bundle', async t => {
   t.match(facts.digest, /^[0-9a-f]{32}$/)
   t.equal(made.split('/').at(-1), facts.digest)

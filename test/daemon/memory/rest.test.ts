@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, get, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { rest } from '../../../images/runtime/boot/rest.ts'
+import { rest } from '../../../daemon/memory/rest.ts'
 
 /** What the collector was asked for, as events and in order. */
 const asked = new EventEmitter()
@@ -11,7 +11,15 @@ const note = (what: string) => () => {
   calls.push(what)
   asked.emit(what)
 }
-rest(() => ({ young: note('young'), old: note('old'), all: note('all') }))
+let held = 0
+let growth = 2 * 1024 * 1024
+rest(() => ({
+  young: note('young'),
+  old: note('old'),
+  all: note('all'),
+  release: note('release'),
+  held: () => (held += growth),
+}))
 
 const opened: ServerResponse[] = []
 const server = createServer((_, response) => {
@@ -55,13 +63,22 @@ t.test('buffers are collected while requests go on', async t => {
   const before = calls.length
   const old = once(asked, 'old')
   const response = await request()
-  const held = Buffer.alloc(64 * 1024 * 1024)
+  const kept = Buffer.alloc(64 * 1024 * 1024)
   await old
   t.equal(
-    calls.slice(before).find(call => call !== 'all'),
+    calls.slice(before).find(call => call !== 'all' && call !== 'release'),
     'young',
     'the cheap way is tried first',
   )
-  t.equal(held.length, 64 * 1024 * 1024)
+  t.equal(kept.length, 64 * 1024 * 1024)
   response.end()
+})
+
+t.test('where nothing has grown nothing is collected, but pages are given back', async t => {
+  growth = 0
+  const released = once(asked, 'release')
+  const before = calls.length
+  ;(await request()).end()
+  await released
+  t.notOk(calls.slice(before).includes('all'))
 })

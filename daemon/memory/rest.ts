@@ -5,15 +5,7 @@
  */
 import { subscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
-
-export interface Collector {
-  /** What was allocated since the last time; a millisecond. */
-  young(): void
-  /** Also what has lived longer; some milliseconds. */
-  old(): void
-  /** All, and gives free pages back to the system. */
-  all(): void
-}
+import type { Collector } from './collector.ts'
 
 const busyMs = 100
 const waitMs = 500
@@ -21,10 +13,14 @@ const waitMs = 500
 const openMs = 10_000
 /** After so long without work everything is collected. */
 const quietMs = 2_000
+/** What is tidied up after work, as the supervisor does every 5 s, leaves something behind as well. */
+const afterwardsMs = 6_000
 /** Share of a processor above which the daemon works. */
 const busyShare = 0.05
 /** Bytes of buffers, beyond those known to be in use, from which on they are worth collecting. */
 const muchBytes = 16 * 1024 * 1024
+/** Bytes that are not worth the milliseconds of collecting everything. */
+const littleBytes = 1024 * 1024
 
 /** Watches the daemon from each request until it has been quiet; `collector` gives V8's own, when it is first needed. */
 export const rest = (collector: () => Collector): void => {
@@ -35,6 +31,9 @@ export const rest = (collector: () => Collector): void => {
   let inUse = 0
   let quiet = 0
   let done = false
+  /** What was held after everything had been collected. */
+  let least = 0
+  let pauseMs = afterwardsMs
   /** The next look is as near as it can be, and must not be put off by the next request. */
   let soon = false
   let before = { at: process.uptime(), cpu: process.cpuUsage() }
@@ -56,6 +55,15 @@ export const rest = (collector: () => Collector): void => {
     if (buffers() > inUse + muchBytes) collect().old()
     inUse = buffers()
   }
+  /** Whether there was something to collect. */
+  const settle = (): boolean => {
+    const grown = collect().held() > least + littleBytes
+    if (grown) collect().all()
+    collect().release()
+    least = collect().held()
+    sinceLast()
+    return grown
+  }
   const next = (ms: number): void => {
     clearTimeout(timer)
     soon = ms === busyMs
@@ -67,13 +75,14 @@ export const rest = (collector: () => Collector): void => {
     ease()
     quiet = busy ? 0 : quiet + ms
     if (busy) done = false
-    if (!done && quiet >= quietMs) {
-      collect().all()
-      sinceLast()
+    const again = done
+    if (done || quiet >= quietMs) {
+      const grown = settle()
+      pauseMs = again ? pauseMs * 2 : afterwardsMs
       done = true
-    }
-    if (!done) next(busy ? busyMs : waitMs)
-    else if (open > 0) next(openMs)
+      if (open > 0) next(openMs)
+      else if (grown || !again) next(pauseMs)
+    } else next(busy ? busyMs : waitMs)
   }
   const wake = (): void => {
     done = false
