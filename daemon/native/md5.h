@@ -32,12 +32,13 @@ static inline uint32_t md5_word(const unsigned char *at) {
   return word;
 }
 
+/* Each step waits for the one before by `f` only: the compiler may not add up in another order. */
 #define MD5_STEP(f, a, b, c, d, k, s, t)                                                                               \
-  a = (a + (w[k] + t)) + f(b, c, d);                                                                                   \
+  a += w[k] + t;                                                                                                       \
+  MD5_IN_REGISTER(a);                                                                                                  \
+  a += f(b, c, d);                                                                                                     \
   a = ((a << s) | (a >> (32 - s))) + b;
 #define MD5_F(b, c, d) (d ^ (b & (c ^ d)))
-/* The two halves have no bit in common, and only one of them waits for b. */
-#define MD5_G(b, c, d) ((c & ~d) + (b & d))
 #define MD5_H(b, c, d) (b ^ (c ^ d))
 #define MD5_I(b, c, d) (c ^ (b | ~d))
 #define MD5_FOUR(f, k0, k1, k2, k3, s0, s1, s2, s3, t0, t1, t2, t3)                                                    \
@@ -71,11 +72,25 @@ static inline uint32_t md5_word(const unsigned char *at) {
     s[0] += a, s[1] += b, s[2] += c, s[3] += d;                                                                        \
   }
 
+#define MD5_IN_REGISTER(a) __asm__("" : "+r"(a))
+/* The two halves have no bit in common, and only one of them waits for b. */
+#define MD5_G(b, c, d) ((c & ~d) + (b & d))
 static inline void md5_one(uint32_t *s, const unsigned char *from, size_t count) {
 #define MD5_LOAD(k) md5_word(from + offset + 4 * k)
   MD5_ROUNDS(uint32_t, MD5_LOAD)
 #undef MD5_LOAD
 }
+#undef MD5_IN_REGISTER
+#undef MD5_G
+/* One instruction where there are any three-way ones. */
+#define MD5_G(b, c, d) ((b & d) | (c & ~d))
+#if defined(__x86_64__)
+#define MD5_IN_REGISTER(a) __asm__("" : "+v"(a))
+#elif defined(__aarch64__)
+#define MD5_IN_REGISTER(a) __asm__("" : "+w"(a))
+#else
+#define MD5_IN_REGISTER(a)
+#endif
 
 typedef uint32_t md5_v4 __attribute__((vector_size(16)));
 typedef uint32_t md5_v8 __attribute__((vector_size(32)));

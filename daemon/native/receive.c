@@ -3,6 +3,7 @@
  * its descriptor; whoever reads it otherwise must have stopped.
  */
 #include "receiver.h"
+#include <fcntl.h>
 
 static napi_threadsafe_function completions;
 static int unfinished;
@@ -46,14 +47,15 @@ static napi_value create(napi_env env, napi_callback_info info) {
   errno = ENOMEM;
   if (!self) return result(env, -1);
   self->socket = -1;
+  self->by = truthy(env, argv[4]) ? &hashing : &plain;
   if (copy_of(env, argv[2], &self->ahead, &self->ahead_length) == 0 &&
       copy_of(env, argv[3], &self->delimiter, &self->delimiter_length) == 0)
     self->socket = fcntl((int)integer(env, argv[0], -1), F_DUPFD_CLOEXEC, 3);
   int error = errno;
   if (self->socket >= 0) {
-    pthread_mutex_lock(&receiver.lock);
-    int started = have_thread();
-    pthread_mutex_unlock(&receiver.lock);
+    pthread_mutex_lock(&self->by->lock);
+    int started = have_threads(self->by);
+    pthread_mutex_unlock(&self->by->lock);
     if (started < 0) {
       close(self->socket);
       self->socket = -1;
@@ -62,7 +64,6 @@ static napi_value create(napi_env env, napi_callback_info info) {
   }
   self->ahead_size = self->ahead_length;
   self->left = integer(env, argv[1], 0);
-  self->hashing = truthy(env, argv[4]);
   md5_init(&self->md5);
   if (self->socket < 0) {
     dispose(self);
@@ -115,7 +116,7 @@ static napi_value run(napi_env env, napi_callback_info info) {
   self->room = integer(env, argv[3], INT64_MAX);
   self->written = 0;
   self->error = 0;
-  pthread_mutex_lock(&receiver.lock);
+  pthread_mutex_lock(&self->by->lock);
   int error = start_run(self);
   if (error == 0) {
     /* Before a thread can answer: it needs the lock to begin. */
@@ -123,7 +124,7 @@ static napi_value run(napi_env env, napi_callback_info info) {
     napi_create_reference(env, argv[0], 1, &self->self);
     if (unfinished++ == 0) napi_ref_threadsafe_function(env, completions);
   }
-  pthread_mutex_unlock(&receiver.lock);
+  pthread_mutex_unlock(&self->by->lock);
   return error ? number(env, error) : promise;
 }
 
@@ -239,7 +240,7 @@ NAPI_MODULE_INIT() {
   /* Every thread may use it for as long as the process lives: it is never released. */
   napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, NULL, completed, &completions);
   napi_unref_threadsafe_function(env, completions);
-  receiver.ended = tell;
+  run_ended = tell;
   FUNCTION(create);
   FUNCTION(run);
   FUNCTION(cancel);

@@ -1,167 +1,48 @@
 /*
  * Bodies from sockets into files on threads of our own. A few threads wait for all sockets at once: a client that sends
- * slowly holds none of them and no memory but its record. Blocks of several uploads that arrive together are hashed
- * side by side.
+ * slowly holds none of them and no memory but its record; a file system that is slow holds one.
+ *
+ * What is to be hashed has threads of its own: the blocks of several uploads that arrive together are hashed side by
+ * side, while the other thread already reads and writes the next ones.
  */
 #ifndef HUTCH_RECEIVER_H
 #define HUTCH_RECEIVER_H
 
-#include "arguments.h"
-#include "md5.h"
-#include <fcntl.h>
+#include "transfer.h"
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <sys/prctl.h>
+#include <time.h>
 
-/* Bytes that are read, written and hashed in one go: all of them stay in the processor's cache meanwhile. */
-#define BLOCK_BYTES (256 * 1024)
-/* Uploads that a thread serves in one round. */
+/* Uploads that a thread serves in one round, at most. */
 #define BATCH MD5_LANES
-/* Two, so that one file system that hangs does not stop the uploads to others. */
-#define MOST_THREADS 2
 /* A thread that had nothing to do for so long ends. Milliseconds. */
 #define IDLE_MS 2000
-
-/* Why a run ended, in the order that the TypeScript side knows. */
-enum outcome { GOING, BODY_END, DELIMITER, ROOM_END, FILE_FAILED, SOCKET_FAILED, CLIENT_GONE, CANCELLED };
-enum place { AT_REST, WAITING, SERVED };
-
-struct transfer {
-  int socket;   /* our own duplicate */
-  int64_t left; /* bytes of the body that are still in the socket */
-  unsigned char *delimiter;
-  size_t delimiter_length;
-  unsigned char *ahead; /* read from the socket and not yet written */
-  size_t ahead_length, ahead_at, ahead_size;
-  struct md5 md5;
-  int hashing;
-  /* The run. */
-  int fd;
-  int64_t position, room, written;
-  enum outcome outcome;
-  int error;
-  /* Guarded by the lock. */
-  enum place place;
-  int cancelled, registered;
-  uint32_t slot, generation;
-  napi_deferred deferred;
-  napi_ref self;
-};
+/* How long a thread waits for the other to have read and written. Milliseconds. */
+#define TURN_MS 50
 
 struct receiver {
+  const int batch, most_threads;
   pthread_mutex_t lock;
+  /* Who reads and writes, and who hashes: one after the other, so that what is ready is taken by one thread. */
+  pthread_mutex_t turn, hash;
   int epoll;
   /* Who is meant by an event: the record may be gone by the time it is looked at. */
   struct transfer **slots;
   uint32_t slot_count, generation;
-  int runs, threads, idle;
-  void (*ended)(struct transfer *);
+  int runs, threads;
 };
 
-static struct receiver receiver = {.lock = PTHREAD_MUTEX_INITIALIZER, .epoll = -1};
+#define RECEIVER(width, threads)                                                                                       \
+  {.batch = width, .most_threads = threads, .epoll = -1, .lock = PTHREAD_MUTEX_INITIALIZER,                            \
+   .turn = PTHREAD_MUTEX_INITIALIZER, .hash = PTHREAD_MUTEX_INITIALIZER}
+static struct receiver plain = RECEIVER(1, 4), hashing = RECEIVER(BATCH, 2);
 
-/* Keeps bytes of the block for the next round, or for whoever goes on. */
-static int keep_ahead(struct transfer *self, const unsigned char *bytes, size_t length) {
-  /* What came with the request is large and needed once, the beginning of a delimiter is small. */
-  if (length > self->ahead_size || self->ahead_size > 4096) {
-    size_t size = length > self->delimiter_length ? length : self->delimiter_length + 1;
-    unsigned char *room = malloc(size);
-    if (!room) return -1;
-    free(self->ahead);
-    self->ahead = room;
-    self->ahead_size = size;
-  }
-  if (length > 0) memcpy(self->ahead, bytes, length);
-  self->ahead_at = 0;
-  self->ahead_length = length;
-  return 0;
-}
-
-/* Length of the longest end of `bytes` that a delimiter may begin with. */
-static size_t beginning_at_end(const struct transfer *self, const unsigned char *bytes, size_t length) {
-  size_t longest = self->delimiter_length - 1 < length ? self->delimiter_length - 1 : length;
-  const unsigned char *end = bytes + length;
-  for (const unsigned char *at = end - longest; at < end; at++) {
-    at = memchr(at, self->delimiter[0], (size_t)(end - at));
-    if (!at) return 0;
-    if (memcmp(at, self->delimiter, (size_t)(end - at)) == 0) return (size_t)(end - at);
-  }
-  return 0;
-}
-
-static int write_all(struct transfer *self, const unsigned char *bytes, size_t length) {
-  while (length > 0) {
-    ssize_t count = pwrite(self->fd, bytes, length, self->position);
-    if (count < 0 && errno == EINTR) continue;
-    if (count == 0) errno = EIO;
-    if (count <= 0) return -1;
-    bytes += count;
-    length -= (size_t)count;
-    self->position += count;
-    self->written += count;
-    self->room -= count;
-  }
-  return 0;
-}
-
-static size_t fail_with(struct transfer *self, enum outcome outcome, int error) {
-  self->outcome = outcome;
-  self->error = error;
-  return 0;
-}
-
-/* Fills the block from what is ahead and then from the socket; 0 when there is nothing now, or the run has ended. */
-static size_t fill(struct transfer *self, unsigned char *block) {
-  size_t filled = self->ahead_length - self->ahead_at;
-  if (filled > BLOCK_BYTES) filled = BLOCK_BYTES;
-  if (filled > 0) memcpy(block, self->ahead + self->ahead_at, filled);
-  self->ahead_at += filled;
-  if (self->ahead_at < self->ahead_length || filled == BLOCK_BYTES || self->left == 0) return filled;
-  size_t wanted = BLOCK_BYTES - filled;
-  /* Ends where a page of the file ends, so that no page is written twice. */
-  size_t odd = (size_t)((self->position + BLOCK_BYTES) % 4096);
-  if (wanted > odd) wanted -= odd;
-  if ((int64_t)wanted > self->left) wanted = (size_t)self->left;
-  ssize_t count;
-  do count = recv(self->socket, block + filled, wanted, MSG_DONTWAIT);
-  while (count < 0 && errno == EINTR);
-  if (count > 0) {
-    self->left -= count;
-    return filled + (size_t)count;
-  }
-  if (count == 0) return fail_with(self, CLIENT_GONE, 0);
-  if (errno != EAGAIN && errno != EWOULDBLOCK) return fail_with(self, SOCKET_FAILED, errno);
-  return filled;
-}
-
-/* One block: read, looked through, written. Returns how much of it is content. */
-static size_t serve(struct transfer *self, unsigned char *block) {
-  size_t filled = fill(self, block);
-  if (filled == 0 && (self->outcome != GOING || self->left > 0)) return 0;
-  size_t content = filled;
-  int last = self->left == 0 && self->ahead_at == self->ahead_length;
-  enum outcome outcome = last ? BODY_END : GOING;
-  if (self->delimiter_length > 0) {
-    unsigned char *hit = memmem(block, filled, self->delimiter, self->delimiter_length);
-    if (hit) {
-      content = (size_t)(hit - block);
-      outcome = DELIMITER;
-    } else if (!last) content -= beginning_at_end(self, block, filled);
-  }
-  if ((int64_t)content > self->room) {
-    content = (size_t)self->room;
-    outcome = ROOM_END;
-  }
-  size_t over = filled - content;
-  if (self->ahead_at < self->ahead_length) self->ahead_at -= over;
-  else if (keep_ahead(self, block + content, over) < 0) return fail_with(self, FILE_FAILED, ENOMEM);
-  if (write_all(self, block, content) < 0) return fail_with(self, FILE_FAILED, errno);
-  self->outcome = outcome;
-  return content;
-}
+/* Called on a thread when a run has ended. */
+static void (*run_ended)(struct transfer *);
 
 static void hash_all(struct transfer **batch, const size_t *content, int count, unsigned char *blocks) {
   struct md5 *streams[BATCH];
@@ -169,7 +50,7 @@ static void hash_all(struct transfer **batch, const size_t *content, int count, 
   size_t lengths[BATCH];
   int n = 0;
   for (int i = 0; i < count; i++) {
-    if (!batch[i]->hashing || content[i] == 0) continue;
+    if (content[i] == 0) continue;
     streams[n] = &batch[i]->md5;
     data[n] = blocks + (size_t)i * BLOCK_BYTES;
     lengths[n++] = content[i];
@@ -183,87 +64,133 @@ static uint64_t token(const struct transfer *self) { return (uint64_t)self->gene
 static int arm(struct transfer *self, int operation, uint32_t events) {
   struct epoll_event event = {.events = events | EPOLLRDHUP | EPOLLONESHOT, .data.u64 = token(self)};
   self->place = WAITING;
-  return epoll_ctl(receiver.epoll, operation, self->socket, &event);
+  return epoll_ctl(self->by->epoll, operation, self->socket, &event);
 }
 
 /* With the lock: nobody serves it any more. */
 static void retire(struct transfer *self) {
-  epoll_ctl(receiver.epoll, EPOLL_CTL_DEL, self->socket, NULL);
-  receiver.slots[self->slot] = NULL;
+  epoll_ctl(self->by->epoll, EPOLL_CTL_DEL, self->socket, NULL);
+  self->by->slots[self->slot] = NULL;
   self->place = AT_REST;
-  receiver.runs--;
+  self->by->runs--;
 }
 
-/* The transfers behind the events that are still there to be served. */
-static int claim(const struct epoll_event *events, int count, struct transfer **batch) {
-  int claimed = 0;
+/* What one round serves, and what became of it. */
+struct round {
+  struct transfer *batch[BATCH], *going[BATCH], *ended[BATCH];
+  size_t content[BATCH];
+  int count, going_count, ended_count;
+};
+
+/* With the lock: the transfers behind the events that are still there to be served. */
+static void claim(struct receiver *by, const struct epoll_event *events, int count, struct round *round) {
+  round->count = round->going_count = round->ended_count = 0;
   for (int i = 0; i < count; i++) {
     uint32_t slot = (uint32_t)events[i].data.u64, generation = (uint32_t)(events[i].data.u64 >> 32);
-    struct transfer *self = slot < receiver.slot_count ? receiver.slots[slot] : NULL;
+    struct transfer *self = slot < by->slot_count ? by->slots[slot] : NULL;
     if (!self || self->generation != generation || self->place != WAITING) continue;
     self->place = SERVED;
-    batch[claimed++] = self;
+    round->batch[round->count++] = self;
   }
-  return claimed;
 }
 
-/* After a round: those that are done go, the others wait for more. */
-static void release(struct transfer **batch, int count) {
-  struct transfer *ended[BATCH];
-  int n = 0;
-  pthread_mutex_lock(&receiver.lock);
-  for (int i = 0; i < count; i++) {
-    struct transfer *self = batch[i];
+/* Those that are not done wait for more; another thread may serve them from here on. */
+static void rearm(struct receiver *by, struct round *round, int in_hash) {
+  pthread_mutex_lock(&by->lock);
+  for (int i = 0; i < round->count; i++) {
+    struct transfer *self = round->batch[i];
     if (self->outcome == GOING && self->cancelled) self->outcome = CANCELLED;
     /* What is ahead does not wait for the socket; being writable is a reason to be served at once. */
     size_t ahead = self->ahead_length - self->ahead_at;
     uint32_t events = ahead > self->delimiter_length ? EPOLLIN | EPOLLOUT : EPOLLIN;
     if (self->outcome == GOING && arm(self, EPOLL_CTL_MOD, events) < 0) fail_with(self, SOCKET_FAILED, errno);
-    if (self->outcome == GOING) continue;
+    if (self->outcome == GOING) {
+      self->in_hash = in_hash;
+      round->going[round->going_count++] = self;
+      continue;
+    }
     retire(self);
-    ended[n++] = self;
+    round->ended[round->ended_count++] = self;
   }
-  pthread_mutex_unlock(&receiver.lock);
-  /* From here on the other side may free them. */
-  for (int i = 0; i < n; i++) receiver.ended(ended[i]);
+  pthread_mutex_unlock(&by->lock);
 }
 
-static void serve_all(unsigned char *blocks) {
+/* After hashing: what was cancelled meanwhile, and waited for that, ends. */
+static void leave_hash(struct receiver *by, struct round *round) {
+  pthread_mutex_lock(&by->lock);
+  for (int i = 0; i < round->going_count; i++) {
+    struct transfer *self = round->going[i];
+    self->in_hash = 0;
+    if (!self->cancelled || self->place != WAITING) continue;
+    retire(self);
+    self->outcome = CANCELLED;
+    round->ended[round->ended_count++] = self;
+  }
+  pthread_mutex_unlock(&by->lock);
+}
+
+/* Waits its turn, but not for ever: whoever has it may hang in a file system. */
+static int take_turn(struct receiver *by) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += TURN_MS * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000L;
+  until.tv_nsec %= 1000000000L;
+  return pthread_mutex_clocklock(&by->turn, CLOCK_MONOTONIC, &until) == 0;
+}
+
+/* One round; 0 when there is nothing to do any more, and then with the lock. */
+static int serve_round(struct receiver *by, unsigned char *blocks) {
   struct epoll_event events[BATCH];
-  struct transfer *batch[BATCH];
-  size_t content[BATCH];
-  for (;;) {
-    int count = epoll_wait(receiver.epoll, events, BATCH, IDLE_MS);
-    pthread_mutex_lock(&receiver.lock);
-    if (count == 0 && receiver.runs == 0) return;
-    int claimed = count > 0 ? claim(events, count, batch) : 0;
-    if (claimed > 0) receiver.idle--;
-    pthread_mutex_unlock(&receiver.lock);
-    if (claimed == 0) continue;
-    for (int i = 0; i < claimed; i++) content[i] = serve(batch[i], blocks + (size_t)i * BLOCK_BYTES);
-    hash_all(batch, content, claimed, blocks);
-    release(batch, claimed);
-    pthread_mutex_lock(&receiver.lock);
-    receiver.idle++;
-    pthread_mutex_unlock(&receiver.lock);
+  struct round round;
+  struct pollfd ready = {.fd = by->epoll, .events = POLLIN};
+  int sharing = by == &hashing, turn = 0, count;
+  if (sharing) {
+    /* Looks without taking: what has come by the time it is this thread's turn is taken together. */
+    count = poll(&ready, 1, IDLE_MS);
+    turn = count > 0 && take_turn(by);
+    if (count > 0) count = epoll_wait(by->epoll, events, by->batch, 0) ?: -1;
+  } else count = epoll_wait(by->epoll, events, by->batch, IDLE_MS);
+  pthread_mutex_lock(&by->lock);
+  if (count == 0 && by->runs == 0) return 0;
+  claim(by, events, count, &round);
+  pthread_mutex_unlock(&by->lock);
+  sharing = sharing && round.count > 0;
+  for (int i = 0; i < round.count; i++)
+    round.content[i] = serve(round.batch[i], blocks + (size_t)i * BLOCK_BYTES);
+  if (sharing) pthread_mutex_lock(&by->hash);
+  rearm(by, &round, sharing);
+  if (turn) pthread_mutex_unlock(&by->turn);
+  if (sharing) {
+    hash_all(round.batch, round.content, round.count, blocks);
+    leave_hash(by, &round);
+    pthread_mutex_unlock(&by->hash);
   }
+  /* From here on the other side may free them. */
+  for (int i = 0; i < round.ended_count; i++) run_ended(round.ended[i]);
+  return 1;
 }
 
-static void *thread_main(void *blocks) {
-  serve_all(blocks);
-  /* Holds the lock. */
-  receiver.threads--;
-  receiver.idle--;
-  pthread_mutex_unlock(&receiver.lock);
-  munmap(blocks, (size_t)BATCH * BLOCK_BYTES);
+static size_t blocks_size(const struct receiver *by) { return (size_t)by->batch * BLOCK_BYTES; }
+
+static void *thread_main(void *data) {
+  struct receiver *by = data;
+  unsigned char *blocks = MAP_FAILED;
+  prctl(PR_SET_NAME, "receive");
+  /* Without memory it waits for some. */
+  while (blocks == MAP_FAILED) {
+    blocks = mmap(NULL, blocks_size(by), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (blocks == MAP_FAILED) usleep(10000);
+  }
+  while (serve_round(by, blocks)) continue;
+  by->threads--;
+  pthread_mutex_unlock(&by->lock);
+  munmap(blocks, blocks_size(by));
   return NULL;
 }
 
-/* With the lock: starts a thread; 0 or a negated errno. */
-static int start_thread(void) {
-  void *blocks =
-      mmap(NULL, (size_t)BATCH * BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (blocks == MAP_FAILED) return -errno;
+/* With the lock: 0 or a negated errno. */
+static int start_thread(struct receiver *by) {
   pthread_t thread;
   pthread_attr_t attributes;
   sigset_t all, before;
@@ -272,71 +199,67 @@ static int start_thread(void) {
   pthread_attr_setstacksize(&attributes, 256 * 1024);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread, &attributes, thread_main, blocks);
+  int error = pthread_create(&thread, &attributes, thread_main, by);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
-  if (error) {
-    munmap(blocks, (size_t)BATCH * BLOCK_BYTES);
-    return -error;
-  }
-  receiver.threads++;
-  receiver.idle++;
-  return 0;
+  if (error == 0) by->threads++;
+  return -error;
 }
 
-/* With the lock: sees to it that somebody serves; 0 or a negated errno. */
-static int have_thread(void) {
-  if (receiver.epoll < 0) receiver.epoll = epoll_create1(EPOLL_CLOEXEC);
-  if (receiver.epoll < 0) return -errno;
-  if (receiver.threads > 0 && (receiver.idle > 0 || receiver.threads == MOST_THREADS)) return 0;
-  int error = start_thread();
-  return receiver.threads > 0 ? 0 : error;
+/* With the lock: as many threads as runs, up to the most; 0 when there is one, or a negated errno. */
+static int have_threads(struct receiver *by) {
+  if (by->epoll < 0) by->epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (by->epoll < 0) return -errno;
+  if (by->threads > by->runs || by->threads == by->most_threads) return 0;
+  int error = start_thread(by);
+  return by->threads > 0 ? 0 : error;
 }
 
 /* With the lock: a free place in the table, or -1. */
-static int64_t free_slot(void) {
-  for (uint32_t i = 0; i < receiver.slot_count; i++)
-    if (!receiver.slots[i]) return i;
-  uint32_t more = receiver.slot_count ? receiver.slot_count * 2 : 16;
-  struct transfer **slots = realloc(receiver.slots, more * sizeof *slots);
+static int64_t free_slot(struct receiver *by) {
+  for (uint32_t i = 0; i < by->slot_count; i++)
+    if (!by->slots[i]) return i;
+  uint32_t more = by->slot_count ? by->slot_count * 2 : 16;
+  struct transfer **slots = realloc(by->slots, more * sizeof *slots);
   if (!slots) return -1;
-  memset(slots + receiver.slot_count, 0, (more - receiver.slot_count) * sizeof *slots);
-  receiver.slots = slots;
-  uint32_t slot = receiver.slot_count;
-  receiver.slot_count = more;
+  memset(slots + by->slot_count, 0, (more - by->slot_count) * sizeof *slots);
+  by->slots = slots;
+  uint32_t slot = by->slot_count;
+  by->slot_count = more;
   return slot;
 }
 
 /* With the lock: hands a transfer to the threads; 0 or a negated errno. */
 static int start_run(struct transfer *self) {
-  int64_t slot = free_slot();
+  struct receiver *by = self->by;
+  int64_t slot = free_slot(by);
   if (slot < 0) return -ENOMEM;
-  int error = have_thread();
+  int error = have_threads(by);
   if (error) return error;
   self->slot = (uint32_t)slot;
-  self->generation = ++receiver.generation;
+  self->generation = ++by->generation;
   self->outcome = GOING;
-  self->cancelled = 0;
+  self->cancelled = self->in_hash = 0;
   /* Writable it is at once: what is ahead does not wait for what is still to come. */
   if (arm(self, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT) < 0) {
     self->place = AT_REST;
     return -errno;
   }
-  receiver.slots[slot] = self;
-  receiver.runs++;
+  by->slots[slot] = self;
+  by->runs++;
   return 0;
 }
 
 /* Ends a run from outside; true when it has ended by that, else it ends after the round it is in. */
 static int cancel_run(struct transfer *self) {
-  pthread_mutex_lock(&receiver.lock);
-  int now = self->place == WAITING;
+  pthread_mutex_lock(&self->by->lock);
+  int now = self->place == WAITING && !self->in_hash;
   self->cancelled = 1;
   if (now) {
     retire(self);
     self->outcome = CANCELLED;
   }
-  pthread_mutex_unlock(&receiver.lock);
+  pthread_mutex_unlock(&self->by->lock);
   return now;
 }
 
