@@ -22,12 +22,16 @@ const resultOf = (outcome: Outcome): Record<string, unknown> => {
   return outcome.result
 }
 
-/** The SDK also agrees to a draft that was never published. */
-const published = (request: RpcRequest): RpcRequest => {
-  const version = request.params?.['protocolVersion']
-  return request.method === 'initialize' && typeof version === 'string' && !isHandshake(version)
-    ? { ...request, params: { ...request.params, protocolVersion: latestHandshake } }
-    : request
+/**
+ * The request as the SDK has to see it. It would agree to a draft that was never published; and a call that asks to be
+ * run as a task, which is not offered here, is to be run as any other, where the SDK would wait for a task.
+ */
+const understood = (request: RpcRequest): RpcRequest => {
+  const { task: _, ...params } = request.params ?? {}
+  const version = params['protocolVersion']
+  if (request.method === 'initialize' && typeof version === 'string' && !isHandshake(version))
+    return { ...request, params: { ...params, protocolVersion: latestHandshake } }
+  return { ...request, params }
 }
 
 /** One server for all requests, connected once. */
@@ -49,7 +53,7 @@ export const handshake = async (methods: Methods): Promise<Handshake> => {
       // Without a session nobody can be told from anybody, so what a notification names (a request to be cancelled)
       // may be somebody else's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
-      const answers = await Promise.all(requests.map(request => transport.request(published(request), context)))
+      const answers = await Promise.all(requests.map(request => transport.request(understood(request), context)))
       if (answers.length === 0) return taken()
       return answer(answers.length === 1 ? answers[0] : answers)
     },

@@ -72,7 +72,20 @@ const queryOf = (route: Route): string => {
   return names.length === 0 ? '' : `?${names.join('&')}`
 }
 
+interface Documented {
+  readonly requestBody?: { readonly content: object }
+  readonly responses?: Readonly<Record<string, { readonly description: string; readonly content?: object }>>
+}
+
+/** Content types, where a route says itself what no shape can say. */
+const typesOf = (content: object = {}): string =>
+  Object.keys(content)
+    .map(type => `\`${type}\``)
+    .join(', or ')
+
 const takes = (route: Route): string | undefined => {
+  const { requestBody } = route.document as Documented
+  if (requestBody) return typesOf(requestBody.content)
   if (route.accepts === 'none') return undefined
   const declared = toJsonSchema(route.body)
   const shape = Object.keys(declared).length > 0 ? `\`${short(declared)}\`` : ''
@@ -81,12 +94,19 @@ const takes = (route: Route): string | undefined => {
 
 const answers = (route: Route): string => {
   if (route.upgrade) return 'a WebSocket'
+  const { responses } = route.document as Documented
+  if (responses) return typesOf(responses['200']?.content)
   const declared = toJsonSchema(route.returns, 'output')
   const shapes = Object.keys(declared).length === 0 ? [] : ((declared['anyOf'] ?? [declared]) as Json[])
   return [...shapes.map(one => `\`${short(one)}\``), ...route.produces.map(type => `\`${type}\``)].join(', or ')
 }
 
 const errorsOf = (route: Route): string => {
+  const { responses } = route.document as Documented
+  if (responses)
+    return Object.keys(responses)
+      .filter(status => Number(status) >= 400)
+      .join(', ')
   const codes: ErrorCode[] = [...route.errors]
   if (route.accepts === 'json') codes.push('invalid_body', 'payload_too_large')
   if (route.upgrade) codes.push('upgrade_required')

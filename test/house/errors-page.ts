@@ -22,7 +22,7 @@ export const errorsPage = (): string => {
     '# Errors',
     '',
     'Computed from `shared/errors.ts`. "Retry" says whether the same call may work later.',
-    'The management API answers `{"error", "code", "message"}`, a sandbox `{"error"}`, the gateway `{"error": {"code", "message", …}}`.',
+    'The management API answers `{"error", "code", "message"}`, a sandbox `{"error"}` (on `/mcp` [JSON-RPC errors](mcp.md#refusals)), the gateway `{"error": {"code", "message", …}}`.',
     '',
     '| code | status | retry | message |',
     '|---|---|---|---|',
