@@ -96,26 +96,41 @@ const linesIn = (block: Buffer): number => {
   return count
 }
 
+/** Memory of one reader, used for every file it reads; larger only while a line needs it. */
+interface Space {
+  bytes: Buffer
+}
+
+/** Room for at least `blockBytes` behind the first `filled` bytes, which stay. */
+const roomIn = (space: Space, filled: number): Buffer => {
+  if (space.bytes.length - filled >= blockBytes) return space.bytes
+  const grown = Buffer.allocUnsafeSlow(filled + Math.max(filled, blockBytes))
+  space.bytes.copy(grown, 0, 0, filled)
+  space.bytes = grown
+  return grown
+}
+
 const searchFile = async (
   fd: number,
+  space: Space,
   seekIn: (block: Buffer) => Seek,
   tell: (hit: Hit) => boolean,
   signal: AbortSignal,
 ): Promise<void> => {
-  let carry = Buffer.alloc(0)
   let line = 1
-  for (let total = 0; total < fileLimit && !signal.aborted; ) {
-    const block = Buffer.allocUnsafeSlow(carry.length + blockBytes)
-    carry.copy(block)
-    const count = await readFd(fd, block.subarray(carry.length), null)
+  for (let total = 0, filled = 0; total < fileLimit && !signal.aborted; ) {
+    const bytes = roomIn(space, filled)
+    const count = await readFd(fd, bytes.subarray(filled, filled + blockBytes), null)
     total += count
-    const filled = block.subarray(0, carry.length + count)
-    const cut = count === 0 || filled.length > lineLimit ? filled.length : filled.lastIndexOf(newline) + 1
-    const whole = filled.subarray(0, cut)
-    carry = filled.subarray(cut)
+    filled += count
+    const block = bytes.subarray(0, filled)
+    const cut = count === 0 || filled > lineLimit ? filled : block.lastIndexOf(newline) + 1
+    const whole = block.subarray(0, cut)
     if (whole.length > 0 && !searchLines(whole, seekIn(whole), line, tell)) return
     if (count === 0) return
     line += linesIn(whole)
+    bytes.copyWithin(0, cut, filled)
+    filled -= cut
   }
 }
 
@@ -138,6 +153,7 @@ export const searchContent = async (
   const seekIn = seeker(query.query, query.caseSensitive)
   let next = 0
   const reader = async (): Promise<void> => {
+    const space = { bytes: Buffer.allocUnsafeSlow(blockBytes) }
     while (next < paths.length && matches.length < query.limit) {
       signal.throwIfAborted()
       const path = paths[next++] as string
@@ -148,7 +164,8 @@ export const searchContent = async (
           if (matches.length < query.limit) matches.push({ path, ...hit })
           return matches.length < query.limit
         }
-        await searchFile(fd, seekIn, tell, signal)
+        await searchFile(fd, space, seekIn, tell, signal)
+        if (space.bytes.length > blockBytes) space.bytes = Buffer.allocUnsafeSlow(blockBytes)
       } catch (error) {
         // Not readable, or gone since it was listed.
         if (!errno(error)) throw error

@@ -39,8 +39,10 @@ export const directoryObject = (
 ): DirectoryObject => {
   const files: FileEntry[] = []
   const subdirectories: DirectoryObject['subdirectories'] = []
+  // Names hold no slash, so that joining each to the path is putting it behind the same text.
+  const before = posix.join(path, 'x').slice(0, -1)
   for (const { name, kind, stat } of entries) {
-    const at = posix.join(path, name)
+    const at = before + name
     if (kind === 'directory') subdirectories.push({ path: at, name, ...escapedName(name) })
     else files.push(fileEntry(at, name, stat, owners))
   }

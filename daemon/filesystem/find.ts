@@ -1,6 +1,6 @@
 /** Finds files or directories by name. */
 import { posix } from 'node:path'
-import { fail } from '../../shared/errors.ts'
+import { fail, messageOf } from '../../shared/errors.ts'
 import { broken } from './failures.ts'
 import { glob } from './glob.ts'
 import type { FilePort } from './port.ts'
@@ -47,8 +47,9 @@ export const find = async (port: FilePort, start: string, query: FindQuery, sign
           if (type === 'directory' ? directory : !directory && named(entry.name)) found.push({ path, type })
           return found.length < limit
         },
+        // The start is there: what cannot be read now is not the caller's mistake, not even a path that is too long.
         onError(error) {
-          throw error
+          throw fail('operation_failed', { reason: messageOf(error) }, error)
         },
       },
       signal,

@@ -120,6 +120,29 @@ t.test('content search: large files, many hits, what cannot be read', async t =>
   t.equal(long[0].text.length, 65_536)
 })
 
+t.test('content search: nothing of one file is found in the next', async t => {
+  const { call, dir } = await daemon(t)
+  for (let index = 0; index < 60; index++)
+    writeFileSync(join(dir, `f${index}`), index % 2 ? `${'a'.repeat(index)}needle` : 'a'.repeat(index))
+  writeFileSync(join(dir, 'long'), `${'a'.repeat(2_500_000)}\nneedle\n${'a'.repeat(9_000_000)}needle`)
+  const { matches, total } = (await call('GET', '/filesystem-content-search/?query=needle&maxResults=0')).body
+  t.equal(total, 32)
+  for (const { path, line, column } of matches)
+    if (path !== 'long') t.same([line, column], [1, Number(path.slice(1)) + 1], path)
+    else t.ok(line === 2 ? column === 1 : line === 3)
+})
+
+t.test('find says when it cannot go on, search passes over it', async t => {
+  const { call, dir } = await daemon(t)
+  // Deeper than a path may be long, which only relative steps can make.
+  const make = 'for i in $(seq 25); do mkdir $(printf "d%.0s" {1..200}); cd d*; done; : > file'
+  execFileSync('bash', ['-c', make], { cwd: dir })
+  t.match(await call('GET', '/filesystem-find/'), { status: 500, body: { error: /ENAMETOOLONG/ } })
+  t.equal((await call('GET', '/filesystem-search/.?query=d')).status, 200)
+  t.match((await call('GET', '/filesystem-content-search/?query=x')).body, { total: 0 })
+  t.equal((await call('DELETE', `/filesystem/${'d'.repeat(200)}?recursive=true`)).status, 200)
+})
+
 t.test('content search: errors', async t => {
   const { call } = await daemon(t, { files: { f: 'x' } })
   t.equal((await call('GET', '/filesystem-content-search/')).status, 400)

@@ -1,4 +1,5 @@
 import '../../support/native.ts'
+import { execFileSync } from 'node:child_process'
 import fs, { closeSync, constants, fstatSync, readFileSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -169,6 +170,33 @@ t.test('a descriptor does not outlive an exec and never blocks', async t => {
   closeSync(fd)
   t.ok(flags & 0o2000000, 'close on exec')
   t.ok(flags & constants.O_NONBLOCK)
+})
+
+t.test('a tree that is deeper than descriptors reach is removed all the same', async t => {
+  const dir = t.testdir({ keep: { file: 'x' } })
+  const make =
+    'mkdir top; cd top; for i in $(seq 700); do mkdir d e; : > f; : > e/g; ln -s /usr l; [ $i = 600 ] && ln -s "$0" out; cd d; done'
+  execFileSync('bash', ['-c', make, join(dir, 'keep')], { cwd: dir })
+  const files = new URL('../../../daemon/native/files.ts', import.meta.url).href
+  const remove = `const { filesAs } = await import('${files}'); await filesAs(undefined).removeTree(process.argv[1])`
+  execFileSync(
+    'bash',
+    ['-c', 'ulimit -n 200; exec "$@"', '-', process.execPath, '--input-type=module', '-e', remove, join(dir, 'top')],
+    { stdio: 'pipe' },
+  )
+  t.same(readdirSync(dir), ['keep'])
+  t.equal(readFileSync(join(dir, 'keep/file'), 'utf8'), 'x')
+})
+
+t.test('a deep directory that cannot be emptied says so', { skip }, async t => {
+  const dir = openDirectory(t)
+  const make = 'mkdir top; cd top; for i in $(seq 100); do mkdir d; chmod 777 d; cd d; done; mkdir shut; : > shut/file'
+  execFileSync('bash', ['-c', make], { cwd: dir })
+  fs.chmodSync(join(dir, 'top'), 0o777)
+  t.equal(await codeOf(filesAs(user).removeTree(join(dir, 'top'))), 'EACCES')
+  t.ok(fs.existsSync(join(dir, 'top', 'd/'.repeat(100), 'shut/file')))
+  await filesAs(undefined).removeTree(join(dir, 'top'))
+  t.same(readdirSync(dir), [])
 })
 
 t.test('names that are no names', { skip }, async t => {
