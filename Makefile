@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench doctor images daemon clean packages
+.PHONY: help setup demo run test check fuzz bench doctor images daemon clean packages
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -42,6 +42,9 @@ test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.
 
 check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh
+
+fuzz: setup ## Sends a sandbox what its API document allows and does not (schemathesis, from PyPI); SEED=n, N=examples.
+	@SEED="$(SEED)" N="$(N)" && export SEED N && $(NODE) test/fuzz/main.ts
 
 bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines.
 	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)

@@ -40,6 +40,8 @@ export interface Route<
   readonly upgrade: boolean
   /** No credential is asked for (management API). */
   readonly open: boolean
+  /** Statuses it may answer with besides 200 and those of `errors`, and when. */
+  readonly statuses: Readonly<Record<number, string>>
   /** Members of the operation in the OpenAPI document that no shape can say, in its own words. */
   readonly document: Readonly<Record<string, unknown>>
   /** Facts of one surface (OAuth scope, MCP tool name, …) that the dispatcher does not read. */
@@ -61,6 +63,7 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   errors?: readonly ErrorCode[]
   upgrade?: boolean
   open?: boolean
+  statuses?: Readonly<Record<number, string>>
   document?: Readonly<Record<string, unknown>>
   extra?: Readonly<Record<string, unknown>>
 }
@@ -97,6 +100,7 @@ export const route = <
     errors: declaration.errors ?? [],
     upgrade: declaration.upgrade ?? false,
     open: declaration.open ?? false,
+    statuses: declaration.statuses ?? {},
     document: declaration.document ?? {},
     extra: declaration.extra ?? {},
   })

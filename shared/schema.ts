@@ -71,7 +71,7 @@ export const text = (max = 65_536) =>
   )
 
 /** Says what a shape is for the documents, where its text form says too little. */
-const described = <S extends Shape>(shape: S, schema: Record<string, unknown>): S => {
+export const described = <S extends Shape>(shape: S, schema: Record<string, unknown>): S => {
   s.globalRegistry.add(shape, schema)
   return shape
 }
@@ -83,7 +83,7 @@ export const flag = () =>
       s.optional(s.string()),
       s.transform((value: string | undefined) => value === 'true'),
     ),
-    { type: 'boolean' },
+    { type: ['boolean', 'string'], description: 'true; anything else is false' },
   )
 
 /** An integer carried as text in a query, within [min, max], or undefined when absent or empty. */

@@ -77,14 +77,20 @@ const parametersOf = (route: Route): Parameter[] => {
 const acceptsNothing = (schema: Json): boolean =>
   ((schema['anyOf'] ?? []) as Json[]).some(option => option['type'] === 'null')
 
+/** A shape of anything says nothing. */
+const says = (schema: Json): boolean => Object.keys(schema).length > 0
+
 const bodyOf = (route: Route): Operation['requestBody'] => {
   if (route.accepts === 'none') return undefined
+  const schema = toJsonSchema(route.body)
   if (route.accepts === 'stream')
     return {
       required: false,
-      content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+      content: {
+        ...(says(schema) ? { 'application/json': { schema } } : {}),
+        'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+      },
     }
-  const schema = toJsonSchema(route.body)
   return { required: !acceptsNothing(schema), content: { 'application/json': { schema } } }
 }
 
@@ -97,9 +103,11 @@ const responsesOf = (route: Route): Operation['responses'] => {
   const responses: Operation['responses'] = {}
   if (route.upgrade) responses['101'] = { description: 'The connection becomes a WebSocket' }
   const content: Record<string, { schema: Json }> = {}
-  if (!route.upgrade) content['application/json'] = { schema: toJsonSchema(route.returns, 'output') }
+  const returns = toJsonSchema(route.returns, 'output')
+  if (!route.upgrade && (says(returns) || route.produces.length === 0)) content['application/json'] = { schema: returns }
   for (const type of route.produces) content[type] = { schema: { type: 'string' } }
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content }
+  for (const [status, description] of Object.entries(route.statuses)) responses[status] = { description }
   const statuses = new Map<number, string[]>()
   const ofBody = route.accepts === 'json' ? bodyErrors : []
   const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []

@@ -1,6 +1,6 @@
 /** The file families of a sandbox: read, write, list, delete, trees, archives, and three ways of searching. */
 import { route } from '../route.ts'
-import { flag, s, text } from '../schema.ts'
+import { described, flag, s, text } from '../schema.ts'
 
 const path = s.object({ path: s.string() })
 const anyBody = 512 * 1024 * 1024
@@ -46,6 +46,12 @@ export const readPath = route('GET /filesystem/*path', {
   query: s.object({ download: flag() }),
   returns: s.union([fileShape, directoryShape]),
   produces: ['application/octet-stream'],
+  statuses: {
+    206: 'A range of the bytes',
+    304: 'Not changed since the client has read it',
+    412: 'Changed since the client has read it',
+    416: 'A range beyond the end',
+  },
   errors: ['invalid_argument', 'path_not_found', 'unprocessable', 'operation_failed'],
 })
 
@@ -136,7 +142,8 @@ export const writeArchive = route('PUT /filesystem-archive/*path', {
   errors: ['invalid_argument', 'unprocessable'],
 })
 
-const maxResults = s.optional(s.string())
+// What these texts may be is looked at where they are used, in the words clients know.
+const maxResults = described(s.optional(s.string()), { type: 'integer', minimum: 0 })
 const excludeDirs = s.optional(s.string())
 
 export const findPaths = route('GET /filesystem-find/*path', {
@@ -144,7 +151,7 @@ export const findPaths = route('GET /filesystem-find/*path', {
   summary: 'Find files or directories by name below a directory',
   params: path,
   query: s.object({
-    type: s.optional(s.string()),
+    type: described(s.optional(s.string()), { type: 'string', enum: ['file', 'directory', ''] }),
     patterns: s.optional(s.string()),
     maxResults,
     excludeDirs,
@@ -176,7 +183,7 @@ export const searchContent = route('GET /filesystem-content-search/*path', {
   summary: 'Find lines that contain a text',
   params: path,
   query: s.object({
-    query: s.optional(s.string()),
+    query: s.string().check(s.minLength(1, 'is required')),
     caseSensitive: flag(),
     filePattern: s.optional(s.string()),
     maxResults,

@@ -115,6 +115,7 @@ const errorsOf = (route: Route): string => {
     const { status } = errors[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
+  for (const [status, when] of Object.entries(route.statuses)) byStatus.set(Number(status), [when.toLowerCase()])
   const sorted = [...byStatus].toSorted(([a], [b]) => a - b)
   return sorted.map(([status, names]) => `${status} (${names.join(', ')})`).join(', ')
 }
@@ -147,7 +148,7 @@ export const tableOf = (routes: readonly Route[], families: readonly string[]): 
         `- \`${route.method} ${templateOf(route.path)}${queryOf(route)}\`: ${route.summary}`,
         ...(asked ? [`  - takes ${asked}`] : []),
         ...(told ? [`  - answers ${once(told, name)}`] : []),
-        ...(refused ? [`  - errors ${refused}`] : []),
+        ...(refused ? [`  - otherwise ${refused}`] : []),
       ]
     })
   return [begin, '', ...entries, '', end].join('\n')
