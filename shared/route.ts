@@ -42,6 +42,8 @@ export interface Route<
   readonly open: boolean
   /** Statuses it may answer with besides 200 and those of `errors`, and when. */
   readonly statuses: Readonly<Record<number, string>>
+  /** Ids of routes that its answer leads to: which of their parameters is which of its fields. */
+  readonly leadsTo: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Members of the operation in the OpenAPI document that no shape can say, in its own words. */
   readonly document: Readonly<Record<string, unknown>>
   /** Facts of one surface (OAuth scope, MCP tool name, …) that the dispatcher does not read. */
@@ -64,6 +66,7 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   upgrade?: boolean
   open?: boolean
   statuses?: Readonly<Record<number, string>>
+  leadsTo?: Readonly<Record<string, Readonly<Record<string, string>>>>
   document?: Readonly<Record<string, unknown>>
   extra?: Readonly<Record<string, unknown>>
 }
@@ -101,6 +104,7 @@ export const route = <
     upgrade: declaration.upgrade ?? false,
     open: declaration.open ?? false,
     statuses: declaration.statuses ?? {},
+    leadsTo: declaration.leadsTo ?? {},
     document: declaration.document ?? {},
     extra: declaration.extra ?? {},
   })

@@ -31,7 +31,7 @@ export interface Operation {
   readonly tags: readonly string[]
   readonly parameters: readonly Parameter[]
   readonly requestBody?: { required: boolean; content: Record<string, { schema: Json }> }
-  readonly responses: Record<string, { description: string; content?: Record<string, { schema: Json }> }>
+  readonly responses: Record<string, { description: string; content?: Record<string, { schema: Json }>; links?: Json }>
   readonly security?: readonly Record<string, never[]>[]
 }
 
@@ -99,14 +99,23 @@ const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/E
 /** A route that takes JSON may be sent something else, or too much of it. */
 const bodyErrors = ['invalid_body', 'payload_too_large'] as const
 
+const linksOf = ({ leadsTo }: Route): { links?: Json } => {
+  const links = Object.entries(leadsTo).map(([operationId, given]) => {
+    const parameters = Object.entries(given).map(([name, field]) => [name, `$response.body#/${field}`])
+    return [operationId, { operationId, parameters: Object.fromEntries(parameters) }]
+  })
+  return links.length > 0 ? { links: Object.fromEntries(links) } : {}
+}
+
 const responsesOf = (route: Route): Operation['responses'] => {
   const responses: Operation['responses'] = {}
   if (route.upgrade) responses['101'] = { description: 'The connection becomes a WebSocket' }
   const content: Record<string, { schema: Json }> = {}
   const returns = toJsonSchema(route.returns, 'output')
-  if (!route.upgrade && (says(returns) || route.produces.length === 0)) content['application/json'] = { schema: returns }
+  if (!route.upgrade && (says(returns) || route.produces.length === 0))
+    content['application/json'] = { schema: returns }
   for (const type of route.produces) content[type] = { schema: { type: 'string' } }
-  if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content }
+  if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content, ...linksOf(route) }
   for (const [status, description] of Object.entries(route.statuses)) responses[status] = { description }
   const statuses = new Map<number, string[]>()
   const ofBody = route.accepts === 'json' ? bodyErrors : []

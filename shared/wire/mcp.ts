@@ -1,7 +1,7 @@
 /** The MCP endpoint: streamable HTTP, stateless, JSON answers only. What goes in and out is JSON-RPC 2.0. */
 import { route } from '../route.ts'
 
-const id = { type: ['string', 'integer', 'null'] }
+const id = { type: ['string', 'number', 'null'] }
 const jsonrpc = { type: 'string', const: '2.0' }
 
 const message = {

@@ -37,11 +37,29 @@ export const listUploads = route('GET /filesystem-multipart', {
 export const initiateUpload = route('POST /filesystem-multipart/initiate/*path', {
   id: 'multipart.initiate',
   summary: 'Begin an upload in parts',
+  leadsTo: {
+    'multipart.part': { uploadId: 'uploadId' },
+    'multipart.parts': { uploadId: 'uploadId' },
+    'multipart.complete': { uploadId: 'uploadId' },
+    'multipart.abort': { uploadId: 'uploadId' },
+  },
   params: s.object({ path: s.string() }),
   body: s.object({ permissions: s.optional(s.string()) }),
   // The body is optional and a broken one is ignored, so the handler reads it.
   accepts: 'stream',
   bodyLimit: 1024 * 1024,
+  document: {
+    requestBody: {
+      required: false,
+      content: {
+        'application/json': {
+          schema: {
+            properties: { permissions: { description: 'Octal text; anything that is no text counts as none' } },
+          },
+        },
+      },
+    },
+  },
   returns: s.object({ uploadId: s.string(), path: s.string() }),
   errors: ['invalid_argument', 'operation_failed'],
 })

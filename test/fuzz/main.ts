@@ -67,7 +67,9 @@ const fuzz = async (undo: (() => unknown)[]): Promise<number> => {
     stdio: 'inherit',
     env: { ...process.env, SCHEMATHESIS_HOOKS: join(root, 'test/fuzz/checks.py') },
   })
-  const health = await host.call('GET', `${url}/health`)
+  const look = () => host.call('GET', `${url}/health`)
+  // The connection kept since before the run may be closed in the moment it is used again.
+  const health = await look().catch(look)
   out(`fuzz: the daemon is ${health.status === 200 ? 'well' : `not well: ${health.text}`}`)
   return health.status === 200 ? (status ?? 1) : 1
 }

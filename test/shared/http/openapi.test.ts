@@ -1,7 +1,8 @@
 import t from 'tap'
 import { openApi, templateOf } from '../../../shared/http/openapi.ts'
 import { route } from '../../../shared/route.ts'
-import { flag, intText, s } from '../../../shared/schema.ts'
+import { declaredRoutes } from '../../docs/endpoints.ts'
+import { flag, intText, s, toJsonSchema } from '../../../shared/schema.ts'
 
 const make = route('PUT /thing/:name/*path', {
   id: 'thing.put',
@@ -64,4 +65,25 @@ t.test('a bearer token is asked for except where a route is open', async t => {
   t.notOk(document.paths['/thing/{name}/{path}']?.['put']?.security)
   t.same(document.servers, [{ url: 'https://x/y' }])
   t.equal(templateOf('/a/:b/*c'), '/a/{b}/{c}')
+})
+
+t.test('what one answer leads to is a link, and every link leads to a route', async t => {
+  const routes = (await declaredRoutes()).filter(({ family }) => family !== 'billing')
+  const document = openApi(routes, { title: 't', version: '1' })
+  const ids = new Map(routes.map(route => [route.id, route]))
+  let links = 0
+  for (const route of routes)
+    for (const [id, given] of Object.entries(route.leadsTo)) {
+      links++
+      const target = ids.get(id)
+      t.ok(target, `${route.id} leads to ${id}`)
+      for (const [name, field] of Object.entries(given)) {
+        t.match(target?.path, new RegExp(`[:*]${name}\\b`), `${id} takes ${name}`)
+        t.hasProp(toJsonSchema(route.returns, 'output')['properties'] as object, field)
+      }
+    }
+  t.ok(links > 5)
+  t.match(document.paths['/process']?.['post']?.responses['200']?.links, {
+    'process.get': { operationId: 'process.get', parameters: { identifier: '$response.body#/name' } },
+  })
 })
