@@ -55,12 +55,23 @@ const fuzz = async (undo: (() => unknown)[]): Promise<number> => {
   mkdirSync(work, { recursive: true })
   const document = await host.call('GET', `${url}/swagger/openapi.json`)
   writeFileSync(join(work, 'openapi.json'), document.text)
+  const options: Readonly<Record<string, string>> = {
+    url,
+    header: `Authorization: Bearer ${host.key}`,
+    checks: 'all',
+    'exclude-checks': leftOut.join(','),
+    seed: process.env['SEED'] || '1',
+    'max-examples': process.env['N'] || '50',
+    'suppress-health-check': 'filter_too_much',
+    'request-timeout': '30',
+  }
   const args = [
-    ...['run', 'openapi.json', '--url', url, '--header', `Authorization: Bearer ${host.key}`],
-    ...['--checks', 'all', '--exclude-checks', leftOut.join(',')],
+    'run',
+    'openapi.json',
+    '--continue-on-failure',
+    '--no-color',
+    ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]),
     ...notAsked.flatMap(id => ['--exclude-operation-id', id]),
-    ...['--seed', process.env['SEED'] || '1', '--max-examples', process.env['N'] || '50'],
-    ...['--suppress-health-check', 'filter_too_much', '--continue-on-failure', '--request-timeout', '30', '--no-color'],
   ]
   const { status } = spawnSync('nice', ['-n', '15', program, ...args], {
     cwd: work,
