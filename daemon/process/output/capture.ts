@@ -61,7 +61,8 @@ const readPart = (taking: Taking, part: 0 | 1 | 2, target: Buffer, offset: numbe
   const end = part === 2 ? positions.combined : positions.seen[part]
   const wanted = Math.min(target.length, end - offset)
   if (wanted <= 0) return 0
-  return readSync(part === 2 ? files.combined() : files.streams()[part], target, 0, wanted, offset)
+  if (part === 2) return readSync(files.combined(), target, 0, wanted, offset)
+  return readSync(files.streams()[part], target, 0, wanted, offset - positions.origins[part])
 }
 
 /** Who hears of growth. */

@@ -8,12 +8,13 @@ const headerBytes = 128
 /**
  * Where the capture of one process stands. Offsets are absolute and never shrink; pairs are [stdout, stderr].
  * `seen`: bytes looked at; `rendered`: bytes whose lines are in the combined log; `heads`: first byte that is still on disk,
- * of stdout, stderr and the combined log.
+ * of stdout, stderr and the combined log. `origins`: where in its stream each file begins, above 0 once it was truncated.
  */
 export interface Positions {
   readonly seen: [number, number]
   readonly rendered: [number, number]
   readonly heads: [number, number, number]
+  readonly origins: [number, number]
   combined: number
   /** Stream whose unfinished line ends the combined log, or -1. */
   openLine: -1 | 0 | 1
@@ -24,12 +25,23 @@ export const freshPositions = (): Positions => ({
   seen: [0, 0],
   rendered: [0, 0],
   heads: [0, 0, 0],
+  origins: [0, 0],
   combined: 0,
   openLine: -1,
   runs: createRuns(),
 })
 
-const fieldsOf = (p: Positions): number[] => [...p.seen, ...p.rendered, ...p.heads, p.combined, p.openLine]
+const fieldsOf = (p: Positions): number[] => [
+  ...p.seen,
+  ...p.rendered,
+  ...p.heads,
+  p.combined,
+  p.openLine,
+  ...p.origins,
+]
+
+const originOf = (value: number, seen: number): number =>
+  Number.isSafeInteger(value) && value >= 0 && value <= seen ? value : 0
 
 /** Reads what `save` wrote; undefined when it is not that. */
 export const parsePositions = (bytes: Buffer): Positions | undefined => {
@@ -43,6 +55,7 @@ export const parsePositions = (bytes: Buffer): Positions | undefined => {
     seen: [field(0), field(1)],
     rendered: [field(2), field(3)],
     heads: [field(4), field(5), field(6)],
+    origins: [originOf(field(9), field(0)), originOf(field(10), field(1))],
     combined: field(7),
     openLine: openLine === 0 || openLine === 1 ? openLine : -1,
     runs: createRuns({ from: bytes.subarray(headerBytes, headerBytes + count * runBytes) }),

@@ -51,7 +51,7 @@ export const render = (
   endOther(fds.combined, p, stream)
   while (p.rendered[stream] < to) {
     const wanted = Math.min(source.length, to - p.rendered[stream])
-    const length = readSync(fds.stream, source, 0, wanted, p.rendered[stream])
+    const length = readSync(fds.stream, source, 0, wanted, p.rendered[stream] - p.origins[stream])
     // Shorter than it was: the tenant truncated its own log file.
     if (length === 0) {
       p.rendered[stream] = to

@@ -26,15 +26,34 @@ export interface Taking {
 const renderTo = ({ files, positions, scratch }: Taking, stream: StreamIndex, to: number): void =>
   render({ stream: files.streams()[stream], combined: files.combined() }, positions, stream, to, scratch)
 
+/** Where a stream reaches by its file. */
+const endOf = ({ files, positions }: Taking, stream: StreamIndex): number =>
+  fstatSync(files.streams()[stream]).size + positions.origins[stream]
+
+/**
+ * A process that opens /dev/stdout for writing truncates its file: `echo >/dev/stderr` does. What was taken before stays
+ * in the combined log, what comes goes on at the same offset of the stream. False when the file is as long as it was.
+ */
+const beginAgain = (taking: Taking, stream: StreamIndex): boolean => {
+  const { files, positions } = taking
+  const { seen, rendered, heads, origins } = positions
+  if (seen[stream] === origins[stream] || endOf(taking, stream) >= seen[stream]) return false
+  const lost = seen[stream] - rendered[stream]
+  if (lost > 0) renderLine(files.combined(), positions, stream, truncatedLine(lost))
+  heads[stream] = rendered[stream] = origins[stream] = seen[stream]
+  return true
+}
+
 /** Takes new bytes of a stream, about `budget` of them; complete lines go into the combined log. Returns how many. */
 export const advance = (taking: Taking, stream: StreamIndex, budget: number): number => {
   const { files, positions, scratch } = taking
-  const { seen, rendered, runs } = positions
+  const { seen, rendered, origins, runs } = positions
   const { source } = scratch
   const fd = files.streams()[stream]
   let taken = 0
   while (taken < budget) {
-    const length = readSync(fd, source, 0, source.length, seen[stream])
+    const length = readSync(fd, source, 0, source.length, seen[stream] - origins[stream])
+    if (length === 0 && taken === 0 && beginAgain(taking, stream)) continue
     if (length === 0) break
     const line = seen[stream] + source.subarray(0, length).lastIndexOf(newline) + 1
     runs.add(stream, seen[stream], length)
@@ -53,8 +72,9 @@ export const advance = (taking: Taking, stream: StreamIndex, budget: number): nu
 
 /** Takes everything up to where the files reach now: what outlives the process may write for ever. */
 export const drain = (taking: Taking): void => {
-  const { files, positions } = taking
-  const ends = files.streams().map(fd => fstatSync(fd).size)
+  const { positions } = taking
+  for (const stream of streams) beginAgain(taking, stream)
+  const ends = streams.map(stream => endOf(taking, stream))
   for (const stream of streams) {
     const left = (): number => (ends[stream] as number) - positions.seen[stream]
     while (left() > 0 && advance(taking, stream, left()) > 0);
@@ -95,14 +115,15 @@ export const capPart = (taking: Taking, part: 0 | 1 | 2, share: number, aside: b
   const { files, positions, holes } = taking
   const fd = part === 2 ? files.combined() : files.streams()[part]
   const head = positions.heads[part]
-  const size = part === 2 ? positions.combined : fstatSync(fd).size
+  const size = part === 2 ? positions.combined : endOf(taking, part)
   if (size - head <= share + share / 8) return false
   const next = Math.floor((size - share) / pageBytes) * pageBytes
   if (next <= head || (aside && isBusy(holes, part))) return false
-  const hole = aside && next - head > asideBytes ? punchAside(fd, next) : undefined
+  const inFile = part === 2 ? next : next - positions.origins[part]
+  const hole = aside && next - head > asideBytes ? punchAside(fd, inFile) : undefined
   if (hole) holes[part] = hole
   if (part !== 2 && next > positions.rendered[part]) skip(taking, part, next)
-  if (!hole) punchHole(fd, 0, next)
+  if (!hole) punchHole(fd, 0, inFile)
   positions.heads[part] = next
   return true
 }

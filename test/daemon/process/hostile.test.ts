@@ -156,3 +156,14 @@ t.test('a command that the kernel takes no more says what to do', async t => {
   })
   t.same((await call('GET', '/process')).body, [], 'nothing was started')
 })
+
+t.test('what is written to /dev/stderr comes, and takes nothing away', async t => {
+  const { call, dir } = await processDaemon(t)
+  const command = `echo much of it first >&2; until [ -e ${dir}/go ]; do sleep 0.02; done; echo x > /dev/stderr; echo y >&2`
+  await call('POST', '/process', { body: { command, name: 'p' } })
+  await until('the first', async () => (await call('GET', '/process/p')).body.stderr === 'much of it first\n')
+  writeFileSync(join(dir, 'go'), '')
+  const lines = 'stderr:much of it first\nstderr:x\nstderr:y\n'
+  t.equal((await call('GET', '/process/p/logs/stream')).text, lines)
+  t.match((await call('GET', '/process/p/logs')).body, { stderr: /x\ny\n$/ })
+})

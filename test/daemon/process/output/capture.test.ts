@@ -150,6 +150,40 @@ t.test('what leaves the disk before it was looked at is told', t => {
   t.end()
 })
 
+t.test('a process that truncates its output loses nothing that was taken, and goes on', t => {
+  const { open, out, combined } = setup(t)
+  const capture = open(true)
+  const from = (at: number, reader = capture) => {
+    const bytes = Buffer.alloc(100)
+    return bytes.toString('utf8', 0, reader.read(0, bytes, at))
+  }
+  appendFileSync(out, 'one\ntwo\nthr')
+  capture.poll()
+  writeFileSync(out, 'x\n')
+  t.ok(capture.poll())
+  appendFileSync(out, 'yy\n')
+  t.ok(capture.poll())
+  const lines = 'stdout:one\nstdout:two\nstdout:[... truncated 3 bytes]\nstdout:x\nstdout:yy\n'
+  t.equal(combined(), lines)
+  t.equal(from(11), 'x\nyy\n', 'offsets go on')
+  t.equal(tailText(capture, 0, 100), '[... truncated 11 bytes]\nx\nyy\n')
+  capture.close()
+  const next = open()
+  appendFileSync(out, 'next\n')
+  t.ok(next.poll())
+  t.equal(from(16, next), 'next\n', 'and under the next daemon')
+  t.equal(combined(), `${lines}stdout:next\n`)
+  appendFileSync(out, `${'z'.repeat(99)}\n`.repeat(5_000))
+  while (next.poll());
+  next.cap(64 * 1024)
+  t.ok(statSync(out).blocks * 512 <= 100 * 1024)
+  t.equal(tailText(next, 0, 200), `[... truncated 499821 bytes]\n${`${'z'.repeat(99)}\n`.repeat(2)}`)
+  writeFileSync(out, '')
+  next.end()
+  t.equal(tailText(next, 0, 200), '[... truncated 500021 bytes]\n')
+  t.end()
+})
+
 t.test('characters are not cut at the front of a tail', t => {
   const { open, out } = setup(t)
   const capture = open(true)
