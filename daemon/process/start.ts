@@ -72,9 +72,10 @@ export const reopener = (parts: Parts, record: ProcessRecord) => (): Capture =>
   })
 
 const newCapture = (parts: Parts, key: string): Capture => {
-  const { scratch, spares } = parts
+  const { scratch, spares, workload } = parts
+  const group = workload.identity?.gid
   const paths = outputPaths(outputDirs(parts), key)
-  const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, spares })
+  const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, spares, group })
   try {
     try {
       return open()

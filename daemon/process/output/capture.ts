@@ -53,6 +53,8 @@ export interface CaptureOptions {
   readonly scratch: Scratch
   /** Where new files come from, if they need not be made. */
   readonly spares?: OutputSpares
+  /** Of the workload, when it is not root. */
+  readonly group?: number | undefined
 }
 
 /** Reads `part` as far as it is captured. */
@@ -113,14 +115,15 @@ const createHolders = (files: OutputFiles, close: () => void, hasEnded: () => bo
 }
 
 /** Opens the capture of a run. */
-export const openCapture = ({ paths, fresh, ended: wasEnded, scratch, spares }: CaptureOptions): Capture => {
+export const openCapture = (options: CaptureOptions): Capture => {
+  const { paths, fresh, ended: wasEnded, scratch, spares, group } = options
   const positions = (fresh ? undefined : loadPositions(paths.positions)) ?? freshPositions()
   let saver = positionsFile(paths.positions, spares?.positions)
   let ended = wasEnded
   let behind = false
   let flooded = false
   const combinedIsEmpty = (): boolean => positions.combined === 0
-  const files = outputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty, spares })
+  const files = outputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty, spares, group })
   const taking: Taking = { files, positions, scratch, holes: [] }
   const listeners = createListeners()
   const total = (): number => positions.seen[0] + positions.seen[1]

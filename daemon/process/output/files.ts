@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { errno } from '../../../shared/errors.ts'
 import type { OutputPaths } from './names.ts'
 import { takeOrOpen, type OutputSpares, type Spares } from './spares.ts'
@@ -25,6 +25,8 @@ export interface FilesOptions {
   /** Whether what is in the combined log counts. */
   readonly combinedIsEmpty: () => boolean
   readonly spares?: OutputSpares | undefined
+  /** Who may open new streams for writing besides root: a workload that is not root opens /dev/stdout by it. */
+  readonly group?: number | undefined
 }
 
 const openOwn = (path: string, flags: number): number => {
@@ -44,6 +46,12 @@ const openNew = (path: string, spares: Spares | undefined): number => {
     rmSync(path)
     return make()
   }
+}
+
+const shareWith = (fd: number, group: number): number => {
+  fchownSync(fd, process.geteuid?.() ?? 0, group)
+  fchmodSync(fd, 0o664)
+  return fd
 }
 
 const both = (paths: readonly [string, string], open: (path: string) => number): readonly [number, number] => {
@@ -70,11 +78,15 @@ export const isGone = (error: unknown): boolean =>
   ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(errno(error) ?? '')
 
 export const outputFiles = (options: FilesOptions): OutputFiles => {
-  const { fresh, mayMake, combinedIsEmpty, spares } = options
+  const { fresh, mayMake, combinedIsEmpty, spares, group } = options
   let { paths } = options
   let combined: number | undefined
   let streams: readonly [number, number] | undefined
-  if (fresh) streams = both(paths.streams, path => openNew(path, spares?.streams))
+  const make = (path: string): number => {
+    const fd = openNew(path, spares?.streams)
+    return group === undefined ? fd : shareWith(fd, group)
+  }
+  if (fresh) streams = both(paths.streams, make)
   const close = (): void => {
     for (const fd of streams ?? []) closeSync(fd)
     if (combined !== undefined) closeSync(combined)

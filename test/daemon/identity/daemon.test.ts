@@ -37,3 +37,23 @@ t.test('a daemon that was given root or an unknown user does not start', async t
   for (const user of ['root', '0', 'no-such-user'])
     await t.rejects(daemon(t, { argv: ['--user', user] }), { code: 'invalid_argument' }, user)
 })
+
+t.test('processes are that user, whatever a request says, and may open their own output', { skip }, async t => {
+  const { call, config } = await daemon(t, { argv: ['--user', '4711:4712'] })
+  const run = async (command: string, more: object = {}) =>
+    (await call('POST', '/process', { body: { command, workingDir: '/', waitForCompletion: true, ...more } })).body
+  const tricks = { HOME: '/root', USER: 'root', LOGNAME: 'root', UID: '0', PATH: '/bin:/usr/bin' }
+  t.equal(
+    (await run('id -u; id -g; echo $HOME $USER $LOGNAME', { user: 'root', env: tricks })).stdout,
+    '4711\n4712\n/ 4711 4711\n',
+  )
+  t.not((await run('cat /proc/$PPID/environ')).exitCode, 0)
+  t.match(await run('echo out > /dev/stdout; echo err > /dev/stderr', { name: 'own' }), {
+    stdout: 'out\n',
+    stderr: 'err\n',
+    exitCode: 0,
+  })
+  const { uid, gid, mode } = statSync(join(config.logs.dir, 'own.stdout.log'))
+  t.same({ uid, gid, mode: mode & 0o777 }, { uid: 0, gid: 4712, mode: 0o664 })
+  t.equal(statSync(join(config.logs.dir, 'own.log')).mode & 0o777, 0o644, "the combined log is nobody else's")
+})
