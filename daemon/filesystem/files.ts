@@ -1,5 +1,6 @@
 /** What can be done with files and directories, for the HTTP routes and for other capabilities alike. */
 import { errno, fail } from '../../shared/errors.ts'
+import { keyedMutex } from '../../shared/sync.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/filesystem.ts'
 import type { DirectoryObject } from './describe.ts'
@@ -46,6 +47,8 @@ const removeDirectory = async (port: FilePort, path: string, recursive: boolean)
 
 export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => {
   const { port, owners } = deps
+  // Two writers in place at once would leave a mixture of both.
+  const oneByOne = keyedMutex()
   const object: Files['object'] = async (opened, path, shown) => {
     if (opened.stat.kind !== 'directory') return fileObject(opened, shown, owners)
     dropFd(opened.fd)
@@ -64,7 +67,8 @@ export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => 
     list: (path, shown) => listDirectory(deps, path, shown),
     async write(path, content, mode) {
       try {
-        await writeBytes(port, path, typeof content === 'string' ? Buffer.from(content) : content, mode)
+        const bytes = typeof content === 'string' ? Buffer.from(content) : content
+        await oneByOne(path, () => writeBytes(port, path, bytes, mode))
       } catch (error) {
         throw refused(error)
       }

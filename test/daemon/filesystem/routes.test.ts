@@ -123,6 +123,18 @@ t.test('permissions: a new file gets them, an old one keeps its own', async t =>
   t.equal((await call('PUT', '/filesystem/extra', { body: { content: 'x', cwd: '/' } })).status, 200, 'unknown fields')
 })
 
+t.test('of several writers at once one wins, with all of its content', async t => {
+  const { call, dir } = await daemon(t)
+  const contents = ['a'.repeat(10), 'b'.repeat(100_000), 'c'.repeat(3_000), 'd'.repeat(70_000), '']
+  for (let round = 0; round < 60; round++) {
+    const sent = contents.map(content => call('PUT', '/filesystem/race', { body: { content } }))
+    for (const { status } of await Promise.all(sent)) if (status !== 200) t.fail(`status ${status}`)
+    const { length, 0: first } = readFileSync(join(dir, 'race'), 'utf8')
+    if (!contents.some(content => content.length === length && content[0] === first)) t.fail(`${length} of ${first}`)
+  }
+  t.ok(existsSync(join(dir, 'race')))
+})
+
 t.test('a write goes through hard links and symbolic links, in place', async t => {
   const { call, dir } = await daemon(t, { files: { target: 'old and long' } })
   symlinkSync('target', join(dir, 'link'))
