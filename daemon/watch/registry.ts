@@ -6,7 +6,7 @@ export interface Directory {
   readonly wd: number
   /** Where it is now; a rename changes it. */
   path: string
-  /** One set per scan under way: the names of events since it began. */
+  /** One set per scan under way that tells what it finds: the names of events since it began. */
   readonly scans: Set<Set<string>>
   /** Names told by a scan whose own events may still be in the queue. */
   readonly echo: Set<string>

@@ -58,7 +58,7 @@ export const createScanner = (deps: ScannerDeps): Scanner => {
     const children: Directory[] = []
     const touched = new Set<string>()
     // From now on, not only while it is read: the watch is set and events come in.
-    directory.scans.add(touched)
+    if (how.report) directory.scans.add(touched)
     await limit(async () => {
       const entries = await read(directory)
       directory.scans.delete(touched)

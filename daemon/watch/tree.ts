@@ -35,6 +35,9 @@ export interface Tree {
   close(): void
 }
 
+/** What begins or ends an entry. */
+const comings = IN.CREATE | IN.MOVED_TO | IN.DELETE | IN.MOVED_FROM
+
 /** Follows directories that come and go. */
 const follower = (registry: Registry, scanner: Scanner) => {
   /** Those that moved away and may yet turn up elsewhere in the tree: rename cookie → old path. */
@@ -80,7 +83,10 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
   const ignored = (path: string) => ignore.some(part => path.includes(part))
 
   const told = (directory: Directory, { mask, name }: InotifyEvent, path: string): boolean => {
+    // Its first event is no creation: it was there before the watch, and the scan has not come to it yet.
+    const before = !(mask & comings) && [...directory.scans].some(touched => !touched.has(name))
     for (const touched of directory.scans) touched.add(name)
+    if (before && name !== '') tell(changeLine('CREATE', path))
     if (mask & IN.CREATE && directory.echo.has(name)) return false
     directory.echo.delete(name)
     const op = opOf(mask)
