@@ -54,3 +54,11 @@ export const escaped = (name: string): string =>
     : bytesOf(name)
         .toString('latin1')
         .replace(/[^\w.~-]/g, char => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)
+
+/** `name` where only text will do: bytes that are no UTF-8 as their escapes, `caf%E9`. */
+export const wellFormed = (name: string): string =>
+  name.isWellFormed()
+    ? name
+    : name
+        .replace(/[\udc80-\udcff]/gu, char => `%${(char.charCodeAt(0) - 0xdc00).toString(16).toUpperCase()}`)
+        .toWellFormed()

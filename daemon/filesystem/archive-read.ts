@@ -4,13 +4,14 @@ import { posix } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { pack, type Header as FullHeader, type Pack } from 'tar-stream'
 import { errno } from '../../shared/errors.ts'
 import type { Pump } from '../../shared/route.ts'
+import { wellFormed } from '../../shared/utf8.ts'
 import { dropFd, readFd } from './descriptor.ts'
 import type { Owners } from './owners.ts'
 import type { FilePort, FileStat } from './port.ts'
 import { toFileStat } from './stat.ts'
-import { blockBytes as tarBlock, encodeHeader } from './tar/header.ts'
 
 interface Deps {
   readonly port: FilePort
@@ -19,35 +20,51 @@ interface Deps {
 
 /** One archive on its way out. */
 interface Packing extends Deps {
+  readonly archive: Pack
   readonly signal: AbortSignal
   /** Names of files with several, by what they are on disk: the second time only the first name is told. */
   readonly linked: Map<string, string>
 }
 
-type Chunks = AsyncGenerator<Buffer, void, void>
+type Header = Partial<FullHeader> & { name: string }
 
 const readBytes = 256 * 1024
+/** What the octal fields of the plain header hold, as tar-stream writes them. */
+const [mostId, mostTime] = [0o777777, 2 ** 31 - 1]
+const mostName = 31
 
-const header = (
-  { owners }: Deps,
-  name: string,
-  stat: FileStat,
-  type: string,
-  more: { size?: number; linkname?: string },
-) =>
-  encodeHeader(
-    {
-      name,
-      type,
-      mode: stat.mode,
-      uid: stat.uid,
-      gid: stat.gid,
-      mtime: Number(stat.mtimeNs / 1_000_000_000n),
-      size: more.size ?? 0,
-      linkname: more.linkname ?? '',
-    },
-    { user: owners.user(stat.uid), group: owners.group(stat.gid) },
-  )
+/** What does not fit into the plain header, in the words of the extended one. */
+const extended = (uid: number, gid: number, mtime: number): { pax?: Record<string, string> } => {
+  const pax: Record<string, string> = {}
+  if (uid > mostId) pax['uid'] = String(uid)
+  if (gid > mostId) pax['gid'] = String(gid)
+  if (mtime < 0 || mtime > mostTime) pax['mtime'] = String(mtime)
+  return Object.keys(pax).length > 0 ? { pax } : {}
+}
+
+const headerOf = ({ owners }: Deps, name: string, stat: FileStat): Header => {
+  const { uid, gid, mode, mtimeNs } = stat
+  const mtime = Number(mtimeNs / 1_000_000_000n)
+  return {
+    ...extended(uid, gid, mtime),
+    name: wellFormed(name),
+    // With the bits of its kind: a mode of 0 would be taken for none.
+    mode,
+    uid,
+    gid,
+    uname: owners.user(uid).slice(0, mostName),
+    gname: owners.group(gid).slice(0, mostName),
+    mtime: new Date(Math.min(Math.max(mtime, 0), mostTime) * 1000),
+  }
+}
+
+const nothing = Buffer.alloc(0)
+
+/** Adds an entry without content and waits until there is room for the next. */
+const plain = ({ archive }: Packing, header: Header): Promise<void> =>
+  new Promise((resolve, reject) => {
+    archive.entry(header, nothing, error => (error ? reject(error) : resolve()))
+  })
 
 const identified = (fd: number): Promise<{ stat: FileStat; links: bigint; id: string }> =>
   new Promise((resolve, reject) =>
@@ -57,41 +74,51 @@ const identified = (fd: number): Promise<{ stat: FileStat; links: bigint; id: st
   )
 
 /** Exactly `size` bytes: a file that grows meanwhile is cut, one that shrinks is filled with zeros, as tar does. */
-async function* contentOf(fd: number, size: number, signal: AbortSignal): Chunks {
-  for (let sent = 0; sent < size; ) {
-    signal.throwIfAborted()
-    const block = Buffer.allocUnsafeSlow(Math.min(readBytes, size - sent))
-    const count = await readFd(fd, block, sent)
-    const chunk = count === 0 ? block.fill(0) : block.subarray(0, count)
-    sent += chunk.length
-    yield chunk
-  }
-  const rest = size % tarBlock
-  if (rest > 0) yield Buffer.alloc(tarBlock - rest)
-}
+const addContent = ({ archive }: Packing, header: Header, fd: number, size: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const entry = archive.entry({ ...header, type: 'file', size }, error => (error ? reject(error) : resolve()))
+    let wake = () => {}
+    entry.on('drain', () => wake()).on('close', () => wake())
+    const send = async () => {
+      for (let sent = 0; sent < size; ) {
+        const block = Buffer.allocUnsafeSlow(Math.min(readBytes, size - sent))
+        const count = await readFd(fd, block, sent)
+        const chunk = count === 0 ? block.fill(0) : block.subarray(0, count)
+        sent += chunk.length
+        const room = new Promise<void>(resolve => {
+          wake = resolve
+        })
+        if (!entry.write(chunk) && !entry.destroyed) await room
+        if (entry.destroyed) throw new Error('the client went away')
+      }
+      entry.end(undefined)
+    }
+    send().catch(reject)
+  })
 
-async function* fileEntry(packing: Packing, path: string, name: string): Chunks {
-  const { port, linked, signal } = packing
+const addFile = async (packing: Packing, path: string, name: string): Promise<void> => {
+  const { port, linked } = packing
   const fd = await port.open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     const { stat, links, id } = await identified(fd)
+    const header = headerOf(packing, name, stat)
     const first = links > 1n ? linked.get(id) : undefined
-    if (first !== undefined) return yield header(packing, name, stat, '1', { linkname: first })
+    if (first !== undefined) return await plain(packing, { ...header, type: 'link', linkname: wellFormed(first) })
     if (links > 1n) linked.set(id, name)
-    yield header(packing, name, stat, '0', { size: stat.size })
-    yield* contentOf(fd, stat.size, signal)
+    if (stat.size === 0) await plain(packing, { ...header, type: 'file' })
+    else await addContent(packing, header, fd, stat.size)
   } finally {
     dropFd(fd)
   }
 }
 
-async function* directoryEntry(packing: Packing, path: string, name: string, stat: FileStat): Chunks {
+const addDirectory = async (packing: Packing, path: string, name: string, stat: FileStat): Promise<void> => {
   const entries = await packing.port.readdir(path)
-  if (name !== '') yield header(packing, `${name}/`, stat, '5', {})
+  if (name !== '') await plain(packing, { ...headerOf(packing, `${name}/`, stat), type: 'directory' })
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries)
     try {
-      yield* entryOf(packing, posix.join(path, entry.name), posix.join(name, entry.name))
+      await addEntry(packing, posix.join(path, entry.name), posix.join(name, entry.name))
     } catch (error) {
       // Removed since it was listed; any other failure must show, so it cuts the answer.
       if (errno(error) !== 'ENOENT') throw error
@@ -99,19 +126,15 @@ async function* directoryEntry(packing: Packing, path: string, name: string, sta
 }
 
 /** Fails with `ENOENT` only before anything of the entry was told. */
-async function* entryOf(packing: Packing, path: string, name: string): Chunks {
+const addEntry = async (packing: Packing, path: string, name: string): Promise<void> => {
   packing.signal.throwIfAborted()
   const { port } = packing
   const stat = await port.lstat(path)
-  if (stat.kind === 'file') yield* fileEntry(packing, path, name)
-  else if (stat.kind === 'directory') yield* directoryEntry(packing, path, name, stat)
-  else if (stat.kind === 'symlink') yield header(packing, name, stat, '2', { linkname: await port.readlink(path) })
-  // Sockets, fifos and devices mean nothing anywhere else.
-}
-
-async function* archiveOf(packing: Packing, path: string, name: string): Chunks {
-  yield* entryOf(packing, path, name)
-  yield Buffer.alloc(2 * tarBlock)
+  if (stat.kind === 'file') return addFile(packing, path, name)
+  if (stat.kind === 'directory') return addDirectory(packing, path, name, stat)
+  if (stat.kind !== 'symlink') return undefined // Sockets, fifos and devices mean nothing anywhere else.
+  const linkname = wellFormed(await port.readlink(path))
+  return plain(packing, { ...headerOf(packing, name, stat), type: 'symlink', linkname })
 }
 
 /** Names in the archive are relative to `path`; a single file has its base name. */
@@ -119,11 +142,22 @@ export const archivePump =
   (path: string, kind: 'directory' | 'file', gzip: boolean, deps: Deps): Pump =>
   async (out, signal) => {
     await deps.owners.refresh()
-    const packing = { ...deps, signal, linked: new Map<string, string>() }
-    const chunks = archiveOf(packing, path, kind === 'file' ? posix.basename(path) : '')
-    const source = Readable.from(chunks, { objectMode: false, highWaterMark: readBytes })
+    const archive = pack()
+    const fill = async () => {
+      const packing = { ...deps, archive, signal, linked: new Map<string, string>() }
+      await addEntry(packing, path, kind === 'file' ? posix.basename(path) : '')
+      archive.finalize()
+    }
+    const filled = fill().catch(error => {
+      archive.destroy(error as Error)
+      throw error
+    })
+    const source = Readable.from(archive as AsyncIterable<Buffer>, { highWaterMark: 1 })
     // The server ends the answer itself, once this resolves.
-    await (gzip
+    const flowing = gzip
       ? pipeline(source, createGzip({ level: 1, chunkSize: 256 * 1024 }), out, { end: false })
-      : pipeline(source, out, { end: false }))
+      : pipeline(source, out, { end: false })
+    const [flow, fault] = await Promise.allSettled([flowing, filled])
+    if (fault.status === 'rejected') throw fault.reason
+    if (flow.status === 'rejected') throw flow.reason
   }

@@ -1,142 +1,133 @@
-/** Reads a tar archive as it comes: ustar, GNU and pax, and what is older. */
+/** Reads a tar archive as it comes, each entry with what extended headers say of it. */
+import { extract, type Extract } from 'tar-stream'
 import { textOf } from '../../../shared/utf8.ts'
-import { createBytes, type Bytes } from './bytes.ts'
-import { blockBytes, decodeHeader, type Header } from './header.ts'
-import { decodeRecords, overruled, type Records } from './pax.ts'
-import { oldSparse, paxSparse, type Span } from './sparse.ts'
+import { createBytes } from './bytes.ts'
+import { sparseOf, type Records, type Span } from './sparse.ts'
 
 export type EntryKind = 'file' | 'directory' | 'symlink' | 'link' | 'other'
 
-export interface TarEntry extends Omit<Header, 'type'> {
-  /** `other`: devices, fifos, labels of volumes. */
+export interface TarEntry {
+  readonly name: string
   readonly kind: EntryKind
-  /** Where the content belongs, in the order it comes; of a plain file one piece. `size` is that of the file. */
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+  /** Bytes of the whole file, holes included. */
+  readonly size: number
+  /** Seconds since the epoch. */
+  readonly mtime: number
+  readonly linkname: string
+  /** Where the content belongs, in the order it comes; of a plain file one piece. */
   readonly spans: readonly Span[]
   /** The next bytes of content, at most `limit`. Throws at an early end of the archive. */
   read(limit: number): Promise<Buffer>
 }
 
-const kinds: Readonly<Record<string, EntryKind>> = {
-  '0': 'file',
-  '7': 'file',
-  S: 'file',
-  '1': 'link',
-  '2': 'symlink',
-  '5': 'directory',
-  D: 'directory',
-}
-/** No content follows these, whatever size they say. */
-const bare = new Set(['1', '2', '3', '4', '5', '6'])
-/** Names and extended headers are held in memory. Bytes. */
-const longest = 4 * 1024 * 1024
+/** Its options are those of a stream to its types. */
+const options: object = { filenameEncoding: 'latin1', allowUnknownFormat: true }
 
-const cut = () => new Error('unexpected end of data')
+type Source = Extract extends AsyncIterable<infer Each> ? Each : never
 
-const paddingOf = (size: number) => (blockBytes - (size % blockBytes)) % blockBytes
-
-/** The content of an entry that says something about the next one. */
-const meta = async (bytes: Bytes, { size }: Header): Promise<Buffer> => {
-  if (size < 0 || size > longest) throw new Error('a name or extended header is too long')
-  const content = await bytes.take(size + paddingOf(size))
-  if (content.length < size) throw cut()
-  return content.subarray(0, size)
+const kinds: Readonly<Partial<Record<string, EntryKind>>> = {
+  file: 'file',
+  'contiguous-file': 'file',
+  directory: 'directory',
+  symlink: 'symlink',
+  link: 'link',
+  'character-device': 'other',
+  'block-device': 'other',
+  fifo: 'other',
 }
 
-const nameOf = (bytes: Buffer): string => {
-  const end = bytes.indexOf(0)
-  return textOf(end < 0 ? bytes : bytes.subarray(0, end))
+const skipBytes = 64 * 1024
+
+/** A number of an extended header, or that of the plain one. Throws when it is none. */
+const numberOf = (records: Records, key: string, plain: number): number => {
+  const text = records[key]
+  const value = text === undefined ? plain : /^-?\d{1,16}(\.\d*)?$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isFinite(value)) throw new Error(`the ${key} of an entry is no number`)
+  return value
 }
 
-/** What entries said about the next one. */
-interface Ahead {
-  global: Records
-  records: Records | undefined
-  name: string | undefined
-  linkname: string | undefined
-}
+/** Names are bytes; those of extended headers have been read as text already. */
+const nameOf = (text: string | null, extended: string | undefined): string =>
+  extended ? (text ?? '') : textOf(Buffer.from(text ?? '', 'latin1'))
 
-const skip = async (bytes: Bytes, count: number): Promise<void> => {
-  for (let left = count; left > 0; ) {
-    const piece = await bytes.some(left)
-    if (piece === undefined) throw cut()
-    left -= piece.length
-  }
-}
-
-/** True when the entry was about the next one, and noted. */
-const noted = async (bytes: Bytes, header: Header, ahead: Ahead): Promise<boolean> => {
-  const { type } = header
-  if (type === 'L') ahead.name = nameOf(await meta(bytes, header))
-  else if (type === 'K') ahead.linkname = nameOf(await meta(bytes, header))
-  else if (type === 'g') ahead.global = decodeRecords(await meta(bytes, header), ahead.global)
-  else if (type === 'x' || type === 'X') ahead.records = decodeRecords(await meta(bytes, header), ahead.global)
-  else return false
-  return true
-}
-
-const entryOf = async (
-  bytes: Bytes,
-  block: Buffer,
-  own: Header,
-  ahead: Ahead,
-): Promise<{ entry: TarEntry; rest: () => Promise<void> }> => {
-  const records = ahead.records ?? ahead.global
-  const given = {
-    ...own,
-    name: ahead.name ?? own.name,
-    linkname: ahead.linkname ?? own.linkname,
-    size: bare.has(own.type) ? 0 : own.size,
-  }
-  const header = overruled(
-    given,
-    bare.has(own.type) ? new Map([...records].filter(([key]) => key !== 'size')) : records,
-  )
-  const { type, size: stored, ...described } = header
-  if (stored < 0) throw new Error('a size in a header is out of range')
-  if (type === 'M') throw new Error('an entry goes on from another volume')
-  const sparse = type === 'S' ? await oldSparse(block, bytes) : await paxSparse(records, stored, bytes)
+const entryOf = async (entry: Source): Promise<{ read: TarEntry; rest: () => Promise<void> }> => {
+  const { header } = entry
+  // Before POSIX a directory was a file whose name ends in a slash.
+  const kind = header.type === 'file' && header.name.endsWith('/') ? 'directory' : kinds[header.type]
+  // Passing over it would lose a file without a word.
+  if (!kind) throw new Error('an entry is a sparse file of the old kind, a label or part of a volume')
+  const records = (header.pax ?? {}) as Records
+  const bytes = createBytes(entry[Symbol.asyncIterator]() as AsyncIterator<Buffer>)
+  // Others have none, whatever they say.
+  const stored = kind === 'file' ? header.size : 0
+  const sparse = kind === 'file' ? await sparseOf(records, stored, bytes) : undefined
   const size = sparse?.size ?? stored
   const spans = sparse?.spans ?? [{ offset: 0, length: stored }]
-  let left = stored - (sparse?.taken ?? 0)
-  if (sparse && spans.reduce((sum, { length }) => sum + length, 0) > left) throw cut()
+  if (sparse && spans.reduce((sum, { length }) => sum + length, sparse.taken) > stored)
+    throw new Error('a sparse file has less content than it says')
   if (spans.some(({ offset, length }) => offset + length > size))
     throw new Error('a sparse file is larger than it says')
-  // Before POSIX a directory was a file whose name ends in a slash.
-  const kind =
-    type === '0' && header.name.endsWith('/')
-      ? 'directory'
-      : (kinds[type] ?? (/\d/.test(type) && !bare.has(type) ? 'file' : 'other'))
-  const entry: TarEntry = {
-    ...described,
-    name: sparse?.name ?? header.name,
-    size,
+  const read: TarEntry = {
+    name: sparse?.name ?? nameOf(header.name, records['path']),
     kind,
+    mode: header.mode,
+    uid: numberOf(records, 'uid', header.uid),
+    gid: numberOf(records, 'gid', header.gid),
+    size,
+    // A time beyond what a date can be is no reason to refuse the file.
+    mtime: numberOf(records, 'mtime', header.mtime.getTime() / 1000 || 0),
+    linkname: nameOf(header.linkname, records['linkpath']),
     spans,
     async read(limit) {
-      const piece = await bytes.some(Math.min(limit, left))
-      if (piece === undefined) throw cut()
-      left -= piece.length
+      const piece = await bytes.some(limit)
+      if (piece === undefined) throw new Error('unexpected end of data')
       return piece
     },
   }
-  return { entry, rest: () => skip(bytes, left + paddingOf(stored)) }
+  const rest = async () => {
+    // The stream of a directory that claims to have a size would never end.
+    if (kind !== 'directory') while ((await bytes.some(skipBytes)) !== undefined);
+  }
+  return { read, rest }
 }
 
-/** Every entry, one after the other; what of its content was not read is passed over. Throws for what is no archive. */
-export async function* tarEntries(source: AsyncIterator<Buffer>): AsyncGenerator<TarEntry, void, void> {
-  const bytes = createBytes(source)
-  const ahead: Ahead = { global: new Map(), records: undefined, name: undefined, linkname: undefined }
-  for (;;) {
-    const block = await bytes.take(blockBytes)
-    if (block.length === 0) return
-    if (block.length < blockBytes) throw cut()
-    // Two of them end an archive, and nothing but more of them or another archive may follow.
-    if (block.every(byte => byte === 0)) continue
-    const header = decodeHeader(block)
-    if (await noted(bytes, header, ahead)) continue
-    const { entry, rest } = await entryOf(bytes, block, header, ahead)
-    ahead.records = ahead.name = ahead.linkname = undefined
-    yield entry
-    await rest()
+const feed = async (source: AsyncIterable<Buffer>, into: Extract): Promise<void> => {
+  let wake = () => {}
+  into.on('drain', () => wake()).on('close', () => wake())
+  try {
+    for await (const chunk of source) {
+      if (into.destroyed) return
+      const room = new Promise<void>(resolve => {
+        wake = resolve
+      })
+      if (!into.write(chunk) && !into.destroyed) await room
+    }
+    into.end(undefined)
+  } catch (error) {
+    into.destroy(error as Error)
+  }
+}
+
+/**
+ * Every entry, one after the other; what of its content was not read is passed over. Throws for what is no archive. The
+ * source is read no further when this has ended.
+ */
+export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator<TarEntry, void, void> {
+  const extractor = extract(options)
+  // Heard by whoever asks for the next entry.
+  extractor.on('error', () => {})
+  const feeding = feed(source, extractor)
+  try {
+    for await (const entry of extractor) {
+      const { read, rest } = await entryOf(entry)
+      yield read
+      await rest()
+    }
+  } finally {
+    extractor.destroy(null)
+    await feeding
   }
 }

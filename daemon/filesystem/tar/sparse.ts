@@ -1,7 +1,10 @@
-/** Files with holes, as GNU tar and bsdtar write them: where in the file the bytes of the archive belong. */
+/** Files with holes, as bsdtar and `tar --format=pax` write them: where in the file the bytes of the archive belong. */
 import type { Bytes } from './bytes.ts'
-import { blockBytes, numberAt } from './header.ts'
-import { wholeOf, type Records } from './pax.ts'
+
+/** The records of an extended header (POSIX.1-2001). */
+export type Records = Readonly<Record<string, string>>
+
+const blockBytes = 512
 
 /** Bytes that lie together. */
 export interface Span {
@@ -22,29 +25,6 @@ export interface Sparse {
 const mostSpans = 256 * 1024
 
 const tooMany = () => new Error(`a sparse file has more than ${mostSpans} pieces`)
-
-const spansAt = (block: Buffer, at: number, count: number): Span[] => {
-  const spans: Span[] = []
-  for (let index = 0; index < count; index++) {
-    const from = at + index * 24
-    if (block[from + 12] === 0) break
-    spans.push({ offset: numberAt(block, from, 12), length: numberAt(block, from + 12, 12) })
-  }
-  return spans
-}
-
-/** Type `S` of GNU tar: four pieces in the header, 21 in each block that follows. */
-export const oldSparse = async (header: Buffer, bytes: Bytes): Promise<Sparse> => {
-  const spans = spansAt(header, 386, 4)
-  for (let more = header[482]; more; ) {
-    const block = await bytes.take(blockBytes)
-    if (block.length < blockBytes) throw new Error('unexpected end of data')
-    spans.push(...spansAt(block, 0, 21))
-    if (spans.length > mostSpans) throw tooMany()
-    more = block[504]
-  }
-  return { spans, size: numberAt(header, 483, 12), taken: 0 }
-}
 
 const pairs = (numbers: readonly number[]): Span[] => {
   const spans: Span[] = []
@@ -76,12 +56,19 @@ const listBefore = async (bytes: Bytes, size: number): Promise<{ spans: Span[]; 
   return { spans: pairs(numbers.slice(1)), taken }
 }
 
-/** What extended headers say about holes, formats 1.0 and 0.1; undefined for a file without. */
-export const paxSparse = async (records: Records, size: number, bytes: Bytes): Promise<Sparse | undefined> => {
-  const name = records.get('GNU.sparse.name')
-  if (records.get('GNU.sparse.major') === '1')
+const wholeOf = (records: Records, key: string): number | undefined => {
+  const text = records[key]
+  if (text === undefined) return undefined
+  if (!/^\d{1,15}$/.test(text)) throw new Error(`the ${key} of an entry is no number`)
+  return Number(text)
+}
+
+/** What extended headers say about holes, formats 1.0 and 0.1; undefined for a file without. `size` is that of the entry. */
+export const sparseOf = async (records: Records, size: number, bytes: Bytes): Promise<Sparse | undefined> => {
+  const name = records['GNU.sparse.name']
+  if (records['GNU.sparse.major'] === '1')
     return { ...(await listBefore(bytes, size)), size: wholeOf(records, 'GNU.sparse.realsize') ?? 0, name }
-  const map = records.get('GNU.sparse.map')
+  const map = records['GNU.sparse.map']
   const whole = wholeOf(records, 'GNU.sparse.size')
   if (whole === undefined) return undefined
   if (map === undefined) throw new Error('sparse files of format 0.0 are not read')

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { encodeHeader, type Header } from '../../../../daemon/filesystem/tar/header.ts'
+import { encodeHeader, type Header } from '../../../support/tar-header.ts'
 import { tarEntries, type TarEntry } from '../../../../daemon/filesystem/tar/read.ts'
 
 const plain: Header = { name: 'f', mode: 0o644, uid: 0, gid: 0, size: 5, mtime: 1, type: '0', linkname: '' }
-const head = (given: Partial<Header> = {}) => encodeHeader({ ...plain, ...given }, { user: '', group: '' })
+const head = (given: Partial<Header> = {}) => encodeHeader({ ...plain, ...given })
 const filled = (text: string | Buffer) => {
   const bytes = Buffer.from(text as string)
   return Buffer.concat([bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)])
@@ -93,7 +93,6 @@ t.test('files with holes are whole, and what follows them too', async t => {
     holes(join(dir, 'holes'), count)
     const wanted = execFileSync('cat', [join(dir, 'holes')], { maxBuffer: 1e8 })
     for (const how of [
-      ['--format=gnu'],
       ['--format=pax', '--sparse-version=1.0'],
       ['--format=pax', '--sparse-version=0.1'],
     ]) {
@@ -112,6 +111,8 @@ t.test('files with holes are whole, and what follows them too', async t => {
   holes(join(dir, 'holes'), 4)
   const oldest = ['--format=pax', '--sparse-version=0.0', '--hole-detection=raw', '-S', '-C', dir, '-c', 'holes']
   await t.rejects(read(execFileSync('tar', oldest)), { message: /0\.0/ })
+  const gnu = ['--format=gnu', '--hole-detection=raw', '-S', '-C', dir, '-c', 'holes']
+  await t.rejects(read(execFileSync('tar', gnu)), { message: /sparse file of the old kind/ }, 'and not lost')
 })
 
 t.test('what stands in an extended header wins', async t => {
@@ -121,12 +122,12 @@ t.test('what stands in an extended header wins', async t => {
     while (String(length).length + Buffer.byteLength(tail) !== length) length++
     return `${length}${tail}`
   }
-  const global = entry({ type: 'g' }, record('uid', '7') + record('comment', 'x'))
+  const global = entry({ type: 'g' }, record('comment', 'x'))
   const local = entry({ type: 'x' }, record('path', 'ü\nn') + record('uid', '3000000000') + record('mtime', '-1.5'))
   const found = await read(Buffer.concat([global, local, entry({}, 'hello'), entry({ name: 'second' }, 'x'), end]))
   t.match(found, [
     { name: 'ü\nn', uid: 3_000_000_000, mtime: -1.5 },
-    { name: 'second', uid: 7, mtime: 1 },
+    { name: 'second', mtime: 1 },
   ])
 })
 
@@ -135,13 +136,12 @@ t.test('kinds', async t => {
   const found = await read(
     Buffer.concat([
       entry({ name: 'old/', size: 0 }, ''),
-      // A size says nothing for these: no content follows.
+      // A size says nothing here: no content follows.
       head({ name: 'd', type: '5', size: 9_000 }),
-      head({ name: 's', type: '2', linkname: 'x', size: 12 }),
-      head({ name: 'h', type: '1', linkname: 'x', size: 12 }),
+      head({ name: 's', type: '2', linkname: 'x', ...bare }),
+      head({ name: 'h', type: '1', linkname: 'x', ...bare }),
       head({ name: 'fifo', type: '6', ...bare }),
       head({ name: 'dev', type: '3', ...bare }),
-      entry({ name: 'label', type: 'V' }, 'skipped'),
       entry({ name: 'contiguous', type: '7' }, 'x'),
       end,
       entry({ name: 'behind' }, 'x'),
@@ -156,7 +156,6 @@ t.test('kinds', async t => {
       'link h',
       'other fifo',
       'other dev',
-      'other label',
       'file contiguous',
       'file behind',
     ],
@@ -182,17 +181,15 @@ t.test('what is cut or broken is refused', async t => {
     ['in content', whole.subarray(0, 514), /end of data/],
     ['in padding', whole.subarray(0, 600), /end of data/],
     ['a size beyond the end', head({ size: 2 ** 40 }), /end of data/],
-    ['a negative size', head({ size: -1 }), /range/],
-    ['a long name without end', head({ type: 'L', size: 2 ** 30 }), /too long/],
-    ['a broken record', entry({ type: 'x' }, '99999 path=x\n'), /extended/],
-    ['a record without end', entry({ type: 'x' }, '9 path=xx'), /extended/],
-    ['a record without length', entry({ type: 'x' }, 'path=xx\n'), /extended/],
-    ['a size that is none', Buffer.concat([entry({ type: 'x' }, '11 size=a1\n'), whole]), /extended/],
+    ['a negative size', head({ size: -5 }), /header/],
+    ['a long name without end', head({ type: 'L', size: 2 ** 30 }), /max size/],
+    ['a size that is none', Buffer.concat([entry({ type: 'x' }, '11 size=a1\n'), whole]), /header/],
+    ['an owner that is none', Buffer.concat([entry({ type: 'x' }, '10 uid=a1\n'), whole]), /uid/],
     ['a volume', entry({ type: 'M' }, 'x'), /volume/],
     ['a list of pieces that is none', sparse('x\n'), /sparse/],
     ['a list that is cut', sparse('400\n1\n'), /sparse/],
     ['more pieces than memory', sparse('99999999\n'), /pieces/],
-    ['a piece without content', sparse('1\n0\n5000\n', '5000'), /end of data/],
+    ['a piece without content', sparse('1\n0\n5000\n', '5000'), /less content/],
     ['a piece behind the end', sparse('1\n90\n0\n', '10'), /larger/],
   ]
   const drain = async (bytes: Buffer) => {
