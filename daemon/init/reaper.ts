@@ -48,7 +48,11 @@ const childProcesses = () => {
   }
 }
 
-/** Reaps on SIGCHLD, and once a second in case a signal was lost. Children that exist now and are unknown are orphans. */
+/**
+ * Reaps on SIGCHLD whoever the kernel says has ended, so that an end costs the same however many run; once a second it
+ * asks for each that is watched, in case a signal was lost and for those that are no children of ours. Children that
+ * exist now and are unknown are orphans.
+ */
 export const createReaper = (deps: { clock: Clock; log: Log }): Reaper => {
   const { clock, log } = deps
   const watched = new Map<number, (exit: Exit) => void>()
@@ -66,6 +70,7 @@ export const createReaper = (deps: { clock: Clock; log: Log }): Reaper => {
       log.error('reaper.listener', { pid: exit.pid, error })
     }
   }
+  /** Asks for each of our own by its pid. */
   const own = () => {
     for (const pid of watched.keys()) {
       const exit = waitpid(pid)
@@ -78,16 +83,21 @@ export const createReaper = (deps: { clock: Clock; log: Log }): Reaper => {
   const round = () => {
     cancelRetry?.()
     cancelRetry = undefined
-    // Our own first, by pid: they must not wait behind a child that is somebody else's.
-    own()
     for (const pid of left) if (!kill(pid, 0)) left.delete(pid)
     const { exits, more } = reap(pid => left.has(pid) || libuv.has(pid))
     for (const exit of exits) report(exit)
-    if (more) cancelRetry = clock.after(retryMs, round)
+    if (!more) return
+    // They must not wait behind a child that is somebody else's.
+    own()
+    cancelRetry = clock.after(retryMs, round)
+  }
+  const poll = () => {
+    own()
+    round()
   }
 
   process.on('SIGCHLD', round)
-  const stopPolling = clock.every(pollMs, round)
+  const stopPolling = clock.every(pollMs, poll)
   return {
     watch(pid, ended) {
       watched.set(pid, ended)

@@ -37,7 +37,7 @@ struct plan {
   char *file, *cwd, **argv, **envp;
   int descriptors[MAX_DESCRIPTORS], descriptor_count;
   int session, group, terminal, no_new_privileges, death_signal, umask, oom;
-  int has_oom, change_identity;
+  int has_oom, change_identity, lose_capabilities;
   uid_t uid;
   gid_t gid, *groups;
   size_t group_count;
@@ -90,8 +90,6 @@ static int write_oom(int score) {
 static int drop_capabilities(uint64_t drop) {
   for (int capability = 0; capability < 64; capability++) {
     if (!(drop >> capability & 1)) continue;
-    /* Not in the set already, or unknown to this kernel. */
-    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) != 1) continue;
     /* Without privileges of our own there is nothing to hand on, and we may not shrink the set. */
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && geteuid() == 0) return -1;
   }
@@ -118,7 +116,7 @@ static int prepare(struct plan *plan) {
   /* Best effort: lowering the score needs a capability, and a missing /proc must not stop anybody. */
   if (plan->has_oom) write_oom(plan->oom);
   if (plan->umask >= 0) umask(plan->umask);
-  if (plan->drop && drop_capabilities(plan->drop) < 0) return fail_at(plan, CAPABILITIES);
+  if (plan->lose_capabilities && drop_capabilities(plan->drop) < 0) return fail_at(plan, CAPABILITIES);
   if (plan->change_identity && become(plan) < 0) return fail_at(plan, IDENTITY);
   if (plan->death_signal && prctl(PR_SET_PDEATHSIG, plan->death_signal, 0, 0, 0) < 0) return fail_at(plan, PRIVILEGES);
   if (plan->no_new_privileges && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail_at(plan, PRIVILEGES);
@@ -188,7 +186,10 @@ static void arm(int seconds) {
 }
 
 static pid_t launch(struct plan *plan) {
-  void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  /* Kept for the next one: only the main thread spawns, and each child is done with it when it returns. */
+  static void *stack = MAP_FAILED;
+  if (stack == MAP_FAILED)
+    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return -1;
   pthread_once(&watchdog.once, start_watchdog);
   /* Blocked until the child has its own handlers: ours must not run on its stack. */
@@ -204,13 +205,24 @@ static pid_t launch(struct plan *plan) {
   watchdog.child = 0;
   arm(0);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  munmap(stack, STACK_BYTES);
   if (pid > 0 && watchdog.fired) {
     plan->error = ETIMEDOUT;
     plan->stage = EXEC;
   }
   errno = error;
   return pid;
+}
+
+/*
+ * The bounding set. Asked for once: it only ever shrinks, and what is no longer in it can be dropped again. What this
+ * kernel does not know is not in it.
+ */
+static uint64_t bounding_set(void) {
+  static uint64_t known;
+  if (known) return known;
+  for (int capability = 0; capability < 64; capability++)
+    if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1) known |= 1ULL << capability;
+  return known;
 }
 
 static char **strings(napi_env env, napi_value array) {
@@ -258,6 +270,7 @@ static int read_plan(napi_env env, napi_value options, struct plan *plan) {
   bool lossless;
   if (napi_get_value_bigint_uint64(env, property(env, options, "dropCapabilities"), &plan->drop, &lossless) != napi_ok)
     plan->drop = 0;
+  if ((plan->lose_capabilities = plan->drop != 0)) plan->drop &= bounding_set();
   int64_t uid = integer(env, property(env, options, "uid"), -1), gid = integer(env, property(env, options, "gid"), -1);
   if (uid < 0) return 0;
   if (gid < 0 || napi_get_array_length(env, list = property(env, options, "groups"), &count) != napi_ok) return -1;

@@ -105,6 +105,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
       [...table.all()].flatMap(({ record, stdin }) => (stdin?.open ? [{ id: record.id, fd: stdin.fd }] : [])),
     close() {
       stopSweep()
+      sweep.close()
       parts.tailing.close()
       parts.spares.close()
       for (const managed of table.all()) {

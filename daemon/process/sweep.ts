@@ -1,15 +1,21 @@
 /** Keeps what processes have written within the budget of the disk, and the list within its length. */
+import { removeOutput } from './output/files.ts'
 import { fileShare } from './output/limits.ts'
+import { outputPaths } from './output/names.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Capture } from './output/capture.ts'
 import type { Managed } from './managed.ts'
 import { kill } from '../native/sys.ts'
 import type { Parts } from './parts.ts'
+import { outputDirs } from './start.ts'
 
 /** A finished process counts among those that share the budget from here on. */
 const noticeableBytes = 32 * 1024
 /** What the oldest are cut down to when all together are too much. */
 const remnantBytes = 16 * 1024
+/** So many take some milliseconds; the others wait. */
+const forgottenAtOnce = 25
+const forgetPauseMs = 10
 
 /** Of what has ended the record tells: to ask for its capture opens that, and there are thousands. */
 const keptBytes = (managed: Managed): number =>
@@ -45,6 +51,7 @@ export interface Sweep {
   readonly cap: (capture: Capture) => void
   /** Looks at everything. */
   run(): void
+  close(): void
 }
 
 /** Bytes one file may keep now, by those that make use of the budget. */
@@ -83,18 +90,22 @@ const fit = ({ table, config }: Parts): void => {
   }
 }
 
-/** Forgets the oldest finished processes beyond their number, with their files. */
-const forget = ({ table, config, journal }: Parts): void => {
-  let excess = table.size - table.running - config.keepFinished
-  if (excess <= 0) return
+/** Forgets the oldest finished processes beyond their number, with their files. True when there are more of them. */
+const forget = (parts: Parts): boolean => {
+  const { table, config, journal } = parts
+  const excess = table.size - table.running - config.keepFinished
+  let left = Math.min(excess, forgottenAtOnce)
+  if (left <= 0) return false
   for (const managed of table.all()) {
-    if (excess <= 0) return
+    if (left === 0) return excess > forgottenAtOnce
     if (managed.record.status === 'running' || managed.lingering !== undefined) continue
     table.remove(managed)
-    managed.capture.remove()
+    // Not by way of its capture: that would have to be opened first. Whoever reads it reads on.
+    removeOutput(outputPaths(outputDirs(parts), managed.record.logKey))
     journal.forget(managed.record)
-    excess--
+    left--
   }
+  return false
 }
 
 export const createSweep = (parts: () => Parts): Sweep => {
@@ -106,6 +117,13 @@ export const createSweep = (parts: () => Parts): Sweep => {
       // A file system without holes, or a full one: what cannot be given back stays.
       parts().log.error('process.cap', { ...fields, error })
     }
+  }
+  let cancelForget: (() => void) | undefined
+  const forgetSome = (): void => {
+    cancelForget = undefined
+    guarded({}, () => {
+      if (forget(parts())) cancelForget = parts().clock.after(forgetPauseMs, forgetSome)
+    })
   }
   return {
     grew(capture) {
@@ -123,7 +141,8 @@ export const createSweep = (parts: () => Parts): Sweep => {
       const most = (share = shareNow(parts()))
       for (const managed of table.all()) guarded({ name: managed.record.name }, () => keepToShare(managed, most, log))
       guarded({}, () => fit(parts()))
-      guarded({}, () => forget(parts()))
+      if (!cancelForget) forgetSome()
     },
+    close: () => cancelForget?.(),
   }
 }

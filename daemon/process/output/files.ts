@@ -77,6 +77,11 @@ const renameIfThere = (from: string, to: string): void => {
 export const isGone = (error: unknown): boolean =>
   ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(errno(error) ?? '')
 
+/** Removes the files of a run, whoever may have them open. */
+export const removeOutput = ({ streams, combined, positions }: OutputPaths): void => {
+  for (const path of [...streams, combined, positions]) rmSync(path, { force: true })
+}
+
 export const outputFiles = (options: FilesOptions): OutputFiles => {
   const { fresh, mayMake, combinedIsEmpty, spares, group } = options
   let { paths } = options
@@ -114,7 +119,7 @@ export const outputFiles = (options: FilesOptions): OutputFiles => {
     },
     remove() {
       close()
-      for (const path of [...paths.streams, paths.combined, paths.positions]) rmSync(path, { force: true })
+      removeOutput(paths)
     },
   }
 }

@@ -7,6 +7,7 @@ import { createReaper, type Exit } from '../../../daemon/init/reaper.ts'
 import { becomeSubreaper, kill, spawnProcess } from '../../../daemon/native/sys.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { jsonLog, silentLog } from '../../../shared/log.ts'
+import { until } from '../../support/until.ts'
 
 const env = { PATH: '/usr/bin:/bin' }
 const shell = (script: string) => ({ file: '/bin/sh', args: ['sh', '-c', script], env, descriptors: [-1, -1, -1] })
@@ -59,6 +60,28 @@ t.test('children of others are left to them', async t => {
   t.match(readFileSync(`/proc/${pid}/stat`, 'utf8'), / Z /, 'it is still there to be waited for')
   release()
   t.match(await new Promise<Exit>(resolve => reaper.watch(pid, resolve)), { pid, exitCode: 3 })
+})
+
+t.test('an end is heard of by its signal, without a look at anybody else', async t => {
+  const reaper = createReaper({ clock: { ...systemClock(), every: () => () => {} }, log: silentLog })
+  t.teardown(() => reaper.close())
+  const looked: number[] = []
+  // No child of ours: whoever looks at it says that it is gone.
+  const nobody = 2 ** 22 + 1
+  reaper.watch(nobody, ({ pid }) => looked.push(pid))
+  for (const code of [6, 7]) {
+    const pid = spawnProcess(shell(`exit ${code}`))
+    t.match(await new Promise<Exit>(resolve => reaper.watch(pid, resolve)), { pid, exitCode: code })
+  }
+  t.same(looked, [])
+  const other = spawnProcess(shell('exit 8'))
+  reaper.leave(other)
+  await until(async () => / Z /.test(readFileSync(`/proc/${other}/stat`, 'utf8')), 'the other to end')
+  const pid = spawnProcess(shell('exit 9'))
+  t.match(await new Promise<Exit>(resolve => reaper.watch(pid, resolve)), { pid, exitCode: 9 }, 'nor does it wait')
+  t.same(looked, [nobody], 'behind one that is left, each is looked at')
+  reaper.leave(other)()
+  t.match(await new Promise<Exit>(resolve => reaper.watch(other, resolve)), { exitCode: 8 })
 })
 
 t.test('a process that is no child is noticed when it is gone, without its code', async t => {

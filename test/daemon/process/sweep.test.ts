@@ -9,7 +9,7 @@ import { createSupervisor } from '../../../daemon/process/supervisor.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { silentLog as log } from '../../../shared/log.ts'
-import { generousMs, keptDirs } from '../../support/processes.ts'
+import { generousMs, keptDirs, until } from '../../support/processes.ts'
 
 const KiB = 1024
 
@@ -93,6 +93,19 @@ t.test('beyond their number the oldest finished processes are forgotten, with th
   )
   await supervisor.end('lasting', 'killed')
   await lasting.finished
+})
+
+t.test('many that are to be forgotten go a few at a time', async t => {
+  const { config, supervisor, run, sweep } = swept(t, { keepFinished: 2 })
+  for (let index = 0; index < 60; index++) await run(':', `p${index}`)
+  sweep()
+  const now = supervisor.list().length
+  t.ok(now > 30 && now < 60, `${now} are left after one round`)
+  await until('the others to go', () => supervisor.list().length === 2)
+  t.same(
+    readdirSync(config.logDir).toSorted(),
+    ['p58', 'p59'].flatMap(name => [`${name}.stderr.log`, `${name}.stdout.log`]),
+  )
 })
 
 t.test('a round of the sweep opens nothing of the processes that have ended', async t => {
