@@ -22,7 +22,11 @@ export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
   const { clock, config, environment, log } = core
   const { upgradeCount, releasesUrl, releasesDir } = config
   const health = healthReport({ clock, build: buildInfo, upgradeCount, lastUpgrade: upgrades.last })
+  const fails = handle(wire.panic, () => {
+    throw new Error('asked to fail')
+  })
   return [
+    ...(config.platformEnv === 'dev' ? [fails] : []),
     ...wire.welcomes.map(route => handle(route, () => welcome)),
     handle(wire.health, health),
     handle(wire.reloadEnvironment, () => reloadFrom(config.metadataPath, environment)),

@@ -53,6 +53,13 @@ export const openTerminal = (deps: TerminalDeps): Terminal => {
     for (const socket of sockets.clients) socket.close(1001, 'the daemon stops')
     all.close()
   })
+  // Errors have one shape here, also those of a handshake; the library's own would be HTML.
+  sockets.on('wsClientError', (error, raw) => {
+    const body = JSON.stringify({ error: error.message })
+    const head = 'HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close'
+    raw.once('finish', () => raw.destroy())
+    raw.end(`${head}\r\nsec-websocket-version: 13\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  })
   const mustBeOn = () => {
     if (!enabled) throw fail('not_found', { kind: 'terminal', name: 'disabled' })
   }

@@ -71,3 +71,10 @@ export const upgrade = route('POST /upgrade', {
   returns: s.object({ message: s.string(), version: s.string(), baseUrl: s.string() }),
   errors: ['invalid_argument', 'wrong_state'],
 })
+
+/** Only where the platform calls itself `dev`: what a defect of the daemon looks like from outside. */
+export const panic = route('GET /debug/panic', {
+  id: 'system.panic',
+  summary: 'Fails as a defect would; only where the platform calls itself dev',
+  statuses: { 500: 'Always' },
+})

@@ -10,6 +10,8 @@ import { runSteps } from './shell.ts'
 
 export interface Page {
   readonly name: string
+  /** What its sandbox is called, where not like the page. */
+  readonly sandbox?: string
   /** Variables of the sandbox. */
   readonly envs?: Readonly<Record<string, string>>
 }
@@ -24,6 +26,7 @@ export const pages: readonly Page[] = [
   { name: 'mcp.md' },
   { name: 'system.md', envs: { SVC_METADATA_PATH: '/run/metadata.json' } },
   { name: 'upgrade.md' },
+  { name: 'gateway.md', sandbox: 'web' },
 ]
 
 /** Why the examples cannot be run on this machine, or undefined. */
@@ -55,7 +58,7 @@ export const runPage = async (t: Teardowns, page: Page, text: string): Promise<s
   const host = hosts.get(t) ?? startHost(t)
   hosts.set(t, host)
   const { url, key, call } = await host
-  const name = page.name.replace('.md', '')
+  const name = page.sandbox ?? page.name.replace('.md', '')
   const envs = Object.entries(page.envs ?? {}).map(([name, value]) => ({ name, value }))
   const made = await call('POST', '/v0/sandboxes', {
     metadata: { name },

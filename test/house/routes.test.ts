@@ -31,7 +31,7 @@ const declared = async (): Promise<Map<string, Route>> => {
 }
 
 t.test('every declared route is bound, each id once', async t => {
-  const { daemon: made } = await daemon(t)
+  const { daemon: made } = await daemon(t, { env: { SVC_ENV: 'dev' } })
   const { api } = await control(t)
   const bound = [...made.bounds, ...api.dispatcher.bounds]
   const all = await declared()

@@ -104,3 +104,14 @@ t.test('any body will do for an upgrade, but a version must be one', async t => 
     t.match(body.error, /^version: /)
   }
 })
+
+t.test('a defect is a 500 with a text, and the daemon goes on; it can be asked for in development only', async t => {
+  const plain = await daemon(t)
+  t.equal((await plain.call('GET', '/debug/panic')).status, 404)
+  await plain.close()
+  const { call } = await daemon(t, { env: { SVC_ENV: 'dev' } })
+  const { status, body } = await call('GET', '/debug/panic', { headers: { 'x-request-id': 'r-1' } })
+  t.equal(status, 500)
+  t.same(body, { error: 'internal error (request r-1)' })
+  t.equal((await call('GET', '/health')).status, 200)
+})

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import WebSocket from 'ws'
 import { daemonServer, type Options } from '../../support/daemon.ts'
+import { exchange } from '../../support/raw.ts'
 import { open, type } from '../../support/terminal.ts'
 
 const options: Options = { env: { SHELL: '/bin/sh', PS1: '$ ' } }
@@ -127,4 +128,17 @@ t.test('switched off, there is no terminal', async t => {
 t.test('a plain GET of the socket is told what to speak', async t => {
   const { url } = await daemonServer(t, options)
   t.equal((await fetch(`${url}/terminal/ws`)).status, 426)
+})
+
+t.test('a handshake that is none is refused in the shape of errors', async t => {
+  const { port } = await daemonServer(t, options)
+  const asking = (...headers: string[]) =>
+    ['GET /terminal/ws HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket', ...headers, '', ''].join(
+      '\r\n',
+    )
+  const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+  for (const headers of [[], ['Sec-WebSocket-Version: 13'], [key, 'Sec-WebSocket-Version: 99']]) {
+    const said = await exchange(t, port, asking(...headers))
+    t.match(said, /^HTTP\/1\.1 400 [^]*sec-websocket-version: 13\r\n[^]*\r\n\r\n\{"error":"[^"]+"\}$/, headers.join())
+  }
 })

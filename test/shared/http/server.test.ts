@@ -81,6 +81,16 @@ t.test('what is no HTTP/1.1 is told so, and the connection ends', async t => {
   t.match(await exchange(t, port, head('GET /hello', last)), /^HTTP\/1\.1 200 /)
 })
 
+t.test('nothing but headers and idleness has a deadline: streams, watches and terminals outlive any', async t => {
+  const made = await server(t, [hello])
+  t.match(made.server, {
+    requestTimeout: 0,
+    timeout: 0,
+    headersTimeout: 30_000,
+    keepAliveTimeout: 120_000,
+  })
+})
+
 t.test('what is odd but allowed works', async t => {
   const { port } = await server(t, [hello, sum])
   const body = '{"a":1}'
