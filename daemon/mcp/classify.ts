@@ -71,6 +71,12 @@ const classifyModern = (message: RpcRequest | RpcNotification, request: Request)
   return omitted ? refused(failure(400, omitted, id)) : { kind: 'modern', request: message }
 }
 
+/** A handshake is one by its method, unless all else about it is of the kind that has none. */
+const beginsHandshake = (message: RpcRequest | RpcNotification): boolean =>
+  message.method === 'initialize' &&
+  'id' in message &&
+  (envelopeProblems(message.params).length > 0 || !isModern(claimedVersion(message.params) ?? ''))
+
 /** Classifies the body of a POST, of whatever kind it is. */
 export const classify = (body: unknown, request: Request): Classified => {
   const header = standardHeader(request, 'mcp-protocol-version')
@@ -79,10 +85,11 @@ export const classify = (body: unknown, request: Request): Classified => {
   if (!kind) return invalid('not a JSON-RPC 2.0 message', idOf(body))
   if (kind === 'response') return { kind: 'told' }
   const message = body as RpcRequest | RpcNotification
-  if (claims(message.params)) return classifyModern(message, request)
+  const begins = beginsHandshake(message)
+  if (claims(message.params) && !begins) return classifyModern(message, request)
   if (header !== undefined && !isHandshake(header)) {
     if (!isModern(header)) return unsupported(header, [...modernRevisions, ...handshakeRevisions], idOf(body))
-    if (message.method !== 'initialize') return classifyModern(message, request)
+    if (!begins) return classifyModern(message, request)
     const mismatch = `initialize is not part of the protocol version ${header} that the header names`
     return refused(failure(400, { code: codes.headerMismatch, message: mismatch }, idOf(body)))
   }

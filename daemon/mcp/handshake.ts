@@ -2,9 +2,11 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
+  InitializeRequestSchema,
   JSONRPCMessageSchema,
   ListToolsRequestSchema,
   McpError,
+  SetLevelRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Context, Reply } from '../../shared/route.ts'
 import type { Methods } from './methods.ts'
@@ -34,6 +36,27 @@ const understood = (request: RpcRequest): RpcRequest => {
   return { ...request, params }
 }
 
+interface Shape {
+  safeParse(value: unknown): {
+    error?: { issues: readonly { path: readonly PropertyKey[]; message: string }[] } | undefined
+  }
+}
+
+const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+  ['initialize', InitializeRequestSchema],
+  ['logging/setLevel', SetLevelRequestSchema],
+  ['tools/list', ListToolsRequestSchema],
+  ['tools/call', CallToolRequestSchema],
+])
+
+/** The answer to a request whose parameters are wrong, of which the SDK makes an internal error. */
+const wrongParameters = (request: RpcRequest): object | undefined => {
+  const issue = shapes.get(request.method)?.safeParse(request).error?.issues[0]
+  if (!issue) return undefined
+  const error = { code: codes.invalidParams, message: `${issue.path.join('.')}: ${issue.message}` }
+  return { jsonrpc: '2.0', id: request.id, error }
+}
+
 /** One server for all requests, connected once. */
 export const handshake = async (methods: Methods): Promise<Handshake> => {
   const transport = mux()
@@ -53,7 +76,9 @@ export const handshake = async (methods: Methods): Promise<Handshake> => {
       // Without a session nobody can be told from anybody, so what a notification names (a request to be cancelled)
       // may be somebody else's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
-      const answers = await Promise.all(requests.map(request => transport.request(understood(request), context)))
+      const answers = await Promise.all(
+        requests.map(request => wrongParameters(request) ?? transport.request(understood(request), context)),
+      )
       if (answers.length === 0) return taken()
       return answer(answers.length === 1 ? answers[0] : answers)
     },

@@ -4,10 +4,11 @@
  * a server object for each request; what it answers and what is answered here is compared in the tests.
  */
 import { reply, type Context, type Reply } from '../../shared/route.ts'
+import { problemsOf, s } from '../../shared/schema.ts'
 import { metaKeys } from './envelope.ts'
 import type { Methods } from './methods.ts'
 import { modernRevisions, serverInfo } from './revisions.ts'
-import { answer, codes, failure, isObject, unstored, type Outcome, type RpcRequest } from './rpc.ts'
+import { answer, codes, failure, unstored, type Outcome, type RpcRequest } from './rpc.ts'
 
 /** Tools change only with the daemon, which an upgrade can change; how long a client may keep the list. */
 const fresh = { ttlMs: 300_000, cacheScope: 'private' } as const
@@ -20,14 +21,20 @@ const discover = (): Outcome => ({
 
 const frame = (message: object): string => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
 
+const filterShape = s.looseObject({
+  toolsListChanged: s.optional(s.boolean()),
+  promptsListChanged: s.optional(s.boolean()),
+  resourcesListChanged: s.optional(s.boolean()),
+  resourceSubscriptions: s.optional(s.array(s.string())),
+})
+
 /** A subscription is acknowledged and, as nothing that could be subscribed to is offered, ended at once. */
 const listen = ({ id, params }: RpcRequest): Reply => {
-  if (!isObject(params?.['notifications']))
-    return answer({
-      jsonrpc: '2.0',
-      error: { code: codes.invalidParams, message: 'params.notifications must be an object' },
-      id,
-    })
+  const [problem] = problemsOf(filterShape, params?.['notifications'])
+  if (problem) {
+    const message = `params.notifications${problem.field && '.'}${problem.field} ${problem.reason}`
+    return answer({ jsonrpc: '2.0', error: { code: codes.invalidParams, message }, id })
+  }
   const subscription = { [metaKeys.subscription]: id }
   const acknowledged = {
     method: 'notifications/subscriptions/acknowledged',

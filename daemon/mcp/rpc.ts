@@ -48,6 +48,13 @@ const isMeta = (meta: unknown): boolean =>
 const isCall = ({ method, params }: Json): boolean =>
   typeof method === 'string' && (params === undefined || (isObject(params) && isMeta(params['_meta'])))
 
+const isAnswer = (value: Json): boolean => {
+  const { id, result, error } = value
+  if ('result' in value) return isObject(result) && isId(id) && hasOnly(value, ['jsonrpc', 'id', 'result'])
+  const told = isObject(error) && Number.isSafeInteger(error['code']) && typeof error['message'] === 'string'
+  return told && (id === undefined || isId(id)) && hasOnly(value, ['jsonrpc', 'id', 'error'])
+}
+
 /** What kind of JSON-RPC 2.0 message a value is; undefined when it is none. */
 export const kindOf = (value: unknown): 'request' | 'notification' | 'response' | undefined => {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') return undefined
@@ -56,8 +63,7 @@ export const kindOf = (value: unknown): 'request' | 'notification' | 'response' 
     if (!('id' in value)) return hasOnly(value, ['jsonrpc', 'method', 'params']) ? 'notification' : undefined
     return isId(value['id']) && hasOnly(value, ['jsonrpc', 'id', 'method', 'params']) ? 'request' : undefined
   }
-  const isAnswer = isObject(value['result']) !== isObject(value['error'])
-  return isAnswer && (value['id'] === undefined || isId(value['id'])) ? 'response' : undefined
+  return isAnswer(value) ? 'response' : undefined
 }
 
 /** The id to answer under; null where the body has none that can be read. */

@@ -61,6 +61,24 @@ t.test('a call that asks for a task is run as any other: none are offered', asyn
   t.match(await post({ ...ping, method: 'tasks/list' }), { body: { error: { code: -32601 } } })
 })
 
+t.test('parameters of the wrong shape are named', async t => {
+  const { post } = await served(t)
+  const client = { capabilities: {}, clientInfo: { name: 't', version: '1' } }
+  for (const [method, params, named] of [
+    ['initialize', client, /params\.protocolVersion/],
+    ['initialize', undefined, /params/],
+    ['logging/setLevel', { level: 'loud' }, /params\.level/],
+    ['tools/list', { cursor: 7 }, /params\.cursor/],
+    ['tools/call', { name: 7 }, /params\.name/],
+    ['tools/call', { name: 'fsReadFile', arguments: [] }, /params\.arguments/],
+  ] as const)
+    t.match(
+      await post({ ...ping, method, params }),
+      { status: 200, body: { id: 1, error: { code: -32602, message: named } } },
+      `${method} ${JSON.stringify(params)}`,
+    )
+})
+
 t.test('initialize echoes a version it knows, else the newest of its kind', async t => {
   const { post } = await served(t)
   const initialize = async (protocolVersion: string) => {

@@ -170,7 +170,22 @@ const cases: Readonly<Record<string, Sent>> = {
   'a member too many': { ...list, body: { ...list.body, more: 1 } },
   'params that are a list': { ...list, body: { ...list.body, params: [] } },
   'another content type': { ...list, headers: { ...list.headers, 'content-type': 'text/plain' } },
+  'a handshake that says nothing of itself': {
+    body: request('initialize', {}, { ...envelope, [capabilities]: null }).body,
+    headers: { 'mcp-method': 'initialize' },
+  },
+  'a subscription by a text': request('subscriptions/listen', { notifications: 'all' }),
+  'a subscription to a text': request('subscriptions/listen', { notifications: { resourceSubscriptions: 'x' } }),
+  'an answer': { body: { jsonrpc: '2.0', id: 7, result: {} }, headers: { 'mcp-protocol-version': undefined } },
+  'an answer with more in it': { body: { jsonrpc: '2.0', id: 7, result: {}, params: {} } },
+  'an answer without an id': { body: { jsonrpc: '2.0', result: {} } },
+  'a failure': {
+    body: { jsonrpc: '2.0', id: 7, error: { code: 1, message: 'x' } },
+    headers: { 'mcp-protocol-version': undefined },
+  },
+  'a failure without a message': { body: { jsonrpc: '2.0', id: 7, error: { code: 1 } } },
   // What nobody waits for
+  'a handshake that nobody waits for': { body: { jsonrpc: '2.0', method: 'initialize' } },
   'a notification': { body: notification({ _meta: envelope }), headers: { 'mcp-method': 'notifications/cancelled' } },
   'a notification told by its header': { body: notification() },
   'a notification with another method': { body: notification(), headers: { 'mcp-method': 'tools/list' } },
