@@ -22,7 +22,7 @@ import type { Managed } from './managed.ts'
 import { startOf } from './output/follow.ts'
 import { tailText } from './output/tail.ts'
 import type { ProcessConfig } from './parts.ts'
-import { present } from './present.ts'
+import { present, presentAll } from './present.ts'
 import type { ProcessRecord } from './record.ts'
 import type { Stdin } from './stdin.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -161,7 +161,7 @@ export const processRoutes = (deps: RouteDeps): Bound[] => {
   const { supervisor, config } = deps
   const { tailBytes, responseBytes } = config
   return [
-    handle(listProcesses, () => supervisor.list().map(managed => present(managed, { bytes: tailBytes }, null))),
+    handle(listProcesses, () => presentAll(supervisor.list(), tailBytes, null)),
     handle(startProcess, ({ body }, context) =>
       wantsEvents(context) ? startStreaming(deps, body, context) : startPlain(deps, body, context),
     ),

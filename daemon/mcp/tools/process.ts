@@ -4,7 +4,7 @@ import { s } from '../../../shared/schema.ts'
 import { Process, StartProcess, Variables } from '../../../shared/wire/process.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Managed } from '../../process/managed.ts'
-import { present } from '../../process/present.ts'
+import { present, presentAll } from '../../process/present.ts'
 import type { Supervisor } from '../../process/supervisor.ts'
 import { waitForEnd, waitForPorts } from '../../process/waits.ts'
 import { audit } from '../../audit.ts'
@@ -72,7 +72,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
       description: 'List the processes of the sandbox, finished ones included, with the last of their output.',
       input: none,
       output: s.object({ processes: s.array(Process) }),
-      run: () => ({ processes: supervisor.list().map(managed => present(managed, { bytes: tailBytes }, null)) }),
+      run: async () => ({ processes: await presentAll(supervisor.list(), tailBytes, null) }),
     }),
     tool({
       name: 'processExecute',

@@ -167,3 +167,18 @@ t.test('what is written to /dev/stderr comes, and takes nothing away', async t =
   t.equal((await call('GET', '/process/p/logs/stream')).text, lines)
   t.match((await call('GET', '/process/p/logs')).body, { stderr: /x\ny\n$/ })
 })
+
+t.test('the list stays readable when very many have written much', async t => {
+  const { call } = await processDaemon(t)
+  const command = "head -c 70000 /dev/zero | tr '\\0' x; echo end"
+  const start = () => call('POST', '/process', { body: { command, waitForCompletion: true } })
+  for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 8 }, start))
+  const { status, body } = await call('GET', '/process')
+  t.equal(status, 200)
+  t.equal(body.length, 160)
+  const stdout: string[] = body.map((one: { stdout: string }) => one.stdout)
+  t.ok(stdout.every(text => /^\[\.\.\. truncated \d+ bytes\]\nx+end\n$/.test(text)))
+  t.ok(stdout.reduce((sum, text) => sum + text.length, 0) <= 16 * MiB)
+  const one = (await call('GET', `/process/${body[0].pid}`)).body.stdout
+  t.ok(one.length > 65_536, 'each by itself has all of its tail')
+})
