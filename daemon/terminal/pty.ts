@@ -2,11 +2,13 @@
 import { chownSync, closeSync, constants, openSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
 import * as nodePty from 'node-pty'
+import type { Clock } from '../../shared/clock.ts'
 import { keepOverExec } from '../native/pipe.ts'
 import { spawnProcess } from '../native/spawn.ts'
 import type { Identity } from '../identity/identity.ts'
 import { tenantOomScore } from '../init/protect.ts'
 import { wholeLength } from './characters.ts'
+import { typist, type Typist } from './typist.ts'
 
 /** The part of node-pty's binding that is used (its own types leave it out). */
 interface PtyBinding {
@@ -21,12 +23,12 @@ export interface Pty {
   readonly fd: number
   /** Bytes that were read of a character whose others were not. */
   readonly rest: Buffer
-  write(data: string): void
+  readonly input: Typist
   resize(cols: number, rows: number): void
   close(): void
 }
 
-export interface PtyOptions {
+export interface PtyOptions extends Ends {
   readonly shell: string
   readonly cwd: string
   readonly env: Record<string, string>
@@ -34,9 +36,9 @@ export interface PtyOptions {
   readonly rows: number
   readonly identity: Identity | undefined
   readonly dropCapabilities: bigint
-  readonly onOutput: (text: string) => void
 }
 
+const nothing = Buffer.alloc(0)
 const binding = (nodePty as unknown as { native: PtyBinding }).native
 
 /**
@@ -57,8 +59,25 @@ const openPair = (cols: number, rows: number): { master: number; slave: number; 
   }
 }
 
-const connect = (master: number, pid: number, before: Buffer, onOutput: (text: string) => void): Pty => {
+/** What an earlier daemon left of a terminal. */
+export interface LeftPty {
+  readonly fd: number
+  readonly pid: number
+  /** Bytes read of a character whose others were not. */
+  readonly rest: Buffer
+  /** Typed, and not taken by the terminal yet. */
+  readonly typed: Buffer
+}
+
+/** What a terminal does with its output, and by which clock it looks for room. */
+interface Ends {
+  readonly clock: Pick<Clock, 'after'>
+  readonly onOutput: (text: string) => void
+}
+
+const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onOutput }: Ends): Pty => {
   const stream = new ReadStream(master)
+  const input = typist(master, clock, typed)
   let rest = before
   let open = true
   stream.on('data', (piece: Buffer) => {
@@ -75,15 +94,14 @@ const connect = (master: number, pid: number, before: Buffer, onOutput: (text: s
     get rest() {
       return rest
     },
-    write(data) {
-      if (open) stream.write(data)
-    },
+    input,
     resize(width, height) {
       if (open) binding.resize(master, width, height)
     },
     close() {
       if (!open) return
       open = false
+      input.close()
       stream.destroy()
     },
   }
@@ -91,7 +109,7 @@ const connect = (master: number, pid: number, before: Buffer, onOutput: (text: s
 
 /** Starts the shell; throws the `SpawnError` when it cannot be started, and nothing is left then. */
 export const openPty = (options: PtyOptions): Pty => {
-  const { shell, cwd, env, cols, rows, identity, dropCapabilities, onOutput } = options
+  const { shell, cwd, env, cols, rows, identity, dropCapabilities } = options
   const { master, slave, pty } = openPair(cols, rows)
   let pid: number
   try {
@@ -114,9 +132,8 @@ export const openPty = (options: PtyOptions): Pty => {
   } finally {
     closeSync(slave)
   }
-  return connect(master, pid, Buffer.alloc(0), onOutput)
+  return connect({ fd: master, pid, rest: nothing, typed: nothing }, options)
 }
 
 /** Goes on with the terminal that an earlier daemon left open over its exec. */
-export const inheritedPty = (left: { fd: number; pid: number; rest: Buffer }, onOutput: (text: string) => void): Pty =>
-  connect(left.fd, left.pid, left.rest, onOutput)
+export const inheritedPty = (left: LeftPty, ends: Ends): Pty => connect(left, ends)

@@ -3,6 +3,10 @@ export interface Replay {
   add(text: string): void
   /** What to show, starting with a reset of colours; '' when there was no output. */
   text(): string
+  /** Counts all output there ever was, in characters. */
+  readonly end: number
+  /** What came after that count; `lost` characters of it are not kept any more. */
+  since(position: number): { lost: number; text: string }
   /** What is kept, and whether older output was cut off; for `replay` in the next daemon. */
   state(): Kept
 }
@@ -18,9 +22,14 @@ const lineWithin = 256
 /** Keeps the last `limit` characters, going on with those of an earlier daemon. A cut is moved to a newline when there is one within 256 characters after it. */
 export const replay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false }): Replay => {
   let { kept, cut } = before
+  let end = kept.length
   return {
+    get end() {
+      return end
+    },
     add(text) {
       kept += text
+      end += text.length
       // Cutting at twice the limit keeps the copying amortised.
       if (kept.length > limit * 2) {
         kept = kept.slice(-limit)
@@ -38,6 +47,10 @@ export const replay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false
         else if (/^[\udc00-\udfff]/.test(shown)) shown = shown.slice(1)
       }
       return reset + shown
+    },
+    since(position) {
+      const missing = end - position
+      return { lost: Math.max(0, missing - kept.length), text: missing > 0 ? kept.slice(-missing) : '' }
     },
     state: () => ({ kept: kept.slice(-limit), cut: cut || kept.length > limit }),
   }

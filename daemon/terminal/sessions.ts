@@ -11,7 +11,7 @@ import { statOf } from '../process/identity-of-pid.ts'
 import { shellPath } from '../process/spawn.ts'
 import type { InheritedTerminal } from '../system/upgrade/handover.ts'
 import { endSession } from './end.ts'
-import { inheritedPty, openPty, type Pty } from './pty.ts'
+import { inheritedPty, openPty, type Pty, type PtyOptions } from './pty.ts'
 import { replay, type Replay } from './replay.ts'
 
 /** Somebody who looks at a session. */
@@ -23,7 +23,10 @@ export interface Viewer {
 
 export interface Attachment {
   readonly pid: number
-  input(data: string): void
+  /** All output so far, by position. */
+  readonly shown: Pick<Replay, 'end' | 'since'>
+  /** False, and nothing is typed, while the program has not read a mebibyte that was typed before. */
+  input(data: string): boolean
   resize(cols: number, rows: number): void
   detach(): void
 }
@@ -66,6 +69,8 @@ interface Session {
 
 const idleMs = 10 * 60_000
 const lookEveryMs = 30_000
+/** Bytes typed that a program has not read. */
+const mostWaiting = 1024 * 1024
 /** Each keeps a replay in the daemon's memory, and a name is cheaply made up. */
 const mostSessions = 256
 const usualShells = ['/bin/zsh', '/bin/bash', '/bin/sh', '/bin/ash']
@@ -88,13 +93,14 @@ export const sessions = (deps: SessionsDeps): Sessions => {
     shellPath(wanted ?? [environment.get('SHELL') ?? '', ...usualShells].filter(Boolean).find(executable) ?? '/bin/sh')
 
   /** A session on the terminal that `open` gives. */
-  const begin = (id: string, kept: Replay, open: (onOutput: (text: string) => void) => Pty): Session => {
+  const begin = (id: string, kept: Replay, open: (ends: Pick<PtyOptions, 'clock' | 'onOutput'>) => Pty): Session => {
     const viewers = new Set<Viewer>()
-    const pty = open(text => {
+    const onOutput = (text: string) => {
       session.activeAt = clock.now()
       kept.add(text)
       for (const viewer of viewers) viewer.output(text)
-    })
+    }
+    const pty = open({ clock, onOutput })
     const session: Session = { id, pty, replay: kept, viewers, activeAt: clock.now() }
     all.set(id, session)
     reaper.watch(pty.pid, exit => {
@@ -117,7 +123,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
       identity,
       dropCapabilities: tenantDrops(),
     }
-    return begin(sessionId, replay(), onOutput => openPty({ ...how, onOutput }))
+    return begin(sessionId, replay(), ends => openPty({ ...how, ...ends }))
   }
 
   const forget = (session: Session) => {
@@ -127,11 +133,11 @@ export const sessions = (deps: SessionsDeps): Sessions => {
     session.viewers.clear()
   }
 
-  const goOn = ({ sessionId, fd, pid, startTicks, kept, cut, rest }: InheritedTerminal): void => {
+  const goOn = ({ sessionId, fd, pid, startTicks, kept, cut, rest, typed }: InheritedTerminal): void => {
     // Its shell may have ended during the exec, and its number be somebody else's.
     if (statOf(pid)?.startTicks !== startTicks) return closeSync(fd)
-    const left = { fd, pid, rest: Buffer.from(rest, 'base64') }
-    begin(sessionId, replay(undefined, { kept, cut }), onOutput => inheritedPty(left, onOutput))
+    const left = { fd, pid, rest: Buffer.from(rest, 'base64'), typed: Buffer.from(typed, 'base64') }
+    begin(sessionId, replay(undefined, { kept, cut }), ends => inheritedPty(left, ends))
   }
 
   const stopLooking = clock.every(lookEveryMs, () => {
@@ -156,9 +162,13 @@ export const sessions = (deps: SessionsDeps): Sessions => {
       session.activeAt = clock.now()
       return {
         pid: session.pty.pid,
+        shown: session.replay,
         input(data) {
+          const { input } = session.pty
+          if (input.waiting > mostWaiting) return false
           session.activeAt = clock.now()
-          session.pty.write(data)
+          input.type(Buffer.from(data))
+          return true
         },
         resize: (cols, rows) => session.pty.resize(cols, rows),
         detach() {
@@ -177,13 +187,14 @@ export const sessions = (deps: SessionsDeps): Sessions => {
       }
     },
     handOver: () =>
-      Array.from(all.values(), ({ id, pty: { fd, pid, rest }, replay: shown }) => ({
+      Array.from(all.values(), ({ id, pty: { fd, pid, rest, input }, replay: shown }) => ({
         sessionId: id,
         fd,
         pid,
         startTicks: statOf(pid)?.startTicks ?? '',
         ...shown.state(),
         rest: rest.toString('base64'),
+        typed: input.rest().toString('base64'),
       })),
     close() {
       stopLooking()

@@ -4,8 +4,9 @@ import { messageOf } from '../../shared/errors.ts'
 import type { Attach, Attachment, Sessions } from './sessions.ts'
 import { typed } from './typed.ts'
 
-/** A client this far behind loses output instead of holding it in memory: 64 chunks of 4 KiB. */
+/** A client so many bytes behind gets nothing more until it has caught up: 64 chunks of 4 KiB. */
 const mostBehind = 64 * 4096
+const caughtUp = mostBehind / 4
 
 type Message = { type: 'input'; data: string } | { type: 'resize'; cols: number; rows: number }
 
@@ -33,17 +34,44 @@ export interface Watcher {
   disconnected(): void
 }
 
+type Send = (type: 'output' | 'error', data: string, sent?: () => void) => void
+
+/**
+ * Shows a session to a client, no faster than it reads. What it missed comes out of the replay; what is no longer there is
+ * told, in the place where it belongs. `finish` sends the rest at once: nothing comes after it.
+ */
+const feed = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) => {
+  let missedFrom: number | undefined
+  const finish = () => {
+    if (missedFrom === undefined) return
+    const { lost, text } = shown().since(missedFrom)
+    missedFrom = undefined
+    if (lost > 0) send('output', `\x1b[0m\r\n[... ${lost} characters not shown: this client reads too slowly]\r\n`)
+    send('output', text, sent)
+  }
+  const sent = () => {
+    if (socket.bufferedAmount <= caughtUp) finish()
+  }
+  const output = (text: string) => {
+    if (missedFrom !== undefined) return
+    if (socket.bufferedAmount <= mostBehind) send('output', text, sent)
+    else missedFrom = shown().end - text.length
+  }
+  return { output, finish }
+}
+
 export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Sessions, watcher: Watcher): void => {
-  const send = (type: 'output' | 'error', data: string) => {
-    if (socket.readyState === socket.OPEN && socket.bufferedAmount <= mostBehind)
-      socket.send(JSON.stringify({ type, data }))
+  const send: Send = (type, data, sent) => {
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify({ type, data }), sent)
   }
   let attachment: Attachment
   try {
-    attachment = sessions.attach(wanted, {
-      output: text => send('output', text),
-      ended: () => socket.close(1000, 'the shell ended'),
-    })
+    const { output, finish } = feed(socket, send, () => attachment.shown)
+    const ended = () => {
+      finish()
+      socket.close(1000, 'the shell ended')
+    }
+    attachment = sessions.attach(wanted, { output, ended })
   } catch (error) {
     send('error', `cannot start the terminal: ${messageOf(error)}`)
     socket.close(1011, 'no terminal')
@@ -55,7 +83,7 @@ export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Session
     const message = isBinary ? undefined : parseMessage(String(data))
     if (message?.type === 'resize') attachment.resize(message.cols, message.rows)
     if (message?.type !== 'input') return
-    attachment.input(message.data)
+    if (!attachment.input(message.data)) return socket.close(1013, 'the program does not read its input')
     for (const command of commands.feed(message.data)) watcher.command(command)
   })
   socket.once('close', () => {

@@ -35,6 +35,8 @@ const shape = s.object({
       cut: s.boolean(),
       /** First bytes of a character whose others were not read yet, in base64. */
       rest: s.string(),
+      /** What was typed and did not fit into the terminal yet, in base64. */
+      typed: s.string(),
     }),
   ),
   /** The socket that listens: who connects during the exec waits in its queue. */

@@ -1,4 +1,5 @@
 /** The real program replaces itself in the middle of everything, and who comes back finds all of it. */
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -84,9 +85,18 @@ t.test('terminals go on with their shell, their last output and what is typed', 
   await other.until(/other-25/)
   type(first, `echo pid=$$; i=0; while [ -e ${go} ]; do i=$((i+1)); echo "n$i ü😀"; sleep 0.005; done; echo all=$i.\r`)
   const pid = /pid=(\d+)/.exec(await first.until(/pid=\d+\r\nn1 [^]*n20 /))?.[1]
-  const closes = [first, other].map(async ({ socket }) => (await once(socket, 'close'))[0])
+  // More than a terminal holds, typed at a program that does not read yet.
+  const busy = await open(t, daemon.url, '?sessionId=busy')
+  type(
+    busy,
+    `stty raw -echo; echo raw-$((1+1)); while [ -e ${go} ]; do sleep 0.05; done; head -c 100000 | cksum; stty sane\r`,
+  )
+  await busy.until(/raw-2/)
+  const typed = 'typed'.repeat(20_000)
+  type(busy, typed)
+  const closes = [first, other, busy].map(async ({ socket }) => (await once(socket, 'close'))[0])
   t.match(await daemon.upgrade('two'), { upgradeCount: 1, lastUpgrade: { status: 'completed' } })
-  t.same(await Promise.all(closes), [1012, 1012], 'clients are told to come back')
+  t.same(await Promise.all(closes), [1012, 1012, 1012], 'clients are told to come back')
   t.match(await daemon.upgrade('one'), { upgradeCount: 2, lastUpgrade: { status: 'completed' } })
 
   const second = await open(t, daemon.url, '?sessionId=work&cols=100&rows=30')
@@ -106,6 +116,9 @@ t.test('terminals go on with their shell, their last output and what is typed', 
   const others = await open(t, daemon.url, '?sessionId=other')
   type(others, 'echo "[$mine]"\r')
   await others.until(/\[other-25\]/)
+  const reads = await open(t, daemon.url, '?sessionId=busy')
+  const sum = execFileSync('/usr/bin/cksum', { input: typed, encoding: 'utf8' }).trim()
+  await reads.until(new RegExp(`${sum}[^]*\\$ $`))
   // Its end is heard, although it is an earlier daemon's child.
   type(second, 'exit\r')
   t.equal((await once(second.socket, 'close'))[0], 1000)

@@ -1,0 +1,12 @@
+/** The daemon of a running sandbox is replaced, where the kernel is gVisor: pipes, terminals and sockets are its own. */
+import t from 'tap'
+import { whyNoMachines } from '../support/machine.ts'
+import { upgradeSuite } from '../support/upgrade-suite.ts'
+
+const why = whyNoMachines('runsc')
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+t.test('an upgrade inside a sandbox of gVisor', t => upgradeSuite(t, 'runsc'))
