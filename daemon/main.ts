@@ -11,7 +11,7 @@ import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
 import { doorOf, inheritedSocket } from './system/upgrade/door.ts'
 import { takeOver, type Inherited } from './system/upgrade/handover.ts'
-import { programOf, type Program } from './system/upgrade/program.ts'
+import { programOf, rehearsalSocket, type Program } from './system/upgrade/program.ts'
 import { createCollector } from './memory/collector.ts'
 import { keepFewParsers } from './memory/parsers.ts'
 import { rest } from './memory/rest.ts'
@@ -37,7 +37,8 @@ const run = async (inherited: Inherited, program: Program, stop: Closing): Promi
   if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
   const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program })
   stop.add('daemon', daemon.close)
-  const place = inheritedSocket(inherited.listener) ?? { port: config.port }
+  const given = config.rehearsal ? rehearsalSocket : inheritedSocket(inherited.listener)
+  const place = given ?? { port: config.port }
   const listening = await listen(serve(daemon.dispatcher, { log }), place)
   stop.add('http', () => listening.close(10_000))
   log.info('daemon.listening', { port: listening.port })

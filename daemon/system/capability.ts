@@ -34,8 +34,6 @@ export interface System {
   readonly bounds: readonly Bound[]
 }
 
-const rehearsalPort = 19_999
-
 export const createSystem = (core: Core, deps: SystemDeps): System => {
   const { config, environment, clock, ids, log, closing } = core
   const { program, list, terminals } = deps
@@ -47,7 +45,6 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     last: config.inherited.lastUpgrade,
     list,
     start: program.start,
-    port: rehearsalPort,
     digest: program.digest,
     hold: deps.hold,
     async replace(what, lastUpgrade) {

@@ -1,7 +1,7 @@
 /** node:http in and out: the only file that sees IncomingMessage and ServerResponse of an API. */
 import { once } from 'node:events'
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -221,7 +221,7 @@ export const serve = (dispatcher: Dispatcher, options: { log: Log }): ApiServer 
 export type Address = { port: number; host?: string } | { fd: number }
 
 /** Node keeps the descriptor of a server to itself. */
-const descriptorOf = (server: Server): number | undefined =>
+export const descriptorOf = (server: NetServer): number | undefined =>
   (server as unknown as { _handle?: { fd?: number } })._handle?.fd
 
 const bind = (server: Server, address: Address): Promise<void> =>

@@ -1,6 +1,9 @@
 /** The process this daemon is: how to start another like it, and how to become another. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { descriptorOf } from '../../../shared/http/server.ts'
 import { programPath } from './anonymous.ts'
 import { digestOf } from './bundles.ts'
 import type { Door } from './door.ts'
@@ -16,8 +19,8 @@ export interface Handover extends Omit<Inherited, 'listener' | 'back'> {
 export type Startable = number | readonly string[]
 
 export interface Program {
-  /** Starts a program beside us: it listens on `port` and changes nothing. */
-  start(what: Startable, port: number): Candidate
+  /** Starts a program beside us: it listens for us alone and changes nothing. */
+  start(what: Startable): Promise<Candidate>
   /** Where requests come in; a daemon that is only called has none. */
   readonly door: Door | undefined
   /** Replaces this process, keeping its pid, children and arguments. Does not come back, unless by throwing. */
@@ -56,6 +59,22 @@ const ownCommand = (): string[] | undefined => {
   return [first.startsWith('/') ? first : process.execPath, ...rest]
 }
 
+/** Where a candidate finds its socket, behind the standard descriptors. */
+export const rehearsalSocket = { fd: 3 } as const
+
+/**
+ * A socket on loopback that listens, for a child. Whoever answers there is the child: a tenant can neither take the port
+ * before it nor answer in its place.
+ */
+const openSocket = async (): Promise<{ port: number; fd: number; close: () => void }> => {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const fd = descriptorOf(server)
+  if (fd === undefined) throw new Error('a server without a descriptor')
+  return { port: (server.address() as AddressInfo).port, fd, close: () => void server.close() }
+}
+
 const counting = (env: NodeJS.ProcessEnv, upgradeCount: number): NodeJS.ProcessEnv => ({
   ...env,
   SANDBOX_UPGRADE_COUNT: String(upgradeCount),
@@ -77,22 +96,25 @@ const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inhe
 export const programOf = ({ args: own, env, script, door }: Own): Program => ({
   door,
   digest: () => digestOf(script),
-  start(what, port) {
+  async start(what) {
     const [file = '', ...args] = commandOf(what)
-    const child = spawn(file, [...args, '--port', String(port)], {
-      stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit'],
-      env: { ...env, ...nothingPassedOn, HUTCH_REHEARSAL: '1' },
-    })
-    const ended = new Promise<string>(resolve => {
-      child.once('error', error => resolve(error.message))
-      child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
-    })
-    return {
-      ended,
-      async stop() {
+    const { port, fd, close } = await openSocket()
+    try {
+      const child = spawn(file, [...args, '--port', String(port)], {
+        stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit', fd],
+        env: { ...env, ...nothingPassedOn, HUTCH_REHEARSAL: '1' },
+      })
+      const ended = new Promise<string>(resolve => {
+        child.once('error', error => resolve(error.message))
+        child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+      })
+      const stop = async () => {
         child.kill('SIGKILL')
         await ended
-      },
+      }
+      return { port, ended, stop }
+    } finally {
+      close()
     }
   },
   async become(what, { upgradeCount, ...handover }) {

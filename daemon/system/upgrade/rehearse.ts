@@ -8,6 +8,8 @@ const pollMs = 200
 
 /** A started candidate. */
 export interface Candidate {
+  /** Where it listens, on loopback. */
+  readonly port: number
   /** Resolves with a description when it ends by itself. */
   readonly ended: Promise<string>
   stop(): Promise<void>
@@ -21,9 +23,8 @@ export interface Listed {
 
 export interface RehearseDeps {
   readonly clock: Clock
-  /** Starts a program so that it listens on `port` and leaves everything else in the sandbox alone. */
-  readonly start: (what: Startable, port: number) => Candidate
-  readonly port: number
+  /** Starts a program so that it leaves everything in the sandbox alone. */
+  readonly start: (what: Startable) => Promise<Candidate>
   readonly list: () => readonly Listed[]
 }
 
@@ -36,8 +37,7 @@ const get = async (port: number, path: string, signal: AbortSignal): Promise<unk
 const isHealthy = (answer: unknown): boolean =>
   typeof answer === 'object' && answer !== null && (answer as { status?: unknown }).status === 'ok'
 
-const untilHealthy = async (deps: RehearseDeps, signal: AbortSignal): Promise<void> => {
-  const { clock, port } = deps
+const untilHealthy = async (port: number, clock: Clock, signal: AbortSignal): Promise<void> => {
   const deadline = clock.elapsed() + readyMs
   for (;;) {
     signal.throwIfAborted()
@@ -67,16 +67,17 @@ export const compare = (theirs: readonly Listed[], before: readonly Listed[], af
 
 /** Starts the program, waits until it is healthy, compares its processes with ours and stops it. Throws `operation_failed`. */
 export const rehearse = async (what: Startable, deps: RehearseDeps, signal: AbortSignal): Promise<void> => {
-  const { start, port, list } = deps
+  const { start, clock, list } = deps
   const before = list()
-  const candidate = start(what, port)
+  const candidate = await start(what)
+  const { port } = candidate
   const over = new AbortController()
   const early = candidate.ended.then(how => {
     throw fail('operation_failed', { reason: `the new release ended at once: ${how}` })
   })
   const check = async () => {
     const within = AbortSignal.any([signal, over.signal])
-    await untilHealthy(deps, within)
+    await untilHealthy(port, clock, within)
     const theirs = (await get(port, '/process', AbortSignal.any([within, AbortSignal.timeout(readyMs)]))) as Listed[]
     compare(theirs, before, list())
   }

@@ -95,11 +95,11 @@ t.test('the daemon becomes its release: same pid, same processes', async t => {
   const from = seen.length
   t.match(await ask(port, 'POST', '/upgrade', { version: 'v2' }), { version: 'v2', baseUrl: releases.url })
   const stepOf = async () => {
-    // The candidate listens too, on the rehearsal's port; the new daemon is the one on another.
+    // The candidate listens too, for the rehearsal; the new daemon has the socket of before.
     for (let index = from; ; index++) {
       const line = await next('daemon.listening', index)
       index = seen.indexOf(line)
-      if (line['port'] !== 19_999) return line
+      if (line['port'] === port) return line
     }
   }
   const again = await stepOf()

@@ -29,11 +29,12 @@ t.test('a candidate is started, asked and stopped', async t => {
     return answerJson(response, {}, 503)
   })
   let stopped = 0
-  const start = (what: unknown): Candidate => {
+  const port = Number(new URL(url).port)
+  const start = async (what: unknown): Promise<Candidate> => {
     t.equal(what, 7)
-    return { ended: new Promise(() => {}), stop: async () => void stopped++ }
+    return { port, ended: new Promise(() => {}), stop: async () => void stopped++ }
   }
-  const deps = { clock: systemClock(), start, port: Number(new URL(url).port) }
+  const deps = { clock: systemClock(), start }
   const signal = new AbortController().signal
   await rehearse(7, { ...deps, list: () => [one('1', 'running')] }, signal)
   t.equal(stopped, 1)
@@ -46,14 +47,18 @@ t.test('a candidate is started, asked and stopped', async t => {
 })
 
 t.test('a candidate that ends by itself fails at once', async t => {
-  const start = (): Candidate => ({ ended: Promise.resolve('exit code 1'), stop: async () => {} })
-  const deps = { clock: systemClock(), start, port: 1, list: () => [] }
+  const start = async (): Promise<Candidate> => ({
+    port: 1,
+    ended: Promise.resolve('exit code 1'),
+    stop: async () => {},
+  })
+  const deps = { clock: systemClock(), start, list: () => [] }
   await t.rejects(rehearse(7, deps, new AbortController().signal), /ended at once: exit code 1/)
 })
 
 t.test('a candidate that never becomes healthy is given up', async t => {
   let now = 0
   const clock = { ...systemClock(), elapsed: () => now, sleep: async () => void (now += 10_000) }
-  const start = (): Candidate => ({ ended: new Promise(() => {}), stop: async () => {} })
-  await t.rejects(rehearse(7, { clock, start, port: 1, list: () => [] }, new AbortController().signal), /not healthy/)
+  const start = async (): Promise<Candidate> => ({ port: 1, ended: new Promise(() => {}), stop: async () => {} })
+  await t.rejects(rehearse(7, { clock, start, list: () => [] }, new AbortController().signal), /not healthy/)
 })

@@ -26,8 +26,11 @@ const make = async (t: Test, options: Partial<UpgradeDeps> = {}, content = progr
     log: silentLog,
     jitter: () => 0,
     list: () => [],
-    start: () => ({ ended: new Promise(() => {}), stop: async () => {} }),
-    port: Number(new URL(candidate.url).port),
+    start: async () => ({
+      port: Number(new URL(candidate.url).port),
+      ended: new Promise(() => {}),
+      stop: async () => {},
+    }),
     digest: async () => undefined,
     hold: () => () => undefined,
     replace: async (fd, done) => void became.push({ content: readFileSync(`/proc/self/fd/${fd}`, 'utf8'), done }),
