@@ -86,6 +86,33 @@ export const flag = () =>
     { type: ['boolean', 'string'], description: 'true; anything else is false' },
   )
 
+/** May be absent or null, which is the same to clients of languages that cannot leave a field out. */
+export const orNull = <S extends Shape>(shape: S) =>
+  s.pipe(
+    s.optional(s.nullable(shape)),
+    s.transform((value: Out<S> | null | undefined): Out<S> | undefined => value ?? undefined),
+  )
+
+/** Texts by any name of at most `max` characters without NUL, `__proto__` included, which a record of the library drops. */
+export const texts = (max: number) =>
+  described(
+    s.pipe(
+      s.unknown().check(context => {
+        const { value, issues } = context
+        const wrong = (message: string, ...path: string[]) =>
+          void issues.push({ code: 'custom', message, path, input: value })
+        if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong('must be an object')
+        for (const [key, item] of Object.entries(value)) {
+          if (key.includes('\0')) return wrong('has a key that holds NUL')
+          if (key.length > max) return wrong(`has a key of more than ${max} characters`)
+          if (typeof item !== 'string') return wrong('must be a string', key)
+        }
+      }),
+      s.transform(value => value as Record<string, string>),
+    ),
+    { type: 'object', additionalProperties: { type: 'string' } },
+  )
+
 /** An integer carried as text in a query, within [min, max], or undefined when absent or empty. */
 export const intText = (min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER) =>
   described(

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { posix } from 'node:path'
 import { errno } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import { closeFd, statFd, truncateFd, writeFd } from './descriptor.ts'
+import { closeFd, statFd, truncateFd, writeFd, writeFdAt } from './descriptor.ts'
 import type { FilePort } from './port.ts'
 
 const { O_WRONLY, O_CREAT, O_TRUNC, O_EXCL } = constants
@@ -19,27 +19,28 @@ export const openForWrite = async (port: FilePort, path: string, flags: number, 
   }
 }
 
-/**
- * Runs `write` on a fresh descriptor of `path`, truncated unless told otherwise. After a failure the partial file is removed, unless what is
- * there is no regular file (a device or fifo is not ours to remove).
- */
+/** Closes after a failure and removes the partial file, unless it is no regular one (a device or fifo is not ours to remove). */
+const dropPartial = async (port: FilePort, path: string, fd: number): Promise<void> => {
+  const regular = (await statFd(fd)).kind === 'file'
+  await closeFd(fd).catch(() => {
+    // The write failed already; that is the failure to tell.
+  })
+  if (regular) await removePartial(port, path)
+}
+
+/** Runs `write` on a fresh descriptor of `path`, truncated. After a failure the partial file is removed. */
 export const writeInPlace = async <T>(
   port: FilePort,
   path: string,
   mode: number,
   write: (fd: number) => Promise<T>,
-  truncate = O_TRUNC,
 ): Promise<T> => {
-  const fd = await openForWrite(port, path, O_WRONLY | O_CREAT | truncate, mode)
+  const fd = await openForWrite(port, path, O_WRONLY | O_CREAT | O_TRUNC, mode)
   let result: T
   try {
     result = await write(fd)
   } catch (error) {
-    const regular = (await statFd(fd)).kind === 'file'
-    await closeFd(fd).catch(() => {
-      // The write failed already; that is the failure to tell.
-    })
-    if (regular) await removePartial(port, path)
+    await dropPartial(port, path, fd)
     throw error
   }
   await closeFd(fd)
@@ -56,22 +57,39 @@ export const removePartial = async (port: FilePort, path: string): Promise<void>
   }
 }
 
+/** Writes what goes beyond the `size` bytes that are there; when that fails they are left as they were. */
+const grow = async (fd: number, bytes: Uint8Array, size: number): Promise<void> => {
+  try {
+    await writeFdAt(fd, bytes.subarray(size), size)
+  } catch (error) {
+    await truncateFd(fd, size)
+    throw error
+  }
+}
+
 /**
  * Writes in place and cuts off what is left of a longer content; `mode` applies to a new file. Not truncated first:
- * ext4 then writes the file to the disk at once when it is closed, which takes milliseconds.
+ * ext4 then writes the file to the disk at once when it is closed, which takes milliseconds. What needs new room on the
+ * disk is written first, so that a full one costs nobody the old content.
  */
-export const writeBytes = (port: FilePort, path: string, bytes: Uint8Array, mode: number): Promise<void> =>
-  writeInPlace(
-    port,
-    path,
-    mode,
-    async fd => {
-      await writeFd(fd, bytes)
-      const { kind, size } = await statFd(fd)
-      if (kind === 'file' && size > bytes.length) await truncateFd(fd, bytes.length)
-    },
-    0,
-  )
+export const writeBytes = async (port: FilePort, path: string, bytes: Uint8Array, mode: number): Promise<void> => {
+  const fd = await openForWrite(port, path, O_WRONLY | O_CREAT, mode)
+  let untouched = false
+  try {
+    const { kind, size } = await statFd(fd)
+    const before = kind === 'file' ? size : 0
+    untouched = before > 0
+    if (untouched && bytes.length > before) await grow(fd, bytes, before)
+    untouched = false
+    await writeFd(fd, before > 0 ? bytes.subarray(0, before) : bytes)
+    if (before > bytes.length) await truncateFd(fd, bytes.length)
+  } catch (error) {
+    if (untouched) await closeFd(fd)
+    else await dropPartial(port, path, fd)
+    throw error
+  }
+  await closeFd(fd)
+}
 
 /** Where the bytes of `path` really go (through links), with the mode of what is there now. */
 export const targetOf = async (port: FilePort, path: string): Promise<{ real: string; mode: number | undefined }> => {

@@ -1,6 +1,6 @@
 /** The file families of a sandbox: read, write, list, delete, trees, archives, and three ways of searching. */
 import { route } from '../route.ts'
-import { described, flag, s, text } from '../schema.ts'
+import { described, flag, s, orNull, texts } from '../schema.ts'
 
 const path = s.object({ path: s.string() })
 const anyBody = 512 * 1024 * 1024
@@ -32,12 +32,12 @@ export const directoryShape = s.object({
 
 /** What `PUT /filesystem/{path}` takes as JSON. */
 export const writeShape = s.object({
-  content: s.optional(s.string()),
-  isDirectory: s.optional(s.boolean()),
-  permissions: s.optional(s.string()),
+  content: orNull(s.string()),
+  isDirectory: orNull(s.boolean()),
+  permissions: orNull(s.string()),
 })
 
-export const treeShape = s.object({ files: s.optional(s.nullable(s.record(text(4096), s.string()))) })
+export const treeShape = s.object({ files: orNull(texts(4096)) })
 
 export const readPath = route('GET /filesystem/*path', {
   id: 'filesystem.read',

@@ -17,6 +17,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { daemon } from '../../support/daemon.ts'
+import { smallDisk } from '../../support/small-disk.ts'
 
 const at = (path: string) => `/filesystem${encodeURIComponent(path)}`
 
@@ -272,6 +273,73 @@ t.test('trees: absolute, one level, several files at once', async t => {
   const gone = await call('DELETE', `/filesystem/tree${root}?recursive=true`)
   t.match(gone.body, { path: root, message: /success/ })
   t.notOk(existsSync(root))
+})
+
+t.test('trees: any name is a name, null is nothing', async t => {
+  const { call, dir } = await daemon(t)
+  const body = '{"files":{"__proto__":"p","constructor":"c","~":"h","sp ace":"s","a\\\\b":"w","ü":"u"}}'
+  t.equal((await call('PUT', `/filesystem/tree${dir}/t`, { body })).status, 200)
+  t.same(readdirSync(join(dir, 't')).sort(), ['__proto__', 'a\\b', 'constructor', 'sp ace', 'ü', '~'].sort())
+  t.equal(readFileSync(join(dir, 't/__proto__'), 'utf8'), 'p')
+  t.equal((await call('PUT', `/filesystem/tree${dir}/n`, { body: { files: null } })).status, 200)
+  const nulls = { content: null, permissions: null, isDirectory: null }
+  t.equal((await call('PUT', '/filesystem/null', { body: nulls })).status, 200)
+  t.equal(readFileSync(join(dir, 'null'), 'utf8'), '')
+  for (const files of [{ ['k'.repeat(5000)]: '' }, { a: null }, { a: { b: '' } }, 'x', 5, true])
+    t.match(await call('PUT', `/filesystem/tree${dir}/n`, { body: { files } }), {
+      status: 400,
+      body: { error: /^invalid request body: files/ },
+    })
+  t.same(readdirSync(join(dir, 'n')), [])
+})
+
+/** Names and sizes below a directory. */
+const sizes = (dir: string) => Object.fromEntries(readdirSync(dir).map(name => [name, statSync(join(dir, name)).size]))
+
+t.test('a disk that is full: the reason, nothing half, and what was there stays', async t => {
+  const disk = smallDisk(t, 1)
+  if (!disk) return void t.pass('no right to mount: not looked at')
+  const { call } = await daemon(t)
+  const content = 'x'.repeat(3_000_000)
+  const full = { status: 422, body: { error: /ENOSPC/ } }
+  t.match(await call('PUT', at(join(disk, 'new')), { body: { content } }), full)
+  t.same(sizes(disk), {})
+  t.equal((await call('PUT', at(join(disk, 'old')), { body: { content: 'old' } })).status, 200)
+  t.match(await call('PUT', at(join(disk, 'old')), { body: { content } }), full)
+  t.equal(readFileSync(join(disk, 'old'), 'utf8'), 'old', 'the old content costs nothing')
+  t.equal((await call('PUT', at(join(disk, 'old')), { body: { content: 'newer and longer' } })).status, 200)
+  t.equal(readFileSync(join(disk, 'old'), 'utf8'), 'newer and longer')
+  const files = { a: '1', b: content, c: '2' }
+  t.match(await call('PUT', `/filesystem/tree${disk}/t`, { body: { files } }), full)
+  t.same(sizes(join(disk, 't')), { a: 1 })
+  t.equal((await call('DELETE', `${at(join(disk, 't'))}?recursive=true`)).status, 200)
+  t.equal((await call('GET', at(disk))).status, 200)
+})
+
+t.test('a file system that only lets itself be read', async t => {
+  const disk = smallDisk(t, 1)
+  if (!disk) return void t.pass('no right to mount: not looked at')
+  mkdirSync(join(disk, 'd'))
+  writeFileSync(join(disk, 'f'), 'kept')
+  execFileSync('mount', ['-o', 'remount,ro', disk])
+  const { call } = await daemon(t)
+  const refused = { status: 422, body: { error: /EROFS/ } }
+  const body = { content: 'x' }
+  for (const [method, target, sent] of [
+    ['PUT', at(join(disk, 'new')), body],
+    ['PUT', at(join(disk, 'f')), body],
+    ['PUT', at(join(disk, 'deep/new')), body],
+    ['PUT', at(join(disk, 'made')), { isDirectory: true }],
+    ['PUT', `/filesystem/tree${disk}/t`, { files: {} }],
+    ['PUT', `/filesystem/tree${disk}`, { files: { a: '' } }],
+    ['PUT', `/filesystem-archive${encodeURIComponent(join(disk, 'new'))}`, undefined],
+    ['DELETE', at(join(disk, 'f')), undefined],
+    ['DELETE', at(join(disk, 'd')), undefined],
+    ['DELETE', `${at(join(disk, 'd'))}?recursive=true`, undefined],
+  ] as const)
+    t.match(await call(method, target, { body: sent }), refused, `${method} ${target}`)
+  t.equal((await call('PUT', at(join(disk, 'd')), { body: { isDirectory: true } })).status, 200, 'it is there')
+  t.match((await call('GET', at(join(disk, 'f')))).body, { content: 'kept' })
 })
 
 t.test('a name that begins with tree is no tree', async t => {
