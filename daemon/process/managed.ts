@@ -13,7 +13,8 @@ export interface Managed {
   close(): void
   /** Resolves at the end for good: after the last restart, with all output captured. */
   readonly finished: Promise<void>
-  readonly finish: () => void
+  /** The end for good has come: what only a running process needs is let go. */
+  finish(): void
   /** Told to live log streams; not part of any output. */
   readonly notices: Set<(text: string) => void>
   stdin: Stdin | undefined
@@ -28,34 +29,57 @@ export interface Managed {
 
 const nothing = (): void => undefined
 
-/** `open` opens the capture of a process that has ended; without `live` there is only that. */
-export const createManaged = (record: ProcessRecord, open: () => Capture, live?: Capture): Managed => {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  if (record.status !== 'running') resolve()
-  let current = live
-  let known: WeakRef<Capture> | undefined
-  return {
-    record,
-    get capture() {
-      const found = current ?? known?.deref()
-      if (found) return found
-      const opened = open()
-      known = new WeakRef(opened)
-      return opened
-    },
-    settle() {
-      if (current) known = new WeakRef(current)
-      current = undefined
-    },
-    close: () => current?.close(),
-    finished: promise,
-    finish: resolve,
-    notices: new Set(),
-    stdin: undefined,
-    release: nothing,
-    cancelDeadline: nothing,
-    cancelRestart: nothing,
-    cancelWatch: nothing,
-    lingering: undefined,
+const ended = Promise.resolve()
+
+/** A class, because thousands of them are kept: a closure for each of its functions would be most of their memory. */
+class Kept implements Managed {
+  readonly record: ProcessRecord
+  stdin: Stdin | undefined = undefined
+  release = nothing
+  cancelDeadline = nothing
+  cancelRestart = nothing
+  cancelWatch = nothing
+  lingering: number | undefined = undefined
+  readonly #open: () => Capture
+  #current: Capture | undefined
+  #known: WeakRef<Capture> | undefined
+  #end: PromiseWithResolvers<void> | undefined
+  #notices: Set<(text: string) => void> | undefined
+
+  constructor(record: ProcessRecord, open: () => Capture, live: Capture | undefined) {
+    this.record = record
+    this.#open = open
+    this.#current = live
+    if (record.status === 'running') this.#end = Promise.withResolvers()
+  }
+
+  get capture(): Capture {
+    const found = this.#current ?? this.#known?.deref()
+    if (found) return found
+    const opened = this.#open()
+    this.#known = new WeakRef(opened)
+    return opened
+  }
+  settle(): void {
+    if (this.#current) this.#known = new WeakRef(this.#current)
+    this.#current = undefined
+  }
+  close(): void {
+    this.#current?.close()
+  }
+  get finished(): Promise<void> {
+    return this.#end?.promise ?? ended
+  }
+  finish(): void {
+    this.#end?.resolve()
+    this.#end = this.#notices = undefined
+    this.release = this.cancelDeadline = this.cancelRestart = this.cancelWatch = nothing
+  }
+  get notices(): Set<(text: string) => void> {
+    return (this.#notices ??= new Set())
   }
 }
+
+/** `open` opens the capture of a process that has ended; without `live` there is only that. */
+export const createManaged = (record: ProcessRecord, open: () => Capture, live?: Capture): Managed =>
+  new Kept(record, open, live)
