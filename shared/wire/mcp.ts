@@ -8,6 +8,7 @@ const message = {
   type: 'object',
   properties: { jsonrpc, id: { type: ['string', 'integer'] }, method: { type: 'string' }, params: { type: 'object' } },
   required: ['jsonrpc', 'method'],
+  additionalProperties: false,
 }
 
 const error = {
