@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <signal.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,14 +118,16 @@ static int write_map(pid_t pid, const char *file, unsigned one, unsigned other) 
 
 /* A user namespace whose ids are mapped so. Somebody has to be in it until it is open. */
 static int namespace_of(const struct stat *owner, unsigned uid, unsigned gid) {
-  int ready[2];
-  if (pipe2(ready, O_CLOEXEC) < 0) return -1;
+  int ready[2], gate[2];
+  if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(gate, O_CLOEXEC) < 0) return -1;
   pid_t child = fork();
   if (child < 0) return -1;
   if (child == 0) {
     char failed = unshare(CLONE_NEWUSER) < 0 ? (char)errno : 0;
-    if (write(ready[1], &failed, 1) == 1) pause();
-    _exit(0);
+    close(gate[1]);
+    /* Until we are done, or gone. */
+    if (write(ready[1], &failed, 1) == 1 && read(gate[0], &failed, 1) >= 0) _exit(0);
+    _exit(1);
   }
   char error = EPERM;
   int fd = -1;
@@ -137,7 +138,7 @@ static int namespace_of(const struct stat *owner, unsigned uid, unsigned gid) {
       fd = open(path, O_RDONLY | O_CLOEXEC);
     error = (char)errno;
   }
-  kill(child, SIGKILL);
+  close(gate[1]);
   waitpid(child, NULL, 0);
   errno = error;
   return fd;
