@@ -79,7 +79,7 @@ export const waitForPorts = async (
     await within(clock, poll(stop.signal), {
       boundMs,
       signal,
-      late: () => timedOut(`port ${ports.join(', ')} was not ready`),
+      late: () => timedOut(`port ${ports.join(', ')} was not ready (on 0.0.0.0 or ::, 127.0.0.1 does not count)`),
     })
   } finally {
     stop.abort()
