@@ -40,6 +40,8 @@ export interface Route<
   readonly upgrade: boolean
   /** No credential is asked for (management API). */
   readonly open: boolean
+  /** Its handler reads a form: text fields besides the file `file`. Alone unless a `body` is declared too; then raw bytes as well. */
+  readonly form: readonly string[] | undefined
   /** Statuses it may answer with besides 200 and those of `errors`, and when. */
   readonly statuses: Readonly<Record<number, string>>
   /** Ids of routes that its answer leads to: which of their parameters is which of its fields. */
@@ -65,6 +67,7 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   errors?: readonly ErrorCode[]
   upgrade?: boolean
   open?: boolean
+  form?: readonly string[]
   statuses?: Readonly<Record<number, string>>
   leadsTo?: Readonly<Record<string, Readonly<Record<string, string>>>>
   document?: Readonly<Record<string, unknown>>
@@ -103,6 +106,7 @@ export const route = <
     errors: declaration.errors ?? [],
     upgrade: declaration.upgrade ?? false,
     open: declaration.open ?? false,
+    form: declaration.form,
     statuses: declaration.statuses ?? {},
     leadsTo: declaration.leadsTo ?? {},
     document: declaration.document ?? {},

@@ -50,9 +50,19 @@ const parameterOf = ({ name, in: where, required, schema }: Parameter): Json => 
   return { name, in: where, required, type, ...rest }
 }
 
+/** Fields of a form are parameters here, a file has a type of its own. */
+const fieldsOf = (schema: Json): Json[] =>
+  Object.entries((schema['properties'] ?? {}) as Record<string, Json>).map(([name, { type, format }]) => ({
+    name,
+    in: 'formData',
+    required: ((schema['required'] ?? []) as string[]).includes(name),
+    type: format === 'binary' ? 'file' : type,
+  }))
+
 const operationOf = (operation: Operation): Json => {
   const { operationId, summary, tags, parameters, requestBody, responses } = operation
   const [consumes, body] = Object.entries(requestBody?.content ?? {})[0] ?? []
+  const isForm = consumes === 'multipart/form-data'
   const produces = new Set(Object.values(responses).flatMap(({ content }) => Object.keys(content ?? {})))
   return {
     operationId,
@@ -62,7 +72,10 @@ const operationOf = (operation: Operation): Json => {
     produces: [...produces],
     parameters: [
       ...parameters.map(parameterOf),
-      ...(body ? [{ name: 'body', in: 'body', required: requestBody?.required, schema: schemaOf(body.schema) }] : []),
+      ...(isForm ? fieldsOf(body?.schema ?? {}) : []),
+      ...(body && !isForm
+        ? [{ name: 'body', in: 'body', required: requestBody?.required, schema: schemaOf(body.schema) }]
+        : []),
     ],
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, { description, content }]) => {

@@ -80,15 +80,24 @@ const acceptsNothing = (schema: Json): boolean =>
 /** A shape of anything says nothing. */
 const says = (schema: Json): boolean => Object.keys(schema).length > 0
 
+const binary = { type: 'string', format: 'binary' }
+
+const formOf = (fields: readonly string[]): Json => ({
+  type: 'object',
+  properties: { file: binary, ...Object.fromEntries(fields.map(name => [name, { type: 'string' }])) },
+  required: ['file'],
+})
+
 const bodyOf = (route: Route): Operation['requestBody'] => {
   if (route.accepts === 'none') return undefined
   const schema = toJsonSchema(route.body)
   if (route.accepts === 'stream')
     return {
-      required: false,
+      required: route.form !== undefined,
       content: {
         ...(says(schema) ? { 'application/json': { schema } } : {}),
-        'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+        ...(route.form ? { 'multipart/form-data': { schema: formOf(route.form) } } : {}),
+        ...(says(schema) || !route.form ? { 'application/octet-stream': { schema: binary } } : {}),
       },
     }
   return { required: !acceptsNothing(schema), content: { 'application/json': { schema } } }

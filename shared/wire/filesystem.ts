@@ -62,6 +62,7 @@ export const writePath = route('PUT /filesystem/*path', {
   query: s.object({ permissions: s.optional(s.string()) }),
   body: writeShape,
   accepts: 'stream',
+  form: ['permissions'],
   bodyLimit: anyBody,
   returns: successShape,
   errors: ['invalid_argument', 'invalid_body', 'unprocessable'],

@@ -70,6 +70,7 @@ export const uploadPart = route('PUT /filesystem-multipart/:uploadId/part', {
   params: upload,
   query: s.object({ partNumber: s.optional(s.string()) }),
   accepts: 'stream',
+  form: [],
   returns: s.object({ partNumber: s.number(), etag: s.string(), size: s.number() }),
   errors: ['invalid_argument', 'invalid_body', 'operation_failed'],
 })

@@ -68,6 +68,21 @@ export const upgrade = route('POST /upgrade', {
   summary: 'Replaces the daemon in the background; /health tells how it goes',
   // A body that makes no sense is as good as none, so the handler reads it itself.
   accepts: 'stream',
+  document: {
+    requestBody: {
+      required: false,
+      content: {
+        'application/json': {
+          schema: {
+            properties: {
+              version: { description: 'A release; `latest` when it is absent or no text' },
+              baseUrl: { description: 'Told back; releases come from where the daemon was told' },
+            },
+          },
+        },
+      },
+    },
+  },
   returns: s.object({ message: s.string(), version: s.string(), baseUrl: s.string() }),
   errors: ['invalid_argument', 'wrong_state'],
 })

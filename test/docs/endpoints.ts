@@ -60,7 +60,7 @@ const short = (schema: Json): string => {
   if (Array.isArray(schema['enum'])) return (schema['enum'] as unknown[]).map(value => JSON.stringify(value)).join('|')
   if ('const' in schema) return JSON.stringify(schema['const'])
   if (schema['type'] === 'array') return `[${short((schema['items'] ?? {}) as Json)}]`
-  if (schema['type'] !== 'object') return String(schema['type'] ?? 'anything')
+  if (schema['type'] !== 'object' && !('properties' in schema)) return String(schema['type'] ?? 'anything')
   const properties = Object.entries((schema['properties'] ?? {}) as Record<string, Json>)
   if (properties.length === 0) return `{…: ${short((schema['additionalProperties'] ?? {}) as Json)}}`
   const required = new Set((schema['required'] ?? []) as string[])
@@ -73,7 +73,7 @@ const queryOf = (route: Route): string => {
 }
 
 interface Documented {
-  readonly requestBody?: { readonly content: object }
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Json }>> }
   readonly responses?: Readonly<Record<string, { readonly description: string; readonly content?: object }>>
 }
 
@@ -85,11 +85,16 @@ const typesOf = (content: object = {}): string =>
 
 const takes = (route: Route): string | undefined => {
   const { requestBody } = route.document as Documented
-  if (requestBody) return typesOf(requestBody.content)
+  if (requestBody)
+    return Object.entries(requestBody.content)
+      .map(([type, { schema = {} }]) => `\`${type}\`${'properties' in schema ? ` \`${short(schema)}\`` : ''}`)
+      .join(', or ')
   if (route.accepts === 'none') return undefined
   const declared = toJsonSchema(route.body)
   const shape = Object.keys(declared).length > 0 ? `\`${short(declared)}\`` : ''
-  return route.accepts === 'stream' ? [shape, 'bytes'].filter(Boolean).join(', or ') : shape || 'JSON'
+  if (route.accepts === 'json') return shape || 'JSON'
+  const form = route.form ? `a form with ${['file', ...route.form].map(name => `\`${name}\``).join(', ')}` : ''
+  return [shape, form, shape || !form ? 'bytes' : ''].filter(Boolean).join(', or ')
 }
 
 const answers = (route: Route): string => {
