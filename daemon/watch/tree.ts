@@ -8,6 +8,7 @@ import type { FilePort } from '../filesystem/port.ts'
 import { IN, type InotifyEvent, type WatchUser } from '../native/inotify.ts'
 import { changeLine, opOf } from './changes.ts'
 import type { Hub, Listener } from './hub.ts'
+import { createComeback } from './comeback.ts'
 import { createRegistry, type Directory, type Registry } from './registry.ts'
 import { createScanner, type Scanner } from './scan.ts'
 
@@ -98,12 +99,21 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
       const { wd, mask, name } = event
       const directory = registry.get(wd)
       if (!directory) return
-      if (mask & IN.IGNORED) return registry.forget(directory)
+      if (mask & IN.IGNORED) {
+        registry.forget(directory)
+        if (directory.path === root && !over) comeback.begin()
+        return
+      }
       // What happens to a directory itself is told by the one it is in; only the root has none.
       if (name === '' && directory.path !== root) return
       const path = name === '' ? root : posix.join(directory.path, name)
       if (ignored(path) || !told(directory, event, path)) return
       if (recursive && name !== '' && mask & IN.ISDIR) follow(event, path)
+      // What has moved away goes by another name, and is not what the client asked for.
+      if (name === '' && mask & IN.MOVE_SELF) {
+        registry.leaveBelow(root)
+        comeback.begin()
+      }
     },
     drained() {
       scanner.settled()
@@ -114,6 +124,14 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
   const registry = createRegistry({ root, hub, user }, listener)
   const scanner = createScanner({ registry, files, recursive, ignored, tell, closed })
   const { follow, settled } = follower(registry, scanner)
+  const enter = (): boolean => {
+    const entered = scanner.enter(root)
+    if (!entered) return false
+    tell(changeLine('CREATE', root))
+    void scanner.scan(entered.directory, { report: true, deep: false })
+    return true
+  }
+  const comeback = createComeback(root, { hub, user, enter })
   const again = recovery(root, scanner, closed)
   const recover = (reason: string) => {
     if (over) return
@@ -127,6 +145,7 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
     recover,
     close() {
       over = true
+      comeback.close()
       registry.close()
     },
   }
