@@ -96,9 +96,13 @@ export const upgradeSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
 
   const pids: Record<string, string> = {}
   for (const [name, program] of Object.entries(programs)) {
-    const { status, body } = await ask(target, 'POST', '/process', { body: { name, ...program } })
-    t.equal(status, 200, name)
-    pids[name] = body.pid
+    pids[name] = await until(`the start of ${name}`, async () => {
+      const { status, body, text } = await ask(target, 'POST', '/process', { body: { name, ...program } })
+      if (status === 200) return body.pid as string
+      // On gVisor a busy box may take longer for a start than the daemon waits; nothing was started then.
+      t.match({ runtime, text }, { runtime: 'runsc', text: /ETIMEDOUT/ }, 'it was too slow')
+      return undefined
+    })
   }
   t.equal((await feed('before\n')).status, 200)
   const socket = new WebSocket(`${target.url.replace('http', 'ws')}/terminal/ws?shell=/bin/sh`, {

@@ -128,6 +128,29 @@ t.test('orphans are reaped and descriptors do not pile up', { skip }, async t =>
   t.ok(descriptors() < before + rounds / 2, 'less than one for each two processes')
 })
 
+t.test('1,000 orphans end as nobody’s zombies, and a process sees three descriptors', { skip }, async t => {
+  const { run, pid, port } = await start(t)
+  // The last one is what `ls` itself reads.
+  t.equal(await run('readlink /proc/self/fd/0; exec ls /proc/self/fd'), '/dev/null\n0\n1\n2\n3\n')
+  const headers = { 'content-type': 'application/json' }
+  const fed = { command: 'exec ls /proc/self/fd', stdin: true, waitForCompletion: true }
+  const answer = await fetch(`http://127.0.0.1:${port}/process`, { method: 'POST', headers, body: JSON.stringify(fed) })
+  t.match(await answer.json(), { stdout: '0\n1\n2\n3\n' })
+  const descriptors = () => readdirSync(`/proc/${pid}/fd`).filter(fd => !targetOf(pid, fd).startsWith('socket:')).length
+  const before = descriptors()
+  // Twice forked, in groups and sessions of their own, some ended by a signal.
+  await run(
+    'i=0; while [ $i -lt 250 ]; do i=$((i+1)); (true & exit 0) & (setsid true &) ; (sh -c "kill -9 \\$\\$" &) ; (sleep 0.2 &) ; done 2>/dev/null; exit 0',
+  )
+  const zombies = () => childStates(pid).filter(state => state === 'Z').length
+  while (childStates(pid).length > 0) await new Promise(resolve => setTimeout(resolve, 20))
+  t.equal(zombies(), 0)
+  const processes = 60
+  await Promise.all(Array.from({ length: processes }, () => run('true')))
+  t.ok(descriptors() < before + processes / 2, `${descriptors()} descriptors, ${before} before`)
+  t.equal((await fetch(`http://127.0.0.1:${port}/health`)).status, 200)
+})
+
 t.test('a stop from outside is heard', { skip }, async t => {
   const { pid, exited } = await start(t)
   process.kill(pid, 'SIGTERM')
