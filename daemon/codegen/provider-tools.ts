@@ -35,6 +35,7 @@ export const providerTools = (deps: { files: Files; workdir: string; provider: P
     }),
     tool({
       name: 'codegenRerank',
+      readOnly: true,
       description: 'Rank the files below a directory by how much they matter for a question.',
       about: {
         path: 'The directory to look in',

@@ -25,6 +25,7 @@ const outcome = s.object({ success: s.boolean(), message: s.optional(s.string())
 const searchTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   tool({
     name: 'codegenFileSearch',
+    readOnly: true,
     description: 'Find files whose name has the letters of the query in that order. At most 10.',
     about: {
       query: 'Letters of the name, in order; case does not matter',
@@ -39,6 +40,7 @@ const searchTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   }),
   tool({
     name: 'codegenCodebaseSearch',
+    readOnly: true,
     description: 'Find the places of the code base that a question is about, by its words. At most 20.',
     about: {
       query: 'A question, or words',
@@ -54,6 +56,7 @@ const searchTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   }),
   tool({
     name: 'codegenGrepSearch',
+    readOnly: true,
     description: 'Search file contents with a regular expression. Answers JSON lines as `rg --json` does.',
     about: {
       query: 'A regular expression as ripgrep reads it',
@@ -82,6 +85,7 @@ const searchTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
 const readTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   tool({
     name: 'codegenReadFileRange',
+    readOnly: true,
     description: 'Read lines of a file, counted from 1, both ends included.',
     about: {
       targetFile: 'Absolute, or relative to the working directory',
@@ -99,6 +103,7 @@ const readTools = ({ files, workdir }: CodegenToolDeps): Tool[] => [
   }),
   tool({
     name: 'codegenListDir',
+    readOnly: true,
     description: 'List one level of a directory of the workspace.',
     about: {
       relativeWorkspacePath: 'Absolute, or relative to the working directory',

@@ -21,9 +21,10 @@ const schemaOf = (shape: Tool['input'], io: 'input' | 'output', about: Readonly<
   return { ...schema, type: 'object' as const, properties: Object.fromEntries(told) }
 }
 
-export const describeTool = ({ name, description, about, input, output }: Tool) => ({
+export const describeTool = ({ name, description, about, readOnly, input, output }: Tool) => ({
   name,
   description,
+  ...(readOnly ? { annotations: { readOnlyHint: true } } : {}),
   inputSchema: schemaOf(input, 'input', about),
   outputSchema: schemaOf(output, 'output'),
 })

@@ -8,6 +8,8 @@ export interface Tool<I extends Shape = Shape, O extends Shape = Shape> {
   readonly description: string
   /** What arguments mean whose names do not say it. */
   readonly about?: { readonly [A in keyof Out<I>]?: string }
+  /** It changes nothing, so that a client need not ask a person before it is called. */
+  readonly readOnly?: true
   /** A strict object: unknown arguments are refused. */
   readonly input: I
   readonly output: O

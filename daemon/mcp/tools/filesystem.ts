@@ -37,6 +37,7 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
   return [
     tool({
       name: 'fsGetWorkingDirectory',
+      readOnly: true,
       description: 'The directory that relative paths begin in.',
       input: s.strictObject({}),
       output: s.object({ path: s.string() }),
@@ -44,6 +45,7 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
     }),
     tool({
       name: 'fsListDirectory',
+      readOnly: true,
       description: 'List one level of a directory.',
       about: { path: where },
       input: s.strictObject({ path }),
@@ -57,6 +59,7 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
     }),
     tool({
       name: 'fsReadFile',
+      readOnly: true,
       description: 'Read a file as text, with its facts.',
       about: { path: where },
       input: s.strictObject({ path }),

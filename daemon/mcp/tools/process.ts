@@ -69,6 +69,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
   return [
     tool({
       name: 'processesList',
+      readOnly: true,
       description: 'List the processes of the sandbox, finished ones included, with the last of their output.',
       input: none,
       output: s.object({ processes: s.array(Process) }),
@@ -122,6 +123,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     }),
     tool({
       name: 'processGet',
+      readOnly: true,
       description: 'Read one process by pid or name: status, exit code, the last of its output.',
       about: { identifier: 'Its pid or name' },
       input: byIdentifier,
@@ -130,6 +132,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
     }),
     tool({
       name: 'processGetLogs',
+      readOnly: true,
       description: 'Read what a process has written, standard output first.',
       about: { identifier: 'Its pid or name' },
       input: byIdentifier,

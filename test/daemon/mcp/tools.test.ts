@@ -46,6 +46,9 @@ const tools: Readonly<Record<string, readonly [input: string, output: string]>> 
   ],
 }
 
+const readOnly =
+  /^(processesList|processGet|processGetLogs|fsGetWorkingDirectory|fsListDirectory|fsReadFile|codegen(\w+Search|ReadFileRange|ListDir|Rerank))$/
+
 interface Schema {
   readonly type?: string
   readonly anyOf?: readonly Schema[]
@@ -73,15 +76,21 @@ t.test('arguments and results are these', async t => {
   const { call } = await daemon(t, { env: { MORPH_API_KEY: 'key' } })
   const headers = { 'content-type': 'application/json', accept: '*/*' }
   const { body } = await call('POST', '/mcp', { headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } })
-  const listed = body.result.tools as { name: string; inputSchema: Schema; outputSchema: Schema }[]
+  const listed = body.result.tools as {
+    name: string
+    inputSchema: Schema
+    outputSchema: Schema
+    annotations?: { readOnlyHint?: boolean }
+  }[]
   t.same(
     listed.map(({ name }) => name),
     Object.keys(tools).toSorted(),
   )
-  for (const { name, inputSchema, outputSchema } of listed) {
+  for (const { name, inputSchema, outputSchema, annotations } of listed) {
     const [input, output] = tools[name] as readonly [string, string]
     t.equal(wordsOf(inputSchema, true), sorted(input.split(' ').filter(Boolean)), `${name}: arguments`)
     t.equal(wordsOf(outputSchema, false), sorted(output.split(' ')), `${name}: result`)
+    t.equal(annotations?.readOnlyHint ?? false, readOnly.test(name), `${name}: whether it only reads`)
     t.equal(inputSchema.additionalProperties, false, `${name}: nothing else`)
   }
 })
