@@ -20,6 +20,7 @@ export const pages: readonly Page[] = [
   { name: 'filesystem.md' },
   { name: 'multipart.md' },
   { name: 'processes.md' },
+  { name: 'terminal.md' },
   { name: 'network.md' },
   { name: 'codegen.md', envs: { RELACE_API_KEY: 'k', RELACE_BASE_URL: 'http://127.0.0.1:9999' } },
   { name: 'drives.md' },
