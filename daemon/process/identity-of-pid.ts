@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import type { RunningPid } from './record.ts'
 
 const scratch = Buffer.allocUnsafe(1024)
@@ -7,7 +7,7 @@ const scratch = Buffer.allocUnsafe(1024)
 export const statOf = (pid: number): { state: string; startTicks: string } | undefined => {
   let fd: number
   try {
-    fd = openSync(`/proc/${pid}/stat`, 'r')
+    fd = openSync(`/proc/${pid}/stat`, constants.O_RDONLY)
   } catch {
     // No such process.
     return undefined
@@ -15,8 +15,10 @@ export const statOf = (pid: number): { state: string; startTicks: string } | und
   try {
     const text = scratch.toString('latin1', 0, readSync(fd, scratch, 0, scratch.length, 0))
     // The name may hold blanks and parentheses; what follows its last one does not.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { state: fields[0] ?? '', startTicks: fields[19] ?? '' }
+    const state = text.lastIndexOf(')') + 2
+    let start = state
+    for (let field = 0; field < 19; field++) start = text.indexOf(' ', start) + 1
+    return { state: text.charAt(state), startTicks: text.slice(start, text.indexOf(' ', start)) }
   } catch {
     // ESRCH: it ended between open and read.
     return undefined

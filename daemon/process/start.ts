@@ -17,7 +17,7 @@ const defaultKeepAliveSeconds = 600
 /** Where files of captures are. */
 export const outputDirs = ({ config }: Pick<Parts, 'config'>) => ({
   logDir: config.logDir,
-  positionsDir: posix.join(config.stateDir, 'output'),
+  positionsDir: `${config.stateDir}/output`,
 })
 
 /** The directory as asked for (shown in errors) and as used. */

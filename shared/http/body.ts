@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { fail } from '../errors.ts'
 
@@ -40,7 +41,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
   try {
-    return JSON.parse(utf8.decode(bytes))
+    // The decoder makes two bytes of every character, also where one would do.
+    return JSON.parse(isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes))
   } catch (error) {
     throw fail('invalid_body', { reason: error instanceof SyntaxError ? 'not JSON' : 'not UTF-8' }, error)
   }

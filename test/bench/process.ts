@@ -30,7 +30,7 @@ const runTrue = { command: 'true', waitForCompletion: true }
 /** One after the other. This process forks no more, so that only the daemon's side is ours. */
 const execTrue = async (daemon: MeasuredDaemon, spawner: Spawner): Promise<Row[]> => {
   const ways = { direct: () => spawner(), api: () => timeOf(() => start(daemon, runTrue)) }
-  await inTurns(150, ways)
+  await inTurns(300, ways)
   const rounds = 500
   const before = daemon.cpu()
   const { direct, api } = await inTurns(rounds, ways)

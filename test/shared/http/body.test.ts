@@ -1,0 +1,13 @@
+import t from 'tap'
+import { parseJson } from '../../../shared/http/body.ts'
+
+t.test('JSON in every alphabet is read, and what is none is told', t => {
+  for (const value of [{ command: 'true' }, 'naïve', '日本語 🎉', '\u0000\u007f\u0080ÿ'])
+    t.same(parseJson(Buffer.from(JSON.stringify(value))), value)
+  t.equal(parseJson(Buffer.from('"\\u00e9\\n"')), 'é\n')
+  t.equal(parseJson(Buffer.from('\ufeff"ö"')), 'ö', 'a byte order mark is none of it')
+  t.equal(parseJson(Buffer.alloc(0)), undefined)
+  t.throws(() => parseJson(Buffer.from('{')), { code: 'invalid_body', message: /not JSON/ })
+  t.throws(() => parseJson(Buffer.from([0x22, 0xc3, 0x22])), { code: 'invalid_body', message: /not UTF-8/ })
+  t.end()
+})
