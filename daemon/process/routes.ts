@@ -127,7 +127,10 @@ const inputOf = ({ record, stdin }: Managed): Stdin | undefined => {
 
 const feed = async (managed: Managed, { request, signal }: Context): Promise<void> => {
   const stdin = inputOf(managed)
-  if (!stdin) throw closedStdin(managed.record, 'closed')
+  const { record } = managed
+  // It runs, and nobody has closed its input: that ended with the daemon that held the pipe.
+  const lost = record.status === 'running' && record.current !== undefined && managed.stdin === undefined
+  if (!stdin) throw closedStdin(record, lost ? 'closed since its daemon was killed' : 'closed')
   try {
     await stdin.write(request.body, signal)
   } catch (error) {

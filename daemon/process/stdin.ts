@@ -1,6 +1,5 @@
 import { closeSync, fstatSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { errno } from '../../shared/errors.ts'
 import { makePipe } from '../native/pipe.ts'
@@ -9,7 +8,7 @@ import { makePipe } from '../native/pipe.ts'
 export interface Stdin {
   readonly fd: number
   readonly open: boolean
-  /** Writes everything `source` gives, no faster than the process reads. Throws `EPIPE` when that reads no more. */
+  /** Writes everything `source` gives, no faster than the process reads; then it is in the pipe, which outlives the daemon. Throws `EPIPE` when that reads no more. */
   write(source: Readable | Buffer, signal: AbortSignal): Promise<void>
   /** The process reads end of file after what was written before. */
   end(): void
@@ -17,6 +16,18 @@ export interface Stdin {
 
 const gone = (cause: unknown) =>
   Object.assign(new Error('EPIPE: nobody reads this input any more', { cause }), { code: 'EPIPE' })
+
+/** Resolves when the pipe has all of it: what waits in this process would be lost to an upgrade. */
+const into = (pipe: Socket, bytes: Buffer, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', aborted, { once: true })
+    pipe.write(bytes, error => {
+      signal.removeEventListener('abort', aborted)
+      if (error) reject(error)
+      else resolve()
+    })
+  })
 
 /** Takes over the writing end `fd` of a pipe. */
 export const stdinOf = (fd: number): Stdin => {
@@ -30,7 +41,7 @@ export const stdinOf = (fd: number): Stdin => {
   const one = async (bytes: Buffer, signal: AbortSignal): Promise<void> => {
     if (broken !== undefined || !pipe.writable) throw gone(broken)
     try {
-      if (!pipe.write(bytes)) await once(pipe, 'drain', { signal })
+      await into(pipe, bytes, signal)
     } catch (error) {
       if (signal.aborted) throw error
       throw gone(error)

@@ -45,6 +45,7 @@ t.test(
       maxRestarts: 2,
     })
     await start('fed', 'cat', { stdin: true })
+    await start('half-fed', 'cat; exec sleep 300', { stdin: true })
     await until('its first line', async () => (await ask(first.url, 'GET', '/process/loud')).body.stdout === 'up\n')
     const pids = ((await ask(first.url, 'GET', '/process')).body as { name: string; pid: string }[]).map(
       ({ pid }) => pid,
@@ -86,6 +87,8 @@ t.test(
       return body.status !== 'running' && body
     })
     t.match(fed, { stdout: '' }, 'its input ended with the daemon that held it')
+    const late = await fetch(`${second.url}/process/half-fed/stdin`, { method: 'POST', body: 'x' })
+    t.match([late.status, await late.text()], [409, /closed since its daemon was killed/])
 
     writeFileSync(at('fail'), '')
     const again = await until('its end', async () => {

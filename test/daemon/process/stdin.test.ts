@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { processDaemon, until } from '../../support/processes.ts'
+import { processDaemon, processServer, until } from '../../support/processes.ts'
 
 t.test('what is written arrives in order, byte for byte; closing ends the input', async t => {
   const { call } = await processDaemon(t)
@@ -61,4 +62,24 @@ t.test('input that cannot be taken is refused', async t => {
   await call('POST', '/process', { body: { command: 'cat', name: 'open', stdin: true } })
   await call('DELETE', '/process/open/stdin')
   t.match(await call('DELETE', '/process/open/stdin'), { status: 200 }, 'once more is fine')
+})
+
+t.test('what was answered is in the pipe, and what is not read holds the answer', async t => {
+  const { url, call } = await processServer(t)
+  await call('POST', '/process', { body: { command: 'sleep 300 & wait; cat', name: 'later', stdin: true } })
+  const post = (body: string, signal?: AbortSignal) =>
+    fetch(`${url}/process/later/stdin`, { method: 'POST', body, ...(signal ? { signal } : {}) })
+  t.equal((await post('x'.repeat(64 * 1024))).status, 200, 'a pipe holds so much')
+  let answered = false
+  const waiting = post('y').then(answer => {
+    answered = true
+    return answer.status
+  })
+  t.equal((await fetch(`${url}/health`)).status, 200)
+  t.notOk(answered)
+  const { body } = await call('GET', '/process/later')
+  const [child] = readFileSync(`/proc/${body.pid}/task/${body.pid}/children`, 'utf8').split(' ')
+  process.kill(Number(child), 'SIGKILL')
+  t.equal(await waiting, 200)
+  await until('the echo', async () => (await call('GET', '/process/later/logs')).body.stdout.endsWith('xy'))
 })
