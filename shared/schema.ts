@@ -113,6 +113,9 @@ export const texts = (max: number) =>
     { type: 'object', additionalProperties: { type: 'string' } },
   )
 
+/** For the documents: an integer, or a parameter that is there without a value. */
+export const integerOrNothing = { type: ['integer', 'string'], pattern: '^$' }
+
 /** An integer carried as text in a query, within [min, max], or undefined when absent or empty. */
 export const intText = (min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER) =>
   described(
@@ -126,5 +129,5 @@ export const intText = (min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INT
       ),
       s.transform((value: string | undefined) => (value === undefined || value === '' ? undefined : Number(value))),
     ),
-    { type: 'integer', minimum: min, maximum: max },
+    { ...integerOrNothing, minimum: min, maximum: max },
   )

@@ -1,6 +1,6 @@
 /** The file families of a sandbox: read, write, list, delete, trees, archives, and three ways of searching. */
 import { route } from '../route.ts'
-import { described, flag, s, orNull, texts } from '../schema.ts'
+import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
 
 const path = s.object({ path: s.string() })
 const anyBody = 512 * 1024 * 1024
@@ -144,7 +144,7 @@ export const writeArchive = route('PUT /filesystem-archive/*path', {
 })
 
 // What these texts may be is looked at where they are used, in the words clients know.
-const maxResults = described(s.optional(s.string()), { type: 'integer', minimum: 0 })
+const maxResults = described(s.optional(s.string()), { ...integerOrNothing, minimum: 0 })
 const excludeDirs = s.optional(s.string())
 
 export const findPaths = route('GET /filesystem-find/*path', {

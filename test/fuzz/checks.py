@@ -22,6 +22,6 @@ def error_has_a_text(ctx, response, case):
 def map_body(ctx, body):
     """A command may be restarted for ever, and its caller wait as long: two seconds are enough to see what happens."""
     operation = ctx.operation.definition.raw.get("operationId")
-    if operation == "process.start" and isinstance(body, dict) and isinstance(body.get("timeout", 0), int):
+    if operation == "process.start" and isinstance(body, dict) and isinstance(body.get("timeout", 0), (int, float)):
         body["timeout"] = 2
     return body
