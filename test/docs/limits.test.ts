@@ -67,6 +67,8 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['100 KiB', 'daemon/terminal/replay.ts', 'limit = 100 * 1024'],
     ['10 idle minutes', 'daemon/terminal/sessions.ts', 'idleMs = 10 * 60_000'],
     ['256 sessions', 'daemon/terminal/sessions.ts', 'mostSessions = 256'],
+    ['1 MiB typed', 'daemon/terminal/sessions.ts', 'mostWaiting = 1024 * 1024'],
+    ['4 MiB', 'daemon/terminal/routes.ts', 'largestFrame = 4 * 1024 * 1024'],
   ],
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
   'held request': [['60 s', 'control/gateway/resolve.ts', 'patienceMs = 60_000']],
