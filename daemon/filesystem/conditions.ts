@@ -47,19 +47,36 @@ export interface Span {
   readonly to: number
 }
 
+/** More are not worth a head each: the whole file is a valid answer. */
+const mostSpans = 64
+
+/** One of the ranges of the header; 'none' for one beyond the end, undefined for one that is malformed. */
+const spanOf = (text: string, size: number): Span | 'none' | undefined => {
+  const [, first = '', last = ''] = /^(\d*)\s*-\s*(\d*)$/.exec(text) ?? []
+  if (first === '' && last === '') return undefined
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined
+  const from = first === '' ? Math.max(0, size - Number(last)) : Number(first)
+  const to = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1)
+  return from >= size || to < from ? 'none' : { from, to }
+}
+
 /**
- * The one range asked for; undefined for none, several (the whole file is a valid answer) or one that `If-Range`
- * makes void; `'unsatisfiable'` for one beyond the end.
+ * The ranges asked for, those beyond the end left out; undefined for none, for what is malformed, for more than the
+ * whole file would be, and for those that `If-Range` makes void; `'unsatisfiable'` when all are beyond the end.
  */
-export const rangeOf = (request: Request, size: number, valid: Validators): Span | 'unsatisfiable' | undefined => {
-  const range = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*$/i.exec(header(request, 'range') ?? '')
+export const rangesOf = (
+  request: Request,
+  size: number,
+  valid: Validators,
+): readonly Span[] | 'unsatisfiable' | undefined => {
+  const range = /^bytes\s*=(.*)$/is.exec(header(request, 'range') ?? '')
   if (!range) return undefined
   const condition = header(request, 'if-range')
   if (condition !== undefined && condition !== valid.etag && condition !== valid.lastModified) return undefined
-  const [, first = '', last = ''] = range
-  if (first === '' && last === '') return undefined
-  const from = first === '' ? Math.max(0, size - Number(last)) : Number(first)
-  const to = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1)
-  if (first !== '' && last !== '' && Number(last) < from) return undefined
-  return from >= size || to < from ? 'unsatisfiable' : { from, to }
+  const texts = (range[1] as string).split(',').map(text => text.trim())
+  const given = texts.filter(text => text !== '').map(text => spanOf(text, size))
+  if (given.length === 0 || given.length > mostSpans || given.includes(undefined)) return undefined
+  const spans = given.filter(span => typeof span === 'object')
+  if (spans.length === 0) return 'unsatisfiable'
+  return spans.reduce((sum, { from, to }) => sum + to - from + 1, 0) > size ? undefined : spans
 }

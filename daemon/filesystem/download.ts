@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream'
 import { fail } from '../../shared/errors.ts'
 import { json, reply, type Context, type Pump, type Reply } from '../../shared/route.ts'
-import { precondition, rangeOf, validators } from './conditions.ts'
+import { precondition, rangesOf, validators, type Span } from './conditions.ts'
 import { attachment, contentType } from './content-type.ts'
 import { dropFd, readFd } from './descriptor.ts'
 import { nameOf } from './describe.ts'
@@ -24,13 +24,15 @@ const written = (out: Writable, chunk: Uint8Array, signal: AbortSignal): Promise
     })
   })
 
-/** Sends `length` bytes from `from`; throws when the file turns out shorter, which cuts the connection. */
-const pump =
-  (fd: number, from: number, length: number): Pump =>
+const lengthOf = ({ from, to }: Span): number => to - from + 1
+
+/** Sends the bytes of `span`; throws when the file turns out shorter, which cuts the connection. */
+const sendSpan =
+  (fd: number, span: Span): Pump =>
   async (out, signal) => {
-    const buffers = [0, 1].map(() => Buffer.allocUnsafeSlow(Math.min(blockBytes, length)))
-    let position = from
-    const end = from + length
+    const buffers = [0, 1].map(() => Buffer.allocUnsafeSlow(Math.min(blockBytes, lengthOf(span))))
+    let position = span.from
+    const end = span.to + 1
     const next = async (index: number): Promise<Buffer> => {
       const buffer = buffers[index % 2] as Buffer
       const wanted = buffer.subarray(0, Math.min(buffer.length, end - position))
@@ -54,9 +56,32 @@ const pump =
       await reading?.catch(() => {
         // The failure that brought us here is the one that is told.
       })
+    }
+  }
+
+/** Sends one piece after the other, text or bytes of the file, and closes. */
+const pump =
+  (fd: number, pieces: readonly (string | Span)[]): Pump =>
+  async (out, signal) => {
+    try {
+      for (const piece of pieces)
+        if (typeof piece === 'string') await written(out, Buffer.from(piece), signal)
+        else await sendSpan(fd, piece)(out, signal)
+    } finally {
       dropFd(fd)
     }
   }
+
+/** Several ranges as the parts of one body (RFC 9110, section 14.6). */
+const inParts = (spans: readonly Span[], size: number, type: string, boundary: string) => {
+  const pieces = spans.flatMap((span, index) => [
+    `${index === 0 ? '' : '\r\n'}--${boundary}\r\ncontent-type: ${type}\r\ncontent-range: bytes ${span.from}-${span.to}/${size}\r\n\r\n`,
+    span,
+  ])
+  pieces.push(`\r\n--${boundary}--\r\n`)
+  const length = pieces.reduce((sum, piece) => sum + (typeof piece === 'string' ? piece.length : lengthOf(piece)), 0)
+  return { pieces, length }
+}
 
 /** Sends what there is until the end: files of /proc say 0 bytes and have content. `head` was read already. */
 const pumpUnsized =
@@ -115,16 +140,22 @@ export const download = async (opened: Opened, shown: string, context: Context):
       throw refused(error)
     }
   }
-  const span = rangeOf(request, stat.size, valid)
-  if (span === 'unsatisfiable') {
+  const spans = rangesOf(request, stat.size, valid)
+  if (spans === 'unsatisfiable') {
     const range = { 'content-range': `bytes */${stat.size}` }
     return early(
       json({ error: `the range is beyond the ${stat.size} bytes of the file` }, { status: 416, headers: range }),
     )
   }
-  const { from, to } = span ?? { from: 0, to: stat.size - 1 }
-  const length = to - from + 1
-  headers['content-length'] = String(length)
-  if (span) headers['content-range'] = `bytes ${from}-${to}/${stat.size}`
-  return reply(span ? 206 : 200, headers, guarded(fd, signal, pump(fd, from, length)))
+  if (spans && spans.length > 1) {
+    const boundary = `part-${context.requestId.slice(0, 60)}`
+    const { pieces, length } = inParts(spans, stat.size, contentType(shown), boundary)
+    headers['content-type'] = `multipart/byteranges; boundary="${boundary}"`
+    headers['content-length'] = String(length)
+    return reply(206, headers, guarded(fd, signal, pump(fd, pieces)))
+  }
+  const span = spans?.[0] ?? { from: 0, to: stat.size - 1 }
+  headers['content-length'] = String(lengthOf(span))
+  if (spans) headers['content-range'] = `bytes ${span.from}-${span.to}/${stat.size}`
+  return reply(spans ? 206 : 200, headers, guarded(fd, signal, pump(fd, [span])))
 }

@@ -117,7 +117,7 @@ t.test('ranges', async t => {
   t.same(await ask('bytes=5-500'), [206, '56789', 'bytes 5-9/10'])
   t.same(await ask('bytes=10-'), [416, '', 'bytes */10'])
   t.same(await ask('bytes=-0'), [416, '', 'bytes */10'])
-  for (const whole of ['bytes=4-2', 'bytes=-', 'bytes=a-b', 'lines=1-2', 'bytes=0-1,3-4'])
+  for (const whole of ['bytes=4-2', 'bytes=-', 'bytes=a-b', 'lines=1-2', 'bytes=', 'bytes=0-1,x', 'bytes=0-8,1-9'])
     t.same(await ask(whole), [200, '0123456789', undefined], whole)
   t.same(await ask('bytes=0-1', {}, 'empty'), [200, '', undefined])
   const { headers } = await call('GET', '/filesystem/f?download=true')
@@ -125,6 +125,39 @@ t.test('ranges', async t => {
   t.same(await ask('bytes=2-4', { 'if-range': String(headers['etag']) }), [206, '234', 'bytes 2-4/10'])
   t.same(await ask('bytes=2-4', { 'if-range': String(headers['last-modified']) }), [206, '234', 'bytes 2-4/10'])
   t.same(await ask('bytes=2-4', { 'if-range': '"other"' }), [200, '0123456789', undefined])
+})
+
+t.test('several ranges are the parts of one answer', async t => {
+  const { url, dir, call } = await daemonServer(t)
+  const content = randomBytes(3 * 1024 * 1024)
+  writeFileSync(join(dir, 'f.txt'), content)
+  const size = content.length
+  const get = (range: string) => call('GET', '/filesystem/f.txt?download=true', { headers: { range } })
+  const given: [number, number][] = [
+    [0, 4],
+    [1_000_000, 2_200_000],
+    [size - 3, size - 1],
+  ]
+  const answer = await fetch(`${url}/filesystem/f.txt?download=true`, {
+    headers: { range: 'bytes=0-4, ,1000000-2200000,-3,999999999-' },
+  })
+  t.equal(answer.status, 206)
+  t.equal(answer.headers.get('content-range'), null)
+  const type = answer.headers.get('content-type') ?? ''
+  const boundary = /^multipart\/byteranges; boundary="([\w-]+)"$/.exec(type)?.[1] ?? ''
+  const body = Buffer.from(await answer.arrayBuffer())
+  t.equal(answer.headers.get('content-length'), String(body.length))
+  const wanted = given.flatMap(([from, to]) => [
+    Buffer.from(`--${boundary}\r\ncontent-type: text/plain\r\ncontent-range: bytes ${from}-${to}/${size}\r\n\r\n`),
+    content.subarray(from, to + 1),
+    Buffer.from('\r\n'),
+  ])
+  t.ok(body.equals(Buffer.concat([...wanted, Buffer.from(`--${boundary}--\r\n`)])), 'each in its place')
+  t.match((await get('bytes=0-1,99999999-')).headers, { 'content-range': `bytes 0-1/${size}` }, 'one that is left')
+  t.equal((await get('bytes=99999999-,-0')).status, 416, 'none that is left')
+  t.equal((await get(`bytes=${'0-0,'.repeat(65)}`)).status, 200, 'more than are worth it')
+  t.equal((await get(`bytes=${'0-0,'.repeat(64)}`)).status, 206)
+  await until(() => held(join(dir, 'f.txt')) === 0)
 })
 
 t.test('conditions', async t => {

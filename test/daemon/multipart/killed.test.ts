@@ -72,7 +72,10 @@ t.test('kill -9 in the middle of parts: whole ones count, half ones do not', asy
     ],
   )
   const [store] = globSync(join(first.dir, '**/multipart-uploads', id))
-  t.notOk(readdirSync(store as string).some(name => name.startsWith('incoming-')), 'what was on its way is gone')
+  t.notOk(
+    readdirSync(store as string).some(name => name.startsWith('incoming-')),
+    'what was on its way is gone',
+  )
   const all = pieces.map((piece, index) => ({ partNumber: index + 1, etag: md5(piece) }))
   t.equal((await ask(second, 'POST', `/${id}/complete`, { parts: all })).status, 500, 'the third is not there')
   t.equal(await put(second, id, 3, three), 200)
