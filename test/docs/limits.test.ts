@@ -48,6 +48,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['10000', 'daemon/multipart/routes.ts', 'maxPart = 10_000'],
     ['7 days', 'daemon/config.ts', "'HUTCH_UPLOAD_EXPIRY'] || '7d'"],
   ],
+  'part of an upload without a file name': [['64 MiB', 'daemon/multipart/receive.ts', 'fieldLimit = 64 * 1024 * 1024']],
   'find, search': [
     ['20 results', 'daemon/filesystem/find.ts', 'limitOf(query.maxResults, 20)'],
     ['100;', 'daemon/filesystem/search-routes.ts', 'limitOf(query.maxResults, 100)'],
