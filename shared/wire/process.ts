@@ -54,7 +54,7 @@ export const StartProcess = s.object({
   waitForCompletion: maybe(s.boolean()),
   /** Seconds. */
   timeout: maybe(s.int()),
-  waitForPorts: maybe(s.array(port)),
+  waitForPorts: maybe(s.array(port).check(s.maxLength(1_024))),
   restartOnFailure: maybe(s.boolean()),
   maxRestarts: maybe(s.int()),
   keepAlive: maybe(s.boolean()),

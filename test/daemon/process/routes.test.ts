@@ -67,6 +67,7 @@ t.test('what is asked wrongly is a 400 that names the field, and starts nothing'
     [{ command: 'true', name: '..' }, /name/],
     [{ command: 'true', timeout: '5' }, /timeout/],
     [{ command: 'true', waitForPorts: [0] }, /waitForPorts/],
+    [{ command: 'true', waitForPorts: Array(1025).fill(80) }, /waitForPorts/],
     [{ command: 'true', env: { 'A=B': 'x' } }, /env/],
     [{ command: 'true', env: { A: 1 } }, /env/],
     [{ command: 'true', workingDir: 'a\0' }, /workingDir/],
