@@ -11,6 +11,7 @@ import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
 import { doorOf, inheritedSocket } from './system/upgrade/door.ts'
 import { takeOver, type Inherited } from './system/upgrade/handover.ts'
+import { holdBundles } from './system/upgrade/hold.ts'
 import { programOf, rehearsalSocket, type Program } from './system/upgrade/program.ts'
 import { createCollector } from './memory/collector.ts'
 import { keepFewParsers } from './memory/parsers.ts'
@@ -47,6 +48,7 @@ const run = async (inherited: Inherited, program: Program, stop: Closing): Promi
 
 const main = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
+  holdBundles(process.argv[1])
   keepFewParsers()
   rest(createCollector)
   const inherited = takeOver(process.env)

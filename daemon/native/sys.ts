@@ -90,6 +90,9 @@ export const tryLock = (fd: number): boolean => {
   return true
 }
 
+/** Takes a shared advisory lock without waiting. Throws `EAGAIN` when somebody has an exclusive one. */
+export const lockShared = (fd: number): void => void check('flock', addon().lock(fd, 1 | 4))
+
 /** Ignores a signal, whatever node does with it. */
 export const ignoreSignal = (signal: number): void => void check('sigaction', addon().ignore_signal(signal))
 

@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { execa } from 'execa'
 import { assemble } from './assemble.ts'
+import { pruneBundles } from './prune.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const runtime = join(root, '.runtime')
@@ -32,6 +33,17 @@ const lastCommit = async (): Promise<{ gitCommit: string; buildTime: string }> =
   })
   const [gitCommit = '', buildTime = ''] = stdout.split(' ')
   return { gitCommit: gitCommit || 'unknown', buildTime: buildTime || 'unknown' }
+}
+
+/** Only root sees what others use. */
+const prune = (dir: string): void => {
+  if (process.geteuid?.() !== 0) return
+  try {
+    const gone = pruneBundles(dir, Date.now())
+    if (gone.length > 0) console.log(`setup: removed ${gone.length} old bundles that nobody uses`)
+  } catch (error) {
+    console.error(`setup: old bundles stay in ${dir}: ${error instanceof Error ? error.message : error}`)
+  }
 }
 
 process.umask(0o022)
@@ -55,6 +67,7 @@ try {
     renameSync(link, join(runtime, name))
   }
   console.log(`setup: runtime bundle ${digest}`)
+  prune(join(runtime, 'bundles'))
 } finally {
   rmSync(work, { recursive: true, force: true })
 }

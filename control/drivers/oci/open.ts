@@ -1,5 +1,5 @@
 /** Opens what the verbs of the driver share, and closes it. */
-import { mkdir, realpath, rm } from 'node:fs/promises'
+import { mkdir, open, realpath, rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { fail } from '../../../shared/errors.ts'
 import { semaphore } from '../../../shared/sync.ts'
@@ -108,6 +108,8 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   await raiseSharedLimits(log)
   await prepareParent(hierarchy, names.cgroup)
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names })
+  // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
+  const hold = await open(bundleDir)
   const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, privileges, log, clock }
   const pidsLimit = config.pidsLimit ?? 4_096
   const context: Context = { ...own, ...network, pidsLimit, starting: semaphore(availableParallelism() * 2) }
@@ -117,6 +119,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     stopTrimming()
     await guard.close()
     await network.slots.close()
+    await hold.close()
     if ((await machineIds(context)).length > 0) return
     await removeStraySlots(names, [])
     await removeParent(hierarchy, names.cgroup)
