@@ -1,10 +1,10 @@
 /** Sends an opened file as bytes: our own loop of large reads into two buffers that are used again and again. */
 import type { Writable } from 'node:stream'
 import { fail } from '../../shared/errors.ts'
-import { json, reply, type Context, type Pump, type Reply } from '../../shared/route.ts'
-import { precondition, rangesOf, validators, type Span } from './conditions.ts'
+import { json, reply, type Body, type Context, type Pump, type Reply } from '../../shared/route.ts'
+import { precondition, rangesOf, validators, type Span, type Validators } from './conditions.ts'
 import { attachment, contentType } from './content-type.ts'
-import { dropFd, readFd } from './descriptor.ts'
+import { dropFd, readAll, readFd } from './descriptor.ts'
 import { nameOf } from './describe.ts'
 import { refused } from './failures.ts'
 import type { Opened } from './read.ts'
@@ -109,6 +109,38 @@ const guarded = (fd: number, signal: AbortSignal, body: Pump): Pump => {
   }
 }
 
+/** Files up to a page are read at once: those of /sys say that they have one, and have less. */
+const pageBytes = 4096
+
+const gathered = (bytes: Buffer, pieces: readonly (string | Span)[]): Buffer =>
+  Buffer.concat(
+    pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : bytes.subarray(piece.from, piece.to + 1))),
+  )
+
+/** The answer to what is asked of `size` bytes: 200, 206 or 416. */
+const rangedReply = (
+  { request, requestId }: Context,
+  file: { size: number; valid: Validators; headers: Readonly<Record<string, string>> },
+  body: (pieces: readonly (string | Span)[]) => Body,
+): Reply => {
+  const { size, valid, headers } = file
+  const spans = rangesOf(request, size, valid)
+  if (spans === 'unsatisfiable') {
+    const range = { 'content-range': `bytes */${size}` }
+    return json({ error: `the range is beyond the ${size} bytes of the file` }, { status: 416, headers: range })
+  }
+  if (spans && spans.length > 1) {
+    const boundary = `part-${requestId.slice(0, 60)}`
+    const { pieces, length } = inParts(spans, size, headers['content-type'] as string, boundary)
+    const type = { 'content-type': `multipart/byteranges; boundary="${boundary}"`, 'content-length': String(length) }
+    return reply(206, { ...headers, ...type }, body(pieces))
+  }
+  const span = spans?.[0] ?? { from: 0, to: size - 1 }
+  const more = { 'content-length': String(lengthOf(span)) }
+  if (!spans) return reply(200, { ...headers, ...more }, body([span]))
+  return reply(206, { ...headers, ...more, 'content-range': `bytes ${span.from}-${span.to}/${size}` }, body([span]))
+}
+
 /** The answer with the file's bytes: 200, 206, 304, 412 or 416. Takes over the descriptor. */
 export const download = async (opened: Opened, shown: string, context: Context): Promise<Reply> => {
   const { fd, stat } = opened
@@ -140,22 +172,16 @@ export const download = async (opened: Opened, shown: string, context: Context):
       throw refused(error)
     }
   }
-  const spans = rangesOf(request, stat.size, valid)
-  if (spans === 'unsatisfiable') {
-    const range = { 'content-range': `bytes */${stat.size}` }
-    return early(
-      json({ error: `the range is beyond the ${stat.size} bytes of the file` }, { status: 416, headers: range }),
-    )
+  const ranged = (size: number, body: (pieces: readonly (string | Span)[]) => Body): Reply =>
+    rangedReply(context, { size, valid, headers }, body)
+  if (stat.size <= pageBytes) {
+    const bytes = await readAll(fd, stat.size, pageBytes)
+      .catch(error => {
+        throw refused(error)
+      })
+      .finally(() => dropFd(fd))
+    return ranged(bytes.length, pieces => gathered(bytes, pieces))
   }
-  if (spans && spans.length > 1) {
-    const boundary = `part-${context.requestId.slice(0, 60)}`
-    const { pieces, length } = inParts(spans, stat.size, contentType(shown), boundary)
-    headers['content-type'] = `multipart/byteranges; boundary="${boundary}"`
-    headers['content-length'] = String(length)
-    return reply(206, headers, guarded(fd, signal, pump(fd, pieces)))
-  }
-  const span = spans?.[0] ?? { from: 0, to: stat.size - 1 }
-  headers['content-length'] = String(lengthOf(span))
-  if (spans) headers['content-range'] = `bytes ${span.from}-${span.to}/${stat.size}`
-  return reply(spans ? 206 : 200, headers, guarded(fd, signal, pump(fd, [span])))
+  const answer = ranged(stat.size, pieces => guarded(fd, signal, pump(fd, pieces)))
+  return answer.status === 416 ? early(answer) : answer
 }
