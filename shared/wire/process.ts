@@ -76,13 +76,10 @@ export const listProcesses = route('GET /process', {
 export const startProcess = route('POST /process', {
   id: 'process.start',
   summary: 'Start a command; answers at once, when it ends, when its ports listen, or as a stream of events',
+  // Not to what needs one that still runs.
   leadsTo: {
     'process.get': { identifier: 'name' },
     'process.logs': { identifier: 'pid' },
-    'process.stop': { identifier: 'pid' },
-    'process.kill': { identifier: 'name' },
-    'process.stdin.write': { identifier: 'name' },
-    'process.stdin.close': { identifier: 'name' },
     'network.ports': { pid: 'pid' },
   },
   body: StartProcess,
