@@ -15,6 +15,4 @@ export const broken = (error: unknown): unknown => {
 
 /** 404 naming the path when it is missing, else `otherwise`. */
 export const missing = (path: string, error: unknown, otherwise: (error: unknown) => unknown): unknown =>
-  errno(error) === 'ENOENT'
-    ? fail('path_not_found', { path, reason: `${messageOf(error)} (no such file or directory)` }, error)
-    : otherwise(error)
+  errno(error) === 'ENOENT' ? fail('path_not_found', { path, reason: messageOf(error) }, error) : otherwise(error)
