@@ -34,7 +34,7 @@ export const targets: Readonly<Record<string, Target>> = {
   'files.multipart': { leastRatio: 0.5 },
   'files.memory-after': { most: 64 },
   'soak.memory-after': { most: 64 },
-  'soak.memory-growth': { most: 4 },
+  'soak.memory-growth': { most: 1 },
   'soak.memory-growth.later': { most: 0.5 },
   'soak.descriptors-growth': { most: 0 },
   'soak.threads-growth': { most: 0 },
