@@ -17,6 +17,7 @@ import { tenantDrops } from './init/capabilities.ts'
 import { createReaper } from './init/reaper.ts'
 import { createFilesystem } from './filesystem/capability.ts'
 import { createProcesses, type Supervisor } from './process/index.ts'
+import { shownStatus } from './process/present.ts'
 import { createScale } from './process/scale.ts'
 import { networkRoutes } from './network/routes.ts'
 import { filesAs } from './native/files.ts'
@@ -97,7 +98,8 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     command: () => command?.pid(),
     pipes: supervisor.pipes,
     terminals,
-    list: () => supervisor.list().map(({ record: { pid, status } }) => ({ pid: String(pid), status })),
+    // As `GET /process` of the new release shows them.
+    list: () => supervisor.list().map(({ record }) => ({ pid: String(record.pid), status: shownStatus(record) })),
   })
   const bounds: Bound[] = [
     ...probes(),

@@ -1,7 +1,8 @@
-import type { Process } from '../../shared/wire/process.ts'
+import type { Process, ProcessStatus } from '../../shared/wire/process.ts'
 import type { Managed } from './managed.ts'
 import type { Capture } from './output/capture.ts'
 import { tailText } from './output/tail.ts'
+import type { ProcessRecord } from './record.ts'
 
 /** `Wed, 04 Mar 2026 10:11:12 GMT` */
 const httpDate = (ms: number): string => new Date(ms).toUTCString()
@@ -14,6 +15,10 @@ const bothTails = (capture: Capture, bytes: number): [string, string] => [
   tailText(capture, 1, bytes),
 ]
 
+/** What was asked to stop counts as stopped, though it may take its time; a kill is over in no time. */
+export const shownStatus = ({ status, ending }: Pick<ProcessRecord, 'status' | 'ending'>): ProcessStatus =>
+  status === 'running' && ending === 'stopped' ? 'stopped' : status
+
 /** The wire object. `unfinished` is what `completedAt` says while the process runs: existing clients expect '' or null. */
 export const present = (managed: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
   const { record } = managed
@@ -24,8 +29,7 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
     pid: String(record.pid),
     name: record.name,
     command: record.command,
-    // What was asked to stop counts as stopped, though it may take its time; a kill is over in no time.
-    status: record.status === 'running' && record.ending === 'stopped' ? 'stopped' : record.status,
+    status: shownStatus(record),
     startedAt: httpDate(record.startedAt),
     completedAt: record.completedAt === undefined ? unfinished : httpDate(record.completedAt),
     exitCode: record.status === 'running' ? 0 : record.exitCode,

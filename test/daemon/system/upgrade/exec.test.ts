@@ -83,13 +83,21 @@ t.test('the daemon becomes its release: same pid, same processes', async t => {
     }
   })
   const sleeper = await ask(port, 'POST', '/process', { command: 'sleep 1000', name: 'sleeper' })
-  t.teardown(() => {
-    try {
-      process.kill(-Number(sleeper.pid), 'SIGKILL')
-    } catch {
-      // ESRCH: it is gone already.
-    }
+  const stubborn = await ask(port, 'POST', '/process', {
+    command: `trap '' TERM; echo up; exec sleep 1000`,
+    name: 'slow',
   })
+  for (const { pid } of [sleeper, stubborn])
+    t.teardown(() => {
+      try {
+        process.kill(-Number(pid), 'SIGKILL')
+      } catch {
+        // ESRCH: it is gone already.
+      }
+    })
+  while ((await ask(port, 'GET', '/process/slow')).stdout !== 'up\n')
+    await new Promise(resolve => setTimeout(resolve, 20))
+  await ask(port, 'DELETE', '/process/slow')
   const before = await ask(port, 'GET', '/health')
   t.equal(before.upgradeCount, 0)
   const from = seen.length
@@ -110,6 +118,8 @@ t.test('the daemon becomes its release: same pid, same processes', async t => {
   t.equal(child.exitCode, null, 'the process never ended')
   const found = await ask(again['port'], 'GET', '/process/sleeper')
   t.match(found, { pid: sleeper.pid, status: 'running' })
+  const slow = await ask(again['port'], 'GET', '/process/slow')
+  t.match(slow, { status: 'stopped', completedAt: '' }, "one that takes its time to stop is in nobody's way")
   t.match(await ask(again['port'], 'DELETE', '/process/sleeper/kill'), { message: /killed successfully/ })
   child.kill('SIGTERM')
   await once(child, 'exit')
