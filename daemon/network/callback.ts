@@ -14,7 +14,9 @@ export interface Callbacks {
 
 /** Not by `fetch`, which refuses ports that browsers refuse, such as 6000. */
 export const createCallbacks = (): Callbacks => {
-  const agents = { http: new HttpAgent({ maxSockets: atOnce }), https: new HttpsAgent({ maxSockets: atOnce }) }
+  // Made when they are needed: with `node:https` come Node's modules for TLS, 1.4 MB.
+  let http: HttpAgent | undefined
+  let https: HttpsAgent | undefined
   return {
     post: (url, body) =>
       new Promise((resolve, reject) => {
@@ -25,8 +27,8 @@ export const createCallbacks = (): Callbacks => {
           signal: AbortSignal.timeout(timeoutMs),
         }
         const request = url.startsWith('https:')
-          ? httpsRequest(url, { ...options, agent: agents.https })
-          : httpRequest(url, { ...options, agent: agents.http })
+          ? httpsRequest(url, { ...options, agent: (https ??= new HttpsAgent({ maxSockets: atOnce })) })
+          : httpRequest(url, { ...options, agent: (http ??= new HttpAgent({ maxSockets: atOnce })) })
         request.once('error', reject)
         request.once('response', response => {
           // Whatever it says, and however much, nobody reads it.
@@ -36,8 +38,8 @@ export const createCallbacks = (): Callbacks => {
         request.end(text)
       }),
     close() {
-      agents.http.destroy()
-      agents.https.destroy()
+      http?.destroy()
+      https?.destroy()
     },
   }
 }
