@@ -78,7 +78,11 @@ const addContent = ({ archive }: Packing, header: Header, fd: number, size: numb
   new Promise((resolve, reject) => {
     const entry = archive.entry({ ...header, type: 'file', size }, error => (error ? reject(error) : resolve()))
     let wake = () => {}
-    entry.on('drain', () => wake()).on('close', () => wake())
+    // An entry that is cut with its archive emits the reason, which ends a process that does not listen.
+    entry
+      .on('drain', () => wake())
+      .on('close', () => wake())
+      .on('error', reject)
     const send = async () => {
       for (let sent = 0; sent < size; ) {
         const block = Buffer.allocUnsafeSlow(Math.min(readBytes, size - sent))
