@@ -82,9 +82,8 @@ struct round {
   int count, going_count, ended_count;
 };
 
-/* With the lock: the transfers behind the events that are still there to be served. */
+/* With the lock: adds the transfers behind the events that are still there to be served. */
 static void claim(struct receiver *by, const struct epoll_event *events, int count, struct round *round) {
-  round->count = round->going_count = round->ended_count = 0;
   for (int i = 0; i < count; i++) {
     uint32_t slot = (uint32_t)events[i].data.u64, generation = (uint32_t)(events[i].data.u64 >> 32);
     struct transfer *self = slot < by->slot_count ? by->slots[slot] : NULL;
@@ -139,10 +138,29 @@ static int take_turn(struct receiver *by) {
   return pthread_mutex_clocklock(&by->turn, CLOCK_MONOTONIC, &until) == 0;
 }
 
+/* Reads and writes a block of each from `first` on. */
+static void serve_from(int first, struct round *round, unsigned char *blocks) {
+  for (int i = first; i < round->count; i++)
+    round->content[i] = serve(round->batch[i], blocks + (size_t)i * BLOCK_BYTES);
+}
+
+/* What has become ready since the round began joins it; whether there was something. */
+static int join(struct receiver *by, struct round *round, unsigned char *blocks) {
+  struct epoll_event events[BATCH];
+  int first = round->count, room = by->batch - first;
+  int count = room > 0 ? epoll_wait(by->epoll, events, room, 0) : 0;
+  if (count <= 0) return 0;
+  pthread_mutex_lock(&by->lock);
+  claim(by, events, count, round);
+  pthread_mutex_unlock(&by->lock);
+  serve_from(first, round, blocks);
+  return round->count > first;
+}
+
 /* One round; 0 when there is nothing to do any more, and then with the lock. */
 static int serve_round(struct receiver *by, unsigned char *blocks) {
   struct epoll_event events[BATCH];
-  struct round round;
+  struct round round = {.count = 0, .going_count = 0, .ended_count = 0};
   struct pollfd ready = {.fd = by->epoll, .events = POLLIN};
   int sharing = by == &hashing, turn = 0, count;
   if (sharing) {
@@ -156,9 +174,16 @@ static int serve_round(struct receiver *by, unsigned char *blocks) {
   claim(by, events, count, &round);
   pthread_mutex_unlock(&by->lock);
   sharing = sharing && round.count > 0;
-  for (int i = 0; i < round.count; i++)
-    round.content[i] = serve(round.batch[i], blocks + (size_t)i * BLOCK_BYTES);
-  if (sharing) pthread_mutex_lock(&by->hash);
+  serve_from(0, &round, blocks);
+  if (sharing) {
+    /* While the other thread hashes, more uploads can join: as many lanes cost as much as one. */
+    while (pthread_mutex_trylock(&by->hash) != 0)
+      if (!join(by, &round, blocks)) {
+        pthread_mutex_lock(&by->hash);
+        join(by, &round, blocks);
+        break;
+      }
+  }
   rearm(by, &round, sharing);
   if (turn) pthread_mutex_unlock(&by->turn);
   if (sharing) {
