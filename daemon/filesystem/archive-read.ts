@@ -136,7 +136,8 @@ const addEntry = async (packing: Packing, path: string, name: string): Promise<v
   const stat = await port.lstat(path)
   if (stat.kind === 'file') return addFile(packing, path, name)
   if (stat.kind === 'directory') return addDirectory(packing, path, name, stat)
-  if (stat.kind !== 'symlink') return undefined // Sockets, fifos and devices mean nothing anywhere else.
+  // Sockets, fifos and devices mean nothing anywhere else.
+  if (stat.kind !== 'symlink') return undefined
   const linkname = wellFormed(await port.readlink(path))
   return plain(packing, { ...headerOf(packing, name, stat), type: 'symlink', linkname })
 }

@@ -1,7 +1,7 @@
 /** Headers of tar archives (ustar, POSIX.1-1988, with GNU's binary numbers) that no honest program would write. */
 import { bytesOf } from '../../shared/utf8.ts'
 
-export const blockBytes = 512
+const blockBytes = 512
 
 export interface Header {
   /** As the archive says it; a long one comes from an entry before. */
@@ -47,7 +47,9 @@ const cutOf = (name: Buffer): number | undefined => {
   return undefined
 }
 
-const encodeBlock = (header: Header, name: Buffer, linkname: Buffer, users?: Users): Buffer => {
+/** The 512 bytes before an entry, whatever they say; a name that does not fit is cut. */
+export const encodeHeader = (header: Header): Buffer => {
+  const name = bytesOf(header.name)
   const block = Buffer.alloc(blockBytes)
   const cut = name.length > 100 ? cutOf(name) : undefined
   ;(cut === undefined ? name.subarray(0, 100) : name.subarray(cut + 1)).copy(block, 0)
@@ -58,20 +60,8 @@ const encodeBlock = (header: Header, name: Buffer, linkname: Buffer, users?: Use
   putNumber(block, 124, 12, header.size)
   putNumber(block, 136, 12, header.mtime)
   block.write(header.type, 156, 'latin1')
-  linkname.copy(block, 157, 0, 100)
+  bytesOf(header.linkname).copy(block, 157, 0, 100)
   block.write('ustar\x0000', 257, 'latin1')
-  Buffer.from(users?.user ?? '').copy(block, 265, 0, 31)
-  Buffer.from(users?.group ?? '').copy(block, 297, 0, 31)
   block.write(`${checksum(block).toString(8).padStart(6, '0')}\0 `, sumAt, 'latin1')
   return block
 }
-
-/** Names beside the ids. */
-export interface Users {
-  readonly user: string
-  readonly group: string
-}
-
-/** The 512 bytes before an entry, whatever they say. */
-export const encodeHeader = (header: Header, users: Users = { user: '', group: '' }): Buffer =>
-  encodeBlock(header, bytesOf(header.name), bytesOf(header.linkname), users)
