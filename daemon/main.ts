@@ -16,8 +16,8 @@ import { programOf, rehearsalSocket, type Program } from './system/upgrade/progr
 import { createCollector } from './memory/collector.ts'
 import { keepFewParsers } from './memory/parsers.ts'
 import { rest } from './memory/rest.ts'
-import { limitHeap } from './native/memory.ts'
-import { randomBytes } from './native/sys.ts'
+import { limitHeap } from './native/memory/memory.ts'
+import { randomBytes } from './native/sys/sys.ts'
 import { guardStops, protectDaemon } from './init/protect.ts'
 
 const clock = systemClock()

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
-import { bindMount, changeOwner, openDirectory, restrictMount, unmount, type Directory } from '../native/mount.ts'
+import { bindMount, changeOwner, openDirectory, restrictMount, unmount, type Directory } from '../native/mount/mount.ts'
 import { below, parseMountinfo, sourceBelow, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
 import type { DriveMount, DriveProvider } from '../../shared/drives/provider.ts'
 

@@ -1,6 +1,6 @@
 /** Who `USER` names: Docker's syntax, looked up in the root file system's own passwd and group. */
 import { fail } from '../../shared/errors.ts'
-import type { Credentials } from '../native/spawn.ts'
+import type { Credentials } from '../native/spawn/spawn.ts'
 
 /** The unprivileged user that a sandbox's workload runs as. */
 export interface Identity extends Credentials {

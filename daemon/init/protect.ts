@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Log } from '../../shared/log.ts'
-import { guardSignal, ignoreFatalSignals, ignoreSignal, setDumpable } from '../native/sys.ts'
+import { guardSignal, ignoreFatalSignals, ignoreSignal, setDumpable } from '../native/sys/sys.ts'
 
 /** `oom_score_adj` of the daemon and of what it starts for tenants: the kernel ends a tenant's process first. */
 export const daemonOomScore = -500

@@ -10,9 +10,9 @@ import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 import { statOf } from '../process/identity-of-pid.ts'
-import { kill, reap, waitpid, type Exit } from '../native/sys.ts'
+import { kill, reap, waitpid, type Exit } from '../native/sys/sys.ts'
 
-export type { Exit } from '../native/sys.ts'
+export type { Exit } from '../native/sys/sys.ts'
 
 export interface Reaper {
   /**

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { releaseMemory } from '../native/memory.ts'
+import { releaseMemory } from '../native/memory/memory.ts'
 
 export interface Collector {
   /** What was allocated since the last time; a millisecond. */

@@ -1,7 +1,7 @@
 /** Goes on with the processes of the daemon before this one. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { kill } from '../native/sys.ts'
+import { kill } from '../native/sys/sys.ts'
 import { ended, scheduleRestart } from './ending.ts'
 import { isSame } from './identity-of-pid.ts'
 import { createManaged, type Managed } from './managed.ts'

@@ -1,6 +1,6 @@
 /** What happens when a process ends: its status, a restart, or the end for good. */
 import type { Clock } from '../../shared/clock.ts'
-import { kill, type Exit } from '../native/sys.ts'
+import { kill, type Exit } from '../native/sys/sys.ts'
 import { isSame, runningPid } from './identity-of-pid.ts'
 import type { Managed } from './managed.ts'
 import type { Parts } from './parts.ts'

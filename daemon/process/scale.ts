@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { errno } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import { tryLock } from '../native/sys.ts'
+import { tryLock } from '../native/sys/sys.ts'
 
 /** Keeps the machine from sleeping while somebody holds it. */
 export interface Scale {

@@ -5,7 +5,7 @@ import { outputPaths } from './output/names.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Capture } from './output/capture.ts'
 import type { Managed } from './managed.ts'
-import { kill } from '../native/sys.ts'
+import { kill } from '../native/sys/sys.ts'
 import type { Parts } from './parts.ts'
 import { outputDirs } from './start.ts'
 

@@ -1,7 +1,7 @@
 /** The command of `-c`: runs beside the API, is not listed, and ends with the daemon. */
 import type { Log } from '../../shared/log.ts'
 import type { Reaper } from '../init/reaper.ts'
-import { kill } from '../native/sys.ts'
+import { kill } from '../native/sys/sys.ts'
 import { launch, type Workload } from '../process/spawn.ts'
 
 const SIGTERM = 15

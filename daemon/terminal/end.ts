@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { kill } from '../native/sys.ts'
+import { kill } from '../native/sys/sys.ts'
 
 const SIGKILL = 9
 

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { jsonText } from '../../shared/route.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { WatchEvent } from '../../shared/wire/watch.ts'
-import { IN } from '../native/inotify.ts'
+import { IN } from '../native/inotify/inotify.ts'
 
 const bits = [
   ['CREATE', IN.CREATE | IN.MOVED_TO],

@@ -1,6 +1,6 @@
 /** Waits until a directory that was deleted or moved away is there again, by watching what is above it. */
 import { posix } from 'node:path'
-import { IN, type InotifyEvent, type WatchUser } from '../native/inotify.ts'
+import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import type { Hub, Listener } from './hub.ts'
 
 export interface Comeback {

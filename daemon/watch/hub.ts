@@ -2,7 +2,7 @@
  * One inotify instance for all watches of the daemon: the kernel grants a user few instances (128 by default, over all
  * sandboxes of a host) but many watched directories.
  */
-import { IN, openInotify, type Inotify, type InotifyEvent, type WatchUser } from '../native/inotify.ts'
+import { IN, openInotify, type Inotify, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 
 /** Somebody who watches directories. */
 export interface Listener {

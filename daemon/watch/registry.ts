@@ -1,4 +1,4 @@
-import type { WatchUser } from '../native/inotify.ts'
+import type { WatchUser } from '../native/inotify/inotify.ts'
 import type { Hub, Listener } from './hub.ts'
 
 /** A watched directory of one tree. */

@@ -5,7 +5,7 @@
  */
 import { posix } from 'node:path'
 import type { FilePort } from '../filesystem/port.ts'
-import { IN, type InotifyEvent, type WatchUser } from '../native/inotify.ts'
+import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import { changeLine, opOf } from './changes.ts'
 import type { Hub, Listener } from './hub.ts'
 import { createComeback } from './comeback.ts'

@@ -9,7 +9,7 @@ import {
   restrictMount,
   unmount,
   type Directory,
-} from '../../daemon/native/mount.ts'
+} from '../../daemon/native/mount/mount.ts'
 
 const dir = process.argv[2] as string
 const at = (name: string) => join(dir, name)

@@ -5,7 +5,7 @@
 import { closeSync, constants } from 'node:fs'
 import type { Clock } from '../../../shared/clock.ts'
 import { errno } from '../../../shared/errors.ts'
-import { makeUnnamed, nameFile } from '../../native/spares.ts'
+import { makeUnnamed, nameFile } from '../../native/spares/spares.ts'
 
 export interface Spares {
   /** How many wait. */

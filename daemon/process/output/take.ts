@@ -1,7 +1,7 @@
 /** The steps of capturing: taking what is new, passing over what is gone, giving the head back. */
 import { fstatSync, readSync } from 'node:fs'
-import { punchAside, type Hole } from '../../native/hole.ts'
-import { punchHole } from '../../native/sys.ts'
+import { punchAside, type Hole } from '../../native/hole/hole.ts'
+import { punchHole } from '../../native/sys/sys.ts'
 import type { OutputFiles } from './files.ts'
 import { maxLineBytes, newline, truncatedLine, type StreamIndex } from './lines.ts'
 import type { Positions } from './positions.ts'

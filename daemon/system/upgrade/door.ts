@@ -1,7 +1,7 @@
 /** The daemon's listening socket, which outlives the daemon: who connects while it is replaced waits in its queue. */
 import { closeSync, fstatSync } from 'node:fs'
 import type { Listening } from '../../../shared/http/server.ts'
-import { copyDescriptor } from '../../native/pipe.ts'
+import { copyDescriptor } from '../../native/pipe/pipe.ts'
 import type { Inherited } from './handover.ts'
 
 /** Requests that wait for their answer get so long to get it; those that take longer are cut. */

@@ -2,7 +2,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { errno } from '../../../shared/errors.ts'
-import { lockShared } from '../../native/sys.ts'
+import { lockShared } from '../../native/sys/sys.ts'
 
 /** The bundle that the sandbox began with; after an upgrade the daemon runs from another one. */
 const first = '/.hutch/bundle.json'

@@ -6,7 +6,7 @@ import { directoryInside, isSubsequence, searchFiles } from '../../../daemon/cod
 import { grep, matchesGlob } from '../../../daemon/codegen/grep.ts'
 import { readRange } from '../../../daemon/codegen/read-range.ts'
 import { walk } from '../../../daemon/codegen/walk.ts'
-import { filesAs } from '../../../daemon/native/files.ts'
+import { filesAs } from '../../../daemon/native/files/files.ts'
 
 const port = filesAs(undefined)
 const signal = new AbortController().signal

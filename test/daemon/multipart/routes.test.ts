@@ -13,7 +13,7 @@ import {
 import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesAs } from '../../../daemon/native/files.ts'
+import { filesAs } from '../../../daemon/native/files/files.ts'
 import { createMultipart } from '../../../daemon/multipart/capability.ts'
 import { createPaths } from '../../../daemon/paths.ts'
 import { daemonSurface } from '../../../daemon/surface.ts'

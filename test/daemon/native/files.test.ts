@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FilePort } from '../../../daemon/filesystem/port.ts'
 import { nodePort } from '../../support/node-port.ts'
-import { filesAs } from '../../../daemon/native/files.ts'
+import { filesAs } from '../../../daemon/native/files/files.ts'
 
 const skip = process.getuid?.() !== 0 && 'needs root'
 const user = { uid: 4711, gid: 4712 }
@@ -177,7 +177,7 @@ t.test('a tree that is deeper than descriptors reach is removed all the same', a
   const make =
     'mkdir top; cd top; for i in $(seq 700); do mkdir d e; : > f; : > e/g; ln -s /usr l; [ $i = 600 ] && ln -s "$0" out; cd d; done'
   execFileSync('bash', ['-c', make, join(dir, 'keep')], { cwd: dir })
-  const files = new URL('../../../daemon/native/files.ts', import.meta.url).href
+  const files = new URL('../../../daemon/native/files/files.ts', import.meta.url).href
   const remove = `const { filesAs } = await import('${files}'); await filesAs(undefined).removeTree(process.argv[1])`
   execFileSync(
     'bash',

@@ -2,7 +2,7 @@ import '../../support/native.ts'
 import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { punchAside } from '../../../daemon/native/hole.ts'
+import { punchAside } from '../../../daemon/native/hole/hole.ts'
 import { until } from '../../support/processes.ts'
 
 const MiB = 1024 * 1024

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
-const memory = fileURLToPath(new URL('../../../daemon/native/memory.ts', import.meta.url))
+const memory = fileURLToPath(new URL('../../../daemon/native/memory/memory.ts', import.meta.url))
 const MiB = 1024 * 1024
 
 /** Runs code in a process of its own, whose heap may be limited, and answers what it prints as JSON. */

@@ -5,7 +5,7 @@ import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:f
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { md5, md5Lanes, transfer, type Body, type Transfer } from '../../../daemon/native/receive.ts'
+import { md5, md5Lanes, transfer, type Body, type Transfer } from '../../../daemon/native/receive/receive.ts'
 import { until } from '../../support/until.ts'
 
 const expected = (...pieces: Buffer[]) => createHash('md5').update(Buffer.concat(pieces)).digest('hex')

@@ -2,7 +2,7 @@ import '../../support/native.ts'
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { filesAs } from '../../../daemon/native/files.ts'
+import { filesAs } from '../../../daemon/native/files/files.ts'
 import { createHub } from '../../../daemon/watch/hub.ts'
 import { openTree } from '../../../daemon/watch/tree.ts'
 

@@ -1,5 +1,5 @@
 /** Files without a name, made off the main thread and named later (`spares.c`). */
-import { check, lazy, loadAddon } from './load.ts'
+import { check, lazy, loadAddon } from '../load.ts'
 
 interface SparesAddon {
   make(dir: string, flags: number, mode: number, count: number): Promise<number[] | number> | number

@@ -1,9 +1,9 @@
 /** File operations on threads of our own, as another user if need be (`files.c`). */
 import { getSystemErrorMessage, getSystemErrorName } from 'node:util'
-import type { FilePort, FileKind, FileStat } from '../filesystem/port.ts'
-import { textOf } from '../../shared/utf8.ts'
-import { kindOf } from '../filesystem/stat.ts'
-import { lazy, loadAddon } from './load.ts'
+import type { FilePort, FileKind, FileStat } from '../../filesystem/port.ts'
+import { textOf } from '../../../shared/utf8.ts'
+import { kindOf } from '../../filesystem/stat.ts'
+import { lazy, loadAddon } from '../load.ts'
 
 /** In the order of the addon's enumeration. */
 const operations = [

@@ -1,6 +1,6 @@
 /** Mounts between descriptors, so that no link a tenant puts in the way is followed. All need CAP_SYS_ADMIN. */
 import { closeSync } from 'node:fs'
-import { check, lazy, loadAddon } from './load.ts'
+import { check, lazy, loadAddon } from '../load.ts'
 
 interface MountAddon {
   open_directory(path: string, mode: number): [fd: number, created: number] | number

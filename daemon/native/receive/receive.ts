@@ -1,7 +1,7 @@
 /** Bodies from sockets into files, and MD5, on threads of our own (`receive.c`). */
 import { constants } from 'node:os'
 import { getSystemErrorMessage, getSystemErrorName } from 'node:util'
-import { lazy, loadAddon } from './load.ts'
+import { lazy, loadAddon } from '../load.ts'
 
 interface ReceiveAddon {
   create(socket: number, left: number, ahead: Buffer, delimiter: Buffer | undefined, hashing: boolean): object | number

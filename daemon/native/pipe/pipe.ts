@@ -1,4 +1,4 @@
-import { check, lazy, loadAddon } from './load.ts'
+import { check, lazy, loadAddon } from '../load.ts'
 
 interface PipeAddon {
   make_pipe(): number

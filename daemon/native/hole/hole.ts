@@ -1,5 +1,5 @@
 /** Holes so large that the main thread must not wait for them. */
-import { check, lazy, loadAddon } from './load.ts'
+import { check, lazy, loadAddon } from '../load.ts'
 
 interface HoleAddon {
   punch_aside(fd: number, length: number): number

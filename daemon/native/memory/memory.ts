@@ -1,5 +1,5 @@
 /** The daemon's own memory. */
-import { lazy, loadAddon } from './load.ts'
+import { lazy, loadAddon } from '../load.ts'
 
 interface MemoryAddon {
   limit(bytes: number): boolean

@@ -1,7 +1,7 @@
 /** System calls about processes, files and privileges that Node does not offer. */
-import { check, lazy, loadAddon } from './load.ts'
+import { check, lazy, loadAddon } from '../load.ts'
 
-export { spawnProcess, type Credentials, type SpawnError, type SpawnOptions } from './spawn.ts'
+export { spawnProcess, type Credentials, type SpawnError, type SpawnOptions } from '../spawn/spawn.ts'
 
 type Waited = [pid: number, exitCode: number, signal: number] | number
 

@@ -1,6 +1,6 @@
 /** The kernel's inotify: one instance, many watched directories. */
-import { textOf } from '../../shared/utf8.ts'
-import { check, lazy, loadAddon } from './load.ts'
+import { textOf } from '../../../shared/utf8.ts'
+import { check, lazy, loadAddon } from '../load.ts'
 
 /** Bits of an event's mask (linux/inotify.h). */
 export const IN = {

@@ -1,5 +1,5 @@
 /** Starts programs with everything a tenant process needs, in about a millisecond and without a handle. */
-import { lazy, loadAddon, systemError } from './load.ts'
+import { lazy, loadAddon, systemError } from '../load.ts'
 
 /** Who a process runs as. */
 export interface Credentials {
