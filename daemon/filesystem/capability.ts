@@ -27,10 +27,10 @@ export const createFilesystem = (core: Core, port: FilePort): Filesystem => {
     bounds: [
       ...filesystemRoutes({ files, paths, ids }),
       ...late([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
-        (await import('./search-routes.ts')).searchRoutes({ port, paths }),
+        (await import('./search/routes.ts')).searchRoutes({ port, paths }),
       ),
       ...late([wire.readArchive, wire.writeArchive], async () =>
-        (await import('./archive-routes.ts')).archiveRoutes({ port, owners: files.owners, paths }),
+        (await import('./archive/routes.ts')).archiveRoutes({ port, owners: files.owners, paths }),
       ),
       ...createMultipart(core, { paths, port }),
     ],

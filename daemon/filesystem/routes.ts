@@ -3,9 +3,9 @@ import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Context, type Request } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/filesystem.ts'
 import { treePath, type Paths } from '../paths.ts'
-import { download } from './download.ts'
+import { download } from './transfer/download.ts'
 import type { Files } from './files.ts'
-import { put } from './put.ts'
+import { put } from './transfer/put.ts'
 import { deleteTree, readTree, writeTree } from './tree.ts'
 
 /** Bytes or JSON: only a caller that says it wants something else than JSON gets bytes without asking for them. */

@@ -50,9 +50,9 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   ],
   'part of an upload without a file name': [['64 MiB', 'daemon/multipart/receive.ts', 'fieldLimit = 64 * 1024 * 1024']],
   'find, search': [
-    ['20 results', 'daemon/filesystem/find.ts', 'limitOf(query.maxResults, 20)'],
-    ['100;', 'daemon/filesystem/search-routes.ts', 'limitOf(query.maxResults, 100)'],
-    ['at most 1000', 'daemon/filesystem/search-query.ts', 'most = 1000'],
+    ['20 results', 'daemon/filesystem/search/find.ts', 'limitOf(query.maxResults, 20)'],
+    ['100;', 'daemon/filesystem/search/routes.ts', 'limitOf(query.maxResults, 100)'],
+    ['at most 1000', 'daemon/filesystem/search/query.ts', 'most = 1000'],
   ],
   'output of a process on disk': [
     ['32 MiB', 'daemon/config.ts', "'SANDBOX_MAX_LOG_FILE_BYTES'], 0, most, 32 * MiB"],

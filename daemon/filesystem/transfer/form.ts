@@ -1,0 +1,92 @@
+/** Reads multipart/form-data in the order it comes, each file as content that is never held in memory. */
+import busboy from 'busboy'
+import { fail, messageOf } from '../../../shared/errors.ts'
+import type { Request } from '../../../shared/route.ts'
+import { delimiterOf, feeder } from './form-feeder.ts'
+import { streamed, type Incoming } from './incoming.ts'
+import { discard, pour } from './sink.ts'
+
+export interface FormReader {
+  /** A part without a file name; `value` holds its bytes as latin1, cut at `fieldLimit`. May throw. */
+  field(name: string, value: string, cut: boolean): void
+  /** A part with a file name (or of type octet-stream): who takes its content; undefined drains it unread. */
+  file(name: string): ((content: Incoming) => Promise<void>) | undefined
+}
+
+export interface FormOptions {
+  /** Bytes. */
+  readonly fieldLimit: number
+  /** Whether the contents can tell their MD5. */
+  readonly hashing?: boolean
+}
+
+/** What of a failed upload is still read, so that a client that sends all before it reads sees the answer. Bytes. */
+const drainLimit = 64 * 1024 * 1024
+
+const parserOf = ({ headers }: Request, fieldSize: number): busboy.Busboy => {
+  try {
+    return busboy({
+      headers: { ...headers, 'content-type': String(headers['content-type'] ?? '') },
+      fileHwm: 1024 * 1024,
+      highWaterMark: 1024 * 1024,
+      defCharset: 'latin1',
+      limits: { fieldSize },
+    })
+  } catch (error) {
+    throw fail('invalid_body', { reason: messageOf(error) }, error)
+  }
+}
+
+/**
+ * Resolves when the form and all its files are dealt with. Throws `invalid_body` when it is no whole form, else the
+ * first failure of a reader. The request stays open, so that it can be answered.
+ */
+export const readForm = async (request: Request, reader: FormReader, options: FormOptions): Promise<void> => {
+  const { body } = request
+  const { fieldLimit, hashing = false } = options
+  const parser = parserOf(request, fieldLimit)
+  const files: Promise<void>[] = []
+  const failure = new AbortController()
+  const { signal } = failure
+  const failing = (error: unknown) => failure.abort(error)
+  const malformed = (error: unknown) => failing(fail('invalid_body', { reason: messageOf(error) }, error))
+  const { take, pass, settled } = feeder(parser, body, { delimiter: delimiterOf(request), hashing, signal })
+  parser.on('field', (name, value, info) => {
+    try {
+      if (!signal.aborted) reader.field(name ?? '', value, info.valueTruncated)
+    } catch (error) {
+      failing(error)
+    }
+  })
+  parser.on('file', (name, content) => {
+    // Heard here first, since the form ending within a file is the form's fault and not the writer's.
+    content.on('error', malformed)
+    const write = signal.aborted ? undefined : reader.file(name ?? '')
+    if (!write) return void content.resume()
+    const passed = pass(write)
+    if (passed) content.resume()
+    const work = passed ?? write(streamed(content, hashing))
+    files.push(work)
+    work.catch(failing)
+  })
+  parser.on('error', malformed)
+  const parsed = new Promise<void>((resolve, reject) => {
+    parser.on('close', resolve)
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+  // It is waited for at the end; a failure before is told by the body, which stops.
+  parsed.catch(() => {})
+  try {
+    await pour(body, take, signal)
+    parser.end()
+    await parsed
+    await Promise.all(files)
+  } catch (error) {
+    // Ends the file streams, so that their writers stop and clean up before the answer leaves.
+    parser.destroy()
+    await Promise.allSettled(files)
+    await settled()
+    await discard(body, drainLimit)
+    throw error
+  }
+}

@@ -1,0 +1,53 @@
+/** PUT of a form or of raw bytes. */
+import { fail } from '../../../shared/errors.ts'
+import type { Ids } from '../../../shared/ids.ts'
+import type { Request } from '../../../shared/route.ts'
+import { readForm } from './form.ts'
+import { writeBody } from './incoming.ts'
+import { parseMode } from '../mode.ts'
+import type { FilePort } from '../port.ts'
+import { discard } from './sink.ts'
+import { replaceFile, writeInPlace } from '../write.ts'
+
+const drainLimit = 64 * 1024 * 1024
+const fieldLimit = 64 * 1024
+
+/**
+ * The part `file` is the content, only the first one; `permissions` affects a file that comes after it. Clients
+ * send `file` first and further fields behind it, so the parts are taken as they come and a late one is tolerated.
+ */
+export const uploadForm = async (port: FilePort, path: string, request: Request): Promise<void> => {
+  let mode = 0o644
+  let found = false
+  await readForm(
+    request,
+    {
+      field(name, value) {
+        if (name === 'permissions') mode = parseMode(value, 0o644)
+      },
+      file(name) {
+        if (name !== 'file' || found) return undefined
+        found = true
+        return content => writeInPlace(port, path, mode, fd => content.writeTo(fd, 0, Infinity).then(() => {}))
+      },
+    },
+    { fieldLimit },
+  )
+  if (!found) throw fail('invalid_argument', { field: 'file', reason: 'the form has no part of this name with a file' })
+}
+
+/** The body is the content, which replaces the file in one step once it is whole. */
+export const uploadRaw = async (
+  deps: { port: FilePort; ids: Ids },
+  path: string,
+  request: Request,
+  permissions: string | undefined,
+): Promise<number> => {
+  const mode = permissions ? parseMode(permissions, 0o644) : undefined
+  try {
+    return await replaceFile(deps, path, { mode, fresh: 0o644 }, fd => writeBody(request.body, fd))
+  } catch (error) {
+    await discard(request.body, drainLimit)
+    throw error
+  }
+}
