@@ -2,9 +2,9 @@ import type { Clock } from '../shared/clock.ts'
 import type { Closing } from '../shared/closing.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import type { Environment } from './environment.ts'
-import type { Identity } from './identity/identity.ts'
+import type { Identity } from './identity/index.ts'
 import type { Reaper } from './init/reaper.ts'
 
 /** What every capability of the daemon may use; each takes the part it needs. */

@@ -6,7 +6,7 @@ import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
 import { sandboxHeaders } from '../shared/wire/sandbox-headers.ts'
 import { actorReader } from './audit.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { redactQuery } from './redact.ts'
 
 /** The same address with or without its last slash. */

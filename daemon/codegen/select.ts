@@ -1,6 +1,6 @@
 /** Two providers are known; the first whose key is set is used. */
 import { fail } from '../../shared/errors.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { morph } from './morph.ts'
 import type { Provider } from './provider.ts'
 import { relace } from './relace.ts'

@@ -1,6 +1,6 @@
 import type { IdMaps } from '../../shared/drives/provider.ts'
-import type { Config } from '../config.ts'
-import type { Identity } from '../identity/identity.ts'
+import type { Config } from '../config/config.ts'
+import type { Identity } from '../identity/index.ts'
 
 /** Whom drives are shown as belonging to when a mount does not say: what is configured, else who workloads run as. */
 export const driveOwner = ({ drives }: Pick<Config, 'drives'>, identity: Identity | undefined): IdMaps => ({

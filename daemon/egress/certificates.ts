@@ -2,7 +2,7 @@
 import { errno, messageOf } from '../../shared/errors.ts'
 import { readPlain } from '../config/read-plain.ts'
 import type { Core } from '../core.ts'
-import { replaceFile } from './replace.ts'
+import { replaceFile } from './replace-file.ts'
 
 const systemBundle = '/etc/ssl/certs/ca-certificates.crt'
 

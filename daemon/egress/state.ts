@@ -4,7 +4,7 @@ import { s } from '../../shared/schema.ts'
 import { readPlain } from '../config/read-plain.ts'
 import { document } from '../config/read.ts'
 import { proxyVariables } from './template.ts'
-import { replaceFile } from './replace.ts'
+import { replaceFile } from './replace-file.ts'
 
 const shape = s.object({
   version: s.literal(2),

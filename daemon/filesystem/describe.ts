@@ -6,7 +6,7 @@ import { escaped } from '../../shared/utf8.ts'
 import { permissionsOf } from './mode.ts'
 import type { Owners } from './owners.ts'
 import type { Entry, FileStat } from './port.ts'
-import { rfc3339 } from './times.ts'
+import { rfc3339 } from '../times.ts'
 
 export type FileEntry = Out<typeof fileEntryShape>
 export type DirectoryObject = Out<typeof directoryShape>

@@ -9,7 +9,7 @@ import type { ChildProcess } from 'node:child_process'
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
-import { statOf } from '../process/identity-of-pid.ts'
+import { statOf } from '../process/pid-identity.ts'
 import { kill, reap, waitpid, type Exit } from '../native/sys/sys.ts'
 
 export type { Exit } from '../native/sys/sys.ts'

@@ -14,7 +14,7 @@ import { constants } from 'node:fs'
 import { open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, s, type Out } from '../../shared/schema.ts'
-import { rfc3339 } from '../filesystem/times.ts'
+import { rfc3339 } from '../times.ts'
 
 const headerShape = s.object({
   uploadId: s.string(),

@@ -10,7 +10,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { copyFd } from '../filesystem/descriptor.ts'
 import type { Incoming } from '../filesystem/transfer/incoming.ts'
-import { rfc3339 } from '../filesystem/times.ts'
+import { rfc3339 } from '../times.ts'
 import { dataName, partName, slotName, writeHeader, type Part } from './layout.ts'
 import type { Upload } from './uploads.ts'
 

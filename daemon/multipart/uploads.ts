@@ -6,7 +6,7 @@ import { fail, messageOf } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { semaphore } from '../../shared/sync.ts'
-import { rfc3339 } from '../filesystem/times.ts'
+import { rfc3339 } from '../times.ts'
 import { readUpload, writeHeader, type Header, type Part } from './layout.ts'
 
 export interface Upload {

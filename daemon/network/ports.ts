@@ -1,7 +1,7 @@
 import type { In } from '../../shared/schema.ts'
 import { fail } from '../../shared/errors.ts'
 import type { port } from '../../shared/wire/network.ts'
-import { familyOf, processName, socketsHeld } from './family.ts'
+import { familyOf, processName, socketsHeld } from './process-tree.ts'
 import { readSockets, type Socket } from './sockets.ts'
 
 export type Port = In<typeof port>

@@ -1,6 +1,6 @@
 /** Whether a process serves the ports somebody waits for. */
 import { connect } from 'node:net'
-import { familyOf } from './family.ts'
+import { familyOf } from './process-tree.ts'
 import { isListening, ownersOf } from './ports.ts'
 import { readSockets, type Socket } from './sockets.ts'
 

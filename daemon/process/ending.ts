@@ -1,9 +1,9 @@
 /** What happens when a process ends: its status, a restart, or the end for good. */
 import type { Clock } from '../../shared/clock.ts'
 import { kill, type Exit } from '../native/sys/sys.ts'
-import { isSame, runningPid } from './identity-of-pid.ts'
+import { isSame, runningPid } from './pid-identity.ts'
 import type { Managed } from './managed.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './context.ts'
 import { closeEnd, newStdin } from './stdin.ts'
 import { launch } from './spawn.ts'
 

@@ -6,7 +6,7 @@ import { tenantDrops } from '../init/capabilities.ts'
 import { portsReady } from '../network/ready.ts'
 import type { InheritedPipe } from './adopt.ts'
 import { createHeartbeat } from './heartbeat.ts'
-import type { ProcessConfig, Scale } from './parts.ts'
+import type { ProcessConfig, Scale } from './context.ts'
 import { processRoutes } from './routes.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { Environment } from '../environment.ts'
-import { identityEnvironment, type Identity } from '../identity/identity.ts'
+import { identityEnvironment, type Identity } from '../identity/index.ts'
 import { tenantOomScore } from '../init/protect.ts'
 import { spawnProcess, type SpawnError } from '../native/sys/sys.ts'
 

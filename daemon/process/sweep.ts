@@ -6,7 +6,7 @@ import type { Log } from '../../shared/log.ts'
 import type { Capture } from './output/capture.ts'
 import type { Managed } from './managed.ts'
 import { kill } from '../native/sys/sys.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './context.ts'
 import { outputDirs } from './start.ts'
 
 /** A finished process counts among those that share the budget from here on. */

@@ -1,7 +1,7 @@
 import type { BuildInfo } from '../build.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { LastUpgrade } from '../../shared/wire/system.ts'
-import { goArch, goDuration } from './go.ts'
+import { goArch, goDuration } from '../go-spelling.ts'
 
 /** RFC 3339 in seconds. */
 export const rfc3339 = (epochMs: number): string => new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z')

@@ -6,9 +6,9 @@ import { buildInfo } from '../build.ts'
 import type { Core } from '../core.ts'
 import { healthReport } from './health.ts'
 import { reloadFrom } from './reload.ts'
-import { channelOf } from './upgrade/bundles.ts'
-import { releaseOf } from './upgrade/release.ts'
-import type { Upgrades } from './upgrade/upgrade.ts'
+import { channelOf } from '../upgrade/bundles.ts'
+import { releaseOf } from '../upgrade/release.ts'
+import type { Upgrades } from '../upgrade/upgrade.ts'
 
 const welcome = {
   message: 'Welcome to the sandbox API',

@@ -5,10 +5,10 @@ import * as nodePty from 'node-pty'
 import type { Clock } from '../../shared/clock.ts'
 import { keepOverExec } from '../native/pipe/pipe.ts'
 import { spawnProcess } from '../native/spawn/spawn.ts'
-import type { Identity } from '../identity/identity.ts'
+import type { Identity } from '../identity/index.ts'
 import { tenantOomScore } from '../init/protect.ts'
 import { wholeLength } from './characters.ts'
-import { typist, type Typist } from './typist.ts'
+import { typist, type Typist } from './pty-writer.ts'
 
 /** The part of node-pty's binding that is used (its own types leave it out). */
 interface PtyBinding {

@@ -2,7 +2,7 @@
 import type { WebSocket } from 'ws'
 import { messageOf } from '../../shared/errors.ts'
 import type { Attach, Attachment, Sessions } from './sessions.ts'
-import { typed } from './typed.ts'
+import { typed } from './typed-commands.ts'
 
 /** A client so many bytes behind gets nothing more until it has caught up: 64 chunks of 4 KiB. */
 const mostBehind = 64 * 4096

@@ -8,7 +8,7 @@ import type { FilePort } from '../filesystem/port.ts'
 import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import { changeLine, opOf } from './changes.ts'
 import type { Hub, Listener } from './hub.ts'
-import { createComeback } from './comeback.ts'
+import { createComeback } from './rewatch.ts'
 import { createRegistry, type Directory, type Registry } from './registry.ts'
 import { createScanner, type Scanner } from './scan.ts'
 

@@ -46,7 +46,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'file read as JSON': [['128 MiB', 'daemon/filesystem/read.ts', 'jsonReadLimit = 128 * 1024 * 1024']],
   'parts of an upload': [
     ['10000', 'daemon/multipart/routes.ts', 'maxPart = 10_000'],
-    ['7 days', 'daemon/config.ts', "'HUTCH_UPLOAD_EXPIRY'] || '7d'"],
+    ['7 days', 'daemon/config/config.ts', "'HUTCH_UPLOAD_EXPIRY'] || '7d'"],
   ],
   'part of an upload without a file name': [['64 MiB', 'daemon/multipart/receive.ts', 'fieldLimit = 64 * 1024 * 1024']],
   'find, search': [
@@ -55,12 +55,12 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['at most 1000', 'daemon/filesystem/search/query.ts', 'most = 1000'],
   ],
   'output of a process on disk': [
-    ['32 MiB', 'daemon/config.ts', "'SANDBOX_MAX_LOG_FILE_BYTES'], 0, most, 32 * MiB"],
-    ['a tenth', 'daemon/config.ts', "'SANDBOX_MAX_LOG_PERCENT'], 1, 100, 10"],
+    ['32 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOG_FILE_BYTES'], 0, most, 32 * MiB"],
+    ['a tenth', 'daemon/config/config.ts', "'SANDBOX_MAX_LOG_PERCENT'], 1, 100, 10"],
   ],
   'output inlined': [
-    ['64 KiB', 'daemon/config.ts', "'SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, most, 64 * KiB"],
-    ['4 MiB', 'daemon/config.ts', "'SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, most, 4 * MiB"],
+    ['64 KiB', 'daemon/config/config.ts', "'SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, most, 64 * KiB"],
+    ['4 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, most, 4 * MiB"],
   ],
   'finished processes kept': [['10000', 'daemon/process/index.ts', 'keepFinished = 10_000']],
   'keep-alive process': [['600 s', 'daemon/process/start.ts', 'defaultKeepAliveSeconds = 600']],
@@ -75,8 +75,8 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'held request': [['60 s', 'control/gateway/resolve.ts', 'patienceMs = 60_000']],
   'socket without traffic': [['15 minutes', 'control/gateway/splice.ts', 'silenceMs = 15 * 60_000']],
   'heap of a daemon, soft': [
-    ['20 %', 'daemon/config.ts', "'SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20"],
-    ['64 MiB', 'daemon/config.ts', 'Math.max(64 * MiB'],
+    ['20 %', 'daemon/config/config.ts', "'SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20"],
+    ['64 MiB', 'daemon/config/config.ts', 'Math.max(64 * MiB'],
   ],
   'output of a daemon kept on the host': [['1 MiB', 'control/drivers/oci/outputs.ts', 'mostBytes = 1024 * 1024']],
 }

@@ -1,7 +1,7 @@
 /** Mounts drives through a daemon's API; run it in a mount namespace of its own. Says what it saw, as JSON. */
 import { chownSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadConfig } from '../../daemon/config.ts'
+import { loadConfig } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { driveRoutes } from '../../daemon/drives/routes.ts'
 import { daemonSurface } from '../../daemon/surface.ts'

@@ -1,8 +1,8 @@
 /** A daemon in a process of its own on a free port of loopback; tells its parent the port and ends when the parent does. */
-import { loadConfig } from '../../daemon/config.ts'
+import { loadConfig } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon } from '../../daemon/daemon.ts'
-import { programOf } from '../../daemon/system/upgrade/program.ts'
+import { programOf } from '../../daemon/upgrade/program.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { listen, serve } from '../../shared/http/server.ts'
 import { randomIds } from '../../shared/ids.ts'

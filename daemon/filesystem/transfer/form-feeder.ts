@@ -1,7 +1,7 @@
 /** Feeds the parser of forms, and takes the content of a large file past it. */
 import type busboy from 'busboy'
 import type { Readable } from 'node:stream'
-import { mayTake } from '../../../shared/http/take-body.ts'
+import { mayTake } from '../../node-internals/take-body.ts'
 import type { Request } from '../../../shared/route.ts'
 import { leastToReceive, receive, type Incoming, type Received } from './incoming.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import { fail } from '../../../shared/errors.ts'
-import { takeBody } from '../../../shared/http/take-body.ts'
+import { takeBody } from '../../node-internals/take-body.ts'
 import { md5, transfer, type Run } from '../../native/receive/receive.ts'
 import { fileSink, pour } from './sink.ts'
 

@@ -3,8 +3,8 @@ import { isGone, outputFiles, type OutputFiles } from './files.ts'
 import type { OutputPaths } from './names.ts'
 import { freshPositions, loadPositions, positionsFile, type Positions } from './positions.ts'
 import type { Scratch } from './render.ts'
-import type { OutputSpares } from './spares.ts'
-import { advance, capPart, drain, flushLines, streams, type Taking } from './take.ts'
+import type { OutputSpares } from './file-pool.ts'
+import { advance, capPart, drain, flushLines, streams, type Taking } from './capture-steps.ts'
 
 /** Bytes of one stream taken in one go, so that a flood leaves room for everything else. */
 export const sliceBytes = 1024 * 1024

@@ -1,7 +1,7 @@
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { errno } from '../../../shared/errors.ts'
 import type { OutputPaths } from './names.ts'
-import { takeOrOpen, type OutputSpares, type Spares } from './spares.ts'
+import { takeOrOpen, type OutputSpares, type Spares } from './file-pool.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC } = constants
 

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { createRuns, runBytes, type Runs } from './runs.ts'
-import { takeOrOpen, type Spares } from './spares.ts'
+import { takeOrOpen, type Spares } from './file-pool.ts'
 
 const magic = 0x68637031
 const headerBytes = 128

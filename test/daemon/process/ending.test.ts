@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { statOf } from '../../../daemon/process/identity-of-pid.ts'
+import { statOf } from '../../../daemon/process/pid-identity.ts'
 import { processDaemon, until } from '../../support/processes.ts'
 
 /** Not there, or only waiting for whoever inherited it to notice. */

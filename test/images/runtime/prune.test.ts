@@ -18,7 +18,7 @@ import t, { type Test } from 'tap'
 import { loaderName } from '../../../images/runtime/binaries.ts'
 import { pruneBundles } from '../../../images/runtime/prune.ts'
 
-const hold = fileURLToPath(new URL('../../../daemon/system/upgrade/hold.ts', import.meta.url))
+const hold = fileURLToPath(new URL('../../../daemon/upgrade/bundle-lock.ts', import.meta.url))
 const hour = 3_600_000
 const now = Date.now()
 const nameOf = (number: number): string => number.toString(16).padStart(32, '0')

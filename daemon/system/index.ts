@@ -1,0 +1,72 @@
+/** The daemon's own affairs: health, environment, upgrades. */
+import { fstatSync } from 'node:fs'
+import type { Bound } from '../../shared/route.ts'
+import type { Core } from '../core.ts'
+import { systemRoutes } from './routes.ts'
+import type { InheritedTerminal } from '../upgrade/handover.ts'
+import type { Program } from '../upgrade/program.ts'
+import type { Listed } from '../upgrade/rehearse.ts'
+import { upgrades, type Upgrades } from '../upgrade/upgrade.ts'
+
+/** What has clients of its own, who are told before the daemon is replaced. */
+export interface Leaving<T> {
+  /** Sends the clients away and gives what the next daemon goes on with. */
+  leave(): Promise<() => readonly T[]>
+  /** The replacement failed: clients are welcome again. */
+  stay(): void
+}
+
+export interface SystemDeps {
+  readonly program: Program
+  /** All processes; their journal is written as they change, so nothing has to be saved before an upgrade. */
+  readonly list: () => readonly Listed[]
+  /** Keeps the sandbox awake until the returned function is called. */
+  readonly hold: () => () => void
+  /** Pid of the command of `-c`, while it runs. */
+  readonly command: () => number | undefined
+  /** Descriptors that a process can be fed through by the next daemon too. */
+  readonly pipes: () => readonly { id: number; fd: number }[]
+  readonly terminals: Leaving<InheritedTerminal>
+}
+
+export interface System {
+  readonly upgrades: Upgrades
+  readonly bounds: readonly Bound[]
+}
+
+export const createSystem = (core: Core, deps: SystemDeps): System => {
+  const { config, environment, clock, ids, log, closing } = core
+  const { program, list, terminals } = deps
+  const made = upgrades({
+    clock,
+    log,
+    config,
+    jitter: () => Number.parseInt(ids.uuid().slice(0, 8), 16) / 2 ** 32,
+    last: config.inherited.lastUpgrade,
+    list,
+    start: program.start,
+    digest: program.digest,
+    hold: deps.hold,
+    async replace(what, lastUpgrade) {
+      const sessions = await terminals.leave()
+      try {
+        await program.door?.close()
+        // Nothing may be waited for from here on: what is read or written after this look would be lost.
+        await program.become(what, {
+          upgradeCount: config.upgradeCount + 1,
+          lastUpgrade,
+          environment: environment.changes(),
+          reloaded: environment.reloaded(),
+          pipes: deps.pipes().map(({ id, fd }) => ({ id, fd, inode: fstatSync(fd).ino })),
+          command: deps.command(),
+          terminals: [...sessions()],
+        })
+      } finally {
+        await program.door?.open()
+        terminals.stay()
+      }
+    },
+  })
+  closing.add('upgrade', made.close)
+  return { upgrades: made, bounds: systemRoutes(core, made) }
+}

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs'
+import type { Clock } from '../../shared/clock.ts'
+import { messageOf } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
+import type { Device } from './device.ts'
+import type { TunnelSettings } from './document.ts'
+import { kernelDevice } from './kernel-module.ts'
+import { whyNoProcess } from './support.ts'
+import { processDevice } from './wireguard-go.ts'
+import type { Tools } from './tools.ts'
+
+interface Deps {
+  readonly tools: Tools
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+const probe = 'hutch-wg-probe'
+
+/** Why no device can be made here, or undefined. Leaves nothing behind. */
+export const whyNoDevice = async (tools: Tools): Promise<string | undefined> => {
+  const why = whyNoProcess(tools)
+  if (why === undefined) return undefined
+  try {
+    await tools.run('ip', ['link', 'add', 'dev', probe, 'type', 'wireguard'])
+    await tools.run('ip', ['link', 'del', 'dev', probe])
+    return undefined
+  } catch (error) {
+    return `${why} (${messageOf(error)})`
+  }
+}
+
+/** A device by the kernel's module when it is there, else by wireguard-go. Throws, and then nothing is left. */
+export const makeDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
+  const { interface: name } = settings
+  if (existsSync(`/sys/class/net/${name}`))
+    throw new Error(`there is an interface ${name} already; choose another interface_name`)
+  return (await kernelDevice(settings, deps)) ?? processDevice(settings, deps)
+}

@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { createServer, get, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { keepFewParsers } from '../../../daemon/node-internals/parser-pool.ts'
+
+/** Node's own list: what it keeps of connections that have ended. */
+const { parsers } = process.getBuiltinModule('_http_common' as 'http') as unknown as {
+  parsers: { list: unknown[] }
+}
+
+/** Two hundred connections that are open at once, then none. */
+const crowd = async (server: Server): Promise<void> => {
+  const { port } = server.address() as AddressInfo
+  const sockets = new Set<object>()
+  server.on('connection', socket => sockets.add(socket))
+  const gone = new Promise<void>(resolve =>
+    server.on('connection', socket =>
+      socket.once('close', () => {
+        sockets.delete(socket)
+        if (sockets.size === 0) resolve()
+      }),
+    ),
+  )
+  const answers = await Promise.all(
+    Array.from(
+      { length: 200 },
+      async () => (await once(get({ host: '127.0.0.1', port, agent: false }), 'response'))[0],
+    ),
+  )
+  for (const answer of answers) answer.destroy()
+  await gone
+}
+
+t.test('of many connections that end at once few parsers are kept', async t => {
+  const server = createServer((_, response) => void response.writeHead(200).flushHeaders())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  keepFewParsers()
+  await crowd(server)
+  t.ok(parsers.list.length <= 32, `${parsers.list.length} are kept`)
+})
