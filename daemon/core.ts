@@ -6,11 +6,14 @@ import type { Config } from './config/config.ts'
 import type { Environment } from './environment.ts'
 import type { Identity } from './identity/index.ts'
 import type { Reaper } from './init/reaper.ts'
+import type { Inherited } from './upgrade/handover.ts'
 
 /** What every capability of the daemon may use; each takes the part it needs. */
 export interface Core {
   readonly config: Config
   readonly environment: Environment
+  /** What the daemon that this one replaced has left. */
+  readonly inherited: Inherited
   /** Who tenant processes run as; undefined means root. */
   readonly identity: Identity | undefined
   /** The one waiter for every child of the daemon. */

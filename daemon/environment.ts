@@ -14,7 +14,7 @@ export interface Environment {
 }
 
 /** An environment that starts as `base` with the `changes` an earlier daemon handed over, some from its last reload. */
-export const liveEnvironment = (
+export const createEnvironment = (
   base: Readonly<Record<string, string>>,
   changes: Readonly<Record<string, string | null>> = {},
   fromReload: readonly string[] = [],

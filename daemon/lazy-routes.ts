@@ -2,9 +2,12 @@ import type { Bound, Route } from '../shared/route.ts'
 
 /**
  * Binds declared routes to handlers that are loaded when one of them is first asked for, so that what is rarely used
- * costs no memory before. `load` gives the bound routes of the capability; a failed load is tried again.
+ * costs no memory before. `load` gives the bound routes of the room; a failed load is tried again.
  */
-export const late = (routes: readonly { readonly id: string }[], load: () => Promise<readonly Bound[]>): Bound[] => {
+export const lazyRoutes = (
+  routes: readonly { readonly id: string }[],
+  load: () => Promise<readonly Bound[]>,
+): Bound[] => {
   let loading: Promise<readonly Bound[]> | undefined
   const loaded = (): Promise<readonly Bound[]> => {
     loading ??= load().catch(error => {

@@ -24,19 +24,19 @@ const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 const args = process.argv.slice(2)
 
-const configure = (inherited: Inherited): Config => {
+const configure = (): Config => {
   const cwd = process.cwd()
   const flags = parseFlags(args)
-  return loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd, inherited })
+  return loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
 }
 
 const run = async (inherited: Inherited, program: Program, stop: Closing): Promise<Listening> => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
   guardStops(process.pid)
-  const config = configure(inherited)
+  const config = configure()
   if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
-  const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program })
+  const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program, inherited })
   stop.add('daemon', daemon.close)
   const given = config.rehearsal ? rehearsalSocket : inheritedSocket(inherited.listener)
   const place = given ?? { port: config.port }

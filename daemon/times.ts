@@ -16,3 +16,6 @@ export const rfc3339 = (ns: bigint): string => {
   const fraction = rest === 0 ? '' : `.${String(rest).padStart(9, '0').replace(/0+$/, '')}`
   return `${local.toISOString().slice(0, -5)}${fraction}${zone}`
 }
+
+/** RFC 3339 in whole seconds of UTC, of milliseconds since the epoch. */
+export const rfc3339Seconds = (epochMs: number): string => new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z')

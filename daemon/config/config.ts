@@ -5,7 +5,6 @@ import type { Flags } from './flags.ts'
 import { boolean, driveVendor, integer, integerOr, vendor, type Env } from './read.ts'
 import { durationMs } from '../../shared/durations.ts'
 import { parseWireNames, wireNames, type WireNames } from '../../shared/wire-names.ts'
-import { nothingInherited, type Inherited } from '../upgrade/handover.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -60,8 +59,6 @@ export interface Config extends Flags {
   readonly upgradeDir: string
   /** This daemon only shows that it could take over: it adopts and changes nothing, and starts nothing beside the API. */
   readonly rehearsal: boolean
-  /** What the daemon that this one replaced has left. */
-  readonly inherited: Inherited
   readonly localProxyPort: number
   readonly proxyStateFile: string
   readonly extraCaCerts: string
@@ -127,7 +124,7 @@ const childEnvironment = (env: Env, names: WireNames): Record<string, string> =>
 export const namesOf = (env: Env): WireNames => wireNames(parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'))
 
 /** Reads the configuration. Throws `invalid_argument` naming the variable where no fallback is safe. */
-export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; inherited?: Inherited }): Config => {
+export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Config => {
   const { env, flags, cwd } = source
   const names = namesOf(env)
   const own = (suffix: string): string => vendor(env, names, suffix) ?? ''
@@ -160,7 +157,6 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; inheri
     releasesDir: env['HUTCH_RELEASES_DIR'] ?? '',
     upgradeDir: env['HUTCH_UPGRADE_DIR'] || '/var/lib/hutchd',
     rehearsal: boolean(env['HUTCH_REHEARSAL']),
-    inherited: source.inherited ?? nothingInherited,
     localProxyPort: integer(env['SANDBOX_LOCAL_PROXY_PORT'], 1, 65_535) ?? 49_152,
     proxyStateFile: env['SANDBOX_PROXY_STATE_FILE'] || '/tmp/sandbox-api-proxy-state.json',
     extraCaCerts: env['SANDBOX_EXTRA_CA_CERTS'] ?? '',

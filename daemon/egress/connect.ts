@@ -2,8 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../shared/errors.ts'
-import type { ShimDeps } from './shim.ts'
-import { asking } from './upstream.ts'
+import { asking, type ProxyDeps } from './upstream.ts'
 
 interface Answered {
   readonly answer: IncomingMessage
@@ -14,7 +13,7 @@ interface Answered {
 /** As much of a refusal as is passed on. */
 const mostWords = 4096
 
-const ask = (target: string, token: string, deps: ShimDeps): Promise<Answered> =>
+const ask = (target: string, token: string, deps: ProxyDeps): Promise<Answered> =>
   new Promise((resolve, reject) => {
     const { upstream } = deps
     const headers = ['Host', target, 'Proxy-Authorization', upstream.credential(token)]
@@ -25,7 +24,7 @@ const ask = (target: string, token: string, deps: ShimDeps): Promise<Answered> =
   })
 
 /** The first words of a body that node leaves to us. */
-const words = ({ answer, socket, head }: Answered, deps: ShimDeps): Promise<string> =>
+const words = ({ answer, socket, head }: Answered, deps: ProxyDeps): Promise<string> =>
   new Promise(resolve => {
     const length = Number(answer.headers['content-length'] ?? mostWords)
     let bytes = head
@@ -72,7 +71,7 @@ export const connectThrough = async (
   message: IncomingMessage,
   client: Duplex,
   head: Buffer,
-  deps: ShimDeps,
+  deps: ProxyDeps,
 ): Promise<void> => {
   const target = message.url ?? ''
   client.on('error', () => client.destroy())

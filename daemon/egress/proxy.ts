@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { messageOf } from '../../shared/errors.ts'
 import { readPlain } from '../config/read-plain.ts'
 import type { Core } from '../core.ts'
-import { shimServer, type ShimDeps } from './shim.ts'
+import { shimServer } from './shim.ts'
 import { loadState, saveState, type ShimState } from './state.ts'
 import { directivesIn, parseTemplate, proxyVariables, withLoopback, type Upstream } from './template.ts'
 import { tokenIn } from './token.ts'
+import type { ProxyDeps } from './upstream.ts'
 
 const attempts = 10
 const betweenMs = 500
@@ -111,7 +112,13 @@ export const startProxy = async (core: Core): Promise<void> => {
   if (!state || !upstream) return
   if (upstreams.some(other => other?.host !== upstream.host || other.port !== upstream.port))
     log.warn('egress.proxies-differ', { used: upstream.host, next: 'give all variables the same proxy' })
-  const deps: ShimDeps = { upstream, token: tokenIn(upstream.tokenPath, { clock, log }), clock, log, ca: trusted(core) }
+  const deps: ProxyDeps = {
+    upstream,
+    token: tokenIn(upstream.tokenPath, { clock, log }),
+    clock,
+    log,
+    ca: trusted(core),
+  }
   const { port, servers } = await listenOnLoopback(() => shimServer(deps), state.port, core)
   for (const name of ['NO_PROXY', 'no_proxy']) environment.set(name, withLoopback(environment.get(name)))
   if (servers.length === 0) return fallBack(state.templates, core)

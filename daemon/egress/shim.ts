@@ -4,22 +4,9 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import type { Clock } from '../../shared/clock.ts'
 import { messageOf } from '../../shared/errors.ts'
-import type { Log } from '../../shared/log.ts'
 import { connectThrough } from './connect.ts'
-import type { Upstream } from './template.ts'
-import type { Token } from './token.ts'
-import { asking, withoutHops } from './upstream.ts'
-
-export interface ShimDeps {
-  readonly upstream: Upstream
-  readonly token: Token
-  readonly clock: Clock
-  readonly log: Log
-  /** Certificates that the proxy's own is checked against; undefined for Node's. */
-  readonly ca: () => string | undefined
-}
+import { asking, withoutHops, type ProxyDeps } from './upstream.ts'
 
 const tell = (response: ServerResponse, status: number, text: string): void => {
   if (response.headersSent) return void response.destroy()
@@ -31,7 +18,7 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
   'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > 0
 
 /** The proxy's answer to one request, its body not read yet. */
-const ask = (message: IncomingMessage, response: ServerResponse, token: string, deps: ShimDeps) =>
+const ask = (message: IncomingMessage, response: ServerResponse, token: string, deps: ProxyDeps) =>
   new Promise<IncomingMessage>((resolve, reject) => {
     const { method = 'GET', url: target = '', rawHeaders } = message
     const credential = ['Proxy-Authorization', deps.upstream.credential(token)]
@@ -46,7 +33,7 @@ const ask = (message: IncomingMessage, response: ServerResponse, token: string, 
     else pipeline(message, asked).catch(reject)
   })
 
-const forward = async (message: IncomingMessage, response: ServerResponse, deps: ShimDeps): Promise<void> => {
+const forward = async (message: IncomingMessage, response: ServerResponse, deps: ProxyDeps): Promise<void> => {
   if (!/^https?:\/\//i.test(message.url ?? ''))
     return tell(response, 400, 'this is a proxy: the target must be an absolute address')
   try {
@@ -67,7 +54,7 @@ const forward = async (message: IncomingMessage, response: ServerResponse, deps:
 }
 
 /** The server; it does not listen yet, as it may have to on two addresses. */
-export const shimServer = (deps: ShimDeps): Server => {
+export const shimServer = (deps: ProxyDeps): Server => {
   const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, maxHeaderSize: 1024 * 1024 })
   server.timeout = 0
   server.on('request', (message, response) => void forward(message, response, deps))

@@ -2,9 +2,21 @@
 import { request as plainRequest, type ClientRequest, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { Clock } from '../../shared/clock.ts'
+import type { Log } from '../../shared/log.ts'
 import type { Upstream } from './template.ts'
+import type { Token } from './token.ts'
 
 const connectMs = 30_000
+
+/** What it takes to pass something on to the proxy outside. */
+export interface ProxyDeps {
+  readonly upstream: Upstream
+  readonly token: Token
+  readonly clock: Clock
+  readonly log: Log
+  /** Certificates that the proxy's own is checked against; undefined for Node's. */
+  readonly ca: () => string | undefined
+}
 
 export interface Asked {
   readonly method: string

@@ -1,9 +1,8 @@
-/** All that deals with files: the routes, and what other capabilities use of it. */
+/** All that deals with files: the routes, and what other rooms use of it. */
 import type { Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/filesystem.ts'
 import type { Core } from '../core.ts'
-import { late } from '../lazy-routes.ts'
-import { createMultipart } from '../multipart/index.ts'
+import { lazyRoutes } from '../lazy-routes.ts'
 import { createPaths, type Paths } from '../paths.ts'
 import { createFiles, type Files } from './files.ts'
 import { createOwners } from './owners.ts'
@@ -17,8 +16,7 @@ export interface Filesystem {
 }
 
 /** `port` does what requests ask for, under the identity of the workload. */
-export const createFilesystem = (core: Core, port: FilePort): Filesystem => {
-  const { config, environment, clock, ids } = core
+export const createFilesystem = ({ config, environment, clock, ids }: Core, port: FilePort): Filesystem => {
   const paths = createPaths({ workdir: config.workdir, home: () => environment.get('HOME') })
   const files = createFiles({ port, owners: createOwners({ clock }) })
   return {
@@ -26,13 +24,12 @@ export const createFilesystem = (core: Core, port: FilePort): Filesystem => {
     files,
     bounds: [
       ...filesystemRoutes({ files, paths, ids }),
-      ...late([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
+      ...lazyRoutes([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
         (await import('./search/routes.ts')).searchRoutes({ port, paths }),
       ),
-      ...late([wire.readArchive, wire.writeArchive], async () =>
+      ...lazyRoutes([wire.readArchive, wire.writeArchive], async () =>
         (await import('./archive/routes.ts')).archiveRoutes({ port, owners: files.owners, paths }),
       ),
-      ...createMultipart(core, { paths, port }),
     ],
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Everything the file families do to the tenant's file system on behalf of a request goes through this port
- * (`native/files/files.ts`). Where workloads run under an unprivileged identity it works with the rights of that user, so that
+ * (`native-port.ts`). Where workloads run under an unprivileged identity it works with the rights of that user, so that
  * the kernel, not our code, decides what the tenant may reach.
  *
  * Paths are absolute and clean. Failures are Node's system errors (`code: 'ENOENT'`, message with the system's text);

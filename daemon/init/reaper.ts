@@ -9,7 +9,7 @@ import type { ChildProcess } from 'node:child_process'
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
-import { statOf } from '../process/pid-identity.ts'
+import { readStat } from '../proc/stat.ts'
 import { kill, reap, waitpid, type Exit } from '../native/sys/sys.ts'
 
 export type { Exit } from '../native/sys/sys.ts'
@@ -76,7 +76,7 @@ export const createReaper = (deps: { clock: Clock; log: Log }): Reaper => {
       const exit = waitpid(pid)
       if (exit === 'unknown') {
         // As a zombie it has ended too, however long its parent leaves it there.
-        if (!kill(pid, 0) || /^[ZX]$/.test(statOf(pid)?.state ?? '')) report({ pid, exitCode: null, signal: null })
+        if (!kill(pid, 0) || /^[ZX]$/.test(readStat(pid)?.state ?? '')) report({ pid, exitCode: null, signal: null })
       } else if (exit) report(exit)
     }
   }

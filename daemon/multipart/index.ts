@@ -6,7 +6,7 @@ import type { Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/multipart.ts'
 import type { Core } from '../core.ts'
 import type { FilePort } from '../filesystem/port.ts'
-import { late } from '../lazy-routes.ts'
+import { lazyRoutes } from '../lazy-routes.ts'
 import type { Paths } from '../paths.ts'
 import type { Uploads } from './uploads.ts'
 
@@ -31,7 +31,7 @@ export const createMultipart = (core: Core, deps: { paths: Paths; port: FilePort
     sweep().catch(error => log.warn('multipart.sweep', { reason: messageOf(error) }))
   })
   core.closing.add('multipart', stop)
-  return late([listUploads, initiateUpload, uploadPart, completeUpload, abortUpload, listParts], async () => {
+  return lazyRoutes([listUploads, initiateUpload, uploadPart, completeUpload, abortUpload, listParts], async () => {
     const { multipartRoutes } = await import('./routes.ts')
     return multipartRoutes({ ...deps, uploads: await open(), ids, clock })
   })

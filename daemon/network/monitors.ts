@@ -22,7 +22,7 @@ interface Monitor {
   seen: ReadonlySet<number>
 }
 
-export const portMonitors = (deps: {
+export const createPortMonitors = (deps: {
   clock: Clock
   log: Log
   list?: typeof portsOf

@@ -1,7 +1,7 @@
 import type { In } from '../../shared/schema.ts'
 import { fail } from '../../shared/errors.ts'
 import type { port } from '../../shared/wire/network.ts'
-import { familyOf, processName, socketsHeld } from './process-tree.ts'
+import { processTreeOf, processName, socketsHeld } from './process-tree.ts'
 import { readSockets, type Socket } from './sockets.ts'
 
 export type Port = In<typeof port>
@@ -24,7 +24,7 @@ export const isListening = ({ state }: Socket): boolean => state === 'LISTEN' ||
 export const portsOf = async (pid: number): Promise<Port[]> => {
   const sockets = await readSockets()
   if (!sockets) throw fail('unprocessable', { reason: 'cannot list sockets: no /proc/net, and neither ss nor netstat' })
-  const owners = await ownersOf(await familyOf(pid))
+  const owners = await ownersOf(await processTreeOf(pid))
   const ports = new Map<number, Omit<Port, 'processName'>>()
   const listenersLast = sockets.toSorted((a, b) => Number(isListening(a)) - Number(isListening(b)))
   for (const { inode, ...socket } of listenersLast) {

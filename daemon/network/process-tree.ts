@@ -2,25 +2,11 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { errno } from '../../shared/errors.ts'
-
-export interface Kin {
-  readonly pid: number
-  readonly parent: number
-  readonly group: number
-  readonly session: number
-}
-
-/** Parses /proc/PID/stat; the name in parentheses may itself hold blanks and parentheses. */
-export const parseStat = (stat: string): Kin | undefined => {
-  const match = /^(\d+) \([\s\S]*\) \S (\d+) (-?\d+) (-?\d+) /.exec(stat)
-  if (!match) return undefined
-  const [pid = 0, parent = 0, group = 0, session = 0] = match.slice(1).map(Number)
-  return { pid, parent, group, session }
-}
+import { parseStat, type ProcessStat } from '../proc/stat.ts'
 
 const isGone = (error: unknown): boolean => ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(errno(error) ?? '')
 
-const kinOf = async (proc: string, pid: string): Promise<Kin | undefined> => {
+const statOf = async (proc: string, pid: string): Promise<ProcessStat | undefined> => {
   try {
     return parseStat(await readFile(join(proc, pid, 'stat'), 'latin1'))
   } catch (error) {
@@ -29,18 +15,20 @@ const kinOf = async (proc: string, pid: string): Promise<Kin | undefined> => {
   }
 }
 
-/** The members of `pid`'s family among `all`, itself first. 0 and 1 have everybody below them and stand alone. */
-export const familyAmong = (pid: number, all: readonly Kin[]): number[] => {
+type Relations = Pick<ProcessStat, 'pid' | 'parent' | 'group' | 'session'>
+
+/** The members of `pid`'s tree among `all`, itself first. 0 and 1 have everybody below them and stand alone. */
+export const processTreeAmong = (pid: number, all: readonly Relations[]): number[] => {
   const children = new Map<number, number[]>()
-  for (const kin of all) {
-    const siblings = children.get(kin.parent)
-    if (siblings) siblings.push(kin.pid)
-    else children.set(kin.parent, [kin.pid])
+  for (const stat of all) {
+    const siblings = children.get(stat.parent)
+    if (siblings) siblings.push(stat.pid)
+    else children.set(stat.parent, [stat.pid])
   }
   const members = new Set<number>()
-  const own = all.filter(kin => kin.pid === pid).map(kin => kin.pid)
+  const own = all.filter(stat => stat.pid === pid).map(stat => stat.pid)
   // A server that outlives the shell that started it has another parent by now, but still the shell's group.
-  const mates = pid > 1 ? all.filter(kin => kin.group === pid || kin.session === pid).map(kin => kin.pid) : []
+  const mates = pid > 1 ? all.filter(stat => stat.group === pid || stat.session === pid).map(stat => stat.pid) : []
   const open = [...own, ...mates]
   for (let next = open.shift(); next !== undefined; next = open.shift()) {
     if (members.has(next)) continue
@@ -50,13 +38,13 @@ export const familyAmong = (pid: number, all: readonly Kin[]): number[] => {
   return [...members]
 }
 
-/** Pids of the family of `pid`, itself first; empty when there is nobody. */
-export const familyOf = async (pid: number, proc = '/proc'): Promise<number[]> => {
+/** Pids of the tree of `pid`, itself first; empty when there is nobody. */
+export const processTreeOf = async (pid: number, proc = '/proc'): Promise<number[]> => {
   const pids = (await readdir(proc)).filter(name => /^\d+$/.test(name))
-  const all = await Promise.all(pids.map(name => kinOf(proc, name)))
-  return familyAmong(
+  const all = await Promise.all(pids.map(name => statOf(proc, name)))
+  return processTreeAmong(
     pid,
-    all.filter(kin => kin !== undefined),
+    all.filter(stat => stat !== undefined),
   )
 }
 

@@ -1,6 +1,6 @@
 /** Whether a process serves the ports somebody waits for. */
 import { connect } from 'node:net'
-import { familyOf } from './process-tree.ts'
+import { processTreeOf } from './process-tree.ts'
 import { isListening, ownersOf } from './ports.ts'
 import { readSockets, type Socket } from './sockets.ts'
 
@@ -31,6 +31,6 @@ export const portsReady = async (pid: number, ports: readonly number[]): Promise
   const candidates = ports.map(port => sockets.filter(socket => serves(socket, port)))
   // Who owns a socket is the costly question; it is not asked before there is a socket for every port.
   if (candidates.some(found => found.length === 0)) return false
-  const owners = await ownersOf(await familyOf(pid))
+  const owners = await ownersOf(await processTreeOf(pid))
   return candidates.every(found => found.some(({ inode }) => owners.has(inode)))
 }

@@ -3,6 +3,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Reaper } from '../init/reaper.ts'
 import type { Journal } from './journal.ts'
+import type { KeepAwake } from './keep-awake.ts'
 import type { Capture } from './output/capture.ts'
 import type { OutputLimits } from './output/limits.ts'
 import type { Tailing } from './output/tailing.ts'
@@ -10,11 +11,6 @@ import type { Scratch } from './output/render.ts'
 import type { OutputSpares } from './output/file-pool.ts'
 import type { Workload } from './spawn.ts'
 import type { Table } from './table.ts'
-
-/** Keeps the machine from sleeping: `hold` counts up, what it returns counts down, once however often it is called. */
-export interface Scale {
-  hold(): () => void
-}
 
 export interface ProcessConfig extends OutputLimits {
   readonly logDir: string
@@ -48,6 +44,6 @@ export interface Parts {
   readonly cap: (capture: Capture) => void
   readonly scratch: Scratch
   readonly spares: OutputSpares
-  readonly scale: Scale
+  readonly keepAwake: Pick<KeepAwake, 'hold'>
   readonly bootId: string
 }

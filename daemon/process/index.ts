@@ -6,7 +6,8 @@ import { tenantDrops } from '../init/capabilities.ts'
 import { portsReady } from '../network/ready.ts'
 import type { InheritedPipe } from './adopt.ts'
 import { createHeartbeat } from './heartbeat.ts'
-import type { ProcessConfig, Scale } from './context.ts'
+import type { ProcessConfig } from './context.ts'
+import type { KeepAwake } from './keep-awake.ts'
 import { processRoutes } from './routes.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 
@@ -14,7 +15,7 @@ export type { Supervisor } from './supervisor.ts'
 
 export interface ProcessDeps {
   readonly core: Core
-  readonly scale: Scale
+  readonly keepAwake: Pick<KeepAwake, 'hold'>
   /** The daemon's own working directory: where relative ones of the API begin. */
   readonly cwd: string
   readonly pipes?: readonly InheritedPipe[]
@@ -24,7 +25,7 @@ const keepFinished = 10_000
 
 /** Takes over the processes of an earlier daemon. Call it in the turn in which the reaper is made. */
 export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bounds: Bound[] } => {
-  const { core, scale, cwd, pipes = [] } = deps
+  const { core, keepAwake, cwd, pipes = [] } = deps
   const { clock, ids, log, environment, identity, reaper, closing } = core
   const { logs, keepAlive, names, stateDir, rehearsal } = core.config
   const config: ProcessConfig = {
@@ -45,7 +46,7 @@ export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bo
     log,
     reaper,
     workload: { environment, identity, dropCapabilities: tenantDrops() },
-    scale,
+    keepAwake,
     pipes,
   })
   closing.add('processes', supervisor.close)

@@ -4,7 +4,7 @@ import type { Log } from '../../shared/log.ts'
 import { tryLock } from '../native/sys/sys.ts'
 
 /** Keeps the machine from sleeping while somebody holds it. */
-export interface Scale {
+export interface KeepAwake {
   /** Processes that keep the machine awake now. */
   readonly held: number
   /** Counts one up; the returned function counts it down, once however often it is called. */
@@ -16,7 +16,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
 const flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK
 
 /** The counter file of the platform: `+`, `-` and `=0`; where its directory does not exist there is no platform. */
-export const createScale = (deps: { path: string; enabled: boolean; log: Log }): Scale => {
+export const createKeepAwake = (deps: { path: string; enabled: boolean; log: Log }): KeepAwake => {
   const { path, enabled, log } = deps
   let held = 0
   const write = (text: string): void => {
@@ -28,7 +28,7 @@ export const createScale = (deps: { path: string; enabled: boolean; log: Log }):
       for (let tries = 0; tries < lockTries && !tryLock(fd); tries++);
       writeSync(fd, text)
     } catch (error) {
-      if (errno(error) !== 'ENOENT') log.warn('scale.failed', { error, text })
+      if (errno(error) !== 'ENOENT') log.warn('keep-awake.failed', { error, text })
     } finally {
       if (fd !== undefined) closeSync(fd)
     }

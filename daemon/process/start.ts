@@ -165,7 +165,7 @@ export const start = (parts: Parts, request: StartProcess, { sharedName = false 
 export const begin = (parts: Parts, managed: Managed): void => {
   const { record, capture } = managed
   parts.table.add(managed)
-  if (record.keepAlive) managed.release = parts.scale.hold()
+  if (record.keepAlive) managed.release = parts.keepAwake.hold()
   armDeadline(parts, managed)
   parts.tailing.add(capture, outputPaths(outputDirs(parts), record.logKey).streams)
   watchEnd(parts, managed)

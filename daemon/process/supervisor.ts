@@ -14,7 +14,8 @@ import type { Managed } from './managed.ts'
 import { createScratch } from './output/render.ts'
 import { outputSpares } from './output/file-pool.ts'
 import { createTailing } from './output/tailing.ts'
-import type { Parts, ProcessConfig, Scale } from './context.ts'
+import type { Parts, ProcessConfig } from './context.ts'
+import type { KeepAwake } from './keep-awake.ts'
 import type { Workload } from './spawn.ts'
 import { outputDirs, start, type StartOptions } from './start.ts'
 import { catchUp, createSweep } from './sweep.ts'
@@ -31,7 +32,7 @@ export interface SupervisorDeps {
   readonly log: Log
   readonly reaper: Reaper
   readonly workload: Workload
-  readonly scale: Scale
+  readonly keepAwake: Pick<KeepAwake, 'hold'>
   /** Pipes that came over an exec of the daemon. */
   readonly pipes?: readonly InheritedPipe[]
 }
@@ -65,7 +66,7 @@ const endProcess = async (parts: Parts, managed: Managed, how: 'stopped' | 'kill
 
 /** Starts following what the journal knows. Call it in the turn in which the reaper is made. */
 export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): Supervisor => {
-  const { clock, ids, log, reaper, workload, scale, pipes = [] } = deps
+  const { clock, ids, log, reaper, workload, keepAwake, pipes = [] } = deps
   makePrivate(config.stateDir)
   mkdirSync(join(config.stateDir, 'output'), { recursive: true, mode: 0o700 })
   mkdirSync(config.logDir, { recursive: true, mode: 0o755 })
@@ -90,7 +91,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     tailing: createTailing({ clock, log, grew: sweep.grew }),
     scratch: createScratch(),
     spares: outputSpares(outputDirs({ config }), clock),
-    scale,
+    keepAwake,
     bootId: readBootId(),
   }
   if (config.rehearsal) showOnly(parts, records)

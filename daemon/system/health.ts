@@ -2,9 +2,7 @@ import type { BuildInfo } from '../build.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { LastUpgrade } from '../../shared/wire/system.ts'
 import { goArch, goDuration } from '../go-spelling.ts'
-
-/** RFC 3339 in seconds. */
-export const rfc3339 = (epochMs: number): string => new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z')
+import { rfc3339Seconds } from '../times.ts'
 
 /** Reports on the daemon; it counts as started when this is called. */
 export const healthReport = (deps: {
@@ -14,7 +12,7 @@ export const healthReport = (deps: {
   lastUpgrade: () => LastUpgrade
 }) => {
   const { clock, build, upgradeCount, lastUpgrade } = deps
-  const startedAt = rfc3339(clock.now())
+  const startedAt = rfc3339Seconds(clock.now())
   const start = clock.elapsed()
   return () => {
     const uptimeSeconds = Math.round(clock.elapsed() - start) / 1000

@@ -6,15 +6,8 @@ import { systemRoutes } from './routes.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
 import type { Program } from '../upgrade/program.ts'
 import type { Listed } from '../upgrade/rehearse.ts'
+import type { HandsOver } from '../upgrade/successor.ts'
 import { upgrades, type Upgrades } from '../upgrade/upgrade.ts'
-
-/** What has clients of its own, who are told before the daemon is replaced. */
-export interface Leaving<T> {
-  /** Sends the clients away and gives what the next daemon goes on with. */
-  leave(): Promise<() => readonly T[]>
-  /** The replacement failed: clients are welcome again. */
-  stay(): void
-}
 
 export interface SystemDeps {
   readonly program: Program
@@ -26,7 +19,7 @@ export interface SystemDeps {
   readonly command: () => number | undefined
   /** Descriptors that a process can be fed through by the next daemon too. */
   readonly pipes: () => readonly { id: number; fd: number }[]
-  readonly terminals: Leaving<InheritedTerminal>
+  readonly terminals: HandsOver<InheritedTerminal>
 }
 
 export interface System {
@@ -42,7 +35,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     log,
     config,
     jitter: () => Number.parseInt(ids.uuid().slice(0, 8), 16) / 2 ** 32,
-    last: config.inherited.lastUpgrade,
+    last: core.inherited.lastUpgrade,
     list,
     start: program.start,
     digest: program.digest,

@@ -1,24 +1,25 @@
+/** Terminals, loaded with their first use: few sandboxes have one. */
 import type { Bound } from '../../shared/route.ts'
+import { terminalWire } from '../../shared/wire/terminal.ts'
 import type { Core } from '../core.ts'
-import type { Leaving } from '../system/index.ts'
+import { lazyRoutes } from '../lazy-routes.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
-import type { Terminal } from './routes.ts'
+import type { HandsOver } from '../upgrade/successor.ts'
+import type { Terminals } from './routes.ts'
 
-export interface TerminalLoader extends Leaving<InheritedTerminal> {
-  /** Loads terminals the first time; the same routes after that. */
-  load(): Promise<readonly Bound[]>
+export interface TerminalRoom extends HandsOver<InheritedTerminal> {
+  readonly bounds: readonly Bound[]
   /** Loads them now when an earlier daemon has left any: their shells go on. */
   begin(): Promise<void>
 }
 
-/** Terminals are loaded with their first use: few sandboxes have one. */
-export const terminalLoader = (core: Core): TerminalLoader => {
+export const createTerminalRoom = (core: Core): TerminalRoom => {
   const { config } = core
-  const inherited = config.inherited.terminals
-  let loading: Promise<Terminal> | undefined
-  const loaded = () => {
+  const inherited = core.inherited.terminals
+  let loading: Promise<Terminals> | undefined
+  const load = (): Promise<Terminals> => {
     loading ??= import('./routes.ts')
-      .then(({ openTerminal }) => openTerminal({ ...core, enabled: config.terminal, cwd: config.workdir, inherited }))
+      .then(({ openTerminals }) => openTerminals({ ...core, enabled: config.terminal, cwd: config.workdir, inherited }))
       .catch(error => {
         loading = undefined
         throw error
@@ -26,15 +27,15 @@ export const terminalLoader = (core: Core): TerminalLoader => {
     return loading
   }
   return {
-    load: async () => (await loaded()).bounds,
+    bounds: lazyRoutes(terminalWire, async () => (await load()).bounds),
     async begin() {
-      if (inherited.length > 0) await loaded()
+      if (inherited.length > 0) await load()
     },
     async leave() {
       return loading ? (await loading).leave() : () => []
     },
     stay() {
-      // What could not be loaded was told to who asked for it.
+      // A failure to load them was told to whoever asked for one.
       loading?.then(({ stay }) => stay()).catch(() => undefined)
     },
   }

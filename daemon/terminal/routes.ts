@@ -7,8 +7,8 @@ import { handle, reply, Takeover, type Bound } from '../../shared/route.ts'
 import { terminalPage, terminalSocket } from '../../shared/wire/terminal.ts'
 import { audit } from '../audit.ts'
 import type { Closing } from '../../shared/closing.ts'
-import type { Leaving } from '../system/index.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
+import type { HandsOver } from '../upgrade/successor.ts'
 import { terminalHtml } from './page.ts'
 import { sessions, type SessionsDeps } from './sessions.ts'
 import { serveSocket } from './socket.ts'
@@ -29,7 +29,7 @@ export interface TerminalDeps extends SessionsDeps {
   readonly inherited: readonly InheritedTerminal[]
 }
 
-export interface Terminal extends Leaving<InheritedTerminal> {
+export interface Terminals extends HandsOver<InheritedTerminal> {
   readonly bounds: readonly Bound[]
 }
 
@@ -43,7 +43,7 @@ const farewell = async (sockets: WebSocketServer, clock: SessionsDeps['clock']):
   gone.abort()
 }
 
-export const openTerminal = (deps: TerminalDeps): Terminal => {
+export const openTerminals = (deps: TerminalDeps): Terminals => {
   const { enabled, closing, clock, inherited } = deps
   const all = sessions(deps)
   all.takeOver(inherited)

@@ -7,10 +7,10 @@ import type { Environment } from '../environment.ts'
 import { identityEnvironment, type Identity } from '../identity/index.ts'
 import { tenantDrops } from '../init/capabilities.ts'
 import type { Reaper } from '../init/reaper.ts'
-import { statOf } from '../process/pid-identity.ts'
+import { readStat } from '../proc/stat.ts'
 import { shellPath } from '../process/spawn.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
-import { endSession } from './kill-session.ts'
+import { killSession } from './kill-session.ts'
 import { inheritedPty, openPty, type Pty, type PtyOptions } from './pty.ts'
 import { replay, type Replay } from './replay.ts'
 
@@ -135,7 +135,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
 
   const goOn = ({ sessionId, fd, pid, startTicks, kept, cut, rest, typed }: InheritedTerminal): void => {
     // Its shell may have ended during the exec, and its number be somebody else's.
-    if (statOf(pid)?.startTicks !== startTicks) return closeSync(fd)
+    if (readStat(pid)?.startTicks !== startTicks) return closeSync(fd)
     const left = { fd, pid, rest: Buffer.from(rest, 'base64'), typed: Buffer.from(typed, 'base64') }
     begin(sessionId, replay(undefined, { kept, cut }), ends => inheritedPty(left, ends))
   }
@@ -144,7 +144,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
     for (const session of all.values()) {
       if (session.viewers.size > 0 || clock.now() - session.activeAt < idleMs) continue
       log.info('terminal.idle', { sessionId: session.id })
-      endSession(session.pty.pid)
+      killSession(session.pty.pid)
       forget(session)
     }
   })
@@ -191,7 +191,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
         sessionId: id,
         fd,
         pid,
-        startTicks: statOf(pid)?.startTicks ?? '',
+        startTicks: readStat(pid)?.startTicks ?? '',
         ...shown.state(),
         rest: rest.toString('base64'),
         typed: input.rest().toString('base64'),
@@ -199,7 +199,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
     close() {
       stopLooking()
       for (const session of all.values()) {
-        endSession(session.pty.pid)
+        killSession(session.pty.pid)
         forget(session)
       }
     },

@@ -7,9 +7,9 @@ import { join } from 'node:path'
  */
 export const markerPath = (stateDir: string): string => join(stateDir, 'tunnel')
 
-export const isMarked = (stateDir: string): boolean => existsSync(markerPath(stateDir))
+export const wasConfigured = (stateDir: string): boolean => existsSync(markerPath(stateDir))
 
-export const mark = (stateDir: string): void => {
+export const markConfigured = (stateDir: string): void => {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   writeFileSync(markerPath(stateDir), '', { mode: 0o600 })
 }

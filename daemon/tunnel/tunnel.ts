@@ -17,7 +17,7 @@ import type { Device, Peer } from './device.ts'
 import type { TunnelSettings } from './document.ts'
 import { createFence, type Gap, type Older } from './firewall.ts'
 import { makeDevice, whyNoDevice } from './create-device.ts'
-import { mark } from './marker.ts'
+import { markConfigured } from './marker.ts'
 import { whyHandsOff } from './support.ts'
 import { olderConnections } from './established.ts'
 import { peerFinder } from './peer.ts'
@@ -85,7 +85,7 @@ export const createTunnel = (deps: TunnelDeps): Tunnel => {
   let older: readonly Older[] | undefined
 
   const shut = async (): Promise<void> => {
-    mark(stateDir)
+    markConfigured(stateDir)
     older ??= (await fence.look()).kind === 'none' ? await olderConnections() : []
     await fence.raise(undefined, older)
   }

@@ -8,7 +8,6 @@ import { programPath } from './anonymous-file.ts'
 import { digestOf } from './bundles.ts'
 import type { Door } from './listening-socket.ts'
 import { nothingPassedOn, passOn, type Inherited } from './handover.ts'
-import type { Candidate } from './rehearse.ts'
 
 /** What the next daemon is told by this one. */
 export interface Handover extends Omit<Inherited, 'listener' | 'back'> {
@@ -17,6 +16,15 @@ export interface Handover extends Omit<Inherited, 'listener' | 'back'> {
 
 /** What can be started: the program of an open file, or a command whose files nobody in the sandbox can write. */
 export type Startable = number | readonly string[]
+
+/** A started candidate. */
+export interface Candidate {
+  /** Where it listens, on loopback. */
+  readonly port: number
+  /** Resolves with a description when it ends by itself. */
+  readonly ended: Promise<string>
+  stop(): Promise<void>
+}
 
 export interface Program {
   /** Starts a program beside us: it listens for us alone and changes nothing. */

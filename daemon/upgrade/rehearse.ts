@@ -1,19 +1,10 @@
 /** Lets a new release prove itself beside the running daemon before it takes its place. */
 import type { Clock } from '../../shared/clock.ts'
-import type { Startable } from './program.ts'
+import type { Candidate, Startable } from './program.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
 
 const readyMs = 30_000
 const pollMs = 200
-
-/** A started candidate. */
-export interface Candidate {
-  /** Where it listens, on loopback. */
-  readonly port: number
-  /** Resolves with a description when it ends by itself. */
-  readonly ended: Promise<string>
-  stop(): Promise<void>
-}
 
 /** The state of a process as the API lists it; all that is compared. */
 export interface Listed {

@@ -5,7 +5,7 @@ import { fail, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { LastUpgrade } from '../../shared/wire/system.ts'
 import type { Config } from '../config/config.ts'
-import { rfc3339 } from '../system/health.ts'
+import { rfc3339Seconds } from '../times.ts'
 import { openAnonymous, reopen } from './anonymous-file.ts'
 import { bundleIn, channelOf } from './bundles.ts'
 import { download } from './download.ts'
@@ -115,7 +115,12 @@ export const upgrades = (deps: UpgradeDeps): Upgrades => {
     start(release) {
       if (underWay)
         throw fail('wrong_state', { kind: 'upgrade', name: state.version, state: 'running', wanted: 'another' })
-      state = { status: 'running', step: 'starting', version: release.version, lastAttempt: rfc3339(clock.now()) }
+      state = {
+        status: 'running',
+        step: 'starting',
+        version: release.version,
+        lastAttempt: rfc3339Seconds(clock.now()),
+      }
       const letGo = deps.hold()
       underWay = run(release)
         .catch(error => step({ status: 'failed', error: messageOf(error) }))

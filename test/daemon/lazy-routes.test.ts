@@ -1,5 +1,5 @@
 import t from 'tap'
-import { late } from '../../daemon/lazy-routes.ts'
+import { lazyRoutes } from '../../daemon/lazy-routes.ts'
 import { handle, route, type Context } from '../../shared/route.ts'
 
 const one = route('GET /one', { id: 'one', summary: 'One' })
@@ -9,7 +9,7 @@ const context = {} as Context
 
 t.test('handlers load with the first call, once for all routes', async t => {
   let loads = 0
-  const [first, second] = late([one, two], async () => {
+  const [first, second] = lazyRoutes([one, two], async () => {
     loads++
     return [handle(two, () => 'second'), handle(one, () => 'first')]
   })
@@ -21,7 +21,7 @@ t.test('handlers load with the first call, once for all routes', async t => {
 
 t.test('a failed load is tried again, a missing handler is a bug that shows', async t => {
   let loads = 0
-  const [first, second] = late([one, two], async () => {
+  const [first, second] = lazyRoutes([one, two], async () => {
     if (loads++ === 0) throw new Error('no disk')
     return [handle(one, () => 'first')]
   })

@@ -13,7 +13,7 @@ import {
 import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesAs } from '../../../daemon/native/files/files.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 import { createMultipart } from '../../../daemon/multipart/index.ts'
 import { createPaths } from '../../../daemon/paths.ts'
 import { daemonSurface } from '../../../daemon/surface.ts'
@@ -248,7 +248,7 @@ t.test('an upload outlives the daemon', async t => {
   mkdirSync(join(store, '12345678-1234-4234-8234-123456789012'))
   const { core } = first.daemon
   const paths = createPaths({ workdir: first.dir, home: () => undefined })
-  const bounds = createMultipart(core, { paths, port: filesAs(undefined) })
+  const bounds = createMultipart(core, { paths, port: createFilePort(undefined) })
   const elapsed = core.clock.elapsed
   const second = dispatcher(bounds, daemonSurface(bounds, first.config), { log: core.log, ids: core.ids, elapsed })
   const call: TestDaemon['call'] = (method, target, options) => inProcess(second, method, target, options)

@@ -2,15 +2,9 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { basename } from 'node:path'
 import t from 'tap'
-import { processName, familyAmong, familyOf, parseStat, socketsHeld } from '../../../daemon/network/process-tree.ts'
+import { processName, processTreeAmong, processTreeOf, socketsHeld } from '../../../daemon/network/process-tree.ts'
 
-t.test('a stat line is parsed whatever the process calls itself', async t => {
-  t.same(parseStat('42 (a) b) (c) S 7 40 41 0 -1'), { pid: 42, parent: 7, group: 40, session: 41 })
-  t.same(parseStat('42 (a\nb) R 7 40 41 0'), { pid: 42, parent: 7, group: 40, session: 41 })
-  t.equal(parseStat('nonsense'), undefined)
-})
-
-t.test('the family is the process, its descendants, and the mates of its group and session', async t => {
+t.test('the tree is the process, its descendants, and the mates of its group and session', async t => {
   const all = [
     { pid: 1, parent: 0, group: 1, session: 1 },
     { pid: 10, parent: 1, group: 10, session: 10 },
@@ -20,15 +14,15 @@ t.test('the family is the process, its descendants, and the mates of its group a
     { pid: 21, parent: 20, group: 21, session: 21 },
     { pid: 30, parent: 1, group: 30, session: 30 },
   ]
-  t.same(familyAmong(10, all).toSorted(), [10, 11, 12, 20, 21])
-  t.equal(familyAmong(10, all)[0], 10)
-  t.same(familyAmong(1, all), [1], 'init does not stand for everybody')
-  t.same(familyAmong(99, all), [])
-  t.same(familyAmong(0, [{ pid: 1, parent: 0, group: 0, session: 0 }]), [])
+  t.same(processTreeAmong(10, all).toSorted(), [10, 11, 12, 20, 21])
+  t.equal(processTreeAmong(10, all)[0], 10)
+  t.same(processTreeAmong(1, all), [1], 'init does not stand for everybody')
+  t.same(processTreeAmong(99, all), [])
+  t.same(processTreeAmong(0, [{ pid: 1, parent: 0, group: 0, session: 0 }]), [])
 })
 
 t.test('this process is found with its name and sockets, a missing one is empty', async t => {
-  t.ok((await familyOf(process.pid)).includes(process.pid))
+  t.ok((await processTreeOf(process.pid)).includes(process.pid))
   const before = (await socketsHeld(process.pid)).length
   const server = createServer().listen(0)
   await once(server, 'listening')
@@ -40,5 +34,5 @@ t.test('this process is found with its name and sockets, a missing one is empty'
   t.equal(await processName(7, proc), 'kworker')
   t.equal(await processName(8, proc), 'gone')
   t.same(await socketsHeld(2 ** 30), [])
-  t.same(await familyOf(2 ** 30), [])
+  t.same(await processTreeOf(2 ** 30), [])
 })

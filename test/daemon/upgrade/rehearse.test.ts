@@ -1,5 +1,6 @@
 import t from 'tap'
-import { compare, rehearse, type Candidate } from '../../../daemon/upgrade/rehearse.ts'
+import type { Candidate } from '../../../daemon/upgrade/program.ts'
+import { compare, rehearse } from '../../../daemon/upgrade/rehearse.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { answerJson, standIn } from '../../support/stand-in.ts'
 

@@ -2,7 +2,7 @@ import '../../support/native.ts'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { filesAs } from '../../../daemon/native/files/files.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 import { createHub } from '../../../daemon/watch/hub.ts'
 import { openTree } from '../../../daemon/watch/tree.ts'
 
@@ -17,7 +17,7 @@ const watched = async (t: Test, root: string, recursive = true) => {
     {
       hub: createHub(),
       user: undefined,
-      files: filesAs(undefined),
+      files: createFilePort(undefined),
       tell(line) {
         const { op, name, path } = JSON.parse(line) as { op: string; name: string; path: string }
         lines.push({ op, path: `${path}/${name}` })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FilePort } from '../../../daemon/filesystem/port.ts'
 import { nodePort } from '../../support/node-port.ts'
-import { filesAs } from '../../../daemon/native/files/files.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 
 const skip = process.getuid?.() !== 0 && 'needs root'
 const user = { uid: 4711, gid: 4712 }
@@ -73,14 +73,14 @@ const exercise = async (port: FilePort, dir: string): Promise<unknown[]> => {
 
 t.test('as root it answers as node:fs does', { skip }, async t => {
   const direct = await exercise(nodePort(), openDirectory(t))
-  for (const port of [filesAs(undefined), filesAs({ uid: 0, gid: 0 })])
+  for (const port of [createFilePort(undefined), createFilePort({ uid: 0, gid: 0 })])
     t.strictSame(await exercise(port, openDirectory(t)), direct)
   t.ok(readdirSync('/usr').length > 0)
 })
 
 t.test('what is made belongs to the user', { skip }, async t => {
   const dir = openDirectory(t)
-  const port = filesAs(user)
+  const port = createFilePort(user)
   await port.mkdir(join(dir, 'd'), 0o755)
   const fd = await port.open(join(dir, 'd/f'), O_CREAT | O_WRONLY)
   t.match(fstatSync(fd), user)
@@ -91,7 +91,7 @@ t.test('what is made belongs to the user', { skip }, async t => {
 
 t.test('what root keeps to itself cannot be reached', { skip }, async t => {
   const dir = openDirectory(t)
-  const port = filesAs(user)
+  const port = createFilePort(user)
   fs.mkdirSync(join(dir, 'private'), { mode: 0o700 })
   fs.writeFileSync(join(dir, 'private/secret'), 'x')
   fs.writeFileSync(join(dir, 'readable'), 'x', { mode: 0o644 })
@@ -125,13 +125,15 @@ t.test('groups other than the primary one do not count, root’s least of all', 
   fs.writeFileSync(join(dir, 'of-group'), 'x')
   fs.chownSync(join(dir, 'of-group'), 0, user.gid)
   fs.chmodSync(join(dir, 'of-group'), 0o640)
-  const port = filesAs(user)
+  const port = createFilePort(user)
   t.equal(await codeOf(port.open(join(dir, 'of-root'), O_RDONLY)), 'EACCES')
   closeSync(await port.open(join(dir, 'of-group'), O_RDONLY))
 })
 
 t.test('the daemon’s own memory and descriptors are not files to anybody', async t => {
-  const ports = skip ? [filesAs(undefined)] : [filesAs(undefined), filesAs({ uid: 0, gid: 0 }), filesAs(user)]
+  const ports = skip
+    ? [createFilePort(undefined)]
+    : [createFilePort(undefined), createFilePort({ uid: 0, gid: 0 }), createFilePort(user)]
   const link = join(t.testdir({ link: t.fixture('symlink', '/proc/self/environ') }), 'link')
   const own = ['self/mem', 'self/environ', `${process.pid}/mem`, 'thread-self/environ', 'self/auxv']
   for (const port of ports) {
@@ -147,7 +149,7 @@ t.test('rights are ours again afterwards, on every thread', { skip }, async t =>
   const dir = openDirectory(t)
   fs.mkdirSync(join(dir, 'private'), { mode: 0o700 })
   fs.writeFileSync(join(dir, 'private/secret'), 'x')
-  const port = filesAs(user)
+  const port = createFilePort(user)
   const mixed = Array.from({ length: 64 }, (_, index) =>
     index % 2 === 0
       ? codeOf(port.open(join(dir, 'private/secret'), O_RDONLY))
@@ -164,7 +166,7 @@ t.test('rights are ours again afterwards, on every thread', { skip }, async t =>
 
 t.test('a descriptor does not outlive an exec and never blocks', async t => {
   const dir = t.testdir()
-  const port = filesAs(undefined)
+  const port = createFilePort(undefined)
   const fd = await port.open(dir, O_RDONLY | O_DIRECTORY)
   const flags = Number.parseInt(/flags:\t(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '', 8)
   closeSync(fd)
@@ -177,8 +179,8 @@ t.test('a tree that is deeper than descriptors reach is removed all the same', a
   const make =
     'mkdir top; cd top; for i in $(seq 700); do mkdir d e; : > f; : > e/g; ln -s /usr l; [ $i = 600 ] && ln -s "$0" out; cd d; done'
   execFileSync('bash', ['-c', make, join(dir, 'keep')], { cwd: dir })
-  const files = new URL('../../../daemon/native/files/files.ts', import.meta.url).href
-  const remove = `const { filesAs } = await import('${files}'); await filesAs(undefined).removeTree(process.argv[1])`
+  const files = new URL('../../../daemon/filesystem/native-port.ts', import.meta.url).href
+  const remove = `const { createFilePort } = await import('${files}'); await createFilePort(undefined).removeTree(process.argv[1])`
   execFileSync(
     'bash',
     ['-c', 'ulimit -n 200; exec "$@"', '-', process.execPath, '--input-type=module', '-e', remove, join(dir, 'top')],
@@ -193,14 +195,14 @@ t.test('a deep directory that cannot be emptied says so', { skip }, async t => {
   const make = 'mkdir top; cd top; for i in $(seq 100); do mkdir d; chmod 777 d; cd d; done; mkdir shut; : > shut/file'
   execFileSync('bash', ['-c', make], { cwd: dir })
   fs.chmodSync(join(dir, 'top'), 0o777)
-  t.equal(await codeOf(filesAs(user).removeTree(join(dir, 'top'))), 'EACCES')
+  t.equal(await codeOf(createFilePort(user).removeTree(join(dir, 'top'))), 'EACCES')
   t.ok(fs.existsSync(join(dir, 'top', 'd/'.repeat(100), 'shut/file')))
-  await filesAs(undefined).removeTree(join(dir, 'top'))
+  await createFilePort(undefined).removeTree(join(dir, 'top'))
   t.same(readdirSync(dir), [])
 })
 
 t.test('names that are no names', { skip }, async t => {
-  const port = filesAs(user)
+  const port = createFilePort(user)
   t.equal(await codeOf(port.stat('')), 'EINVAL')
   t.equal(await codeOf(port.stat('/tmp/a\0b')), 'EINVAL')
   t.equal(await codeOf(port.stat(`/tmp/${'x'.repeat(300)}`)), 'ENAMETOOLONG')
