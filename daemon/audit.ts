@@ -17,7 +17,7 @@ const header = (request: Request, names: readonly string[]): string => {
 }
 
 /** Reads the identity headers; the vendor's own win over the plain ones, absent ones are empty. */
-export const actorReader = (names: WireNames): ((request: Request) => Actor) => {
+export const createActorReader = (names: WireNames): ((request: Request) => Actor) => {
   const id = [...names.header('subject-id'), 'x-subject-id']
   const type = [...names.header('subject-type'), 'x-subject-type']
   const method = names.header('auth-method')
@@ -40,11 +40,11 @@ export type AuditEvent =
   | 'terminal_command'
 
 /** A command may be megabytes long, and the host keeps what is logged. */
-const longestText = 4_096
+const maxTextLength = 4_096
 
 const short = (value: unknown): unknown =>
-  typeof value === 'string' && value.length > longestText
-    ? `${value.slice(0, longestText)}… (${value.length} characters)`
+  typeof value === 'string' && value.length > maxTextLength
+    ? `${value.slice(0, maxTextLength)}… (${value.length} characters)`
     : value
 
 /** One audit line; JSON escapes what a caller could smuggle into it, and long texts are cut. */

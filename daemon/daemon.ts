@@ -24,7 +24,7 @@ import { createNetwork } from './network/index.ts'
 import { createProcesses, type Supervisor } from './process/index.ts'
 import { createKeepAwake, type KeepAwake } from './process/keep-awake.ts'
 import { shownStatus } from './process/present.ts'
-import { daemonSurface } from './surface.ts'
+import { createDaemonSurface } from './surface.ts'
 import { createSwagger } from './swagger/index.ts'
 import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/index.ts'
@@ -153,7 +153,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     ...createDriveRoutes(core),
     ...tunnel.bounds,
   ]
-  const surface = daemonSurface(bounds, config, { checkReplies })
+  const surface = createDaemonSurface(bounds, config, { checkReplies })
   return {
     daemon: {
       core,

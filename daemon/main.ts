@@ -9,16 +9,16 @@ import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
-import { doorOf, inheritedSocket } from './upgrade/listening-socket.ts'
-import { takeOver, type Inherited } from './upgrade/handover.ts'
-import { holdBundles } from './upgrade/bundle-lock.ts'
-import { programOf, rehearsalSocket, type Program } from './upgrade/program.ts'
+import { createListeningSocket, inheritedSocket } from './upgrade/listening-socket.ts'
+import { receiveHandover, type Inherited } from './upgrade/handover.ts'
+import { lockBundles } from './upgrade/bundle-lock.ts'
+import { createProgram, rehearsalSocket, type Program } from './upgrade/program.ts'
 import { createCollector } from './node-internals/collector.ts'
-import { keepFewParsers } from './node-internals/parser-pool.ts'
-import { rest } from './memory/idle-gc.ts'
+import { limitParserPool } from './node-internals/parser-pool.ts'
+import { startIdleGc } from './memory/idle-gc.ts'
 import { limitHeap } from './native/memory/memory.ts'
 import { randomBytes } from './native/sys/sys.ts'
-import { guardStops, protectDaemon } from './init/protect.ts'
+import { guardStopSignals, protectDaemon } from './init/protect.ts'
 
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
@@ -33,7 +33,7 @@ const configure = (): Config => {
 const run = async (inherited: Inherited, program: Program, stop: Closing): Promise<Listening> => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
-  guardStops(process.pid)
+  guardStopSignals(process.pid)
   const config = configure()
   if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
   const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program, inherited })
@@ -48,18 +48,18 @@ const run = async (inherited: Inherited, program: Program, stop: Closing): Promi
 
 const main = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
-  holdBundles(process.argv[1])
-  keepFewParsers()
-  rest(createCollector)
-  const inherited = takeOver(process.env)
+  lockBundles(process.argv[1])
+  limitParserPool()
+  startIdleGc(createCollector)
+  const inherited = receiveHandover(process.env)
   let listening: Listening | undefined
-  const door = doorOf(() => listening)
-  const program = programOf({ args, env: process.env, script: process.argv[1], door })
+  const socket = createListeningSocket(() => listening)
+  const program = createProgram({ args, env: process.env, script: process.argv[1], socket })
   const stop = closing({ log })
   const failed = async (error: unknown): Promise<void> => {
     log.error('daemon.failed', { error })
     try {
-      program.goBack(inherited, messageOf(error))
+      program.rollBack(inherited, messageOf(error))
     } catch (failure) {
       log.error('daemon.back-failed', { error: failure })
     }

@@ -5,7 +5,7 @@ import { isMalformed } from '../shared/http/server.ts'
 import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
 import { sandboxHeaders } from '../shared/wire/sandbox-headers.ts'
-import { actorReader } from './audit.ts'
+import { createActorReader } from './audit.ts'
 import type { Config } from './config/config.ts'
 import { redactQuery } from './redact.ts'
 
@@ -24,13 +24,13 @@ const elsewhere = (request: Request): string => {
 }
 
 /** The surface of a daemon that answers `bounds`. */
-export const daemonSurface = (
+export const createDaemonSurface = (
   bounds: readonly Bound[],
   config: Pick<Config, 'names' | 'logRequests' | 'serverTiming'>,
   options: { checkReplies?: boolean } = {},
 ): Surface => {
   const routes = matcher(bounds, 'whole')
-  const actorOf = actorReader(config.names)
+  const actorOf = createActorReader(config.names)
   const previewKeys = new Set(config.names.list.map(name => `${name.short}_preview_token`))
   return {
     decoding: 'whole',

@@ -2,7 +2,7 @@ import type { Files } from '../filesystem/files.ts'
 import type { Provider } from './provider.ts'
 import { readSource } from './source.ts'
 
-const largestFile = 16 * 1024 * 1024
+const maxFileBytes = 16 * 1024 * 1024
 
 export interface Applied {
   readonly originalContent: string
@@ -21,7 +21,7 @@ export const applyEdit = async (
 ): Promise<Applied> => {
   const { files, provider } = deps
   const { path, edit, model } = asked
-  const originalContent = (await readSource(files.port, path, largestFile)) ?? ''
+  const originalContent = (await readSource(files.port, path, maxFileBytes)) ?? ''
   const updatedContent = await provider.apply({ code: originalContent, edit, model }, signal)
   await files.write(path, updatedContent, 0o644)
   return { originalContent, updatedContent, provider: provider.name }

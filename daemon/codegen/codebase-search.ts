@@ -5,9 +5,9 @@ import type { FilePort } from '../filesystem/port.ts'
 import { decodeText, readBytes } from './source.ts'
 import { walk } from './walk.ts'
 
-const most = 20
+const maxResults = 20
 /** Bytes; larger files are data more often than code. */
-const largestFile = 1024 * 1024
+const maxFileBytes = 1024 * 1024
 const shownCharacters = 200
 const skipped = new Set(['node_modules', 'vendor', 'dist', 'build', 'target', '__pycache__'])
 
@@ -40,7 +40,7 @@ const bestPlace = (wanted: ReadonlySet<string>, path: string, content: string): 
 }
 
 const readText = async (port: FilePort, path: string): Promise<string | undefined> => {
-  const bytes = await readBytes(port, path, largestFile).catch(error => {
+  const bytes = await readBytes(port, path, maxFileBytes).catch(error => {
     // What cannot be read, or is too large, is passed over.
     if (errno(error) !== undefined) return undefined
     throw error
@@ -66,6 +66,6 @@ export const searchCodebase = async (
     }
   return [...places.values()]
     .toSorted((a, b) => b.score - a.score)
-    .slice(0, most)
+    .slice(0, maxResults)
     .map(({ text }) => text)
 }

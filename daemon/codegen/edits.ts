@@ -6,7 +6,7 @@ import { applyEdit } from './apply.ts'
 import type { Provider } from './provider.ts'
 
 const atATime = 4
-const mostRemembered = 100
+const maxRemembered = 100
 
 export interface Region {
   /** Absolute. */
@@ -24,9 +24,9 @@ export interface Edits {
   /** Throws as `applyEdit`. */
   edit(path: string, edit: string, signal: AbortSignal): Promise<void>
   /** Merges the last edit of the file once more, into the file as it is now. Throws as `applyEdit`. */
-  again(path: string, signal: AbortSignal): Promise<Outcome>
+  reapply(path: string, signal: AbortSignal): Promise<Outcome>
   /** Carries one plan out in every region; one that fails does not stop the others. */
-  everywhere(plan: string, regions: readonly Region[], signal: AbortSignal): Promise<Outcome>
+  applyPlan(plan: string, regions: readonly Region[], signal: AbortSignal): Promise<Outcome>
 }
 
 const whereOf = ({ startLine, endLine }: Region): string => {
@@ -41,7 +41,7 @@ export const createEdits = (deps: { files: Files; provider: Provider }): Edits =
     last.delete(path)
     last.set(path, edit)
     const [oldest] = last.keys()
-    if (last.size > mostRemembered && oldest !== undefined) last.delete(oldest)
+    if (last.size > maxRemembered && oldest !== undefined) last.delete(oldest)
   }
   const apply = async (path: string, edit: string, signal: AbortSignal) => {
     remember(path, edit)
@@ -49,13 +49,13 @@ export const createEdits = (deps: { files: Files; provider: Provider }): Edits =
   }
   return {
     edit: apply,
-    async again(path, signal) {
+    async reapply(path, signal) {
       const edit = last.get(path)
       if (edit === undefined) return { success: false, message: 'no edit of this file is known; use codegenEditFile' }
       await apply(path, edit, signal)
       return { success: true, message: 'The last edit was merged again' }
     },
-    async everywhere(plan, regions, signal) {
+    async applyPlan(plan, regions, signal) {
       const failures: string[] = []
       const one = async (region: Region) => {
         try {

@@ -7,8 +7,8 @@ import { decodeText, readBytes } from './source.ts'
 import { walk } from './walk.ts'
 
 /** Bytes. Larger files are passed over; what is found is cut at the end of a file beyond the second. */
-const largestFile = 16 * 1024 * 1024
-const mostOutput = 4 * 1024 * 1024
+const maxFileBytes = 16 * 1024 * 1024
+const maxOutputBytes = 4 * 1024 * 1024
 
 /** Characters, and files, that are looked at in one go. */
 const atOnce = 1024 * 1024
@@ -74,7 +74,7 @@ const fileLines = (path: string, text: string, found: readonly LineMatch[]): str
 }
 
 const readText = async (port: FilePort, path: string): Promise<string | undefined> => {
-  const bytes = await readBytes(port, path, largestFile).catch(error => {
+  const bytes = await readBytes(port, path, maxFileBytes).catch(error => {
     // What cannot be read, or is too large, is passed over.
     if (errno(error) !== undefined) return undefined
     throw error
@@ -100,7 +100,7 @@ export const grep = async (
     const found = pattern.lines(files.map(({ text }) => text))
     for (const [index, { shown, text }] of files.entries()) {
       const matches = found[index] ?? []
-      if (matches.length === 0 || size > mostOutput) continue
+      if (matches.length === 0 || size > maxOutputBytes) continue
       const lines = fileLines(shown, text, matches)
       output.push(...lines)
       size += lines.reduce((sum, line) => sum + line.length, 0)
@@ -122,7 +122,7 @@ export const grep = async (
     look(files)
     files = []
     gathered = 0
-    if (size > mostOutput) break
+    if (size > maxOutputBytes) break
   }
   look(files)
   if (output.length === 0) throw fail('not_found', { kind: 'match for', name: query })

@@ -4,7 +4,7 @@ import { parse, type Out, type Shape } from '../../shared/schema.ts'
 const timeoutMs = 120_000
 const shownBytes = 512
 /** A merged file, or scores of very many. */
-const mostBytes = 64 * 1024 * 1024
+const maxBytes = 64 * 1024 * 1024
 
 export interface Endpoint {
   readonly key: string
@@ -17,7 +17,7 @@ const boundedText = async (answer: Response): Promise<string> => {
   let length = 0
   for await (const piece of answer.body ?? []) {
     length += piece.length
-    if (length > mostBytes) throw new Error(`answered with more than ${mostBytes} bytes`)
+    if (length > maxBytes) throw new Error(`answered with more than ${maxBytes} bytes`)
     pieces.push(piece)
   }
   return Buffer.concat(pieces).toString('utf8')

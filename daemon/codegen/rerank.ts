@@ -7,7 +7,7 @@ import { readBytes } from './source.ts'
 import { walk } from './walk.ts'
 
 /** What all candidates together may hold, in bytes: they travel in one request. */
-const mostBytes = 32 * 1024 * 1024
+const maxBytes = 32 * 1024 * 1024
 const skipped = new Set(['node_modules', 'vendor', '.git', 'dist', 'build', 'target', '__pycache__', '.venv'])
 const defaults = { scoreThreshold: 0.5, tokenLimit: 30_000 } as const
 
@@ -49,12 +49,12 @@ async function* candidates(port: FilePort, request: RerankRequest, signal: Abort
 
 const collect = async (port: FilePort, request: RerankRequest, signal: AbortSignal): Promise<SourceFile[]> => {
   const files: SourceFile[] = []
-  let left = mostBytes
+  let left = maxBytes
   for await (const path of candidates(port, request, signal)) {
     signal.throwIfAborted()
     const bytes = await readBytes(port, path, left).catch(error => {
       if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')
-        throw fail('unprocessable', { reason: `the files hold more than ${mostBytes} bytes; narrow with filePattern` })
+        throw fail('unprocessable', { reason: `the files hold more than ${maxBytes} bytes; narrow with filePattern` })
       // A file that cannot be read is no candidate.
       if (errno(error) !== undefined) return undefined
       throw error

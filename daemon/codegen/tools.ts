@@ -134,7 +134,7 @@ const planTools = ({ workdir }: CodegenToolDeps, edits: Edits | undefined): Tool
     input: s.strictObject({ targetFile: required }),
     output: outcome,
     run: ({ targetFile }, { signal }) =>
-      edits ? edits.again(pathIn(workdir, 'targetFile', targetFile), signal) : unconfigured,
+      edits ? edits.reapply(pathIn(workdir, 'targetFile', targetFile), signal) : unconfigured,
   }),
   tool({
     name: 'codegenParallelApply',
@@ -163,7 +163,7 @@ const planTools = ({ workdir }: CodegenToolDeps, edits: Edits | undefined): Tool
         startLine: startLine ?? undefined,
         endLine: endLine ?? undefined,
       }))
-      return edits.everywhere(editPlan, regions, signal)
+      return edits.applyPlan(editPlan, regions, signal)
     },
   }),
 ]

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { errno } from '../../shared/errors.ts'
-import { kernelViews } from '../filesystem/kernel-views.ts'
+import { kernelFilesystems } from '../filesystem/kernel-filesystems.ts'
 import type { FilePort } from '../filesystem/port.ts'
 
 /** What a walk may skip, told by the name of the entry and of the directory it is in. */
@@ -26,7 +26,7 @@ export async function* walk(port: FilePort, root: string, options: WalkOptions =
     for (const { name, kind } of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = posix.join(dir, name)
       if (kind === 'file') yield path
-      else if (kind === 'directory' && enter(name) && !kernelViews.has(path)) open.push(path)
+      else if (kind === 'directory' && enter(name) && !kernelFilesystems.has(path)) open.push(path)
     }
   }
 }

@@ -8,7 +8,7 @@ import { parseWireNames, wireNames, type WireNames } from '../../shared/wire-nam
 
 const KiB = 1024
 const MiB = 1024 * KiB
-const most = Number.MAX_SAFE_INTEGER
+const maxInteger = Number.MAX_SAFE_INTEGER
 
 export interface LogLimits {
   readonly dir: string
@@ -90,10 +90,10 @@ const logLimits = (env: Env): LogLimits => {
   return {
     dir: env['SANDBOX_LOG_DIR'] || '/var/log/sandbox-api',
     telemetry: !boolean(env['SANDBOX_DISABLE_PROCESS_LOGGING']),
-    maxFileBytes: integerOr(env['SANDBOX_MAX_LOG_FILE_BYTES'], 0, most, 32 * MiB),
-    maxTotalBytes: integerOr(env['SANDBOX_MAX_LOG_BYTES_TOTAL'], 0, most, share),
-    inMemoryBytes: integerOr(env['SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, most, 64 * KiB),
-    responseBytes: integerOr(env['SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, most, 4 * MiB),
+    maxFileBytes: integerOr(env['SANDBOX_MAX_LOG_FILE_BYTES'], 0, maxInteger, 32 * MiB),
+    maxTotalBytes: integerOr(env['SANDBOX_MAX_LOG_BYTES_TOTAL'], 0, maxInteger, share),
+    inMemoryBytes: integerOr(env['SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, maxInteger, 64 * KiB),
+    responseBytes: integerOr(env['SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, maxInteger, 4 * MiB),
   }
 }
 
@@ -151,7 +151,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     logs: Object.freeze(logLimits(env)),
     stateFile: env['SANDBOX_STATE_FILE'] || '/tmp/sandbox-api-process-state.json',
     stateDir: env['HUTCH_STATE_DIR'] || '/var/lib/hutchd/state',
-    upgradeCount: integerOr(env['SANDBOX_UPGRADE_COUNT'], 0, most, 0),
+    upgradeCount: integerOr(env['SANDBOX_UPGRADE_COUNT'], 0, maxInteger, 0),
     devMode: boolean(env['SANDBOX_DEV_MODE']),
     releasesUrl: withoutSlash(env['HUTCH_RELEASES_URL'] ?? ''),
     releasesDir: env['HUTCH_RELEASES_DIR'] ?? '',

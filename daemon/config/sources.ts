@@ -7,12 +7,12 @@ import { ownEnvironment, unguardEnvironment } from '../../shared/guarded-env.ts'
 import type { Log } from '../../shared/log.ts'
 import { namesOf } from './config.ts'
 import { addMissing, parseEnvFile } from './env-file.ts'
-import { readPlain } from './read-plain.ts'
+import { readRegularFile } from './read-regular-file.ts'
 import { vendor, type Env } from './read.ts'
 
 const readIfThere = (path: string, log: Log): Buffer | undefined => {
   try {
-    return readPlain(path)
+    return readRegularFile(path)
   } catch (error) {
     if (errno(error) !== 'ENOENT') log.warn('environment.unreadable', { path, reason: messageOf(error) })
     return undefined

@@ -60,7 +60,7 @@ const attempt = async <T>(what: string, work: () => T | Promise<T>): Promise<T> 
   }
 }
 
-export const bindDrives = (options: { root: string; owner?: Owner | undefined }): DriveProvider => {
+export const createBindDriveProvider = (options: { root: string; owner?: Owner | undefined }): DriveProvider => {
   const { root, owner } = options
   const entries = () =>
     attempt('cannot read the mounts', async () => parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')))

@@ -1,6 +1,6 @@
 /** Certificates that the platform adds: every program of the sandbox is pointed to a bundle that has them. */
 import { errno, messageOf } from '../../shared/errors.ts'
-import { readPlain } from '../config/read-plain.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
 import { replaceFile } from './replace-file.ts'
 
@@ -8,7 +8,7 @@ const systemBundle = '/etc/ssl/certs/ca-certificates.crt'
 
 const systemCertificates = (path: string): Buffer => {
   try {
-    return readPlain(path)
+    return readRegularFile(path)
   } catch (error) {
     if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return Buffer.alloc(0)
     throw error
@@ -19,7 +19,7 @@ const systemCertificates = (path: string): Buffer => {
 export const installCertificates = ({ config, environment, log }: Pick<Core, 'config' | 'environment' | 'log'>) => {
   const { extraCaCerts: extra, mergedCaPath: merged } = config
   try {
-    const added = readPlain(extra)
+    const added = readRegularFile(extra)
     if (!added.includes('-----BEGIN ')) throw new Error('it holds no certificate in PEM form')
     // What a replaced daemon has set is the merged bundle: merging it again would only add the same once more.
     const start = config.environment['SSL_CERT_FILE'] || systemBundle

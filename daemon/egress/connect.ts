@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../shared/errors.ts'
-import { asking, type ProxyDeps } from './upstream.ts'
+import { openRequest, type ProxyDeps } from './upstream.ts'
 
 interface Answered {
   readonly answer: IncomingMessage
@@ -11,13 +11,13 @@ interface Answered {
 }
 
 /** As much of a refusal as is passed on. */
-const mostWords = 4096
+const maxRefusalBytes = 4096
 
 const ask = (target: string, token: string, deps: ProxyDeps): Promise<Answered> =>
   new Promise((resolve, reject) => {
     const { upstream } = deps
     const headers = ['Host', target, 'Proxy-Authorization', upstream.credential(token)]
-    const asked = asking(upstream, { method: 'CONNECT', target, headers }, deps)
+    const asked = openRequest(upstream, { method: 'CONNECT', target, headers }, deps)
     asked.once('connect', (answer: IncomingMessage, socket: Duplex, head: Buffer) => resolve({ answer, socket, head }))
     asked.once('error', reject)
     asked.end()
@@ -26,17 +26,17 @@ const ask = (target: string, token: string, deps: ProxyDeps): Promise<Answered> 
 /** The first words of a body that node leaves to us. */
 const words = ({ answer, socket, head }: Answered, deps: ProxyDeps): Promise<string> =>
   new Promise(resolve => {
-    const length = Number(answer.headers['content-length'] ?? mostWords)
+    const length = Number(answer.headers['content-length'] ?? maxRefusalBytes)
     let bytes = head
     const done = () => {
       cancel()
       socket.destroy()
-      resolve(bytes.toString('utf8', 0, Math.min(length, mostWords)))
+      resolve(bytes.toString('utf8', 0, Math.min(length, maxRefusalBytes)))
     }
     const cancel = deps.clock.after(2_000, done)
     const look = (piece: Buffer) => {
       bytes = Buffer.concat([bytes, piece])
-      if (bytes.length >= Math.min(length, mostWords)) done()
+      if (bytes.length >= Math.min(length, maxRefusalBytes)) done()
     }
     socket.on('data', look)
     socket.once('close', done)

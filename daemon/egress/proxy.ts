@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { messageOf } from '../../shared/errors.ts'
-import { readPlain } from '../config/read-plain.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
-import { shimServer } from './shim.ts'
+import { createShimServer } from './shim.ts'
 import { loadState, saveState, type ShimState } from './state.ts'
 import { directivesIn, parseTemplate, proxyVariables, withLoopback, type Upstream } from './template.ts'
-import { tokenIn } from './token.ts'
+import { createTokenReader } from './token.ts'
 import type { ProxyDeps } from './upstream.ts'
 
 const attempts = 10
@@ -72,7 +72,7 @@ const fallBack = (templates: ShimState['templates'], { environment, clock, log, 
   log.error('egress.no-shim', { next: 'the tokens are put into the environment, and read again every 30 s' })
   const parsed = Object.entries(templates).map(([name, value]) => {
     const upstream = parseTemplate(value) as Upstream
-    return { name, upstream, token: tokenIn(upstream.tokenPath, { clock, log }) }
+    return { name, upstream, token: createTokenReader(upstream.tokenPath, { clock, log }) }
   })
   const refresh = () => {
     for (const { name, upstream, token } of parsed) {
@@ -94,7 +94,7 @@ const trusted =
     const path = environment.get('SSL_CERT_FILE')
     if (!path) return undefined
     try {
-      return readPlain(path).toString('utf8')
+      return readRegularFile(path).toString('utf8')
     } catch {
       // A file that is not there is not trusted; Node's own certificates are.
       return undefined
@@ -114,12 +114,12 @@ export const startProxy = async (core: Core): Promise<void> => {
     log.warn('egress.proxies-differ', { used: upstream.host, next: 'give all variables the same proxy' })
   const deps: ProxyDeps = {
     upstream,
-    token: tokenIn(upstream.tokenPath, { clock, log }),
+    token: createTokenReader(upstream.tokenPath, { clock, log }),
     clock,
     log,
     ca: trusted(core),
   }
-  const { port, servers } = await listenOnLoopback(() => shimServer(deps), state.port, core)
+  const { port, servers } = await listenOnLoopback(() => createShimServer(deps), state.port, core)
   for (const name of ['NO_PROXY', 'no_proxy']) environment.set(name, withLoopback(environment.get(name)))
   if (servers.length === 0) return fallBack(state.templates, core)
   closing.add('egress', () => {

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { pipeline } from 'node:stream/promises'
 import { messageOf } from '../../shared/errors.ts'
 import { connectThrough } from './connect.ts'
-import { asking, withoutHops, type ProxyDeps } from './upstream.ts'
+import { openRequest, withoutHopByHop, type ProxyDeps } from './upstream.ts'
 
 const tell = (response: ServerResponse, status: number, text: string): void => {
   if (response.headersSent) return void response.destroy()
@@ -24,8 +24,8 @@ const ask = (message: IncomingMessage, response: ServerResponse, token: string, 
     const credential = ['Proxy-Authorization', deps.upstream.credential(token)]
     const body = hasBody(message)
     const chunked = 'transfer-encoding' in message.headers ? ['Transfer-Encoding', 'chunked'] : []
-    const headers = [...withoutHops(rawHeaders), ...chunked, ...credential]
-    const asked = asking(deps.upstream, { method, target, headers }, deps)
+    const headers = [...withoutHopByHop(rawHeaders), ...chunked, ...credential]
+    const asked = openRequest(deps.upstream, { method, target, headers }, deps)
     response.once('close', () => asked.destroy())
     asked.once('response', resolve)
     asked.once('error', reject)
@@ -44,7 +44,7 @@ const forward = async (message: IncomingMessage, response: ServerResponse, deps:
       answer = await ask(message, response, deps.token.again(), deps)
     }
     response.sendDate = false
-    response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', withoutHops(answer.rawHeaders))
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', withoutHopByHop(answer.rawHeaders))
     await pipeline(answer, response)
   } catch (error) {
     if (response.destroyed) return
@@ -54,7 +54,7 @@ const forward = async (message: IncomingMessage, response: ServerResponse, deps:
 }
 
 /** The server; it does not listen yet, as it may have to on two addresses. */
-export const shimServer = (deps: ProxyDeps): Server => {
+export const createShimServer = (deps: ProxyDeps): Server => {
   const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, maxHeaderSize: 1024 * 1024 })
   server.timeout = 0
   server.on('request', (message, response) => void forward(message, response, deps))

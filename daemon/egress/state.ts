@@ -1,7 +1,7 @@
 /** What the shim was told at start, for a daemon that comes after it and finds the variables already changed. */
 import { lstatSync } from 'node:fs'
 import { s } from '../../shared/schema.ts'
-import { readPlain } from '../config/read-plain.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import { document } from '../config/read.ts'
 import { proxyVariables } from './template.ts'
 import { replaceFile } from './replace-file.ts'
@@ -28,7 +28,7 @@ export const loadState = (path: string): ShimState | undefined => {
     // It names files that the daemon reads: who could not read them must not be able to name them.
     const { uid, mode } = lstatSync(path)
     if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return undefined
-    text = readPlain(path).toString('utf8')
+    text = readRegularFile(path).toString('utf8')
   } catch {
     // Missing or replaced by something that is no file: there is nothing to restore.
     return undefined

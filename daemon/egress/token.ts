@@ -5,7 +5,7 @@ import type { Log } from '../../shared/log.ts'
 
 /** A rotated token counts after this long at most. Milliseconds. */
 const freshMs = 1_000
-const longest = 64 * 1024
+const maxBytes = 64 * 1024
 
 /** The file of a token; `/proc` is not read for a name that a tenant may have chosen. */
 const readToken = (path: string): string => {
@@ -13,8 +13,8 @@ const readToken = (path: string): string => {
   try {
     if (!fstatSync(fd).isFile() || /^\/(proc|sys)\//.test(readlinkSync(`/proc/self/fd/${fd}`)))
       throw new Error('is no regular file')
-    const bytes = Buffer.alloc(longest)
-    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, longest, 0)).trim()
+    const bytes = Buffer.alloc(maxBytes)
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, maxBytes, 0)).trim()
   } finally {
     closeSync(fd)
   }
@@ -27,7 +27,7 @@ export interface Token {
   again(): string
 }
 
-export const tokenIn = (path: string, deps: { clock: Clock; log: Log }): Token => {
+export const createTokenReader = (path: string, deps: { clock: Clock; log: Log }): Token => {
   const { clock, log } = deps
   let known = ''
   let readAt = Number.NEGATIVE_INFINITY

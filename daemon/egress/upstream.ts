@@ -27,7 +27,7 @@ export interface Asked {
 }
 
 /** Opens a request; it fails by itself when the proxy does not take the connection within 30 s. */
-export const asking = (
+export const openRequest = (
   upstream: Upstream,
   { method, target, headers }: Asked,
   deps: { clock: Clock; ca: () => string | undefined },
@@ -52,7 +52,7 @@ const ofConnection = new Set(
 )
 
 /** `raw` headers, names and values in turn, without those that were for the connection they came on. */
-export const withoutHops = (raw: readonly string[]): string[] => {
+export const withoutHopByHop = (raw: readonly string[]): string[] => {
   const named = new Set<string>()
   const kept: string[] = []
   for (let i = 0; i < raw.length; i += 2)

@@ -5,7 +5,7 @@ import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/filesystem.ts'
 import type { DirectoryObject } from './describe.ts'
 import { dropFd } from './descriptor.ts'
-import { missing, refused } from './failures.ts'
+import { asNotFound, asUnprocessable } from './failures.ts'
 import type { Owners } from './owners.ts'
 import type { FilePort } from './port.ts'
 import { fileObject, listDirectory, openForRead, type Opened } from './read.ts'
@@ -55,7 +55,7 @@ export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => 
     try {
       return await listDirectory(deps, path, shown)
     } catch (error) {
-      throw refused(error)
+      throw asUnprocessable(error)
     }
   }
   return {
@@ -70,25 +70,25 @@ export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => 
         const bytes = typeof content === 'string' ? Buffer.from(content) : content
         await oneByOne(path, () => writeBytes(port, path, bytes, mode))
       } catch (error) {
-        throw refused(error)
+        throw asUnprocessable(error)
       }
     },
     async makeDirectory(path, mode) {
       try {
         await port.mkdir(path, mode)
       } catch (error) {
-        throw refused(error)
+        throw asUnprocessable(error)
       }
     },
     async remove(path, recursive) {
       const { kind } = await port.stat(path).catch(error => {
-        throw missing(path, error, refused)
+        throw asNotFound(path, error, asUnprocessable)
       })
       try {
         if (kind === 'directory') await removeDirectory(port, path, recursive)
         else await port.unlink(path)
       } catch (error) {
-        throw refused(error)
+        throw asUnprocessable(error)
       }
       return kind === 'directory' ? 'directory' : 'file'
     },

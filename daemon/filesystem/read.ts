@@ -5,7 +5,7 @@ import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/filesystem.ts'
 import { directoryObject, fileEntry, nameOf, type DirectoryObject } from './describe.ts'
 import { dropFd, readAll, statFd } from './descriptor.ts'
-import { broken, missing, refused } from './failures.ts'
+import { asOperationFailed, asNotFound, asUnprocessable } from './failures.ts'
 import type { Owners } from './owners.ts'
 import type { FilePort, FileStat } from './port.ts'
 
@@ -37,9 +37,9 @@ export const openForRead = async (port: FilePort, path: string): Promise<Opened>
     opened = await openEither(port, path)
   } catch (error) {
     await port.stat(path).catch(reason => {
-      throw missing(path, reason, broken)
+      throw asNotFound(path, reason, asOperationFailed)
     })
-    throw refused(error)
+    throw asUnprocessable(error)
   }
   try {
     const stat = await statFd(opened.fd)
@@ -48,7 +48,7 @@ export const openForRead = async (port: FilePort, path: string): Promise<Opened>
     return { ...opened, stat }
   } catch (error) {
     dropFd(opened.fd)
-    throw refused(error)
+    throw asUnprocessable(error)
   }
 }
 
@@ -61,7 +61,7 @@ export const fileObject = async (opened: Opened, shown: string, owners: Owners):
   } catch (error) {
     if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')
       throw fail('unprocessable', { reason: `${shown} is too large for JSON; download it` }, error)
-    throw refused(error)
+    throw asUnprocessable(error)
   } finally {
     dropFd(fd)
   }

@@ -14,7 +14,7 @@ export interface UserDatabase {
   readonly group: string
 }
 
-const largestId = 2 ** 31 - 1
+const maxId = 2 ** 31 - 1
 const refuse = (reason: string) => fail('invalid_argument', { field: 'user', reason })
 
 const rows = (text: string): string[][] =>
@@ -26,7 +26,7 @@ const rows = (text: string): string[][] =>
 const id = (text: string | undefined): number | undefined => {
   if (text === undefined || !/^\d{1,10}$/.test(text)) return undefined
   const value = Number(text)
-  return value <= largestId ? value : undefined
+  return value <= maxId ? value : undefined
 }
 
 interface User {

@@ -32,6 +32,6 @@ const stops = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
  * PID 1 then hears the signals that stop it only from outside of its pid namespace. Call it after their handlers are
  * installed. Elsewhere than in PID 1 nothing changes.
  */
-export const guardStops = (pid: number): void => {
+export const guardStopSignals = (pid: number): void => {
   if (pid === 1) for (const name of stops) guardSignal(constants.signals[name])
 }

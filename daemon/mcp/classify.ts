@@ -21,7 +21,7 @@ const invalid = (message: string, id: RpcId | null = null): Classified =>
   refused(failure(400, { code: codes.invalidRequest, message }, id))
 
 /** Batches belong to revisions with a handshake; more than this many messages at once no client sends. */
-const largestBatch = 100
+const maxBatch = 100
 
 const unsupported = (requested: string, supported: readonly string[], id: RpcId | null): Classified =>
   refused(
@@ -38,7 +38,7 @@ const unsupported = (requested: string, supported: readonly string[], id: RpcId 
 
 const classifyBatch = (messages: readonly unknown[]): Classified => {
   if (messages.length === 0) return invalid('an empty batch')
-  if (messages.length > largestBatch) return invalid(`a batch of more than ${largestBatch} messages`)
+  if (messages.length > maxBatch) return invalid(`a batch of more than ${maxBatch} messages`)
   if (messages.some(message => claims((message as { params?: unknown } | null)?.params)))
     return invalid('batches are not part of protocol version 2026-07-28')
   if (messages.some(message => kindOf(message) === undefined)) return invalid('not JSON-RPC 2.0 messages')

@@ -10,9 +10,9 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Context, Reply } from '../../shared/route.ts'
 import type { Methods } from './methods.ts'
-import { mux } from './mux.ts'
+import { createMux } from './mux.ts'
 import { isHandshake, latestHandshake, serverInfo } from './revisions.ts'
-import { answer, codes, failure, idOf, kindOf, taken, type Outcome, type RpcRequest } from './rpc.ts'
+import { answer, codes, failure, idOf, kindOf, accepted, type Outcome, type RpcRequest } from './rpc.ts'
 
 export interface Handshake {
   /** Answers the requests among `messages`: one by itself, those of a batch in a list; 202 when there are none. */
@@ -28,7 +28,7 @@ const resultOf = (outcome: Outcome): Record<string, unknown> => {
  * The request as the SDK has to see it. It would agree to a draft that was never published; and a call that asks to be
  * run as a task, which is not offered here, is to be run as any other, where the SDK would wait for a task.
  */
-const understood = (request: RpcRequest): RpcRequest => {
+const normalised = (request: RpcRequest): RpcRequest => {
   const { task: _, ...params } = request.params ?? {}
   const version = params['protocolVersion']
   if (request.method === 'initialize' && typeof version === 'string' && !isHandshake(version))
@@ -58,8 +58,8 @@ const wrongParameters = (request: RpcRequest): object | undefined => {
 }
 
 /** One server for all requests, connected once. */
-export const handshake = async (methods: Methods): Promise<Handshake> => {
-  const transport = mux()
+export const createHandshake = async (methods: Methods): Promise<Handshake> => {
+  const transport = createMux()
   const server = new Server(serverInfo, { capabilities: { logging: {}, tools: { listChanged: true } } })
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => resultOf(methods.list(params)))
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
@@ -77,9 +77,9 @@ export const handshake = async (methods: Methods): Promise<Handshake> => {
       // may be somebody else's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
       const answers = await Promise.all(
-        requests.map(request => wrongParameters(request) ?? transport.request(understood(request), context)),
+        requests.map(request => wrongParameters(request) ?? transport.request(normalised(request), context)),
       )
-      if (answers.length === 0) return taken()
+      if (answers.length === 0) return accepted()
       return answer(answers.length === 1 ? answers[0] : answers)
     },
   }

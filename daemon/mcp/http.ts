@@ -8,9 +8,9 @@ import { headerOf } from './headers.ts'
 import type { Methods } from './methods.ts'
 import { answerModern } from './modern.ts'
 import { assumedRevision, withoutBatches } from './revisions.ts'
-import { codes, failure, taken } from './rpc.ts'
+import { codes, failure, accepted } from './rpc.ts'
 
-export const largestBody = 4 * 1024 * 1024
+export const maxBodyBytes = 4 * 1024 * 1024
 
 export interface Protocols {
   readonly methods: Methods
@@ -64,7 +64,7 @@ const refusal = (request: Request): Reply | undefined => {
 /** The body as JSON; a Reply when there is none to be had. */
 const readJson = async (request: Request): Promise<{ readonly body: unknown } | Reply> => {
   try {
-    const body = parseJson(await readBody(request.body, largestBody))
+    const body = parseJson(await readBody(request.body, maxBodyBytes))
     if (body !== undefined) return { body }
   } catch (error) {
     if (isError(error, 'payload_too_large')) return refuse(413, error.message)
@@ -82,7 +82,7 @@ export const handlePost = async ({ methods, handshake }: Protocols, context: Con
   if (read instanceof Reply) return read
   const classified = classify(read.body, request)
   if (classified.kind === 'refused') return classified.reply
-  if (classified.kind === 'told') return taken()
+  if (classified.kind === 'told') return accepted()
   if (classified.kind === 'modern') return answerModern(methods, classified.request, context)
   const revision = headerOf(request, 'mcp-protocol-version') ?? assumedRevision
   if (classified.batch && revision >= withoutBatches)

@@ -8,7 +8,7 @@ import { problemsOf, s } from '../../shared/schema.ts'
 import { metaKeys } from './envelope.ts'
 import type { Methods } from './methods.ts'
 import { modernRevisions, serverInfo } from './revisions.ts'
-import { answer, codes, failure, unstored, type Outcome, type RpcRequest } from './rpc.ts'
+import { answer, codes, failure, noStore, type Outcome, type RpcRequest } from './rpc.ts'
 
 /** Tools change only with the daemon, which an upgrade can change; how long a client may keep the list. */
 const fresh = { ttlMs: 300_000, cacheScope: 'private' } as const
@@ -43,7 +43,7 @@ const listen = ({ id, params }: RpcRequest): Reply => {
   const ended = { id, result: { resultType: 'complete', _meta: { ...subscription, ...meta } } }
   return reply(
     200,
-    { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...unstored },
+    { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...noStore },
     frame(acknowledged) + frame(ended),
   )
 }

@@ -21,7 +21,7 @@ interface Pending {
   resolve(message: JSONRPCMessage): void
 }
 
-export const mux = (): Mux => {
+export const createMux = (): Mux => {
   const pending = new Map<RequestId, Pending>()
   let next = 0
   const self: Mux = {

@@ -19,7 +19,7 @@ export const mcpRoutes = (deps: McpDeps): Bound[] => {
   let loading: Promise<Handshake> | undefined
   const handshake = (): Promise<Handshake> => {
     loading ??= import('./handshake.ts')
-      .then(loaded => loaded.handshake(methods))
+      .then(loaded => loaded.createHandshake(methods))
       .catch(error => {
         loading = undefined
         throw error

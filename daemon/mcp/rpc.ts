@@ -72,8 +72,8 @@ export const idOf = (body: unknown): RpcId | null =>
     ? (body['id'] as RpcId)
     : null
 
-export const unstored = { 'cache-control': 'no-cache, no-transform' } as const
-const headers = { 'content-type': 'application/json', ...unstored }
+export const noStore = { 'cache-control': 'no-cache, no-transform' } as const
+const headers = { 'content-type': 'application/json', ...noStore }
 
 /** A failure as the body of an answer with this HTTP status. */
 export const failure = (status: number, error: RpcError, id: RpcId | null = null): Reply =>
@@ -83,4 +83,4 @@ export const failure = (status: number, error: RpcError, id: RpcId | null = null
 export const answer = (body: unknown): Reply => json(body, { headers })
 
 /** For what nobody waits for an answer to. */
-export const taken = (): Reply => reply(202, unstored)
+export const accepted = (): Reply => reply(202, noStore)

@@ -23,7 +23,7 @@ const muchBytes = 16 * 1024 * 1024
 const littleBytes = 1024 * 1024
 
 /** Watches the daemon from each request until it has been quiet; `collector` gives V8's own, when it is first needed. */
-export const rest = (collector: () => Collector): void => {
+export const startIdleGc = (collector: () => Collector): void => {
   let collecting: Collector | undefined
   const collect = (): Collector => (collecting ??= collector())
   let timer: NodeJS.Timeout | undefined

@@ -43,7 +43,7 @@ const fitsInPlace = (upload: Upload, parts: readonly Part[]): boolean => {
   )
   const beyond = [...upload.parts.values()].some(part => part.inSlot && part.number > parts.length)
   // A part that is still being written would write into the finished file.
-  return regular && !beyond && upload.flying.size === 0
+  return regular && !beyond && upload.inFlight.size === 0
 }
 
 /** The mode that the umask leaves of `mode`, learnt by making a file. */

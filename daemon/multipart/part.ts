@@ -40,12 +40,12 @@ const openOwn = async (upload: Upload, ids: Ids): Promise<Place> => {
 }
 
 const openSlot = async (upload: Upload, number: number, stride: number): Promise<Place> => {
-  upload.flying.add(number)
+  upload.inFlight.add(number)
   try {
     const file = await open(join(upload.dir, dataName), O_RDWR | O_CREAT, 0o600)
     return { file, at: (number - 1) * stride, own: undefined }
   } catch (error) {
-    upload.flying.delete(number)
+    upload.inFlight.delete(number)
     throw error
   }
 }
@@ -54,7 +54,7 @@ const openSlot = async (upload: Upload, number: number, stride: number): Promise
 const learnStride = (upload: Upload, size: number): Promise<void> =>
   upload.exclusive(async () => {
     const { stride, ...header } = upload.header
-    const placed = upload.flying.size > 0 || [...upload.parts.values()].some(part => part.inSlot)
+    const placed = upload.inFlight.size > 0 || [...upload.parts.values()].some(part => part.inSlot)
     if (placed || size <= (stride ?? 0)) return
     // None is placed by the old size while the new one is on its way to the disk.
     upload.header = header
@@ -69,7 +69,7 @@ const learnStride = (upload: Upload, size: number): Promise<void> =>
 
 export const writePart = async (upload: Upload, number: number, ids: Ids): Promise<PartWriter> => {
   const { stride } = upload.header
-  const free = stride !== undefined && !upload.flying.has(number) && !upload.parts.get(number)?.inSlot
+  const free = stride !== undefined && !upload.inFlight.has(number) && !upload.parts.get(number)?.inSlot
   let place = free ? await openSlot(upload, number, stride) : await openOwn(upload, ids)
   let size = 0
   let etag = ''
@@ -82,7 +82,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
       await copyFd({ fd: file.fd, at }, { fd: own.file.fd, at: 0 }, size)
     } finally {
       place = own
-      upload.flying.delete(number)
+      upload.inFlight.delete(number)
       await file.close()
     }
   }
@@ -108,7 +108,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
       const part: Part = { number, etag, size, uploadedAt, name, inSlot: own === undefined }
       const before = upload.parts.get(number)
       upload.parts.set(number, part)
-      upload.flying.delete(number)
+      upload.inFlight.delete(number)
       upload.touchedAt = now
       if (before && before.name !== name) await rm(join(upload.dir, before.name), { force: true })
       await learnStride(upload, size)
@@ -119,7 +119,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
       await place.file.close().catch(() => {})
       const { own } = place
       if (own) await rm(own, { force: true })
-      else upload.flying.delete(number)
+      else upload.inFlight.delete(number)
     },
   }
 }

@@ -5,7 +5,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Request } from '../../shared/route.ts'
 import { readForm } from '../filesystem/transfer/form.ts'
-import { streamed, type Incoming } from '../filesystem/transfer/incoming.ts'
+import { streamContent, type Incoming } from '../filesystem/transfer/incoming.ts'
 import type { Part } from './layout.ts'
 import { writePart, type PartWriter } from './part.ts'
 import type { Upload } from './uploads.ts'
@@ -52,7 +52,7 @@ export const receivePart = async (
       },
       { fieldLimit, hashing: true },
     )
-    if (field) await take(streamed(Readable.from(pieces(field)), true))
+    if (field) await take(streamContent(Readable.from(pieces(field)), true))
     if (!writer) throw fail('invalid_argument', { field: 'file', reason: 'the form has no part of this name' })
     return await writer.commit(deps.clock.now())
   } catch (error) {

@@ -5,10 +5,10 @@ import { parseJson, readBody } from '../../shared/http/body.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Request } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/multipart.ts'
-import { broken } from '../filesystem/failures.ts'
+import { asOperationFailed } from '../filesystem/failures.ts'
 import { parseMode } from '../filesystem/mode.ts'
 import type { FilePort } from '../filesystem/port.ts'
-import { discard } from '../filesystem/transfer/sink.ts'
+import { discard } from '../filesystem/transfer/file-sink.ts'
 import type { Paths } from '../paths.ts'
 import { assemble, chosenParts } from './assemble.ts'
 import type { Part } from './layout.ts'
@@ -46,11 +46,11 @@ const partNumberOf = (text: string | undefined): number => {
 }
 
 /** Runs `work`; a system error becomes 500. */
-const orBroken = async <T>(work: () => Promise<T>): Promise<T> => {
+const orOperationFailed = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work()
   } catch (error) {
-    throw broken(error)
+    throw asOperationFailed(error)
   }
 }
 
@@ -91,7 +91,7 @@ export const multipartRoutes = (deps: {
         const upload = await uploads.find(params.uploadId)
         if (!upload || upload.closing)
           throw fail('operation_failed', { reason: `upload "${params.uploadId}" not found` })
-        const { etag, size } = await orBroken(() => receivePart(upload, number, request, { ids, clock }))
+        const { etag, size } = await orOperationFailed(() => receivePart(upload, number, request, { ids, clock }))
         return { partNumber: number, etag, size }
       } catch (error) {
         await discard(request.body, drainLimit)
@@ -103,17 +103,17 @@ export const multipartRoutes = (deps: {
       const parts = chosenParts(upload, body.parts)
       upload.closing = true
       try {
-        await orBroken(() => assemble(upload, parts, { port, ids }))
+        await orOperationFailed(() => assemble(upload, parts, { port, ids }))
       } catch (error) {
         upload.closing = false
         throw error
       }
-      await orBroken(() => uploads.remove(upload))
+      await orOperationFailed(() => uploads.remove(upload))
       return { path: upload.header.path, message: 'Multipart upload completed successfully' }
     }),
     handle(wire.abortUpload, async ({ params }) => {
       const upload = await existing(params.uploadId)
-      await orBroken(() => uploads.remove(upload))
+      await orOperationFailed(() => uploads.remove(upload))
       return { path: '', message: 'Multipart upload aborted successfully' }
     }),
     handle(wire.listParts, async ({ params }) => ({

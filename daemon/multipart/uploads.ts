@@ -14,7 +14,7 @@ export interface Upload {
   readonly dir: string
   readonly parts: Map<number, Part>
   /** Numbers of the parts that are being written inside `data` now. */
-  readonly flying: Set<number>
+  readonly inFlight: Set<number>
   /** Runs one change of the header after the other. */
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>
   /** Being put together or deleted: no part is taken any more. */
@@ -48,7 +48,7 @@ const fresh = (header: Header, dir: string, touchedAt: number, parts = new Map<n
   header,
   dir,
   parts,
-  flying: new Set(),
+  inFlight: new Set(),
   exclusive: semaphore(1),
   closing: false,
   touchedAt,
@@ -124,7 +124,7 @@ export const createUploads = (
       await loaded()
       const before = clock.now() - expiryMs
       for (const upload of uploads.values())
-        if (!upload.closing && upload.flying.size === 0 && upload.touchedAt < before) {
+        if (!upload.closing && upload.inFlight.size === 0 && upload.touchedAt < before) {
           log.info('multipart.expired', { upload: upload.header.uploadId, path: upload.header.path })
           await remove(upload)
         }

@@ -6,7 +6,7 @@ import { createCallbacks } from './callback.ts'
 import { portsOf } from './ports.ts'
 
 const pollMs = 500
-const mostMonitors = 1_000
+const maxMonitors = 1_000
 
 export interface Monitors {
   /** Posts `{pid, port}` to `callback` for every port that was not there at the poll before; '' posts nothing. */
@@ -75,10 +75,10 @@ export const createPortMonitors = (deps: {
   return {
     start(pid, callback) {
       // Those of processes that are gone stay until they are in the way.
-      if (monitors.size >= mostMonitors)
+      if (monitors.size >= maxMonitors)
         for (const monitor of monitors) if (!exists(monitor.pid)) monitors.delete(monitor)
-      if (monitors.size >= mostMonitors)
-        throw fail('unprocessable', { reason: `there are ${mostMonitors} port monitors already; stop some` })
+      if (monitors.size >= maxMonitors)
+        throw fail('unprocessable', { reason: `there are ${maxMonitors} port monitors already; stop some` })
       monitors.add({ pid, callback, seen: new Set() })
       stopPolling ??= clock.every(pollMs, () => void poll())
     },

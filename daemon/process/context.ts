@@ -8,7 +8,7 @@ import type { Capture } from './output/capture.ts'
 import type { OutputLimits } from './output/limits.ts'
 import type { Tailing } from './output/tailing.ts'
 import type { Scratch } from './output/render.ts'
-import type { OutputSpares } from './output/file-pool.ts'
+import type { OutputFilePools } from './output/file-pool.ts'
 import type { Workload } from './spawn.ts'
 import type { Table } from './table.ts'
 
@@ -30,7 +30,7 @@ export interface ProcessConfig extends OutputLimits {
 }
 
 /** What the verbs of this folder share; made once, by `createSupervisor`. */
-export interface Parts {
+export interface ProcessContext {
   readonly config: ProcessConfig
   readonly clock: Clock
   readonly ids: Ids
@@ -43,7 +43,7 @@ export interface Parts {
   /** Brings the files of a process down to their share of the disk. */
   readonly cap: (capture: Capture) => void
   readonly scratch: Scratch
-  readonly spares: OutputSpares
+  readonly pools: OutputFilePools
   readonly keepAwake: Pick<KeepAwake, 'hold'>
   readonly bootId: string
 }

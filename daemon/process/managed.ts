@@ -32,7 +32,7 @@ const nothing = (): void => undefined
 const ended = Promise.resolve()
 
 /** A class, because thousands of them are kept: a closure for each of its functions would be most of their memory. */
-class Kept implements Managed {
+class ManagedProcess implements Managed {
   readonly record: ProcessRecord
   stdin: Stdin | undefined = undefined
   release = nothing
@@ -82,4 +82,4 @@ class Kept implements Managed {
 
 /** `open` opens the capture of a process that has ended; without `live` there is only that. */
 export const createManaged = (record: ProcessRecord, open: () => Capture, live?: Capture): Managed =>
-  new Kept(record, open, live)
+  new ManagedProcess(record, open, live)

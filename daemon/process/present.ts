@@ -47,7 +47,7 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
 
 /** What all objects of one list may inline together, in bytes: clients read it in one piece. */
 const listBytes = 16 * 1024 * 1024
-const leastBytes = 1024
+const minBytes = 1024
 /** Reading the output of so many takes a few milliseconds; then others have their turn. */
 const atOnce = 64
 
@@ -59,7 +59,7 @@ export const presentAll = async (
 ): Promise<Process[]> => {
   const speaking = all.filter(({ record }) => record.status === 'running' || record.kept > 0).length
   const share = Math.floor(listBytes / (2 * Math.max(1, speaking)))
-  const bytes = Math.min(tailBytes, Math.max(leastBytes, share))
+  const bytes = Math.min(tailBytes, Math.max(minBytes, share))
   const shown: Process[] = []
   for (const [index, managed] of all.entries()) {
     if (index > 0 && index % atOnce === 0) await new Promise<void>(resolve => setImmediate(resolve))

@@ -7,7 +7,7 @@ import { runningPid } from './pid-identity.ts'
 import { createManaged, type Managed } from './managed.ts'
 import { openCapture, type Capture } from './output/capture.ts'
 import { checkName, logKey, outputPaths } from './output/names.ts'
-import type { Parts } from './context.ts'
+import type { ProcessContext } from './context.ts'
 import type { ProcessRecord } from './record.ts'
 import { closeEnd, newStdin, type Stdin } from './stdin.ts'
 import { launch } from './spawn.ts'
@@ -15,14 +15,17 @@ import { launch } from './spawn.ts'
 const defaultKeepAliveSeconds = 600
 
 /** Where files of captures are. */
-export const outputDirs = ({ config }: Pick<Parts, 'config'>) => ({
+export const outputDirs = ({ config }: Pick<ProcessContext, 'config'>) => ({
   logDir: config.logDir,
   positionsDir: `${config.stateDir}/output`,
 })
 
 /** The directory as asked for (shown in errors) and as used. */
-const directories = (parts: Parts, given: string | null | undefined): { givenDir: string; workingDir: string } => {
-  const { config, workload } = parts
+const directories = (
+  context: ProcessContext,
+  given: string | null | undefined,
+): { givenDir: string; workingDir: string } => {
+  const { config, workload } = context
   if (!given) return { givenDir: config.cwd, workingDir: config.cwd }
   let dir = given.replace(/\/{2,}/g, '/')
   if (dir.startsWith('~')) {
@@ -40,8 +43,8 @@ const killAfter = ({ keepAlive, timeout }: StartProcess): number | undefined => 
 }
 
 /** Chooses the name; that of an ended process may be taken again, and its output then gets another place. */
-const takeName = (parts: Parts, wanted: string | null | undefined, shared: boolean): string => {
-  const { table, ids, journal } = parts
+const takeName = (context: ProcessContext, wanted: string | null | undefined, shared: boolean): string => {
+  const { table, ids, journal } = context
   if (!wanted) {
     let name = `proc-${ids.short(8)}`
     while (table.byName(name)) name = `proc-${ids.short(8)}`
@@ -56,33 +59,33 @@ const takeName = (parts: Parts, wanted: string | null | undefined, shared: boole
     throw fail('invalid_argument', { field: 'name', reason: `process "${wanted}" already exists and is running` })
   if (record.logKey === logKey(wanted)) {
     record.logKey = `${record.logKey}~${record.id}`
-    capture.move(outputPaths(outputDirs(parts), record.logKey))
+    capture.move(outputPaths(outputDirs(context), record.logKey))
     journal.put(record)
   }
   return wanted
 }
 
 /** Opens the output of a process that has ended, wherever it is by then. */
-export const reopener = (parts: Parts, record: ProcessRecord) => (): Capture =>
+export const reopener = (context: ProcessContext, record: ProcessRecord) => (): Capture =>
   openCapture({
-    paths: outputPaths(outputDirs(parts), record.logKey),
+    paths: outputPaths(outputDirs(context), record.logKey),
     fresh: false,
     ended: true,
-    scratch: parts.scratch,
+    scratch: context.scratch,
   })
 
-const newCapture = (parts: Parts, key: string): Capture => {
-  const { scratch, spares, workload } = parts
+const newCapture = (context: ProcessContext, key: string): Capture => {
+  const { scratch, pools, workload } = context
   const group = workload.identity?.gid
-  const paths = outputPaths(outputDirs(parts), key)
-  const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, spares, group })
+  const paths = outputPaths(outputDirs(context), key)
+  const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, pools, group })
   try {
     try {
       return open()
     } catch (error) {
       if (errno(error) !== 'ENOENT') throw error
       // The tenant removed the directory of the logs.
-      mkdirSync(parts.config.logDir, { recursive: true, mode: 0o755 })
+      mkdirSync(context.config.logDir, { recursive: true, mode: 0o755 })
       return open()
     }
   } catch (error) {
@@ -99,16 +102,20 @@ export interface StartOptions {
  * Starts a process; it is in the table and in the journal when this returns. Throws `invalid_argument` for what was
  * asked wrongly and `unprocessable` when it cannot be started; then nothing has changed.
  */
-export const start = (parts: Parts, request: StartProcess, { sharedName = false }: StartOptions = {}): Managed => {
-  const { config, clock, table } = parts
+export const start = (
+  context: ProcessContext,
+  request: StartProcess,
+  { sharedName = false }: StartOptions = {},
+): Managed => {
+  const { config, clock, table } = context
   if (config.rehearsal)
     throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })
   if (request.keepAlive && !config.keepAlive)
     throw fail('invalid_argument', { field: 'keepAlive', reason: 'keepAlive is not available in this sandbox' })
-  const { givenDir, workingDir } = directories(parts, request.workingDir)
-  const name = takeName(parts, request.name, sharedName)
+  const { givenDir, workingDir } = directories(context, request.workingDir)
+  const name = takeName(context, request.name, sharedName)
   const key = logKey(name)
-  const capture = newCapture(parts, key)
+  const capture = newCapture(context, key)
   let childEnd = -1
   let stdin: Stdin | undefined
   let pid: number
@@ -116,7 +123,7 @@ export const start = (parts: Parts, request: StartProcess, { sharedName = false 
     if (request.stdin) ({ childEnd, stdin } = newStdin())
     const [stdout, stderr] = capture.childDescriptors
     const env = request.env ?? {}
-    pid = launch(parts.workload, {
+    pid = launch(context.workload, {
       command: request.command,
       workingDir,
       givenDir,
@@ -150,23 +157,23 @@ export const start = (parts: Parts, request: StartProcess, { sharedName = false 
     restartCount: 0,
     keepAlive: request.keepAlive ?? false,
     deadline: seconds === undefined ? undefined : now + seconds * 1000,
-    current: runningPid(pid, parts.bootId),
+    current: runningPid(pid, context.bootId),
     ending: undefined,
     kept: 0,
   }
-  const managed = createManaged(record, reopener(parts, record), capture)
+  const managed = createManaged(record, reopener(context, record), capture)
   managed.stdin = stdin
-  begin(parts, managed)
-  parts.journal.put(record)
+  begin(context, managed)
+  context.journal.put(record)
   return managed
 }
 
 /** Everything that accompanies a running process, at its start and when a later daemon takes it over. */
-export const begin = (parts: Parts, managed: Managed): void => {
+export const begin = (context: ProcessContext, managed: Managed): void => {
   const { record, capture } = managed
-  parts.table.add(managed)
-  if (record.keepAlive) managed.release = parts.keepAwake.hold()
-  armDeadline(parts, managed)
-  parts.tailing.add(capture, outputPaths(outputDirs(parts), record.logKey).streams)
-  watchEnd(parts, managed)
+  context.table.add(managed)
+  if (record.keepAlive) managed.release = context.keepAwake.hold()
+  armDeadline(context, managed)
+  context.tailing.add(capture, outputPaths(outputDirs(context), record.logKey).streams)
+  watchEnd(context, managed)
 }

@@ -7,14 +7,14 @@ import type { Log } from '../../shared/log.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import type { Reaper } from '../init/reaper.ts'
 import { adopt, showOnly, type InheritedPipe } from './adopt.ts'
-import { endPause, signalGroup } from './ending.ts'
+import { cancelRestartPause, signalGroup } from './ending.ts'
 import { readBootId } from './pid-identity.ts'
 import { makePrivate, openJournal } from './journal.ts'
 import type { Managed } from './managed.ts'
 import { createScratch } from './output/render.ts'
-import { outputSpares } from './output/file-pool.ts'
+import { createOutputFilePools } from './output/file-pool.ts'
 import { createTailing } from './output/tailing.ts'
-import type { Parts, ProcessConfig } from './context.ts'
+import type { ProcessContext, ProcessConfig } from './context.ts'
 import type { KeepAwake } from './keep-awake.ts'
 import type { Workload } from './spawn.ts'
 import { outputDirs, start, type StartOptions } from './start.ts'
@@ -51,16 +51,16 @@ export interface Supervisor {
   close(): void
 }
 
-const endProcess = async (parts: Parts, managed: Managed, how: 'stopped' | 'killed'): Promise<void> => {
+const endProcess = async (context: ProcessContext, managed: Managed, how: 'stopped' | 'killed'): Promise<void> => {
   const { record } = managed
   if (record.status !== 'running') throw fail('not_found', { kind: 'running process', name: record.name })
   if (record.ending !== 'killed') record.ending = how
-  parts.journal.put(record)
+  context.journal.put(record)
   for (const notice of managed.notices) notice(`[Process ${how === 'killed' ? 'is being killed' : 'is being stopped'}]`)
-  if (record.current === undefined) return endPause(parts, managed)
+  if (record.current === undefined) return cancelRestartPause(context, managed)
   if (!signalGroup(managed, signals[how])) throw fail('not_found', { kind: 'running process', name: record.name })
   const done = new AbortController()
-  await Promise.race([managed.finished, parts.clock.sleep(obeyMs, done.signal).catch(() => undefined)])
+  await Promise.race([managed.finished, context.clock.sleep(obeyMs, done.signal).catch(() => undefined)])
   done.abort()
 }
 
@@ -77,8 +77,8 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     log,
     live: table.records,
   })
-  const sweep = createSweep(() => parts)
-  const parts: Parts = {
+  const sweep = createSweep(() => context)
+  const context: ProcessContext = {
     config,
     clock,
     ids,
@@ -90,25 +90,25 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     cap: sweep.cap,
     tailing: createTailing({ clock, log, grew: sweep.grew }),
     scratch: createScratch(),
-    spares: outputSpares(outputDirs({ config }), clock),
+    pools: createOutputFilePools(outputDirs({ config }), clock),
     keepAwake,
     bootId: readBootId(),
   }
-  if (config.rehearsal) showOnly(parts, records)
-  else adopt(parts, records, pipes)
+  if (config.rehearsal) showOnly(context, records)
+  else adopt(context, records, pipes)
   const stopSweep = config.rehearsal ? () => undefined : clock.every(sweepMs, sweep.run)
   return {
-    start: (request, options) => start(parts, request, options),
+    start: (request, options) => start(context, request, options),
     list: () => Array.from(table.all(), managed => catchUp(managed, log)),
     find: identifier => catchUp(table.find(identifier), log),
-    end: (identifier, how) => endProcess(parts, table.find(identifier), how),
+    end: (identifier, how) => endProcess(context, table.find(identifier), how),
     pipes: () =>
       [...table.all()].flatMap(({ record, stdin }) => (stdin?.open ? [{ id: record.id, fd: stdin.fd }] : [])),
     close() {
       stopSweep()
       sweep.close()
-      parts.tailing.close()
-      parts.spares.close()
+      context.tailing.close()
+      context.pools.close()
       for (const managed of table.all()) {
         managed.cancelDeadline()
         managed.cancelRestart()

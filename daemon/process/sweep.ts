@@ -6,7 +6,7 @@ import type { Log } from '../../shared/log.ts'
 import type { Capture } from './output/capture.ts'
 import type { Managed } from './managed.ts'
 import { kill } from '../native/sys/sys.ts'
-import type { Parts } from './context.ts'
+import type { ProcessContext } from './context.ts'
 import { outputDirs } from './start.ts'
 
 /** A finished process counts among those that share the budget from here on. */
@@ -55,7 +55,7 @@ export interface Sweep {
 }
 
 /** Bytes one file may keep now, by those that make use of the budget. */
-const shareNow = ({ table, config }: Parts): number => {
+const shareNow = ({ table, config }: ProcessContext): number => {
   let sharers = 0
   for (const { record } of table.all()) if (record.status === 'running' || record.kept > noticeableBytes) sharers++
   return fileShare(config, sharers)
@@ -77,7 +77,7 @@ const keepToShare = (managed: Managed, share: number, log: Log): void => {
 }
 
 /** Brings all together into the budget: the oldest output of finished processes goes first. */
-const fit = ({ table, config }: Parts): void => {
+const fit = ({ table, config }: ProcessContext): void => {
   if (config.maxFileBytes === 0 || config.maxTotalBytes === 0) return
   let total = 0
   for (const managed of table.all()) total += keptBytes(managed)
@@ -91,8 +91,8 @@ const fit = ({ table, config }: Parts): void => {
 }
 
 /** Forgets the oldest finished processes beyond their number, with their files. True when there are more of them. */
-const forget = (parts: Parts): boolean => {
-  const { table, config, journal } = parts
+const forget = (context: ProcessContext): boolean => {
+  const { table, config, journal } = context
   const excess = table.size - table.running - config.keepFinished
   let left = Math.min(excess, forgottenAtOnce)
   if (left <= 0) return false
@@ -101,46 +101,47 @@ const forget = (parts: Parts): boolean => {
     if (managed.record.status === 'running' || managed.lingering !== undefined) continue
     table.remove(managed)
     // Not by way of its capture: that would have to be opened first. Whoever reads it reads on.
-    removeOutput(outputPaths(outputDirs(parts), managed.record.logKey))
+    removeOutput(outputPaths(outputDirs(context), managed.record.logKey))
     journal.forget(managed.record)
     left--
   }
   return false
 }
 
-export const createSweep = (parts: () => Parts): Sweep => {
+export const createSweep = (context: () => ProcessContext): Sweep => {
   let share: number | undefined
   const guarded = (fields: object, run: () => void): void => {
     try {
       run()
     } catch (error) {
       // A file system without holes, or a full one: what cannot be given back stays.
-      parts().log.error('process.cap', { ...fields, error })
+      context().log.error('process.cap', { ...fields, error })
     }
   }
   let cancelForget: (() => void) | undefined
   const forgetSome = (): void => {
     cancelForget = undefined
     guarded({}, () => {
-      if (forget(parts())) cancelForget = parts().clock.after(forgetPauseMs, forgetSome)
+      if (forget(context())) cancelForget = context().clock.after(forgetPauseMs, forgetSome)
     })
   }
   return {
     grew(capture) {
-      share ??= shareNow(parts())
+      share ??= shareNow(context())
       const { seen, heads, combined } = capture.positions
-      const largest = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
-      if (capture.behind || largest > share) capture.cap(share, true)
+      const maxHeld = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
+      if (capture.behind || maxHeld > share) capture.cap(share, true)
     },
     cap(capture) {
-      const most = (share ??= shareNow(parts()))
-      guarded({}, () => capture.cap(most))
+      const maxBytes = (share ??= shareNow(context()))
+      guarded({}, () => capture.cap(maxBytes))
     },
     run() {
-      const { table, log } = parts()
-      const most = (share = shareNow(parts()))
-      for (const managed of table.all()) guarded({ name: managed.record.name }, () => keepToShare(managed, most, log))
-      guarded({}, () => fit(parts()))
+      const { table, log } = context()
+      const maxBytes = (share = shareNow(context()))
+      for (const managed of table.all())
+        guarded({ name: managed.record.name }, () => keepToShare(managed, maxBytes, log))
+      guarded({}, () => fit(context()))
       if (!cancelForget) forgetSome()
     },
     close: () => cancelForget?.(),

@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
-import { afterLong } from './ending.ts'
+import { setLongTimer } from './ending.ts'
 import type { Managed } from './managed.ts'
 import type { ProcessRecord } from './record.ts'
 
@@ -18,7 +18,7 @@ const within = async <T>(
   const { boundMs, signal, late } = options
   const { promise, reject } = Promise.withResolvers<never>()
   const gone = (): void => reject(signal.reason)
-  const cancel = boundMs === undefined ? undefined : afterLong(clock, boundMs, () => reject(late()))
+  const cancel = boundMs === undefined ? undefined : setLongTimer(clock, boundMs, () => reject(late()))
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone, { once: true })
   try {
@@ -52,8 +52,8 @@ const endedFirst = (record: ProcessRecord, deadline: number | undefined, ports: 
   return fail('unprocessable', { reason: `process "${name}" ${how} before port ${ports.join(', ')} was ready` })
 }
 
-const firstPollMs = 10
-const slowestPollMs = 100
+const minPollMs = 10
+const maxPollMs = 100
 
 /** Waits until all ports are ready at once. Throws `unprocessable` when time is up or the process has ended for good. */
 export const waitForPorts = async (
@@ -67,7 +67,7 @@ export const waitForPorts = async (
   const { record } = managed
   const { deadline } = record
   const poll = async (stop: AbortSignal): Promise<void> => {
-    for (let pause = firstPollMs; !stop.aborted; pause = Math.min(slowestPollMs, pause * 1.5)) {
+    for (let pause = minPollMs; !stop.aborted; pause = Math.min(maxPollMs, pause * 1.5)) {
       const pid = record.current?.pid
       if (pid !== undefined && (await portsReady(pid, ports))) return
       if (record.status !== 'running') throw endedFirst(record, deadline, ports)

@@ -5,7 +5,7 @@ import { goArch, goDuration } from '../go-spelling.ts'
 import { rfc3339Seconds } from '../times.ts'
 
 /** Reports on the daemon; it counts as started when this is called. */
-export const healthReport = (deps: {
+export const createHealthReport = (deps: {
   clock: Clock
   build: BuildInfo
   upgradeCount: number

@@ -7,7 +7,7 @@ import type { InheritedTerminal } from '../upgrade/handover.ts'
 import type { Program } from '../upgrade/program.ts'
 import type { Listed } from '../upgrade/rehearse.ts'
 import type { HandsOver } from '../upgrade/successor.ts'
-import { upgrades, type Upgrades } from '../upgrade/upgrade.ts'
+import { createUpgrades, type Upgrades } from '../upgrade/upgrade.ts'
 
 export interface SystemDeps {
   readonly program: Program
@@ -30,7 +30,7 @@ export interface System {
 export const createSystem = (core: Core, deps: SystemDeps): System => {
   const { config, environment, clock, ids, log, closing } = core
   const { program, list, terminals } = deps
-  const made = upgrades({
+  const made = createUpgrades({
     clock,
     log,
     config,
@@ -43,9 +43,9 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     async replace(what, lastUpgrade) {
       const sessions = await terminals.leave()
       try {
-        await program.door?.close()
+        await program.socket?.close()
         // Nothing may be waited for from here on: what is read or written after this look would be lost.
-        await program.become(what, {
+        await program.replaceWith(what, {
           upgradeCount: config.upgradeCount + 1,
           lastUpgrade,
           environment: environment.changes(),
@@ -55,7 +55,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
           terminals: [...sessions()],
         })
       } finally {
-        await program.door?.open()
+        await program.socket?.open()
         terminals.stay()
       }
     },

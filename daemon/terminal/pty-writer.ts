@@ -3,10 +3,10 @@ import { writeSync } from 'node:fs'
 import type { Clock } from '../../shared/clock.ts'
 import { errno } from '../../shared/errors.ts'
 
-const soonestMs = 1
-const latestMs = 64
+const minPauseMs = 1
+const maxPauseMs = 64
 
-export interface Typist {
+export interface PtyWriter {
   /** Bytes that were typed and do not fit into the terminal yet. */
   readonly waiting: number
   /** A copy of them. */
@@ -20,16 +20,16 @@ export interface Typist {
  * of the loop, until the program reads: one that never does would stop the daemon. The kernel tells nobody here when there is
  * room, so it is looked for, less and less often.
  */
-export const typist = (fd: number, clock: Pick<Clock, 'after'>, before: Buffer): Typist => {
+export const createPtyWriter = (fd: number, clock: Pick<Clock, 'after'>, before: Buffer): PtyWriter => {
   let queue = before.length > 0 ? [before] : []
   let cancel: (() => void) | undefined
-  let pauseMs = soonestMs
+  let pauseMs = minPauseMs
 
   /** False when there is no room. */
   const typeOne = (bytes: Buffer): boolean => {
     try {
       const written = writeSync(fd, bytes)
-      pauseMs = soonestMs
+      pauseMs = minPauseMs
       if (written < bytes.length) queue[0] = bytes.subarray(written)
       else queue.shift()
       return true
@@ -45,7 +45,7 @@ export const typist = (fd: number, clock: Pick<Clock, 'after'>, before: Buffer):
     for (let next = queue[0]; next; next = queue[0]) {
       if (typeOne(next)) continue
       cancel = clock.after(pauseMs, go)
-      pauseMs = Math.min(pauseMs * 2, latestMs)
+      pauseMs = Math.min(pauseMs * 2, maxPauseMs)
       return
     }
   }

@@ -7,8 +7,8 @@ import { keepOverExec } from '../native/pipe/pipe.ts'
 import { spawnProcess } from '../native/spawn/spawn.ts'
 import type { Identity } from '../identity/index.ts'
 import { tenantOomScore } from '../init/protect.ts'
-import { wholeLength } from './characters.ts'
-import { typist, type Typist } from './pty-writer.ts'
+import { completeLength } from '../utf8-boundary.ts'
+import { createPtyWriter, type PtyWriter } from './pty-writer.ts'
 
 /** The part of node-pty's binding that is used (its own types leave it out). */
 interface PtyBinding {
@@ -23,7 +23,7 @@ export interface Pty {
   readonly fd: number
   /** Bytes that were read of a character whose others were not. */
   readonly rest: Buffer
-  readonly input: Typist
+  readonly input: PtyWriter
   resize(cols: number, rows: number): void
   close(): void
 }
@@ -77,12 +77,12 @@ interface Ends {
 
 const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onOutput }: Ends): Pty => {
   const stream = new ReadStream(master)
-  const input = typist(master, clock, typed)
+  const input = createPtyWriter(master, clock, typed)
   let rest = before
   let open = true
   stream.on('data', (piece: Buffer) => {
     const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece
-    const whole = wholeLength(bytes)
+    const whole = completeLength(bytes)
     rest = Buffer.from(bytes.subarray(whole))
     if (whole > 0) onOutput(bytes.toString('utf8', 0, whole))
   })

@@ -7,7 +7,7 @@ export interface Replay {
   readonly end: number
   /** What came after that count; `lost` characters of it are not kept any more. */
   since(position: number): { lost: number; text: string }
-  /** What is kept, and whether older output was cut off; for `replay` in the next daemon. */
+  /** What is kept, and whether older output was cut off; for `createReplay` in the next daemon. */
   state(): Kept
 }
 
@@ -20,7 +20,7 @@ const reset = '\x1b[0m'
 const lineWithin = 256
 
 /** Keeps the last `limit` characters, going on with those of an earlier daemon. A cut is moved to a newline when there is one within 256 characters after it. */
-export const replay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false }): Replay => {
+export const createReplay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false }): Replay => {
   let { kept, cut } = before
   let end = kept.length
   return {

@@ -10,11 +10,11 @@ import type { Closing } from '../../shared/closing.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
 import type { HandsOver } from '../upgrade/successor.ts'
 import { terminalHtml } from './page.ts'
-import { sessions, type SessionsDeps } from './sessions.ts'
+import { createSessions, type SessionsDeps } from './sessions.ts'
 import { serveSocket } from './socket.ts'
 
 /** Frames above this are refused (1009): a paste is far smaller. */
-const largestFrame = 4 * 1024 * 1024
+const maxFrameBytes = 4 * 1024 * 1024
 
 /** Sockets that were asked to go have gone by then, or never will. */
 const farewellMs = 250
@@ -45,10 +45,10 @@ const farewell = async (sockets: WebSocketServer, clock: SessionsDeps['clock']):
 
 export const openTerminals = (deps: TerminalDeps): Terminals => {
   const { enabled, closing, clock, inherited } = deps
-  const all = sessions(deps)
+  const all = createSessions(deps)
   all.takeOver(inherited)
   let leaving = false
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: largestFrame })
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes })
   closing.add('terminals', () => {
     for (const socket of sockets.clients) socket.close(1001, 'the daemon stops')
     all.close()

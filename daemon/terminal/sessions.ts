@@ -12,7 +12,7 @@ import { shellPath } from '../process/spawn.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
 import { killSession } from './kill-session.ts'
 import { inheritedPty, openPty, type Pty, type PtyOptions } from './pty.ts'
-import { replay, type Replay } from './replay.ts'
+import { createReplay, type Replay } from './replay.ts'
 
 /** Somebody who looks at a session. */
 export interface Viewer {
@@ -70,9 +70,9 @@ interface Session {
 const idleMs = 10 * 60_000
 const lookEveryMs = 30_000
 /** Bytes typed that a program has not read. */
-const mostWaiting = 1024 * 1024
+const maxPendingBytes = 1024 * 1024
 /** Each keeps a replay in the daemon's memory, and a name is cheaply made up. */
-const mostSessions = 256
+const maxSessions = 256
 const usualShells = ['/bin/zsh', '/bin/bash', '/bin/sh', '/bin/ash']
 
 const executable = (path: string): boolean => {
@@ -85,7 +85,7 @@ const executable = (path: string): boolean => {
   }
 }
 
-export const sessions = (deps: SessionsDeps): Sessions => {
+export const createSessions = (deps: SessionsDeps): Sessions => {
   const { clock, log, environment, identity, reaper, cwd } = deps
   const all = new Map<string, Session>()
 
@@ -111,8 +111,8 @@ export const sessions = (deps: SessionsDeps): Sessions => {
   }
 
   const start = ({ sessionId, shell, workingDir, cols, rows }: Attach): Session => {
-    if (all.size >= mostSessions)
-      throw fail('busy', { what: `there are ${mostSessions} terminals`, next: 'end one of their shells and try again' })
+    if (all.size >= maxSessions)
+      throw fail('busy', { what: `there are ${maxSessions} terminals`, next: 'end one of their shells and try again' })
     const env = identityEnvironment(identity, { TERM: 'xterm-256color', ...environment.all() })
     const how = {
       shell: shellOf(shell),
@@ -123,7 +123,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
       identity,
       dropCapabilities: tenantDrops(),
     }
-    return begin(sessionId, replay(), ends => openPty({ ...how, ...ends }))
+    return begin(sessionId, createReplay(), ends => openPty({ ...how, ...ends }))
   }
 
   const forget = (session: Session) => {
@@ -137,7 +137,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
     // Its shell may have ended during the exec, and its number be somebody else's.
     if (readStat(pid)?.startTicks !== startTicks) return closeSync(fd)
     const left = { fd, pid, rest: Buffer.from(rest, 'base64'), typed: Buffer.from(typed, 'base64') }
-    begin(sessionId, replay(undefined, { kept, cut }), ends => inheritedPty(left, ends))
+    begin(sessionId, createReplay(undefined, { kept, cut }), ends => inheritedPty(left, ends))
   }
 
   const stopLooking = clock.every(lookEveryMs, () => {
@@ -165,7 +165,7 @@ export const sessions = (deps: SessionsDeps): Sessions => {
         shown: session.replay,
         input(data) {
           const { input } = session.pty
-          if (input.waiting > mostWaiting) return false
+          if (input.waiting > maxPendingBytes) return false
           session.activeAt = clock.now()
           input.type(Buffer.from(data))
           return true

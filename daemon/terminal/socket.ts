@@ -2,11 +2,11 @@
 import type { WebSocket } from 'ws'
 import { messageOf } from '../../shared/errors.ts'
 import type { Attach, Attachment, Sessions } from './sessions.ts'
-import { typed } from './typed-commands.ts'
+import { createCommandReader } from './typed-commands.ts'
 
 /** A client so many bytes behind gets nothing more until it has caught up: 64 chunks of 4 KiB. */
-const mostBehind = 64 * 4096
-const caughtUp = mostBehind / 4
+const maxBufferedBytes = 64 * 4096
+const caughtUp = maxBufferedBytes / 4
 
 type Message = { type: 'input'; data: string } | { type: 'resize'; cols: number; rows: number }
 
@@ -54,7 +54,7 @@ const feed = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) =
   }
   const output = (text: string) => {
     if (missedFrom !== undefined) return
-    if (socket.bufferedAmount <= mostBehind) send('output', text, sent)
+    if (socket.bufferedAmount <= maxBufferedBytes) send('output', text, sent)
     else missedFrom = shown().end - text.length
   }
   return { output, finish }
@@ -78,7 +78,7 @@ export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Session
     return
   }
   watcher.connected()
-  const commands = typed()
+  const commands = createCommandReader()
   socket.on('message', (data, isBinary) => {
     const message = isBinary ? undefined : parseMessage(String(data))
     if (message?.type === 'resize') attachment.resize(message.cols, message.rows)

@@ -2,14 +2,14 @@
  * The commands somebody typed, put together from keystrokes for the audit log. Feed it input, it gives the lines that
  * Enter ended, trimmed, empty ones left out.
  */
-export interface Typed {
+export interface CommandReader {
   feed(input: string): string[]
 }
 
 type State = 'text' | 'escape' | 'csi' | 'osc' | 'osc-escape'
-const longest = 4096
+const maxLineLength = 4096
 
-export const typed = (): Typed => {
+export const createCommandReader = (): CommandReader => {
   let line = ''
   let state: State = 'text'
 
@@ -37,7 +37,7 @@ export const typed = (): Typed => {
           if (line.trim()) commands.push(line.trim())
           line = ''
         } else if (char === '\x7f' || char === '\b') line = line.slice(0, -1)
-        else if (char >= ' ' && line.length < longest) line += char
+        else if (char >= ' ' && line.length < maxLineLength) line += char
       }
       return commands
     },

@@ -4,9 +4,9 @@ import { messageOf } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Device } from './device.ts'
 import type { TunnelSettings } from './document.ts'
-import { kernelDevice } from './kernel-module.ts'
-import { whyNoProcess } from './support.ts'
-import { processDevice } from './wireguard-go.ts'
+import { createKernelDevice } from './kernel-module.ts'
+import { noUserspaceReason } from './support.ts'
+import { createWireguardGoDevice } from './wireguard-go.ts'
 import type { Tools } from './tools.ts'
 
 interface Deps {
@@ -18,8 +18,8 @@ interface Deps {
 const probe = 'hutch-wg-probe'
 
 /** Why no device can be made here, or undefined. Leaves nothing behind. */
-export const whyNoDevice = async (tools: Tools): Promise<string | undefined> => {
-  const why = whyNoProcess(tools)
+export const noDeviceReason = async (tools: Tools): Promise<string | undefined> => {
+  const why = noUserspaceReason(tools)
   if (why === undefined) return undefined
   try {
     await tools.run('ip', ['link', 'add', 'dev', probe, 'type', 'wireguard'])
@@ -31,9 +31,9 @@ export const whyNoDevice = async (tools: Tools): Promise<string | undefined> => 
 }
 
 /** A device by the kernel's module when it is there, else by wireguard-go. Throws, and then nothing is left. */
-export const makeDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
+export const createDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
   const { interface: name } = settings
   if (existsSync(`/sys/class/net/${name}`))
     throw new Error(`there is an interface ${name} already; choose another interface_name`)
-  return (await kernelDevice(settings, deps)) ?? processDevice(settings, deps)
+  return (await createKernelDevice(settings, deps)) ?? createWireguardGoDevice(settings, deps)
 }

@@ -7,7 +7,7 @@ export interface Device {
   /** Resolves with how the process behind it ended; never where there is none. */
   readonly ended: Promise<string>
   /** Gives it its keys and its peer: the first handshake goes out at once, so its way must be open. */
-  meet(peer: Peer): Promise<void>
+  configurePeer(peer: Peer): Promise<void>
   /** Takes the interface away; fine when it is gone. */
   remove(): Promise<void>
 }

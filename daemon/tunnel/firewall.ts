@@ -18,7 +18,7 @@ import { networkText, type Family, type Network } from './address.ts'
 import type { Tool, Tools } from './tools.ts'
 
 /** A TCP connection that had come in before the fence was first up. */
-export interface Older {
+export interface InboundConnection {
   readonly family: Family
   readonly port: number
   readonly remote: string
@@ -26,7 +26,7 @@ export interface Older {
 }
 
 /** What passes besides answers; undefined lets nothing pass. */
-export interface Gap {
+export interface AllowedTraffic {
   readonly interface: string
   readonly peer: { readonly family: Family; readonly address: string; readonly port: number }
   readonly listenPort: number
@@ -34,16 +34,16 @@ export interface Gap {
   readonly only: readonly Network[] | undefined
 }
 
-export type Stands =
+export type FirewallState =
   | { readonly kind: 'none' }
   | { readonly kind: 'closed' }
   | { readonly kind: 'open'; interface: string }
 
-export interface Fence {
+export interface Firewall {
   /** Puts the fence up, or changes it in one step. Throws when it cannot; then it is as it was. */
-  raise(gap: Gap | undefined, older: readonly Older[]): Promise<void>
+  apply(allowed: AllowedTraffic | undefined, inbound: readonly InboundConnection[]): Promise<void>
   /** What the kernel has. */
-  look(): Promise<Stands>
+  look(): Promise<FirewallState>
 }
 
 const [incoming, outgoing] = ['HUTCH-TUNNEL-IN', 'HUTCH-TUNNEL'] as const
@@ -68,33 +68,38 @@ const icmpAnswers = {
   ],
 } as const
 
-const gapRules = (family: Family, gap: Gap | undefined): string[] => {
-  if (!gap) return []
-  const { address, port } = gap.peer
-  const own = `-d ${address} -p udp --sport ${gap.listenPort} --dport ${port}`
-  return [...(gap.peer.family === family ? [own] : []), `-o ${gap.interface}`]
+const allowedRules = (family: Family, allowed: AllowedTraffic | undefined): string[] => {
+  if (!allowed) return []
+  const { address, port } = allowed.peer
+  const own = `-d ${address} -p udp --sport ${allowed.listenPort} --dport ${port}`
+  return [...(allowed.peer.family === family ? [own] : []), `-o ${allowed.interface}`]
 }
 
 /** The filter table of one family as iptables-restore reads it; `hooked` when the jumps are there already. */
-export const fenceRules = (
+export const firewallRules = (
   family: Family,
   {
-    gap,
-    older,
+    allowed,
+    inbound,
     refuse,
     hooked,
-  }: { gap: Gap | undefined; older: readonly Older[]; refuse: readonly string[]; hooked: boolean },
+  }: {
+    allowed: AllowedTraffic | undefined
+    inbound: readonly InboundConnection[]
+    refuse: readonly string[]
+    hooked: boolean
+  },
 ): string => {
   const passes = [
     '-o lo',
     `-p tcp -m conntrack --ctstate ESTABLISHED,RELATED --ctdir REPLY -m connmark --mark ${mark}`,
     ...icmpAnswers[family],
-    ...older
+    ...inbound
       .filter(one => one.family === family)
       .map(({ port, remote, remotePort }) => `-d ${remote} -p tcp --sport ${port} --dport ${remotePort}`),
-    ...gapRules(family, gap),
+    ...allowedRules(family, allowed),
   ]
-  const only = gap?.only?.filter(network => network.family === family).map(network => `-d ${networkText(network)} `)
+  const only = allowed?.only?.filter(network => network.family === family).map(network => `-d ${networkText(network)} `)
   return [
     '*filter',
     // Naming a chain here empties it, in the same transaction that fills it again.
@@ -119,7 +124,7 @@ const hasIpv6 = async (): Promise<boolean> => {
   }
 }
 
-export const createFence = (tools: Tools): Fence => {
+export const createFirewall = (tools: Tools): Firewall => {
   let backend: Tool | undefined
   const program = (family: Family, verb: string) => `${family === 4 ? 'iptables' : 'ip6tables'}-${verb}`
 
@@ -137,13 +142,17 @@ export const createFence = (tools: Tools): Fence => {
     throw new Error(`the firewall cannot be used: ${failures.join('; ')}`)
   }
 
-  const raiseOne = async (family: Family, gap: Gap | undefined, older: readonly Older[]): Promise<void> => {
+  const applyOne = async (
+    family: Family,
+    allowed: AllowedTraffic | undefined,
+    inbound: readonly InboundConnection[],
+  ): Promise<void> => {
     const lines = (await saved(family)).split('\n')
     const hooked = lines.includes(`-A OUTPUT -j ${outgoing}`) && lines.includes(`-A INPUT -j ${incoming}`)
     const failures: string[] = []
     for (const refuse of refusals[family])
       try {
-        const rules = fenceRules(family, { gap, older, refuse, hooked })
+        const rules = firewallRules(family, { allowed, inbound, refuse, hooked })
         await tools.run(backend as Tool, [program(family, 'restore'), '--noflush'], rules)
         return
       } catch (error) {
@@ -153,9 +162,9 @@ export const createFence = (tools: Tools): Fence => {
   }
 
   return {
-    async raise(gap, older) {
-      if (await hasIpv6()) await raiseOne(6, gap, older)
-      await raiseOne(4, gap, older)
+    async apply(allowed, inbound) {
+      if (await hasIpv6()) await applyOne(6, allowed, inbound)
+      await applyOne(4, allowed, inbound)
     },
     async look() {
       const lines = (await saved(4)).split('\n').filter(line => line.startsWith(`-A ${outgoing} `))

@@ -20,7 +20,7 @@ export const wgConfig = (settings: TunnelSettings, peer: Peer): string =>
   ].join('\n')
 
 /** Makes the device, or answers undefined when this kernel has no WireGuard. The key goes through a pipe only. */
-export const kernelDevice = async (
+export const createKernelDevice = async (
   settings: TunnelSettings,
   { tools }: { tools: Tools },
 ): Promise<Device | undefined> => {
@@ -44,6 +44,7 @@ export const kernelDevice = async (
     ended: new Promise(() => {}),
     remove,
     // Not /dev/stdin: a tenant can put another file there.
-    meet: async peer => void (await tools.run('wg', ['setconf', name, '/proc/self/fd/0'], wgConfig(settings, peer))),
+    configurePeer: async peer =>
+      void (await tools.run('wg', ['setconf', name, '/proc/self/fd/0'], wgConfig(settings, peer))),
   }
 }

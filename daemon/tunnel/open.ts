@@ -3,7 +3,7 @@ import type { Bound } from '../../shared/route.ts'
 import type { Core } from '../core.ts'
 import { readTunnelDocument } from './document.ts'
 import { tunnelRoutes } from './routes.ts'
-import { findTools } from './tools.ts'
+import { createTools } from './tools.ts'
 import { createTunnel, type Tunnel } from './tunnel.ts'
 
 type Needs = Pick<Core, 'config' | 'clock' | 'ids' | 'log' | 'closing'>
@@ -17,13 +17,13 @@ const begin = async (tunnel: Tunnel, { config, log }: Needs): Promise<void> => {
   } catch (error) {
     log.warn('tunnel.start.failed', { reason: messageOf(error), next })
   }
-  await tunnel.seal().catch(error => log.error('tunnel.open', { reason: messageOf(error) }))
+  await tunnel.block().catch(error => log.error('tunnel.open', { reason: messageOf(error) }))
 }
 
 /** The tunnel and its routes; done when what an earlier daemon left is cleared, and at a start the tunnel is up or has failed. */
 export const openTunnel = async (core: Needs, { atStart }: { atStart: boolean }): Promise<readonly Bound[]> => {
   const { config, clock, ids, log, closing } = core
-  const tunnel = createTunnel({ tools: findTools(), clock, ids, log, stateDir: config.stateDir })
+  const tunnel = createTunnel({ tools: createTools(), clock, ids, log, stateDir: config.stateDir })
   closing.add('tunnel', tunnel.close)
   await tunnel.recover().catch(error => log.error('tunnel.recover.failed', { error }))
   if (atStart) await begin(tunnel, core)

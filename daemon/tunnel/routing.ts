@@ -8,7 +8,7 @@ import { errno, messageOf } from '../../shared/errors.ts'
 import { networkText, type Family, type Network } from './address.ts'
 import type { Tools } from './tools.ts'
 
-export interface Way {
+export interface RoutePlan {
   readonly interface: string
   readonly peer: { readonly family: Family; readonly address: string }
   /** Networks that go through the tunnel. */
@@ -19,9 +19,9 @@ export interface Way {
 
 export interface Routing {
   /** Leads traffic into a device that is up. */
-  lead(way: Way): Promise<void>
+  install(plan: RoutePlan): Promise<void>
   /** Removes default routes beside the tunnel's that somebody added, and puts its own back. True when there were any. */
-  mend(way: Way): Promise<boolean>
+  repair(plan: RoutePlan): Promise<boolean>
   /** Puts everything back; fine when there is nothing to put back. */
   restore(): Promise<void>
 }
@@ -66,15 +66,15 @@ export const createRouting = (tools: Tools): Routing => {
   }
 
   /** Copies what is there to our table; answers the default routes among it. */
-  const keep = async (family: Family, way: Way): Promise<string[]> => {
-    const all = (await routes(family)).filter(line => !line.includes(` dev ${way.interface}`))
+  const keep = async (family: Family, plan: RoutePlan): Promise<string[]> => {
+    const all = (await routes(family)).filter(line => !line.includes(` dev ${plan.interface}`))
     // Networks before what is reached through them.
     const ordered = [...all.filter(line => !isDefault(line)), ...all.filter(isDefault)]
     await batch(
       family,
       ordered.map(line => `route replace ${line} table ${table}`),
     )
-    const from = await addresses(family, way.interface)
+    const from = await addresses(family, plan.interface)
     await batch(
       family,
       from.map(address => `rule add priority ${priority} from ${address} lookup ${table}`),
@@ -82,7 +82,7 @@ export const createRouting = (tools: Tools): Routing => {
     return all.filter(isDefault)
   }
 
-  const hostRoute = async ({ family, address }: Way['peer']): Promise<string | undefined> => {
+  const hostRoute = async ({ family, address }: RoutePlan['peer']): Promise<string | undefined> => {
     const [, rest] = /^\S+ ((?:via \S+ )?dev \S+)/.exec((await ip(family, 'route', 'get', address)).trim()) ?? []
     if (!rest) throw new Error(`there is no route to the peer ${address}`)
     return rest.includes(' lo')
@@ -90,7 +90,7 @@ export const createRouting = (tools: Tools): Routing => {
       : `route replace ${address}/${family === 4 ? 32 : 128} ${rest} proto ${owner}`
   }
 
-  const tunnelDefault = (way: Way) => `route replace default dev ${way.interface} proto ${owner}`
+  const tunnelDefault = (plan: RoutePlan) => `route replace default dev ${plan.interface} proto ${owner}`
 
   /** The lines that put everything of a family back. */
   const undoing = async (family: Family): Promise<string[]> => {
@@ -106,26 +106,26 @@ export const createRouting = (tools: Tools): Routing => {
   }
 
   return {
-    async lead(way) {
-      const host = await hostRoute(way.peer)
-      if (host) await batch(way.peer.family, [host])
+    async install(plan) {
+      const host = await hostRoute(plan.peer)
+      if (host) await batch(plan.peer.family, [host])
       for (const family of families) {
-        const own = way.networks.filter(network => network.family === family && network.prefix > 0)
+        const own = plan.networks.filter(network => network.family === family && network.prefix > 0)
         // Behind the sandbox's own networks where they are the same; the fence refuses what would go there.
         await batch(
           family,
-          own.map(network => `route add ${networkText(network)} dev ${way.interface} proto ${owner} metric 1`),
+          own.map(network => `route add ${networkText(network)} dev ${plan.interface} proto ${owner} metric 1`),
         )
       }
-      for (const family of way.defaults) {
-        const had = await keep(family, way)
-        await batch(family, [...had.map(line => `route del ${line}`), tunnelDefault(way)])
+      for (const family of plan.defaults) {
+        const had = await keep(family, plan)
+        await batch(family, [...had.map(line => `route del ${line}`), tunnelDefault(plan)])
       }
     },
-    async mend(way) {
-      if (!way.defaults.includes(4) || (await onlyDefault(way.interface))) return false
-      const foreign = (await routes(4)).filter(line => isDefault(line) && !line.includes(` dev ${way.interface} `))
-      await batch(4, [...foreign.map(line => `route del ${line}`), tunnelDefault(way)])
+    async repair(plan) {
+      if (!plan.defaults.includes(4) || (await onlyDefault(plan.interface))) return false
+      const foreign = (await routes(4)).filter(line => isDefault(line) && !line.includes(` dev ${plan.interface} `))
+      await batch(4, [...foreign.map(line => `route del ${line}`), tunnelDefault(plan)])
       return true
     },
     async restore() {

@@ -27,7 +27,7 @@ const isMachinesNetwork = (): boolean => {
 }
 
 /** Why the firewall and the routes here cannot or must not be changed, with what to do; undefined when they can. */
-export const whyHandsOff = (tools: Tools): string | undefined => {
+export const unsupportedReason = (tools: Tools): string | undefined => {
   if (process.platform !== 'linux') return 'tunnels are only supported on Linux'
   if (!maySetNetwork())
     return 'the daemon has no CAP_NET_ADMIN; start its container with --cap-add NET_ADMIN and --device /dev/net/tun'
@@ -40,7 +40,7 @@ export const whyHandsOff = (tools: Tools): string | undefined => {
 }
 
 /** Why no WireGuard device can be made here, apart from the kernel's module. */
-export const whyNoProcess = (tools: Tools): string | undefined => {
+export const noUserspaceReason = (tools: Tools): string | undefined => {
   if (!tools.find('wireguard-go'))
     return 'neither the kernel module wireguard nor wireguard-go is there; install wireguard-go'
   if (!existsSync('/dev/net/tun'))

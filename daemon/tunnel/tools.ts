@@ -24,7 +24,7 @@ export interface Tools {
 const missing = (tool: Tool): Error =>
   new Error(`${tool} is missing; install it, or run make setup to build the bundle`)
 
-export const findTools = (): Tools => {
+export const createTools = (): Tools => {
   const inside = existsSync(join(bundle, 'bin'))
   const dirs = inside ? [join(bundle, 'bin')] : systemDirs
   const env = inside ? { XTABLES_LIBDIR: join(bundle, 'lib/xtables') } : {}

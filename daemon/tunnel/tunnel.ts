@@ -15,13 +15,13 @@ import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import type { Device, Peer } from './device.ts'
 import type { TunnelSettings } from './document.ts'
-import { createFence, type Gap, type Older } from './firewall.ts'
-import { makeDevice, whyNoDevice } from './create-device.ts'
+import { createFirewall, type AllowedTraffic, type InboundConnection } from './firewall.ts'
+import { createDevice, noDeviceReason } from './create-device.ts'
 import { markConfigured } from './marker.ts'
-import { whyHandsOff } from './support.ts'
-import { olderConnections } from './established.ts'
-import { peerFinder } from './peer.ts'
-import { createRouting, type Way } from './routing.ts'
+import { unsupportedReason } from './support.ts'
+import { inboundConnections } from './inbound-connections.ts'
+import { createPeerResolver } from './peer.ts'
+import { createRouting, type RoutePlan } from './routing.ts'
 import type { Tools } from './tools.ts'
 
 export interface Tunnel {
@@ -30,7 +30,7 @@ export interface Tunnel {
   /** Throws `invalid_argument` when none runs, or it cannot be taken down; the fence is closed first. */
   down(): Promise<void>
   /** Closes the sandbox, where that is possible. Throws `operation_failed`. */
-  seal(): Promise<void>
+  block(): Promise<void>
   /** Takes over what an earlier daemon left: its tunnel is taken down, and what was closed stays closed. */
   recover(): Promise<void>
   close(): Promise<void>
@@ -46,13 +46,13 @@ export interface TunnelDeps {
 
 interface Running {
   readonly device: Device
-  readonly stopMending: () => void
+  readonly stopRepairing: () => void
 }
 
-const mendMs = 1_000
+const repairMs = 1_000
 const lastWordsMs = 200
 
-const wayOf = (settings: TunnelSettings, peer: Peer): Way => {
+const routePlanOf = (settings: TunnelSettings, peer: Peer): RoutePlan => {
   const { routeAll, allowed } = settings
   const six = allowed.some(({ family, prefix }) => family === 6 && prefix === 0)
   return {
@@ -63,7 +63,7 @@ const wayOf = (settings: TunnelSettings, peer: Peer): Way => {
   }
 }
 
-const gapOf = (settings: TunnelSettings, peer: Peer): Gap => ({
+const allowedTrafficOf = (settings: TunnelSettings, peer: Peer): AllowedTraffic => ({
   interface: settings.interface,
   peer,
   listenPort: settings.listenPort,
@@ -76,32 +76,32 @@ const applyFailed = (error: unknown, after = ''): Error =>
 
 export const createTunnel = (deps: TunnelDeps): Tunnel => {
   const { tools, clock, log, stateDir } = deps
-  const fence = createFence(tools)
+  const firewall = createFirewall(tools)
   const routing = createRouting(tools)
-  const findPeer = peerFinder()
+  const resolvePeer = createPeerResolver()
   const inTurn = keyedMutex()
   const serial = <T>(task: () => Promise<T>): Promise<T> => inTurn('tunnel', task)
   let running: Running | undefined
-  let older: readonly Older[] | undefined
+  let inbound: readonly InboundConnection[] | undefined
 
-  const shut = async (): Promise<void> => {
+  const blockAll = async (): Promise<void> => {
     markConfigured(stateDir)
-    older ??= (await fence.look()).kind === 'none' ? await olderConnections() : []
-    await fence.raise(undefined, older)
+    inbound ??= (await firewall.look()).kind === 'none' ? await inboundConnections() : []
+    await firewall.apply(undefined, inbound)
   }
 
   /** Closes the fence, then removes the device and puts the routes back; does all of it even when a part fails. */
   const tearDown = async (): Promise<void> => {
     const had = running
     running = undefined
-    had?.stopMending()
-    const steps = [shut, async () => had?.device.remove(), routing.restore]
+    had?.stopRepairing()
+    const steps = [blockAll, async () => had?.device.remove(), routing.restore]
     const failures: unknown[] = []
     for (const step of steps) await step().catch(error => failures.push(error))
     if (failures.length > 0) throw failures[0]
   }
 
-  const fallen = (device: Device, why: string): Promise<void> =>
+  const onDeviceEnded = (device: Device, why: string): Promise<void> =>
     serial(async () => {
       if (running?.device !== device) return
       log.error('tunnel.ended', { why, next: 'nothing leaves the sandbox; configure the tunnel again' })
@@ -109,44 +109,44 @@ export const createTunnel = (deps: TunnelDeps): Tunnel => {
     }).catch(error => log.error('tunnel.teardown.failed', { error }))
 
   /** Somebody may put a default route back beside ours, as a resumed machine does. */
-  const mending = (way: Way): (() => void) => {
-    if (way.defaults.length === 0) return () => {}
+  const startRepairing = (plan: RoutePlan): (() => void) => {
+    if (plan.defaults.length === 0) return () => {}
     let busy = false
-    const mend = async () => {
-      if (await routing.mend(way)) log.warn('tunnel.route.removed', { interface: way.interface })
+    const repair = async () => {
+      if (await routing.repair(plan)) log.warn('tunnel.route.removed', { interface: plan.interface })
     }
-    return clock.every(mendMs, () => {
+    return clock.every(repairMs, () => {
       if (busy) return
       busy = true
-      serial(async () => (running ? mend() : undefined))
+      serial(async () => (running ? repair() : undefined))
         .catch(error => log.warn('tunnel.route.failed', { error }))
         .finally(() => (busy = false))
     })
   }
 
-  const bring = async (settings: TunnelSettings, peer: Peer): Promise<void> => {
+  const bringUp = async (settings: TunnelSettings, peer: Peer): Promise<void> => {
     await tearDown()
-    const device = await makeDevice(settings, deps)
+    const device = await createDevice(settings, deps)
     try {
-      const way = wayOf(settings, peer)
-      await routing.lead(way)
-      await fence.raise(gapOf(settings, peer), older ?? [])
-      await device.meet(peer)
-      running = { device, stopMending: mending(way) }
+      const plan = routePlanOf(settings, peer)
+      await routing.install(plan)
+      await firewall.apply(allowedTrafficOf(settings, peer), inbound ?? [])
+      await device.configurePeer(peer)
+      running = { device, stopRepairing: startRepairing(plan) }
     } catch (error) {
       // How its process ended tells more than what missed it.
       const why = await Promise.race([device.ended, clock.sleep(lastWordsMs).then(() => undefined)])
-      for (const step of [shut, device.remove, routing.restore])
+      for (const step of [blockAll, device.remove, routing.restore])
         await step().catch(cause => log.error('tunnel.teardown.failed', { error: cause }))
       throw why === undefined ? error : new Error(why, { cause: error })
     }
-    device.ended.then(why => fallen(device, why))
+    device.ended.then(why => onDeviceEnded(device, why))
     const { interface: name, routeAll } = settings
     log.info('tunnel.up', { interface: name, by: device.kind, routeAll })
   }
 
-  const seal = async (): Promise<void> => {
-    const why = whyHandsOff(tools)
+  const block = async (): Promise<void> => {
+    const why = unsupportedReason(tools)
     if (why) throw fail('operation_failed', { reason: `the sandbox cannot be closed: ${why}` })
     await tearDown()
   }
@@ -154,12 +154,12 @@ export const createTunnel = (deps: TunnelDeps): Tunnel => {
   return {
     up: settings =>
       serial(async () => {
-        const why = whyHandsOff(tools) ?? (await whyNoDevice(tools))
+        const why = unsupportedReason(tools) ?? (await noDeviceReason(tools))
         if (why) throw applyFailed(why)
-        const peer = await findPeer(settings.endpoint).catch(error => {
+        const peer = await resolvePeer(settings.endpoint).catch(error => {
           throw applyFailed(error)
         })
-        await bring(settings, peer).catch(error => {
+        await bringUp(settings, peer).catch(error => {
           throw applyFailed(error, '; nothing leaves the sandbox until a config is applied')
         })
       }),
@@ -177,17 +177,17 @@ export const createTunnel = (deps: TunnelDeps): Tunnel => {
         })
         log.info('tunnel.down', {})
       }),
-    seal: () => serial(seal),
+    block: () => serial(block),
     recover: () =>
       serial(async () => {
-        if (whyHandsOff(tools)) return
-        const stands = await fence.look()
-        if (stands.kind === 'none') return
-        await shut()
-        if (stands.kind === 'closed') return
+        if (unsupportedReason(tools)) return
+        const state = await firewall.look()
+        if (state.kind === 'none') return
+        await blockAll()
+        if (state.kind === 'closed') return
         // A process behind it ends with its interface.
-        await tools.run('ip', ['link', 'del', 'dev', stands.interface]).catch(error => {
-          log.info('tunnel.leftover', { interface: stands.interface, error })
+        await tools.run('ip', ['link', 'del', 'dev', state.interface]).catch(error => {
+          log.info('tunnel.leftover', { interface: state.interface, error })
         })
         await routing.restore()
       }),

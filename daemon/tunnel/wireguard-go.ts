@@ -118,7 +118,7 @@ const prepare = async (started: Started, settings: TunnelSettings, { tools, cloc
 }
 
 /** Starts wireguard-go and brings its interface up. Throws with its last words, and then nothing of it is left. */
-export const processDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
+export const createWireguardGoDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
   const { tools, clock, ids } = deps
   const file = tools.find('wireguard-go')
   if (!file) throw new Error('wireguard-go is missing')
@@ -144,7 +144,7 @@ export const processDevice = async (settings: TunnelSettings, deps: Deps): Promi
     kind: 'process',
     ended,
     remove,
-    async meet(peer) {
+    async configurePeer(peer) {
       await ask(control, 'given its keys and peer', peerRequest(settings, peer))
       control.destroy()
     },

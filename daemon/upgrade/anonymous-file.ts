@@ -12,7 +12,7 @@ const tmpFile = 0o20000000 | constants.O_DIRECTORY
 export const openAnonymous = (dir: string): Promise<FileHandle> => open(dir, tmpFile | constants.O_RDWR, 0o700)
 
 /** The same file for reading only; a file that somebody may write cannot be executed (ETXTBSY). */
-export const reopen = (file: FileHandle): Promise<FileHandle> => open(`/proc/self/fd/${file.fd}`, 'r')
+export const reopenReadOnly = (file: FileHandle): Promise<FileHandle> => open(`/proc/self/fd/${file.fd}`, 'r')
 
 /** How a process that has the program as its standard input starts it; unlike others it stays open over an exec. */
 export const programPath = '/proc/self/fd/0'

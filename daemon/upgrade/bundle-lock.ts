@@ -11,7 +11,7 @@ const first = '/.hutch/bundle.json'
  * Holds a shared lock on the bundle that `script` lies in and on that of the sandbox, as long as this process lives: it is
  * seen through every namespace and needs no right. A daemon that is in no bundle holds nothing.
  */
-export const holdBundles = (script: string | undefined): void => {
+export const lockBundles = (script: string | undefined): void => {
   const own = join(dirname(script ?? ''), '..', 'bundle.json')
   for (const path of new Set([own, first])) {
     let fd: number | undefined

@@ -7,7 +7,7 @@ import { sizeLimits } from './release.ts'
 
 const attempts = 4
 const firstDelayMs = 2_000
-const longestDelayMs = 30_000
+const maxDelayMs = 30_000
 const totalMs = 5 * 60_000
 
 export interface DownloadDeps {
@@ -18,7 +18,7 @@ export interface DownloadDeps {
 }
 
 /** A failure that the next attempt may not meet. */
-class Passing extends Error {
+class TransientError extends Error {
   readonly afterMs: number | undefined
 
   constructor(message: string, afterMs: number | undefined, cause?: unknown) {
@@ -30,7 +30,7 @@ class Passing extends Error {
 const retryAfterMs = (header: string | null): number | undefined =>
   header !== null && /^\d{1,6}$/.test(header.trim()) ? Number(header) * 1000 : undefined
 
-const isPassing = (status: number): boolean => status === 403 || status === 429 || status >= 500
+const isTransient = (status: number): boolean => status === 403 || status === 429 || status >= 500
 
 const request = async (url: string, signal: AbortSignal): Promise<Response> => {
   try {
@@ -38,7 +38,7 @@ const request = async (url: string, signal: AbortSignal): Promise<Response> => {
   } catch (error) {
     if (signal.aborted) throw error
     const cause = error instanceof Error && error.cause ? `: ${messageOf(error.cause)}` : ''
-    throw new Passing(`${messageOf(error)}${cause}`, undefined, error)
+    throw new TransientError(`${messageOf(error)}${cause}`, undefined, error)
   }
 }
 
@@ -47,12 +47,12 @@ const store = async (response: Response, file: FileHandle): Promise<number> => {
   let size = 0
   for await (const piece of response.body ?? []) {
     size += piece.length
-    if (size > sizeLimits.most) throw fail('operation_failed', { reason: `larger than ${sizeLimits.most} bytes` })
+    if (size > sizeLimits.max) throw fail('operation_failed', { reason: `larger than ${sizeLimits.max} bytes` })
     await file.write(piece, 0, piece.length, size - piece.length)
   }
   const announced = response.headers.get('content-length')
   if (announced !== null && response.headers.get('content-encoding') === null && Number(announced) !== size)
-    throw new Passing(`got ${size} of ${announced} bytes`, undefined)
+    throw new TransientError(`got ${size} of ${announced} bytes`, undefined)
   return size
 }
 
@@ -61,14 +61,14 @@ const attempt = async (url: string, file: FileHandle, signal: AbortSignal): Prom
   if (!response.ok) {
     await response.body?.cancel()
     const text = `${url} answered ${response.status}`
-    if (isPassing(response.status)) throw new Passing(text, retryAfterMs(response.headers.get('retry-after')))
+    if (isTransient(response.status)) throw new TransientError(text, retryAfterMs(response.headers.get('retry-after')))
     throw fail('operation_failed', { reason: text })
   }
   try {
     return await store(response, file)
   } catch (error) {
-    if (error instanceof Passing || isError(error) || signal.aborted) throw error
-    throw new Passing(messageOf(error), undefined, error)
+    if (error instanceof TransientError || isError(error) || signal.aborted) throw error
+    throw new TransientError(messageOf(error), undefined, error)
   }
 }
 
@@ -88,11 +88,11 @@ export const download = async (
     try {
       return await attempt(url, file, limit)
     } catch (error) {
-      if (!(error instanceof Passing) || tried === attempts) {
+      if (!(error instanceof TransientError) || tried === attempts) {
         if (isError(error)) throw error
         throw fail('operation_failed', { reason: `download failed: ${messageOf(error)}` }, error)
       }
-      const backoff = Math.min(firstDelayMs * 2 ** (tried - 1), longestDelayMs)
+      const backoff = Math.min(firstDelayMs * 2 ** (tried - 1), maxDelayMs)
       const waitMs = error.afterMs ?? backoff * (0.75 + jitter() / 2)
       log.warn('upgrade.download-again', { url, tried, waitMs, reason: error.message })
       await clock.sleep(Math.min(waitMs, totalMs), limit)

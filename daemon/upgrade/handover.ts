@@ -80,7 +80,7 @@ const read = (env: Env): Inherited | undefined => {
 }
 
 /** What the daemon before has left, once. Its descriptors outlive no other exec: a child would keep them open. */
-export const takeOver = (env: Env): Inherited => {
+export const receiveHandover = (env: Env): Inherited => {
   if (!env[variable]) return nothingInherited
   const found = read(env) ?? nothingInherited
   for (const fd of descriptorsOf(found)) keepOverExec(fd, false)
@@ -88,7 +88,7 @@ export const takeOver = (env: Env): Inherited => {
 }
 
 /** Makes `handover` outlive an exec; the returned variable tells where it is, and `keep` takes it back when the exec failed. */
-export const passOn = (handover: Inherited): { env: Record<string, string>; keep: () => void } => {
+export const sendHandover = (handover: Inherited): { env: Record<string, string>; keep: () => void } => {
   const fd = memoryFile()
   const bytes = Buffer.from(JSON.stringify(handover))
   for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
@@ -104,4 +104,4 @@ export const passOn = (handover: Inherited): { env: Record<string, string>; keep
 }
 
 /** The variable, without a meaning: for programs that are to inherit nothing. */
-export const nothingPassedOn: Record<string, string> = { [variable]: '' }
+export const noHandover: Record<string, string> = { [variable]: '' }

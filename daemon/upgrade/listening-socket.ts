@@ -7,7 +7,7 @@ import type { Inherited } from './handover.ts'
 /** Requests that wait for their answer get so long to get it; those that take longer are cut. */
 const graceMs = 1_000
 
-export interface Door {
+export interface ListeningSocket {
   /** The socket, for the next daemon; undefined while there is none. */
   readonly place: Inherited['listener']
   /** Lets nobody in and those who wait for an answer out. */
@@ -17,7 +17,7 @@ export interface Door {
 }
 
 /** `listening` gives what listens by now, if anything does. */
-export const doorOf = (listening: () => Listening | undefined): Door => {
+export const createListeningSocket = (listening: () => Listening | undefined): ListeningSocket => {
   let held: number | undefined
   return {
     get place() {

@@ -6,8 +6,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { descriptorOf } from '../../shared/http/server.ts'
 import { programPath } from './anonymous-file.ts'
 import { digestOf } from './bundles.ts'
-import type { Door } from './listening-socket.ts'
-import { nothingPassedOn, passOn, type Inherited } from './handover.ts'
+import type { ListeningSocket } from './listening-socket.ts'
+import { noHandover, sendHandover, type Inherited } from './handover.ts'
 
 /** What the next daemon is told by this one. */
 export interface Handover extends Omit<Inherited, 'listener' | 'back'> {
@@ -30,16 +30,16 @@ export interface Program {
   /** Starts a program beside us: it listens for us alone and changes nothing. */
   start(what: Startable): Promise<Candidate>
   /** Where requests come in; a daemon that is only called has none. */
-  readonly door: Door | undefined
+  readonly socket: ListeningSocket | undefined
   /** Replaces this process, keeping its pid, children and arguments. Does not come back, unless by throwing. */
-  become(what: Startable, handover: Handover): Promise<void>
+  replaceWith(what: Startable, handover: Handover): Promise<void>
   /** Becomes the daemon again that this one has replaced; comes back when it was not told of any. */
-  goBack(inherited: Inherited, reason: string): void
+  rollBack(inherited: Inherited, reason: string): void
   /** Digest of the bundle this daemon is from, if it is from one. */
   digest(): Promise<string | undefined>
 }
 
-export interface Own {
+export interface OwnProcess {
   /** Those after the program. */
   readonly args: readonly string[]
   /** What this process was started with. */
@@ -47,7 +47,7 @@ export interface Own {
   /** The file that Node runs. */
   readonly script?: string | undefined
   /** Where requests come in. */
-  readonly door?: Door
+  readonly socket?: ListeningSocket
 }
 
 /** Makes the open file standard input: of all descriptors only the standard ones outlive an exec. */
@@ -93,7 +93,7 @@ const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inhe
   const [file = ''] = command
   accessSync(file, constants.X_OK)
   if (!process.execve) throw new Error('this Node cannot replace its process')
-  const passed = passOn(handover)
+  const passed = sendHandover(handover)
   try {
     process.execve(file, command, { ...env, ...passed.env })
   } finally {
@@ -101,8 +101,8 @@ const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inhe
   }
 }
 
-export const programOf = ({ args: own, env, script, door }: Own): Program => ({
-  door,
+export const createProgram = ({ args: own, env, script, socket }: OwnProcess): Program => ({
+  socket,
   digest: () => digestOf(script),
   async start(what) {
     const [file = '', ...args] = commandOf(what)
@@ -110,7 +110,7 @@ export const programOf = ({ args: own, env, script, door }: Own): Program => ({
     try {
       const child = spawn(file, [...args, '--port', String(port)], {
         stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit', fd],
-        env: { ...env, ...nothingPassedOn, HUTCH_REHEARSAL: '1' },
+        env: { ...env, ...noHandover, HUTCH_REHEARSAL: '1' },
       })
       const ended = new Promise<string>(resolve => {
         child.once('error', error => resolve(error.message))
@@ -125,16 +125,16 @@ export const programOf = ({ args: own, env, script, door }: Own): Program => ({
       close()
     }
   },
-  async become(what, { upgradeCount, ...handover }) {
+  async replaceWith(what, { upgradeCount, ...handover }) {
     const command = ownCommand()
     if (typeof what === 'number') openAsInput(what)
     exec([...commandOf(what), ...own], counting(env, upgradeCount), {
       ...handover,
-      listener: door?.place,
+      listener: socket?.place,
       back: command && { command, upgradeCount: upgradeCount - 1 },
     })
   },
-  goBack({ back, ...inherited }, reason) {
+  rollBack({ back, ...inherited }, reason) {
     if (back === undefined) return
     const { lastUpgrade = { version: '' } } = inherited
     const error = `the new release did not start: ${reason}`

@@ -29,15 +29,15 @@ export const assetName = (platform: string, arch: string): string => `sandbox-ap
 export const assetUrl = ({ version, baseUrl }: Release, asset: string): string =>
   version === 'latest' ? `${baseUrl}/latest/download/${asset}` : `${baseUrl}/download/${version}/${asset}`
 
-export const sizeLimits = { least: 1024, most: 500 * 1024 * 1024 } as const
+export const sizeLimits = { min: 1024, max: 500 * 1024 * 1024 } as const
 
 /** Refuses what cannot be a program: `head` holds its first bytes, `size` counts all of them. */
 export const checkProgram = (head: Buffer, size: number): void => {
-  const { least, most } = sizeLimits
+  const { min, max } = sizeLimits
   const isElf = head.subarray(0, 4).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46]))
   const isScript = head.subarray(0, 2).toString('latin1') === '#!'
-  if (size < least || size > most)
-    throw fail('operation_failed', { reason: `a program has between ${least} and ${most} bytes, this has ${size}` })
+  if (size < min || size > max)
+    throw fail('operation_failed', { reason: `a program has between ${min} and ${max} bytes, this has ${size}` })
   if (!isElf && !isScript)
     throw fail('operation_failed', { reason: 'the download is neither an ELF program nor a script' })
 }

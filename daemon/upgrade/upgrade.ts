@@ -6,7 +6,7 @@ import type { Log } from '../../shared/log.ts'
 import type { LastUpgrade } from '../../shared/wire/system.ts'
 import type { Config } from '../config/config.ts'
 import { rfc3339Seconds } from '../times.ts'
-import { openAnonymous, reopen } from './anonymous-file.ts'
+import { openAnonymous, reopenReadOnly } from './anonymous-file.ts'
 import { bundleIn, channelOf } from './bundles.ts'
 import { download } from './download.ts'
 import type { Startable } from './program.ts'
@@ -57,7 +57,7 @@ const refusal = (
   return undefined
 }
 
-export const upgrades = (deps: UpgradeDeps): Upgrades => {
+export const createUpgrades = (deps: UpgradeDeps): Upgrades => {
   const { clock, log, config, replace } = deps
   const stop = new AbortController()
   let state: LastUpgrade = deps.last ?? { status: 'idle', step: 'none', version: '' }
@@ -75,7 +75,7 @@ export const upgrades = (deps: UpgradeDeps): Upgrades => {
       const bytesDownloaded = await download(url, file, deps, stop.signal)
       step({ step: 'validate', bytesDownloaded })
       checkProgram(await headOf(file), bytesDownloaded)
-      return await reopen(file)
+      return await reopenReadOnly(file)
     } finally {
       await file.close()
     }

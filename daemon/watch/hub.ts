@@ -36,17 +36,17 @@ export const createHub = (): Hub => {
   const listeners = new Map<number, Set<Listener>>()
   let inotify: Inotify | undefined
 
-  const everybody = () => new Set([...listeners.values()].flatMap(set => [...set]))
+  const allListeners = () => new Set([...listeners.values()].flatMap(set => [...set]))
   const onEvents = (events: InotifyEvent[]) => {
     for (const event of events) {
-      if (event.mask & IN.Q_OVERFLOW) for (const listener of everybody()) listener.overflowed()
+      if (event.mask & IN.Q_OVERFLOW) for (const listener of allListeners()) listener.overflowed()
       const set = listeners.get(event.wd)
       if (event.mask & IN.IGNORED) listeners.delete(event.wd)
       for (const listener of set ?? []) listener.event(event)
     }
   }
   const onDrained = () => {
-    for (const listener of everybody()) listener.drained()
+    for (const listener of allListeners()) listener.drained()
   }
   const closeIfIdle = () => {
     if (listeners.size > 0) return

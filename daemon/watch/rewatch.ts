@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import type { Hub, Listener } from './hub.ts'
 
-export interface Comeback {
+export interface Rewatch {
   /** Begins to wait; once more while it waits does nothing. */
   begin(): void
   close(): void
@@ -13,7 +13,7 @@ const arrived = IN.CREATE | IN.MOVED_TO
 const left = IN.DELETE_SELF | IN.MOVE_SELF | IN.IGNORED
 
 /** `enter` tries to take the directory up again and says whether it could. */
-export const createComeback = (root: string, deps: { hub: Hub; user: WatchUser; enter: () => boolean }): Comeback => {
+export const createRewatch = (root: string, deps: { hub: Hub; user: WatchUser; enter: () => boolean }): Rewatch => {
   const { hub, user, enter } = deps
   /** The directory above that is watched, and the name in it that leads to the root. */
   let at: { wd: number; directory: string; name: string } | undefined

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { errno, messageOf } from '../../shared/errors.ts'
 import { semaphore } from '../../shared/sync.ts'
-import { kernelViews } from '../filesystem/kernel-views.ts'
+import { kernelFilesystems } from '../filesystem/kernel-filesystems.ts'
 import type { FilePort } from '../filesystem/port.ts'
 import { changeLine } from './changes.ts'
 import type { Directory, Registry } from './registry.ts'
@@ -71,7 +71,7 @@ export const createScanner = (deps: ScannerDeps): Scanner => {
           directory.echo.add(name)
           echoing.add(directory)
         }
-        const entered = recursive && kind === 'directory' && !kernelViews.has(path) ? enter(path) : undefined
+        const entered = recursive && kind === 'directory' && !kernelFilesystems.has(path) ? enter(path) : undefined
         if (entered && (entered.fresh || how.deep)) children.push(entered.directory)
       }
     })

@@ -8,7 +8,7 @@ import type { FilePort } from '../filesystem/port.ts'
 import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import { changeLine, opOf } from './changes.ts'
 import type { Hub, Listener } from './hub.ts'
-import { createComeback } from './rewatch.ts'
+import { createRewatch } from './rewatch.ts'
 import { createRegistry, type Directory, type Registry } from './registry.ts'
 import { createScanner, type Scanner } from './scan.ts'
 
@@ -40,7 +40,7 @@ export interface Tree {
 const comings = IN.CREATE | IN.MOVED_TO | IN.DELETE | IN.MOVED_FROM
 
 /** Follows directories that come and go. */
-const follower = (registry: Registry, scanner: Scanner) => {
+const createFollower = (registry: Registry, scanner: Scanner) => {
   /** Those that moved away and may yet turn up elsewhere in the tree: rename cookie → old path. */
   const moved = new Map<number, string>()
   return {
@@ -59,7 +59,7 @@ const follower = (registry: Registry, scanner: Scanner) => {
 }
 
 /** One recovery at a time; what is lost meanwhile makes another one follow. */
-const recovery = (root: string, scanner: Scanner, closed: () => boolean) => {
+const createRecovery = (root: string, scanner: Scanner, closed: () => boolean) => {
   let running: { again: boolean } | undefined
   return async (): Promise<void> => {
     if (running) {
@@ -101,7 +101,7 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
       if (!directory) return
       if (mask & IN.IGNORED) {
         registry.forget(directory)
-        if (directory.path === root && !over) comeback.begin()
+        if (directory.path === root && !over) rewatch.begin()
         return
       }
       // What happens to a directory itself is told by the one it is in; only the root has none.
@@ -112,7 +112,7 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
       // What has moved away goes by another name, and is not what the client asked for.
       if (name === '' && mask & IN.MOVE_SELF) {
         registry.leaveBelow(root)
-        comeback.begin()
+        rewatch.begin()
       }
     },
     drained() {
@@ -123,7 +123,7 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
   }
   const registry = createRegistry({ root, hub, user }, listener)
   const scanner = createScanner({ registry, files, recursive, ignored, tell, closed })
-  const { follow, settled } = follower(registry, scanner)
+  const { follow, settled } = createFollower(registry, scanner)
   const enter = (): boolean => {
     const entered = scanner.enter(root)
     if (!entered) return false
@@ -131,8 +131,8 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
     void scanner.scan(entered.directory, { report: true, deep: false })
     return true
   }
-  const comeback = createComeback(root, { hub, user, enter })
-  const again = recovery(root, scanner, closed)
+  const rewatch = createRewatch(root, { hub, user, enter })
+  const again = createRecovery(root, scanner, closed)
   const recover = (reason: string) => {
     if (over) return
     tell(changeLine('', root, `${reason}; everything that exists follows as CREATE`))
@@ -145,7 +145,7 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
     recover,
     close() {
       over = true
-      comeback.close()
+      rewatch.close()
       registry.close()
     },
   }

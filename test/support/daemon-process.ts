@@ -2,7 +2,7 @@
 import { loadConfig } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon } from '../../daemon/daemon.ts'
-import { programOf } from '../../daemon/upgrade/program.ts'
+import { createProgram } from '../../daemon/upgrade/program.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { listen, serve } from '../../shared/http/server.ts'
 import { randomIds } from '../../shared/ids.ts'
@@ -13,7 +13,7 @@ const daemon = await createDaemon(config, {
   clock: systemClock(),
   ids: randomIds(),
   log: silentLog,
-  program: programOf({ args: [], env: process.env }),
+  program: createProgram({ args: [], env: process.env }),
 })
 const listening = await listen(serve(daemon.dispatcher, { log: silentLog }), { port: 0, host: '127.0.0.1' })
 process.send?.({ port: listening.port })

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { loadConfig, type Config } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon, type Daemon } from '../../daemon/daemon.ts'
-import { programOf, type Program } from '../../daemon/upgrade/program.ts'
+import { createProgram, type Program } from '../../daemon/upgrade/program.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { call, type Answer, type CallOptions } from '../../shared/http/call.ts'
 import { listen, serve } from '../../shared/http/server.ts'
@@ -60,7 +60,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
     clock: options.clock ?? systemClock(),
     ids: randomIds(),
     log,
-    program: options.program ?? programOf({ args: [], env: process.env }),
+    program: options.program ?? createProgram({ args: [], env: process.env }),
     checkReplies: true,
   })
   // Children are not libuv's: nothing else keeps this process alive while a test waits for one.

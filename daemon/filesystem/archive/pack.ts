@@ -30,15 +30,15 @@ type Header = Partial<FullHeader> & { name: string }
 
 const readBytes = 256 * 1024
 /** What the octal fields of the plain header hold, as tar-stream writes them. */
-const [mostId, mostTime] = [0o777777, 2 ** 31 - 1]
-const mostName = 31
+const [maxId, maxTime] = [0o777777, 2 ** 31 - 1]
+const maxNameLength = 31
 
 /** What does not fit into the plain header, in the words of the extended one. */
 const extended = (uid: number, gid: number, mtime: number): { pax?: Record<string, string> } => {
   const pax: Record<string, string> = {}
-  if (uid > mostId) pax['uid'] = String(uid)
-  if (gid > mostId) pax['gid'] = String(gid)
-  if (mtime < 0 || mtime > mostTime) pax['mtime'] = String(mtime)
+  if (uid > maxId) pax['uid'] = String(uid)
+  if (gid > maxId) pax['gid'] = String(gid)
+  if (mtime < 0 || mtime > maxTime) pax['mtime'] = String(mtime)
   return Object.keys(pax).length > 0 ? { pax } : {}
 }
 
@@ -52,9 +52,9 @@ const headerOf = ({ owners }: Deps, name: string, stat: FileStat): Header => {
     mode,
     uid,
     gid,
-    uname: owners.user(uid).slice(0, mostName),
-    gname: owners.group(gid).slice(0, mostName),
-    mtime: new Date(Math.min(Math.max(mtime, 0), mostTime) * 1000),
+    uname: owners.user(uid).slice(0, maxNameLength),
+    gname: owners.group(gid).slice(0, maxNameLength),
+    mtime: new Date(Math.min(Math.max(mtime, 0), maxTime) * 1000),
   }
 }
 

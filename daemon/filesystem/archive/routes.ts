@@ -7,10 +7,10 @@ import { archivePump } from './pack.ts'
 import { unpack } from './unpack.ts'
 import { attachment } from '../transfer/content-type.ts'
 import { nameOf } from '../describe.ts'
-import { missing, refused } from '../failures.ts'
+import { asNotFound, asUnprocessable } from '../failures.ts'
 import type { Owners } from '../owners.ts'
 import type { FilePort } from '../port.ts'
-import { discard } from '../transfer/sink.ts'
+import { discard } from '../transfer/file-sink.ts'
 
 const drainLimit = 64 * 1024 * 1024
 
@@ -35,7 +35,7 @@ export const archiveRoutes = (deps: { port: FilePort; owners: Owners; paths: Pat
           archivePump(real, kind, query.gzip, { port, owners }),
         )
       } catch (error) {
-        throw missing(path, error, refused)
+        throw asNotFound(path, error, asUnprocessable)
       }
     }),
     handle(wire.writeArchive, async ({ params, query }, { request }) => {
@@ -45,7 +45,7 @@ export const archiveRoutes = (deps: { port: FilePort; owners: Owners; paths: Pat
         return { path: requested, message: 'Archive unpacked successfully', entries, bytes }
       } catch (error) {
         await discard(request.body, drainLimit)
-        throw refused(error)
+        throw asUnprocessable(error)
       }
     }),
   ]

@@ -8,7 +8,7 @@ import { posix } from 'node:path'
 import { errno, fail } from '../../../shared/errors.ts'
 import { closeFd, copyFd, dropFd, statFd, touchFd, truncateFd } from '../descriptor.ts'
 import type { FilePort } from '../port.ts'
-import { fileSink } from '../transfer/sink.ts'
+import { createFileSink } from '../transfer/file-sink.ts'
 import type { TarEntry } from './tar/read.ts'
 import { openForWrite } from '../write.ts'
 
@@ -83,7 +83,7 @@ const own = async ({ port, owners }: Unpacking, path: string, { uid, gid, mode }
 const fill = async (fd: number, entry: TarEntry): Promise<void> => {
   let end = 0
   for (const { offset, length } of entry.spans) {
-    const sink = fileSink(fd, offset)
+    const sink = createFileSink(fd, offset)
     try {
       for (let left = length; left > 0; ) {
         const piece = await entry.read(Math.min(readBytes, left))

@@ -1,7 +1,7 @@
 /** Finds files or directories by name. */
 import { posix } from 'node:path'
 import { fail, messageOf } from '../../../shared/errors.ts'
-import { broken } from '../failures.ts'
+import { asOperationFailed } from '../failures.ts'
 import { glob } from './glob.ts'
 import type { FilePort } from '../port.ts'
 import { excludesOf, limitOf, listOf, skipsHidden } from './query.ts'
@@ -55,7 +55,7 @@ export const find = async (port: FilePort, start: string, query: FindQuery, sign
       signal,
     )
   } catch (error) {
-    throw broken(error)
+    throw asOperationFailed(error)
   }
   return found
 }

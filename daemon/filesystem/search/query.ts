@@ -13,7 +13,7 @@ const defaultExcludes: ReadonlySet<string> = new Set([
   '.next',
   'coverage',
 ])
-const most = 1000
+const maxResults = 1000
 
 /** How many results at most: 0 asks for all, more than 1000 for 1000. Throws `invalid_argument`. */
 export const limitOf = (text: string | undefined, otherwise: number): number => {
@@ -24,7 +24,7 @@ export const limitOf = (text: string | undefined, otherwise: number): number => 
       field: 'maxResults',
       reason: `invalid maxResults "${text}": an integer from 0 up`,
     })
-  return value === 0 ? Number.POSITIVE_INFINITY : Math.min(value, most)
+  return value === 0 ? Number.POSITIVE_INFINITY : Math.min(value, maxResults)
 }
 
 export const listOf = (text: string | undefined): string[] =>

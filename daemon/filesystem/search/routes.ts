@@ -4,7 +4,7 @@ import { handle, type Bound } from '../../../shared/route.ts'
 import * as wire from '../../../shared/wire/filesystem.ts'
 import { addressed, type Paths } from '../../paths.ts'
 import { searchContent } from './content.ts'
-import { refused } from '../failures.ts'
+import { asUnprocessable } from '../failures.ts'
 import { find } from './find.ts'
 import { fuzzy } from './fuzzy.ts'
 import type { FilePort } from '../port.ts'
@@ -14,7 +14,7 @@ const mustBeDirectory = async (port: FilePort, path: string): Promise<void> => {
   const absent = (reason: string, cause?: unknown) =>
     fail('invalid_argument', { field: 'path', reason: `the directory ${path} does not exist: ${reason}` }, cause)
   const { kind } = await port.stat(path).catch(error => {
-    throw errno(error) === 'ENOENT' ? absent(messageOf(error), error) : refused(error)
+    throw errno(error) === 'ENOENT' ? absent(messageOf(error), error) : asUnprocessable(error)
   })
   if (kind !== 'directory') throw absent(`it is a ${kind}`)
 }

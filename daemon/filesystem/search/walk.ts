@@ -1,6 +1,6 @@
 /** Walks a directory in lexical order, depth first, without following links; `/proc` and `/sys` are told, not entered. */
 import { posix } from 'node:path'
-import { kernelViews } from '../kernel-views.ts'
+import { kernelFilesystems } from '../kernel-filesystems.ts'
 import type { Entry, FilePort } from '../port.ts'
 
 export interface Walk {
@@ -33,7 +33,7 @@ export const walk = async (port: FilePort, start: string, rules: Walk, signal: A
       if (directory && exclude.has(entry.name)) continue
       const at = relative === '' ? entry.name : `${relative}/${entry.name}`
       if (!visit(at, entry)) return false
-      if (directory && !kernelViews.has(posix.join(start, at)) && !(await enter(at))) return false
+      if (directory && !kernelFilesystems.has(posix.join(start, at)) && !(await enter(at))) return false
     }
     return true
   }

@@ -48,7 +48,7 @@ export interface Span {
 }
 
 /** More are not worth a head each: the whole file is a valid answer. */
-const mostSpans = 64
+const maxRanges = 64
 
 /** One of the ranges of the header; 'none' for one beyond the end, undefined for one that is malformed. */
 const spanOf = (text: string, size: number): Span | 'none' | undefined => {
@@ -75,7 +75,7 @@ export const rangesOf = (
   if (condition !== undefined && condition !== valid.etag && condition !== valid.lastModified) return undefined
   const texts = (range[1] as string).split(',').map(text => text.trim())
   const given = texts.filter(text => text !== '').map(text => spanOf(text, size))
-  if (given.length === 0 || given.length > mostSpans || given.includes(undefined)) return undefined
+  if (given.length === 0 || given.length > maxRanges || given.includes(undefined)) return undefined
   const spans = given.filter(span => typeof span === 'object')
   if (spans.length === 0) return 'unsatisfiable'
   return spans.reduce((sum, { from, to }) => sum + to - from + 1, 0) > size ? undefined : spans

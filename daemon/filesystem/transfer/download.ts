@@ -6,7 +6,7 @@ import { precondition, rangesOf, validators, type Span, type Validators } from '
 import { attachment, contentType } from './content-type.ts'
 import { dropFd, readAll, readFd } from '../descriptor.ts'
 import { nameOf } from '../describe.ts'
-import { refused } from '../failures.ts'
+import { asUnprocessable } from '../failures.ts'
 import type { Opened } from '../read.ts'
 
 const blockBytes = 1024 * 1024
@@ -169,7 +169,7 @@ export const download = async (opened: Opened, shown: string, context: Context):
       return reply(200, headers, guarded(fd, signal, pumpUnsized(fd, head.subarray(0, count))))
     } catch (error) {
       dropFd(fd)
-      throw refused(error)
+      throw asUnprocessable(error)
     }
   }
   const ranged = (size: number, body: (pieces: readonly (string | Span)[]) => Body): Reply =>
@@ -177,7 +177,7 @@ export const download = async (opened: Opened, shown: string, context: Context):
   if (stat.size <= pageBytes) {
     const bytes = await readAll(fd, stat.size, pageBytes)
       .catch(error => {
-        throw refused(error)
+        throw asUnprocessable(error)
       })
       .finally(() => dropFd(fd))
     return ranged(bytes.length, pieces => gathered(bytes, pieces))

@@ -1,17 +1,17 @@
 /** Feeds the parser of forms, and takes the content of a large file past it. */
 import type busboy from 'busboy'
 import type { Readable } from 'node:stream'
-import { mayTake } from '../../node-internals/take-body.ts'
+import { mayDetachBody } from '../../node-internals/detach-body.ts'
 import type { Request } from '../../../shared/route.ts'
-import { leastToReceive, receive, type Incoming, type Received } from './incoming.ts'
+import { minDetachBytes, receiveContent, type Incoming, type Received } from './incoming.ts'
 
 /** Parts that are looked at as they begin: a form of many is no large file. */
-const mostHeads = 100
+const maxHeads = 100
 const headEnd = Buffer.from('\r\n\r\n')
 
 /** What ends a part, of the plain forms that clients send; undefined when the parser is to find it. */
 export const delimiterOf = ({ headers, body }: Request): Buffer | undefined => {
-  if (!mayTake(body, leastToReceive)) return undefined
+  if (!mayDetachBody(body, minDetachBytes)) return undefined
   const type = String(headers['content-type'])
   const match = /^multipart\/form-data; ?boundary=(?:"([^"\\]+)"|([^\s;"]+))$/i.exec(type)
   return match ? Buffer.from(`\r\n--${match[1] ?? match[2]}`, 'latin1') : undefined
@@ -30,19 +30,19 @@ export interface Feeder {
  * Feeds the parser, which sees every large file as an empty one: what surrounds the content is given to it, and it ends
  * the part as it would have.
  */
-export const feeder = (
+export const createFormFeeder = (
   parser: busboy.Busboy,
   body: Readable,
   options: { delimiter: Buffer | undefined; hashing: boolean; signal: AbortSignal },
 ): Feeder => {
   const { delimiter, hashing, signal } = options
-  let heads = delimiter ? mostHeads : 0
+  let heads = delimiter ? maxHeads : 0
   let taken = 0
   let hold = () => {}
   /** What the parser was given last is the end of a head. */
   let headEnded = false
   /** What comes right behind the head that the parser is reading now, when that is known. */
-  let behindHead: Buffer | undefined
+  let afterHead: Buffer | undefined
   let passing: Promise<void> | undefined
 
   const feed = (chunk: Buffer): Promise<void> | undefined =>
@@ -51,9 +51,9 @@ export const feeder = (
   const begin = (content: Buffer, end: Buffer): Promise<void> | undefined => {
     const different = content.findIndex((byte, index) => byte !== end[index])
     if (different < 0 || parser.writableLength > 0) return parse(content)
-    behindHead = content
+    afterHead = content
     const full = feed(content.subarray(0, different + 1))
-    behindHead = undefined
+    afterHead = undefined
     const rest = content.subarray(different + 1)
     return passing ?? (full ? full.then(() => parse(rest)) : parse(rest))
   }
@@ -87,9 +87,9 @@ export const feeder = (
       return parse(chunk)
     },
     pass(work) {
-      if (!behindHead) return undefined
+      if (!afterHead) return undefined
       hold()
-      const received = receive(body, { taken, ahead: behindHead, delimiter, hashing })
+      const received = receiveContent(body, { taken, ahead: afterHead, delimiter, hashing })
       if (!received) return undefined
       const working = work(received.incoming)
       passing = goOn(received, working)

@@ -2,9 +2,9 @@
 import busboy from 'busboy'
 import { fail, messageOf } from '../../../shared/errors.ts'
 import type { Request } from '../../../shared/route.ts'
-import { delimiterOf, feeder } from './form-feeder.ts'
-import { streamed, type Incoming } from './incoming.ts'
-import { discard, pour } from './sink.ts'
+import { delimiterOf, createFormFeeder } from './form-feeder.ts'
+import { streamContent, type Incoming } from './incoming.ts'
+import { discard, consume } from './file-sink.ts'
 
 export interface FormReader {
   /** A part without a file name; `value` holds its bytes as latin1, cut at `fieldLimit`. May throw. */
@@ -50,7 +50,7 @@ export const readForm = async (request: Request, reader: FormReader, options: Fo
   const { signal } = failure
   const failing = (error: unknown) => failure.abort(error)
   const malformed = (error: unknown) => failing(fail('invalid_body', { reason: messageOf(error) }, error))
-  const { take, pass, settled } = feeder(parser, body, { delimiter: delimiterOf(request), hashing, signal })
+  const { take, pass, settled } = createFormFeeder(parser, body, { delimiter: delimiterOf(request), hashing, signal })
   parser.on('field', (name, value, info) => {
     try {
       if (!signal.aborted) reader.field(name ?? '', value, info.valueTruncated)
@@ -65,7 +65,7 @@ export const readForm = async (request: Request, reader: FormReader, options: Fo
     if (!write) return void content.resume()
     const passed = pass(write)
     if (passed) content.resume()
-    const work = passed ?? write(streamed(content, hashing))
+    const work = passed ?? write(streamContent(content, hashing))
     files.push(work)
     work.catch(failing)
   })
@@ -77,7 +77,7 @@ export const readForm = async (request: Request, reader: FormReader, options: Fo
   // It is waited for at the end; a failure before is told by the body, which stops.
   parsed.catch(() => {})
   try {
-    await pour(body, take, signal)
+    await consume(body, take, signal)
     parser.end()
     await parsed
     await Promise.all(files)

@@ -4,9 +4,9 @@
  */
 import type { Readable } from 'node:stream'
 import { fail } from '../../../shared/errors.ts'
-import { takeBody } from '../../node-internals/take-body.ts'
+import { detachBody } from '../../node-internals/detach-body.ts'
 import { md5, transfer, type Run } from '../../native/receive/receive.ts'
-import { fileSink, pour } from './sink.ts'
+import { createFileSink, consume } from './file-sink.ts'
 
 export interface Incoming {
   /**
@@ -19,17 +19,17 @@ export interface Incoming {
 }
 
 /** Bytes still to come below which a stream is as fast. */
-export const leastToReceive = 512 * 1024
+export const minDetachBytes = 512 * 1024
 
-class Full extends Error {}
+class NoRoom extends Error {}
 
 /** Content that comes as a stream; hashed on the main thread. */
-export const streamed = (source: Readable, hashing: boolean): Incoming => {
+export const streamContent = (source: Readable, hashing: boolean): Incoming => {
   const hash = hashing ? md5() : undefined
   let over: Buffer | undefined
   return {
     async writeTo(fd, position, room) {
-      const sink = fileSink(fd, position)
+      const sink = createFileSink(fd, position)
       const take = (chunk: Buffer): Promise<void> | undefined => {
         const fits = chunk.subarray(0, Math.min(chunk.length, room - sink.bytes))
         hash?.update(fits)
@@ -38,16 +38,16 @@ export const streamed = (source: Readable, hashing: boolean): Incoming => {
         over = chunk.subarray(fits.length)
         // A write that fails is told by `finish`.
         writing?.catch(() => {})
-        throw new Full()
+        throw new NoRoom()
       }
       let ended = true
       try {
         const rest = over
         over = undefined
         if (rest) await take(rest)
-        await pour(source, take)
+        await consume(source, take)
       } catch (error) {
-        if (!(error instanceof Full)) {
+        if (!(error instanceof NoRoom)) {
           await sink.settle()
           throw error
         }
@@ -84,13 +84,16 @@ export interface Wanted {
 }
 
 /** Takes the body over, which must be paused with nothing listening; undefined, and nothing changed, when it cannot be. */
-export const receive = (body: Readable, { taken: before, ahead, delimiter, hashing }: Wanted): Received | undefined => {
-  const taken = takeBody(body, before, leastToReceive)
+export const receiveContent = (
+  body: Readable,
+  { taken: before, ahead, delimiter, hashing }: Wanted,
+): Received | undefined => {
+  const taken = detachBody(body, before, minDetachBytes)
   if (!taken) return undefined
   const all = Buffer.concat([ahead, taken.ahead])
   const moving = transfer({ socket: taken.fd, left: taken.left, ahead: all, delimiter, hashing })
   if (!moving) {
-    taken.giveBack(0)
+    taken.reattach(0)
     if (taken.ahead.length > 0) body.unshift(taken.ahead)
     return undefined
   }
@@ -115,7 +118,7 @@ export const receive = (body: Readable, { taken: before, ahead, delimiter, hashi
         // Told to whoever writes.
       })
       const { left, ahead: behind } = moving.finish()
-      taken.giveBack(taken.left - left)
+      taken.reattach(taken.left - left)
       return { behind, taken: taken.ahead.length + taken.left - left }
     },
   }
@@ -125,8 +128,8 @@ export const receive = (body: Readable, { taken: before, ahead, delimiter, hashi
 export const writeBody = async (body: Readable, fd: number): Promise<number> => {
   // Not in the turn in which the request is announced, whatever the caller does before.
   await undefined
-  const received = receive(body, { taken: 0, ahead: Buffer.alloc(0), delimiter: undefined, hashing: false })
-  const content = received?.incoming ?? streamed(body, false)
+  const received = receiveContent(body, { taken: 0, ahead: Buffer.alloc(0), delimiter: undefined, hashing: false })
+  const content = received?.incoming ?? streamContent(body, false)
   try {
     return (await content.writeTo(fd, 0, Infinity)).bytes
   } finally {

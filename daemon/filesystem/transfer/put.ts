@@ -4,7 +4,7 @@ import type { Ids } from '../../../shared/ids.ts'
 import type { Request } from '../../../shared/route.ts'
 import { parse } from '../../../shared/schema.ts'
 import { writePath, writeShape } from '../../../shared/wire/filesystem.ts'
-import { refused } from '../failures.ts'
+import { asUnprocessable } from '../failures.ts'
 import type { Files } from '../files.ts'
 import { parseMode } from '../mode.ts'
 
@@ -41,7 +41,7 @@ export const put = async (deps: { files: Files; ids: Ids }, given: Put): Promise
     if (type.startsWith('multipart/form-data')) await uploadForm(files.port, given.path, given.request)
     else await uploadRaw({ port: files.port, ids }, given.path, given.request, given.permissions)
   } catch (error) {
-    throw refused(error)
+    throw asUnprocessable(error)
   }
   return 'Binary file uploaded successfully'
 }

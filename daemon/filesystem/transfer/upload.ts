@@ -6,7 +6,7 @@ import { readForm } from './form.ts'
 import { writeBody } from './incoming.ts'
 import { parseMode } from '../mode.ts'
 import type { FilePort } from '../port.ts'
-import { discard } from './sink.ts'
+import { discard } from './file-sink.ts'
 import { replaceFile, writeInPlace } from '../write.ts'
 
 const drainLimit = 64 * 1024 * 1024

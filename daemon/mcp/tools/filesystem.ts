@@ -16,7 +16,7 @@ const where = 'Absolute, or relative to the working directory'
 const path = s.string().check(s.minLength(1, 'is required'))
 const done = s.object({ path: s.string(), message: s.string() })
 /** An edited file is read whole. */
-const largestEdit = 64 * 1024 * 1024
+const maxEditBytes = 64 * 1024 * 1024
 
 /** Octal text; what cannot be read as such falls back, as clients of this tool expect. */
 const modeOf = (permissions: string | null | undefined, fallback: number): number =>
@@ -104,8 +104,8 @@ export const fileTools = ({ files, workdir }: FileToolDeps): Tool[] => {
       output: s.object({ path: s.string(), occurrencesReplaced: s.int() }),
       async run({ path: given, oldString, newString, replaceAll }) {
         const { content, size } = await readFile(given)
-        if (size > largestEdit)
-          throw fail('invalid_argument', { field: 'path', reason: `is larger than ${largestEdit} bytes` })
+        if (size > maxEditBytes)
+          throw fail('invalid_argument', { field: 'path', reason: `is larger than ${maxEditBytes} bytes` })
         if (Buffer.byteLength(content) !== size)
           throw fail('invalid_argument', { field: 'path', reason: 'is not UTF-8 text' })
         const { text, replaced } = replaceText(content, { oldString, newString, replaceAll: replaceAll ?? false })

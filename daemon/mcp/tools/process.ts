@@ -36,7 +36,7 @@ const defaultTimeoutS = 30
 /** With keepAlive the timeout is the process's own limit. */
 const defaultKeepAliveS = 600
 /** Clients give up on a call after a minute. */
-const longestWaitS = 58
+const maxWaitS = 58
 
 type Execute = s.output<typeof executeShape>
 
@@ -44,8 +44,8 @@ type Execute = s.output<typeof executeShape>
 const waitOf = ({ timeout, keepAlive, waitForCompletion }: Execute): { seconds: number; capped: boolean } => {
   const asked = timeout ?? (keepAlive ? defaultKeepAliveS : defaultTimeoutS)
   const unbounded = asked <= 0
-  if (waitForCompletion && (unbounded || asked > longestWaitS)) return { seconds: longestWaitS, capped: true }
-  return { seconds: unbounded ? longestWaitS : asked, capped: unbounded }
+  if (waitForCompletion && (unbounded || asked > maxWaitS)) return { seconds: maxWaitS, capped: true }
+  return { seconds: unbounded ? maxWaitS : asked, capped: unbounded }
 }
 
 export const processTools = (deps: ProcessToolDeps): Tool[] => {
@@ -116,7 +116,7 @@ export const processTools = (deps: ProcessToolDeps): Tool[] => {
             ? {}
             : {
                 pollRequired: true,
-                message: `The command still runs after ${longestWaitS} seconds. Poll processGet with identifier "${name}" until its status is not "running".`,
+                message: `The command still runs after ${maxWaitS} seconds. Poll processGet with identifier "${name}" until its status is not "running".`,
               }),
         }
       },

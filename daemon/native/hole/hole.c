@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define MOST 64
+#define MAX_JOBS 64
 
 enum state { FREE, BUSY, DONE };
 
@@ -18,7 +18,7 @@ static struct job {
   int64_t length;
   int error;
   atomic_int state;
-} jobs[MOST];
+} jobs[MAX_JOBS];
 
 static void *work(void *given) {
   struct job *job = given;
@@ -50,7 +50,7 @@ static int begin(struct job *job, int fd, int64_t length) {
 /* punch_aside(fd, length): the number of the job, or a negated errno; EAGAIN when there are too many. */
 static napi_value punch_aside(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
-  for (int number_of = 0; number_of < MOST; number_of++) {
+  for (int number_of = 0; number_of < MAX_JOBS; number_of++) {
     if (atomic_load(&jobs[number_of].state) != FREE) continue;
     int error = begin(&jobs[number_of], (int)integer(env, argv[0], -1), integer(env, argv[1], -1));
     return number(env, error < 0 ? error : number_of);
@@ -62,7 +62,7 @@ static napi_value punch_aside(napi_env env, napi_callback_info info) {
 static napi_value ask(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   int64_t number_of = integer(env, argv[0], -1);
-  if (number_of < 0 || number_of >= MOST) return number(env, -EINVAL);
+  if (number_of < 0 || number_of >= MAX_JOBS) return number(env, -EINVAL);
   struct job *job = &jobs[number_of];
   if (atomic_load(&job->state) == BUSY) return number(env, 1);
   int error = job->error;

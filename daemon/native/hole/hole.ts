@@ -16,7 +16,7 @@ export type Hole = () => boolean
  * Begins to give the first `length` bytes of a file back to the disk; the descriptor may be closed meanwhile.
  * Undefined when too many are being made, or no thread is to be had: try later.
  */
-export const punchAside = (fd: number, length: number): Hole | undefined => {
+export const punchHoleInBackground = (fd: number, length: number): Hole | undefined => {
   const job = addon().punch_aside(fd, length)
   if (job === -EAGAIN) return undefined
   check('fallocate', job)

@@ -25,7 +25,7 @@
 #define TURN_MS 50
 
 struct receiver {
-  const int batch, most_threads;
+  const int batch, max_threads;
   pthread_mutex_t lock;
   /* Who reads and writes, and who hashes: one after the other, so that what is ready is taken by one thread. */
   pthread_mutex_t turn, hash;
@@ -37,7 +37,7 @@ struct receiver {
 };
 
 #define RECEIVER(width, threads)                                                                                       \
-  {.batch = width, .most_threads = threads, .epoll = -1, .lock = PTHREAD_MUTEX_INITIALIZER,                            \
+  {.batch = width, .max_threads = threads, .epoll = -1, .lock = PTHREAD_MUTEX_INITIALIZER,                            \
    .turn = PTHREAD_MUTEX_INITIALIZER, .hash = PTHREAD_MUTEX_INITIALIZER}
 static struct receiver plain = RECEIVER(1, 4), hashing = RECEIVER(BATCH, 2);
 
@@ -235,7 +235,7 @@ static int start_thread(struct receiver *by) {
 static int have_threads(struct receiver *by) {
   if (by->epoll < 0) by->epoll = epoll_create1(EPOLL_CLOEXEC);
   if (by->epoll < 0) return -errno;
-  if (by->threads > by->runs || by->threads == by->most_threads) return 0;
+  if (by->threads > by->runs || by->threads == by->max_threads) return 0;
   int error = start_thread(by);
   return by->threads > 0 ? 0 : error;
 }

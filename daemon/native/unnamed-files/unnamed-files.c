@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MOST 32
+#define MAX_FILES 32
 
 struct job {
   char *dir;
-  int flags, wanted, made, error, descriptors[MOST];
+  int flags, wanted, made, error, descriptors[MAX_FILES];
   mode_t mode;
   napi_deferred deferred;
   napi_async_work work;
@@ -53,7 +53,7 @@ static napi_value make(napi_env env, napi_callback_info info) {
   job->flags = (int)integer(env, argv[1], -1);
   job->mode = (mode_t)integer(env, argv[2], 0);
   int64_t count = integer(env, argv[3], 0);
-  if (!job->dir || job->flags < 0 || count <= 0 || count > MOST) {
+  if (!job->dir || job->flags < 0 || count <= 0 || count > MAX_FILES) {
     free(job->dir);
     free(job);
     return number(env, -EINVAL);

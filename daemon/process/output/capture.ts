@@ -1,10 +1,10 @@
 import { readSync, writeSync } from 'node:fs'
-import { isGone, outputFiles, type OutputFiles } from './files.ts'
+import { isGone, createOutputFiles, type OutputFiles } from './files.ts'
 import type { OutputPaths } from './names.ts'
-import { freshPositions, loadPositions, positionsFile, type Positions } from './positions.ts'
+import { freshPositions, loadPositions, createPositionsFile, type Positions } from './positions.ts'
 import type { Scratch } from './render.ts'
-import type { OutputSpares } from './file-pool.ts'
-import { advance, capPart, drain, flushLines, streams, type Taking } from './capture-steps.ts'
+import type { OutputFilePools } from './file-pool.ts'
+import { advance, capPart, drain, flushLines, streams, type CaptureState } from './capture-steps.ts'
 
 /** Bytes of one stream taken in one go, so that a flood leaves room for everything else. */
 export const sliceBytes = 1024 * 1024
@@ -28,8 +28,8 @@ export interface Capture {
   end(): void
   /** Puts a line of the daemon's own into stdout. */
   note(text: string): void
-  /** Gives the head of every file beyond `share` bytes back to the disk; with `aside` without waiting for the disk. */
-  cap(share: number, aside?: boolean): void
+  /** Gives the head of every file beyond `share` bytes back to the disk; with `inBackground` without waiting for the disk. */
+  cap(share: number, inBackground?: boolean): void
   /** Bytes on disk. */
   retained(): number
   /** Reads at an absolute offset: stdout (0), stderr (1), combined log (2). 0 at the end. */
@@ -52,14 +52,14 @@ export interface CaptureOptions {
   readonly ended: boolean
   readonly scratch: Scratch
   /** Where new files come from, if they need not be made. */
-  readonly spares?: OutputSpares
+  readonly pools?: OutputFilePools
   /** Of the workload, when it is not root. */
   readonly group?: number | undefined
 }
 
 /** Reads `part` as far as it is captured. */
-const readPart = (taking: Taking, part: 0 | 1 | 2, target: Buffer, offset: number): number => {
-  const { files, positions } = taking
+const readPart = (state: CaptureState, part: 0 | 1 | 2, target: Buffer, offset: number): number => {
+  const { files, positions } = state
   const end = part === 2 ? positions.combined : positions.seen[part]
   const wanted = Math.min(target.length, end - offset)
   if (wanted <= 0) return 0
@@ -116,15 +116,15 @@ const createHolders = (files: OutputFiles, close: () => void, hasEnded: () => bo
 
 /** Opens the capture of a run. */
 export const openCapture = (options: CaptureOptions): Capture => {
-  const { paths, fresh, ended: wasEnded, scratch, spares, group } = options
+  const { paths, fresh, ended: wasEnded, scratch, pools, group } = options
   const positions = (fresh ? undefined : loadPositions(paths.positions)) ?? freshPositions()
-  let saver = positionsFile(paths.positions, spares?.positions)
+  let saver = createPositionsFile(paths.positions, pools?.positions)
   let ended = wasEnded
   let behind = false
   let flooded = false
   const combinedIsEmpty = (): boolean => positions.combined === 0
-  const files = outputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty, spares, group })
-  const taking: Taking = { files, positions, scratch, holes: [] }
+  const files = createOutputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty, pools, group })
+  const state: CaptureState = { files, positions, scratch, holes: [] }
   const listeners = createListeners()
   const total = (): number => positions.seen[0] + positions.seen[1]
   const close = (): void => {
@@ -142,13 +142,13 @@ export const openCapture = (options: CaptureOptions): Capture => {
     const before = total()
     const budget = flooded ? floodedSliceBytes : sliceBytes
     behind = flooded = false
-    for (const stream of streams) behind = advance(taking, stream, budget) >= budget || behind
+    for (const stream of streams) behind = advance(state, stream, budget) >= budget || behind
     return grown(before)
   }
   const end = (): void => {
     try {
-      drain(taking)
-      flushLines(taking)
+      drain(state)
+      flushLines(state)
       if (total() > 0) saver.save(positions)
     } finally {
       ended = true
@@ -156,10 +156,10 @@ export const openCapture = (options: CaptureOptions): Capture => {
       closeIfIdle()
     }
   }
-  const cap = (share: number, aside: boolean): void => {
+  const cap = (share: number, inBackground: boolean): void => {
     const parts = positions.combined > 0 ? ([0, 1, 2] as const) : ([0, 1] as const)
     let changed = false
-    for (const part of parts) changed = capPart(taking, part, share, aside) || changed
+    for (const part of parts) changed = capPart(state, part, share, inBackground) || changed
     if (!changed) return
     flooded = behind
     saver.save(positions)
@@ -179,21 +179,21 @@ export const openCapture = (options: CaptureOptions): Capture => {
     poll,
     drain() {
       const before = total()
-      visit(() => drain(taking), undefined)
+      visit(() => drain(state), undefined)
       grown(before)
     },
     end,
     note: text => void writeSync(files.streams()[0], text),
-    cap: (share, aside = false) =>
-      share === Number.POSITIVE_INFINITY ? undefined : visit(() => cap(share, aside), undefined),
+    cap: (share, inBackground = false) =>
+      share === Number.POSITIVE_INFINITY ? undefined : visit(() => cap(share, inBackground), undefined),
     retained: () => total() - positions.heads[0] - positions.heads[1] + positions.combined - positions.heads[2],
-    read: (part, target, offset) => visit(() => readPart(taking, part, target, offset), 0),
+    read: (part, target, offset) => visit(() => readPart(state, part, target, offset), 0),
     onChange: listeners.add,
     hold,
     move(to) {
       saver.close()
       files.move(to)
-      saver = positionsFile(to.positions)
+      saver = createPositionsFile(to.positions)
     },
     remove() {
       close()

@@ -7,7 +7,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { errno } from '../../../shared/errors.ts'
 import { makeUnnamed, nameFile } from '../../native/unnamed-files/unnamed-files.ts'
 
-export interface Spares {
+export interface FilePool {
   /** How many wait. */
   readonly count: number
   /**
@@ -18,13 +18,13 @@ export interface Spares {
   close(): void
 }
 
-export interface SparesOptions {
+export interface FilePoolOptions {
   /** On the file system in which the files get their names. */
   readonly dir: string
   readonly flags: number
   readonly mode: number
   /** How many are held at most; each is a descriptor. */
-  readonly most: number
+  readonly max: number
   readonly clock: Clock
 }
 
@@ -37,7 +37,7 @@ const topUpMs = 1_000
  * Holds none before the first was asked for: a daemon that runs nothing needs none. Makes them again when half of them
  * are gone, several with one turn on the thread pool, and the rest when there is time.
  */
-export const createSpares = ({ dir, flags, mode, most, clock }: SparesOptions): Spares => {
+export const createFilePool = ({ dir, flags, mode, max, clock }: FilePoolOptions): FilePool => {
   const ready: number[] = []
   let cancelTopUp: (() => void) | undefined
   let making = false
@@ -47,7 +47,7 @@ export const createSpares = ({ dir, flags, mode, most, clock }: SparesOptions): 
     for (const fd of ready.splice(0)) closeSync(fd)
   }
   const fill = async (): Promise<void> => {
-    const made = await makeUnnamed(dir, flags, mode, most - ready.length).catch(error => {
+    const made = await makeUnnamed(dir, flags, mode, max - ready.length).catch(error => {
       // Whoever asks gets an ordinary file, and hears what is wrong with that.
       if (!passing.has(errno(error))) possible = false
       return []
@@ -59,7 +59,7 @@ export const createSpares = ({ dir, flags, mode, most, clock }: SparesOptions): 
     else if (made.length > 0) refill()
   }
   const begin = (): void => {
-    if (making || !possible || ready.length >= most) return
+    if (making || !possible || ready.length >= max) return
     making = true
     // Later, when what the file is for has been started.
     setImmediate(() => void fill())
@@ -69,8 +69,8 @@ export const createSpares = ({ dir, flags, mode, most, clock }: SparesOptions): 
     begin()
   }
   const refill = (): void => {
-    if (ready.length === most) return
-    if (ready.length <= most / 2) begin()
+    if (ready.length === max) return
+    if (ready.length <= max / 2) begin()
     else if (possible) cancelTopUp ??= clock.after(topUpMs, topUp)
   }
   return {
@@ -104,9 +104,9 @@ export const createSpares = ({ dir, flags, mode, most, clock }: SparesOptions): 
 }
 
 /** A spare named `path`, else what `open` opens: there may be a file already. */
-export const takeOrOpen = (spares: Spares | undefined, path: string, open: () => number): number => {
+export const takeOrOpen = (pool: FilePool | undefined, path: string, open: () => number): number => {
   try {
-    return spares?.take(path) ?? open()
+    return pool?.take(path) ?? open()
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw error
     return open()
@@ -114,27 +114,30 @@ export const takeOrOpen = (spares: Spares | undefined, path: string, open: () =>
 }
 
 /** Those of all files that a process has. */
-export interface OutputSpares {
-  readonly streams: Spares
-  readonly combined: Spares
-  readonly positions: Spares
+export interface OutputFilePools {
+  readonly streams: FilePool
+  readonly combined: FilePool
+  readonly positions: FilePool
   close(): void
 }
 
 const { O_APPEND, O_NONBLOCK, O_RDWR } = constants
 
 /** Spares for some processes; one that writes nothing needs only its two streams. */
-export const outputSpares = (dirs: { logDir: string; positionsDir: string }, clock: Clock): OutputSpares => {
+export const createOutputFilePools = (
+  dirs: { logDir: string; positionsDir: string },
+  clock: Clock,
+): OutputFilePools => {
   const logs = { dir: dirs.logDir, flags: O_RDWR | O_NONBLOCK, mode: 0o644, clock }
-  const streams = createSpares({ ...logs, flags: logs.flags | O_APPEND, most: 16 })
-  const combined = createSpares({ ...logs, most: 8 })
-  const positions = createSpares({ dir: dirs.positionsDir, flags: O_RDWR, mode: 0o600, most: 8, clock })
+  const streams = createFilePool({ ...logs, flags: logs.flags | O_APPEND, max: 16 })
+  const combined = createFilePool({ ...logs, max: 8 })
+  const positions = createFilePool({ dir: dirs.positionsDir, flags: O_RDWR, mode: 0o600, max: 8, clock })
   return {
     streams,
     combined,
     positions,
     close() {
-      for (const spares of [streams, combined, positions]) spares.close()
+      for (const pool of [streams, combined, positions]) pool.close()
     },
   }
 }

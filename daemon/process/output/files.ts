@@ -1,7 +1,7 @@
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { errno } from '../../../shared/errors.ts'
 import type { OutputPaths } from './names.ts'
-import { takeOrOpen, type OutputSpares, type Spares } from './file-pool.ts'
+import { takeOrOpen, type OutputFilePools, type FilePool } from './file-pool.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC } = constants
 
@@ -24,7 +24,7 @@ export interface FilesOptions {
   readonly mayMake: () => boolean
   /** Whether what is in the combined log counts. */
   readonly combinedIsEmpty: () => boolean
-  readonly spares?: OutputSpares | undefined
+  readonly pools?: OutputFilePools | undefined
   /** Who may open new streams for writing besides root: a workload that is not root opens /dev/stdout by it. */
   readonly group?: number | undefined
 }
@@ -37,8 +37,8 @@ const openOwn = (path: string, flags: number): number => {
 }
 
 /** A new file in place of whatever has the name: nobody we know of owns it any more. */
-const openNew = (path: string, spares: Spares | undefined): number => {
-  const make = (): number => spares?.take(path) ?? openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
+const openNew = (path: string, pools: FilePool | undefined): number => {
+  const make = (): number => pools?.take(path) ?? openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
   try {
     return make()
   } catch (error) {
@@ -82,13 +82,13 @@ export const removeOutput = ({ streams, combined, positions }: OutputPaths): voi
   for (const path of [...streams, combined, positions]) rmSync(path, { force: true })
 }
 
-export const outputFiles = (options: FilesOptions): OutputFiles => {
-  const { fresh, mayMake, combinedIsEmpty, spares, group } = options
+export const createOutputFiles = (options: FilesOptions): OutputFiles => {
+  const { fresh, mayMake, combinedIsEmpty, pools, group } = options
   let { paths } = options
   let combined: number | undefined
   let streams: readonly [number, number] | undefined
   const make = (path: string): number => {
-    const fd = openNew(path, spares?.streams)
+    const fd = openNew(path, pools?.streams)
     return group === undefined ? fd : shareWith(fd, group)
   }
   if (fresh) streams = both(paths.streams, make)
@@ -107,7 +107,7 @@ export const outputFiles = (options: FilesOptions): OutputFiles => {
     },
     combined() {
       const flags = O_RDWR | (mayMake() ? O_CREAT : 0) | (combinedIsEmpty() ? O_TRUNC : 0)
-      const spare = combinedIsEmpty() && mayMake() ? spares?.combined : undefined
+      const spare = combinedIsEmpty() && mayMake() ? pools?.combined : undefined
       return (combined ??= takeOrOpen(spare, paths.combined, () => openOwn(paths.combined, flags)))
     },
     close,

@@ -58,9 +58,9 @@ export const startOf = (capture: Capture, part: Part, cursor: number | undefined
   const end = partEnd(capture, part)
   const head = capture.positions.heads[part]
   const wanted = Math.min(cursor ?? 0, end)
-  const least = cursor === undefined ? Math.max(head, end - backlog) : head
-  if (wanted >= least) return { at: wanted, lost: 0 }
-  const at = part === 2 ? lineStart(capture, least) : least
+  const oldest = cursor === undefined ? Math.max(head, end - backlog) : head
+  if (wanted >= oldest) return { at: wanted, lost: 0 }
+  const at = part === 2 ? lineStart(capture, oldest) : oldest
   return { at, lost: at - wanted }
 }
 

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, get, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { rest } from '../../../daemon/memory/idle-gc.ts'
+import { startIdleGc } from '../../../daemon/memory/idle-gc.ts'
 
 /** What the collector was asked for, as events and in order. */
 const asked = new EventEmitter()
@@ -13,7 +13,7 @@ const note = (what: string) => () => {
 }
 let held = 0
 let growth = 2 * 1024 * 1024
-rest(() => ({
+startIdleGc(() => ({
   young: note('young'),
   old: note('old'),
   all: note('all'),

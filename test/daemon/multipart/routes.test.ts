@@ -16,7 +16,7 @@ import t from 'tap'
 import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 import { createMultipart } from '../../../daemon/multipart/index.ts'
 import { createPaths } from '../../../daemon/paths.ts'
-import { daemonSurface } from '../../../daemon/surface.ts'
+import { createDaemonSurface } from '../../../daemon/surface.ts'
 import { call as inProcess } from '../../../shared/http/call.ts'
 import { dispatcher } from '../../../shared/http/dispatch.ts'
 import { daemon, daemonServer, type TestDaemon } from '../../support/daemon.ts'
@@ -250,7 +250,11 @@ t.test('an upload outlives the daemon', async t => {
   const paths = createPaths({ workdir: first.dir, home: () => undefined })
   const bounds = createMultipart(core, { paths, port: createFilePort(undefined) })
   const elapsed = core.clock.elapsed
-  const second = dispatcher(bounds, daemonSurface(bounds, first.config), { log: core.log, ids: core.ids, elapsed })
+  const second = dispatcher(bounds, createDaemonSurface(bounds, first.config), {
+    log: core.log,
+    ids: core.ids,
+    elapsed,
+  })
   const call: TestDaemon['call'] = (method, target, options) => inProcess(second, method, target, options)
   t.match((await call('GET', base)).body.uploads, [{ uploadId: id, path, permissions: 0o600 }])
   const after = await client(call).parts(id)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { keepFewParsers } from '../../../daemon/node-internals/parser-pool.ts'
+import { limitParserPool } from '../../../daemon/node-internals/parser-pool.ts'
 
 /** Node's own list: what it keeps of connections that have ended. */
 const { parsers } = process.getBuiltinModule('_http_common' as 'http') as unknown as {
@@ -40,7 +40,7 @@ t.test('of many connections that end at once few parsers are kept', async t => {
     server.closeAllConnections()
     server.close()
   })
-  keepFewParsers()
+  limitParserPool()
   await crowd(server)
   t.ok(parsers.list.length <= 32, `${parsers.list.length} are kept`)
 })

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { createEnvironment } from '../../../daemon/environment.ts'
 import { createReaper } from '../../../daemon/init/reaper.ts'
 import { readStat } from '../../../daemon/proc/stat.ts'
-import { sessions, type Attachment } from '../../../daemon/terminal/sessions.ts'
+import { createSessions, type Attachment } from '../../../daemon/terminal/sessions.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { silentLog as log } from '../../../shared/log.ts'
 import { fakeClock } from '../../support/clock.ts'
@@ -16,7 +16,7 @@ const make = (t: Test) => {
   const clock = fakeClock()
   const reaper = createReaper({ clock: systemClock(), log })
   const environment = createEnvironment({ PATH: '/usr/bin:/bin', SHELL: '/bin/sh', PS1: '$ ' })
-  const all = sessions({ clock, log, environment, identity: undefined, reaper, cwd: '/' })
+  const all = createSessions({ clock, log, environment, identity: undefined, reaper, cwd: '/' })
   const awake = setInterval(() => {}, 1_000)
   t.teardown(() => {
     all.close()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { typed } from '../../../daemon/terminal/typed-commands.ts'
+import { createCommandReader } from '../../../daemon/terminal/typed-commands.ts'
 
 const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ['Enter ends a line, as CR or LF', ['ls -la\r', 'pwd\n'], ['ls -la', 'pwd']],
@@ -16,7 +16,7 @@ const cases: readonly (readonly [string, readonly string[], readonly string[]])[
 
 for (const [title, frames, commands] of cases)
   t.test(title, async t => {
-    const { feed } = typed()
+    const { feed } = createCommandReader()
     t.same(
       frames.flatMap(frame => feed(frame)),
       commands,
@@ -24,7 +24,7 @@ for (const [title, frames, commands] of cases)
   })
 
 t.test('a line without end is bounded', async t => {
-  const { feed } = typed()
+  const { feed } = createCommandReader()
   for (let i = 0; i < 100; i++) feed('x'.repeat(1000))
   t.equal(feed('\r')[0]?.length, 4096)
 })

@@ -23,10 +23,10 @@ t.test('the asset is named after the platform and lies where releases lie', asyn
 
 t.test('a program is ELF or a script, neither tiny nor huge', async t => {
   const elf = Buffer.from([0x7f, 0x45, 0x4c, 0x46])
-  t.doesNotThrow(() => checkProgram(elf, sizeLimits.least))
-  t.doesNotThrow(() => checkProgram(Buffer.from('#!/b'), sizeLimits.most))
+  t.doesNotThrow(() => checkProgram(elf, sizeLimits.min))
+  t.doesNotThrow(() => checkProgram(Buffer.from('#!/b'), sizeLimits.max))
   t.throws(() => checkProgram(Buffer.from('<htm'), 5000), /neither an ELF program nor a script/)
   t.throws(() => checkProgram(Buffer.alloc(0), 5000), /neither/)
-  t.throws(() => checkProgram(elf, sizeLimits.least - 1), /bytes/)
-  t.throws(() => checkProgram(elf, sizeLimits.most + 1), /bytes/)
+  t.throws(() => checkProgram(elf, sizeLimits.min - 1), /bytes/)
+  t.throws(() => checkProgram(elf, sizeLimits.max + 1), /bytes/)
 })

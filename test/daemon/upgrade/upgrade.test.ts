@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { upgrades, type UpgradeDeps } from '../../../daemon/upgrade/upgrade.ts'
+import { createUpgrades, type UpgradeDeps } from '../../../daemon/upgrade/upgrade.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { silentLog } from '../../../shared/log.ts'
 import type { LastUpgrade } from '../../../shared/wire/system.ts'
@@ -21,7 +21,7 @@ const make = async (t: Test, options: Partial<UpgradeDeps> = {}, content = progr
     upgradeDir: `${t.testdir({})}/up`,
     ...options.config,
   }
-  const made = upgrades({
+  const made = createUpgrades({
     clock: { ...systemClock(), sleep: async (_ms, signal) => signal?.throwIfAborted() },
     log: silentLog,
     jitter: () => 0,

@@ -22,9 +22,9 @@ export interface Sparse {
 }
 
 /** A file with more pieces is refused: the list is held in memory. */
-const mostSpans = 256 * 1024
+const maxSpans = 256 * 1024
 
-const tooMany = () => new Error(`a sparse file has more than ${mostSpans} pieces`)
+const tooMany = () => new Error(`a sparse file has more than ${maxSpans} pieces`)
 
 const pairs = (numbers: readonly number[]): Span[] => {
   const spans: Span[] = []
@@ -49,7 +49,7 @@ const listBefore = async (bytes: Bytes, size: number): Promise<{ spans: Span[]; 
       if (!/^\d{1,15}$/.test(line)) throw new Error('the list of a sparse file is broken')
       numbers.push(Number(line))
       if (numbers.length === 1) wanted = 1 + 2 * Number(line)
-      if (wanted > 1 + 2 * mostSpans) throw tooMany()
+      if (wanted > 1 + 2 * maxSpans) throw tooMany()
     }
     if (numbers.length < wanted && text.length > 15) throw new Error('the list of a sparse file is broken')
   }
@@ -72,6 +72,6 @@ export const sparseOf = async (records: Records, size: number, bytes: Bytes): Pr
   const whole = wholeOf(records, 'GNU.sparse.size')
   if (whole === undefined) return undefined
   if (map === undefined) throw new Error('sparse files of format 0.0 are not read')
-  if (map.length > mostSpans * 2 || !/^\d{1,15}(,\d{1,15})*$/.test(map)) throw tooMany()
+  if (map.length > maxSpans * 2 || !/^\d{1,15}(,\d{1,15})*$/.test(map)) throw tooMany()
   return { spans: pairs(map.split(',').map(Number)), size: whole, taken: 0, name }
 }

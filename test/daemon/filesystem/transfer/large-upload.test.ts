@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { readForm } from '../../../../daemon/filesystem/transfer/form.ts'
-import { receive } from '../../../../daemon/filesystem/transfer/incoming.ts'
+import { receiveContent } from '../../../../daemon/filesystem/transfer/incoming.ts'
 import { listen, serve, toRequest } from '../../../../shared/http/server.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { daemon, daemonServer } from '../../../support/daemon.ts'
@@ -66,7 +66,7 @@ t.test('the bodies of curl, fetch and node are taken past the streams, and the f
       response.end(JSON.stringify(what))
     }
     if (rawPath === '/raw') {
-      const received = receive(body, { taken: 0, ahead: Buffer.alloc(0), delimiter: undefined, hashing: true })
+      const received = receiveContent(body, { taken: 0, ahead: Buffer.alloc(0), delimiter: undefined, hashing: true })
       if (!received) return tell({ taken: false })
       void received.incoming.writeTo(fd, 0, Infinity).then(async ({ bytes }) => {
         const { behind } = await received.release()

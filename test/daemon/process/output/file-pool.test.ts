@@ -17,7 +17,7 @@ import { openCapture } from '../../../../daemon/process/output/capture.ts'
 import { outputPaths } from '../../../../daemon/process/output/names.ts'
 import { createScratch } from '../../../../daemon/process/output/render.ts'
 import { makeUnnamed } from '../../../../daemon/native/unnamed-files/unnamed-files.ts'
-import { createSpares, outputSpares, type Spares } from '../../../../daemon/process/output/file-pool.ts'
+import { createFilePool, createOutputFilePools, type FilePool } from '../../../../daemon/process/output/file-pool.ts'
 import { tailText } from '../../../../daemon/process/output/tail.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { processServer, until } from '../../../support/processes.ts'
@@ -36,9 +36,9 @@ const unnamed = (dir: string): number[] =>
       return []
     }
   })
-const filled = (spares: Spares, count: number) => until(`${count} spares`, () => spares.count === count)
+const filled = (pool: FilePool, count: number) => until(`${count} files`, () => pool.count === count)
 
-/** Older overlays have none: processes then run as they do without spares. */
+/** Older overlays have none: processes then run as they do without a pool. */
 const skip = await makeUnnamed(t.testdir({}), O_RDWR, 0o600, 1).then(
   ([fd = -1]) => {
     closeSync(fd)
@@ -49,19 +49,19 @@ const skip = await makeUnnamed(t.testdir({}), O_RDWR, 0o600, 1).then(
 
 const setup = async (t: Test) => {
   const dir = join(t.testdir({ files: {} }), 'files')
-  const spares = createSpares({ dir, flags: O_RDWR | O_APPEND, mode: 0o644, most: 4, clock })
-  t.teardown(() => spares.close())
-  t.equal(spares.take(join(dir, 'first')), undefined, 'there is none before the first was asked for')
-  await filled(spares, 4)
-  return { dir, spares }
+  const pool = createFilePool({ dir, flags: O_RDWR | O_APPEND, mode: 0o644, max: 4, clock })
+  t.teardown(() => pool.close())
+  t.equal(pool.take(join(dir, 'first')), undefined, 'there is none before the first was asked for')
+  await filled(pool, 4)
+  return { dir, pool }
 }
 
 t.test('a spare gets its name, and others are made in its place', { skip }, async t => {
-  const { dir, spares } = await setup(t)
+  const { dir, pool } = await setup(t)
   t.same(readdirSync(dir), [], 'none has a name')
   const inodes = unnamed(dir).map(fd => fstatSync(fd).ino)
   for (const name of ['a', 'b']) {
-    const fd = spares.take(join(dir, name)) as number
+    const fd = pool.take(join(dir, name)) as number
     t.ok(inodes.includes(fstatSync(fd).ino), 'it was there before')
     writeSync(fd, name)
     writeSync(fd, name, 0)
@@ -69,24 +69,24 @@ t.test('a spare gets its name, and others are made in its place', { skip }, asyn
     t.equal(readFileSync(join(dir, name), 'utf8'), name + name, 'what is written is appended')
     t.equal(statSync(join(dir, name)).mode & 0o777, 0o644)
   }
-  await filled(spares, 4)
-  closeSync(spares.take(join(dir, 'c')) as number)
-  await filled(spares, 4)
+  await filled(pool, 4)
+  closeSync(pool.take(join(dir, 'c')) as number)
+  await filled(pool, 4)
 })
 
 t.test('a name that is taken is told, and costs no spare', { skip }, async t => {
-  const { dir, spares } = await setup(t)
+  const { dir, pool } = await setup(t)
   writeFileSync(join(dir, 'mine'), 'mine')
-  t.throws(() => spares.take(join(dir, 'mine')), { code: 'EEXIST' })
+  t.throws(() => pool.take(join(dir, 'mine')), { code: 'EEXIST' })
   t.equal(readFileSync(join(dir, 'mine'), 'utf8'), 'mine')
   t.equal(unnamed(dir).length, 4)
 })
 
-t.test('spares for a directory that is gone are given up, and come again with it', { skip }, async t => {
-  const { dir, spares } = await setup(t)
+t.test('files for a directory that is gone are given up, and come again with it', { skip }, async t => {
+  const { dir, pool } = await setup(t)
   const opened = unnamed(dir)
   rmSync(dir, { recursive: true })
-  t.equal(spares.take(join(dir, 'x')), undefined)
+  t.equal(pool.take(join(dir, 'x')), undefined)
   await until('all to be closed', () =>
     opened.every(fd => {
       try {
@@ -99,7 +99,7 @@ t.test('spares for a directory that is gone are given up, and come again with it
   )
   mkdirSync(dir)
   await until('a spare', () => {
-    const fd = spares.take(join(dir, 'x'))
+    const fd = pool.take(join(dir, 'x'))
     if (fd !== undefined) closeSync(fd)
     return fd !== undefined
   })
@@ -107,30 +107,30 @@ t.test('spares for a directory that is gone are given up, and come again with it
 })
 
 t.test('where there are no files without a name, none is given and nothing fails', async t => {
-  const spares = createSpares({ dir: '/proc', flags: O_RDWR, mode: 0o600, most: 4, clock })
-  t.teardown(() => spares.close())
+  const pool = createFilePool({ dir: '/proc', flags: O_RDWR, mode: 0o600, max: 4, clock })
+  t.teardown(() => pool.close())
   for (let round = 0; round < 3; round++) {
-    t.equal(spares.take('/proc/x'), undefined)
+    t.equal(pool.take('/proc/x'), undefined)
     await new Promise(resolve => setImmediate(resolve))
   }
 })
 
-t.test('nothing is left open when spares are closed, also what is being made', { skip }, async t => {
-  const { dir, spares } = await setup(t)
-  for (const name of ['a', 'b']) closeSync(spares.take(join(dir, name)) as number)
-  spares.close()
+t.test('nothing is left open when a pool is closed, also what is being made', { skip }, async t => {
+  const { dir, pool } = await setup(t)
+  for (const name of ['a', 'b']) closeSync(pool.take(join(dir, name)) as number)
+  pool.close()
   await until('all to be closed', () => unnamed(dir).length === 0)
-  t.equal(spares.take(join(dir, 'c')), undefined)
+  t.equal(pool.take(join(dir, 'c')), undefined)
 })
 
-t.test('a capture takes all its files from spares, and overwrites what an earlier one left', { skip }, async t => {
+t.test('a capture takes all its files from pools, and overwrites what an earlier one left', { skip }, async t => {
   const dir = t.testdir({ positions: {}, logs: {} })
   const dirs = { logDir: join(dir, 'logs'), positionsDir: join(dir, 'positions') }
-  const spares = outputSpares(dirs, clock)
-  t.teardown(() => spares.close())
+  const pools = createOutputFilePools(dirs, clock)
+  t.teardown(() => pools.close())
   const scratch = createScratch()
   const run = (key: string) => {
-    const capture = openCapture({ paths: outputPaths(dirs, key), fresh: true, ended: false, scratch, spares })
+    const capture = openCapture({ paths: outputPaths(dirs, key), fresh: true, ended: false, scratch, pools })
     const [out, err] = capture.childDescriptors
     writeSync(out, 'out\n')
     writeSync(err, 'err\n')
@@ -140,9 +140,9 @@ t.test('a capture takes all its files from spares, and overwrites what an earlie
     capture.close()
   }
   run('first')
-  await filled(spares.streams, 16)
-  await filled(spares.combined, 8)
-  await filled(spares.positions, 8)
+  await filled(pools.streams, 16)
+  await filled(pools.combined, 8)
+  await filled(pools.positions, 8)
   run('second')
   t.equal(unnamed(dirs.logDir).length, 21)
   t.equal(unnamed(dirs.positionsDir).length, 7)
@@ -161,7 +161,7 @@ t.test('output of processes is the same whether their files were made before or 
     t.match(body, { stdout: 'out\n', stderr: 'err\n' })
     t.equal(readFileSync(join(config.logs.dir, `p${round}.stdout.log`), 'utf8'), 'out\n')
     t.equal(readFileSync(join(config.logs.dir, `p${round}.log`), 'utf8'), 'stdout:out\nstderr:err\n')
-    await until('spares for the next', () => unnamed(config.logs.dir).length >= 16)
+    await until('files for the next', () => unnamed(config.logs.dir).length >= 16)
   }
   rmSync(config.logs.dir, { recursive: true })
   const { body } = await call('POST', '/process', { body: { command: 'echo again', waitForCompletion: true } })

@@ -7,7 +7,7 @@ import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 
-export interface TakenBody {
+export interface DetachedBody {
   /** Descriptor of the socket; it may not be kept beyond `onClose`. */
   readonly fd: number
   /** What node has read of the body and nobody took: it comes first. */
@@ -17,7 +17,7 @@ export interface TakenBody {
   /** Runs when the connection is closed meanwhile. */
   onClose(listener: () => void): void
   /** The body goes on as a stream behind `count` bytes that were read from the socket. Once. */
-  giveBack(count: number): void
+  reattach(count: number): void
 }
 
 /** The parts of node's connection that have no public name. */
@@ -54,16 +54,16 @@ const behind = (message: IncomingMessage, taken: number): number | undefined => 
   return length === undefined || encoding !== undefined ? undefined : Number(length) - taken - message.readableLength
 }
 
-/** Whether `takeBody` may have reason to, by what the request says of itself. */
-export const mayTake = (body: Readable, least: number): boolean =>
-  body instanceof IncomingMessage && (behind(body, 0) ?? 0) >= least
+/** Whether `detachBody` may have reason to, by what the request says of itself. */
+export const mayDetachBody = (body: Readable, minBytes: number): boolean =>
+  body instanceof IncomingMessage && (behind(body, 0) ?? 0) >= minBytes
 
 /**
  * Stops node reading; `taken` says how much of the body was read so far. The body must be paused, with no listener for
  * data, and what came together with the head delivered: that is behind the turn of the event `request`. Undefined, and nothing changed, when it is not the body of a request over a plain connection or when less than
- * `least` bytes are to come.
+ * `minBytes` bytes are to come.
  */
-export const takeBody = (body: Readable, taken: number, least: number): TakenBody | undefined => {
+export const detachBody = (body: Readable, taken: number, minBytes: number): DetachedBody | undefined => {
   if (!(body instanceof IncomingMessage) || body.destroyed || body.complete) return undefined
   const socket = body.socket as Connection
   const left = behind(body, taken) ?? 0
@@ -71,7 +71,7 @@ export const takeBody = (body: Readable, taken: number, least: number): TakenBod
   const { parser } = socket
   const slot = parser?.constructor.kOnBody
   // Encrypted: what the socket holds is not the body. Paused: node holds requests back until earlier answers are read.
-  if (left < Math.max(least, 1) || fd < 0 || socket.destroyed || 'encrypted' in socket || socket._paused)
+  if (left < Math.max(minBytes, 1) || fd < 0 || socket.destroyed || 'encrypted' in socket || socket._paused)
     return undefined
   if (socket.readableLength > 0 || slot === undefined || typeof parser?.[slot] !== 'function') return undefined
   if (parser.incoming !== body) return undefined
@@ -89,7 +89,7 @@ export const takeBody = (body: Readable, taken: number, least: number): TakenBod
     ahead: (body.read() as Buffer | null) ?? Buffer.alloc(0),
     left,
     onClose: listener => void closers.push(listener),
-    giveBack(count) {
+    reattach(count) {
       socket.off('resume', stop).off('close', closed)
       if (socket.destroyed) return
       skip(socket, slot, count)

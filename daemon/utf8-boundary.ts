@@ -1,5 +1,5 @@
 /** Length of the part of UTF-8 `bytes` that ends with a whole character; the rest waits for its other bytes. */
-export const wholeLength = (bytes: Uint8Array): number => {
+export const completeLength = (bytes: Uint8Array): number => {
   const { length } = bytes
   for (let back = 1; back <= 3 && back <= length; back++) {
     const byte = bytes[length - back] ?? 0

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 /** Bytes gathered before a write. */
 const blockBytes = 1024 * 1024
 /** Writes under way at once; memory is at most this many blocks and one more. */
-const atOnce = 4
+const parallelWrites = 4
 /** Below the kernel's limit of 1024 buffers for one write. */
 const buffersPerWrite = 512
 
@@ -33,19 +33,19 @@ const writeAll = (fd: number, chunks: Buffer[], position: number, total: number,
 }
 
 /** A sink that writes at increasing offsets from `start`. The caller opens and closes `fd`. */
-export const fileSink = (fd: number, start = 0): Sink => {
+export const createFileSink = (fd: number, start = 0): Sink => {
   let gathered: Buffer[] = []
   let size = 0
   let position = start
-  let flying = 0
+  let inFlight = 0
   let failure: NodeJS.ErrnoException | undefined
   let wake: (() => void) | undefined
 
   const flush = () => {
     if (size === 0) return
-    flying++
+    inFlight++
     writeAll(fd, gathered, position, size, error => {
-      flying--
+      inFlight--
       if (error) failure ??= error
       wake?.()
     })
@@ -62,7 +62,7 @@ export const fileSink = (fd: number, start = 0): Sink => {
     wake = undefined
   }
   const room = async () => {
-    await until(() => flying < atOnce)
+    await until(() => inFlight < parallelWrites)
     if (failure) throw failure
   }
   return {
@@ -75,14 +75,14 @@ export const fileSink = (fd: number, start = 0): Sink => {
       size += chunk.length
       if (size < blockBytes && gathered.length < buffersPerWrite) return undefined
       flush()
-      return flying < atOnce ? undefined : room()
+      return inFlight < parallelWrites ? undefined : room()
     },
     async finish() {
       flush()
-      await until(() => flying === 0)
+      await until(() => inFlight === 0)
       if (failure) throw failure
     },
-    settle: () => until(() => flying === 0),
+    settle: () => until(() => inFlight === 0),
   }
 }
 
@@ -92,7 +92,7 @@ export const fileSink = (fd: number, start = 0): Sink => {
  * pauses the source with nothing listening for data until the promise that `take` returns: it may then be read otherwise.
  * Throws the signal's reason.
  */
-export const pour = (
+export const consume = (
   source: Readable,
   take: (chunk: Buffer, hold: () => void) => Promise<void> | undefined,
   signal?: AbortSignal,
@@ -148,7 +148,7 @@ export const pour = (
 /** Reads and drops what is left, at most `limit` bytes, so that a client still sending gets to see the answer. */
 export const discard = async (source: Readable, limit: number): Promise<void> => {
   let left = limit
-  await pour(source, chunk => {
+  await consume(source, chunk => {
     left -= chunk.length
     if (left < 0) throw new Error('enough')
     return undefined

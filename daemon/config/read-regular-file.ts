@@ -5,7 +5,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 const limit = 16 * 1024 * 1024
 
 /** The content of a regular file. Throws the system's errors, and one without code for anything else or more than 16 MiB. */
-export const readPlain = (path: string): Buffer => {
+export const readRegularFile = (path: string): Buffer => {
   // Without O_NONBLOCK a fifo would hold up the caller until somebody writes into it.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readPlain } from '../../../daemon/config/read-plain.ts'
+import { readRegularFile } from '../../../daemon/config/read-regular-file.ts'
 import { daemon } from '../../support/daemon.ts'
 
 t.test('only a file that ends is read', async t => {
@@ -11,10 +11,10 @@ t.test('only a file that ends is read', async t => {
   execFileSync('mkfifo', [at('fifo')])
   symlinkSync('/dev/zero', at('zero'))
   truncateSync(at('huge'), 17 * 1024 * 1024)
-  t.equal(readPlain(at('plain')).toString(), 'text')
-  for (const name of ['fifo', 'zero', 'directory']) t.throws(() => readPlain(at(name)), /no regular file/, name)
-  t.throws(() => readPlain(at('huge')), /larger than/)
-  t.throws(() => readPlain(at('none')), { code: 'ENOENT' })
+  t.equal(readRegularFile(at('plain')).toString(), 'text')
+  for (const name of ['fifo', 'zero', 'directory']) t.throws(() => readRegularFile(at(name)), /no regular file/, name)
+  t.throws(() => readRegularFile(at('huge')), /larger than/)
+  t.throws(() => readRegularFile(at('none')), { code: 'ENOENT' })
 })
 
 t.test('a metadata document that never ends is an answer, and the daemon goes on', async t => {

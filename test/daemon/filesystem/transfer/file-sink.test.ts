@@ -3,12 +3,12 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
-import { discard, fileSink, pour } from '../../../../daemon/filesystem/transfer/sink.ts'
+import { discard, createFileSink, consume } from '../../../../daemon/filesystem/transfer/file-sink.ts'
 
 t.test('chunks of any size land in order', async t => {
   const path = join(t.testdir({}), 'f')
   const fd = openSync(path, 'w')
-  const sink = fileSink(fd, 3)
+  const sink = createFileSink(fd, 3)
   const chunks = Array.from({ length: 3_000 }, (_, index) => randomBytes(1 + ((index * 7919) % 4_000)))
   for (const chunk of chunks) await sink.write(chunk)
   await sink.finish()
@@ -21,7 +21,7 @@ t.test('chunks of any size land in order', async t => {
 t.test('back-pressure after a few blocks, and the failure of a write is told', async t => {
   const fd = openSync('/dev/full', 'w')
   t.teardown(() => closeSync(fd))
-  const sink = fileSink(fd)
+  const sink = createFileSink(fd)
   let waited = false
   await t.rejects(
     (async () => {
@@ -42,14 +42,14 @@ t.test('pour waits for a chunk that is still being taken when its source ends', 
   let taken = false
   const source = new PassThrough()
   source.end('x')
-  await pour(source, () => new Promise(resolve => setImmediate(resolve)).then(() => void (taken = true)))
+  await consume(source, () => new Promise(resolve => setImmediate(resolve)).then(() => void (taken = true)))
   t.ok(taken)
 })
 
 t.test('pour leaves its source open after a failure, and the rest can be discarded', async t => {
   const source = Readable.from(Array.from({ length: 10 }, () => Buffer.alloc(10)))
   await t.rejects(
-    pour(source, () => {
+    consume(source, () => {
       throw new Error('no more')
     }),
     { message: 'no more' },
@@ -61,12 +61,12 @@ t.test('pour leaves its source open after a failure, and the rest can be discard
 
 t.test('pour fails when its source is cut', async t => {
   const source = new PassThrough()
-  const poured = pour(source, () => undefined)
+  const poured = consume(source, () => undefined)
   source.write('x')
   source.destroy()
   await t.rejects(poured, /closed before it ended/)
   await t.rejects(
-    pour(source, () => undefined),
+    consume(source, () => undefined),
     /closed before it ended/,
   )
 })
