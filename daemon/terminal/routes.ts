@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocketServer } from 'ws'
 import { fail } from '../../shared/errors.ts'
-import { handle, reply, Takeover, type Bound } from '../../shared/route.ts'
+import { handle, reply, SocketUpgrade, type Bound } from '../../shared/route.ts'
 import { terminalPage, terminalSocket } from '../../shared/wire/terminal.ts'
 import { audit } from '../audit.ts'
 import type { Closing } from '../../shared/closing.ts'
@@ -76,7 +76,7 @@ export const openTerminals = (deps: TerminalDeps): Terminals => {
       command: (command: string) => audit(context, 'terminal_command', { sessionId, command }),
       disconnected: () => audit(context, 'terminal_disconnect', { sessionId }),
     }
-    return new Takeover((raw, head, request) =>
+    return new SocketUpgrade((raw, head, request) =>
       sockets.handleUpgrade(request as IncomingMessage, raw, head, client =>
         leaving ? client.close(...restarting) : serveSocket(client, wanted, all, watcher),
       ),

@@ -6,7 +6,17 @@ import { isError, type AppError } from '../errors.ts'
 import { fail } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import type { Log } from '../log.ts'
-import { Reply, Takeover, anything, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
+import {
+  Reply,
+  SocketUpgrade,
+  anything,
+  json,
+  reply,
+  type Bound,
+  type Context,
+  type Request,
+  type Route,
+} from '../route.ts'
 import { parse, type Shape } from '../schema.ts'
 import { parseJson, readBody } from './body.ts'
 import { matcher, type Decoding, type Match } from './match.ts'
@@ -43,7 +53,7 @@ export interface Surface {
 
 export interface Dispatcher {
   readonly bounds: readonly Bound[]
-  dispatch(request: Request, signal: AbortSignal): Promise<Reply | Takeover>
+  dispatch(request: Request, signal: AbortSignal): Promise<Reply | SocketUpgrade>
 }
 
 const queryOf = (search: URLSearchParams): Record<string, string> => {
@@ -79,7 +89,7 @@ export const dispatcher = (
     request: Request,
     requestId: string,
     signal: AbortSignal,
-  ): Promise<Reply | Takeover> => {
+  ): Promise<Reply | SocketUpgrade> => {
     const { route, run } = match.bound
     const facts = (await surface.before?.(request, route)) ?? {}
     const params = textOf(route.params, match.params, 'params')
@@ -87,7 +97,7 @@ export const dispatcher = (
     const body = await bodyOf(request, route)
     const context: Context = { signal, request, requestId, log, facts }
     const result = await run({ params, query, body }, context)
-    if (result instanceof Takeover) {
+    if (result instanceof SocketUpgrade) {
       if (!asksForWebSocket(request)) throw fail('upgrade_required', { protocol: 'WebSocket' })
       return result
     }
@@ -96,13 +106,13 @@ export const dispatcher = (
     return json(result)
   }
 
-  const dispatch = async (request: Request, signal: AbortSignal): Promise<Reply | Takeover> => {
+  const dispatch = async (request: Request, signal: AbortSignal): Promise<Reply | SocketUpgrade> => {
     const start = elapsed()
     const given = request.headers['x-request-id']
     const requestId = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : ids.uuid()
     let route: Route | undefined
     let failure: unknown
-    const finish = (result: Reply | Takeover): Reply | Takeover => {
+    const finish = (result: Reply | SocketUpgrade): Reply | SocketUpgrade => {
       const status = result instanceof Reply ? result.status : 101
       const ms = elapsed() - start
       if (surface.logRequests || status >= 500) {
@@ -118,7 +128,7 @@ export const dispatcher = (
         if (status >= 500) log.error('request.done', { ...line, error: failure })
         else log.info('request.done', line)
       }
-      if (result instanceof Takeover) return result
+      if (result instanceof SocketUpgrade) return result
       const { headers } = surface
       const common = typeof headers === 'function' ? headers({ status, matched: route !== undefined, ms }) : headers
       return new Reply(result.status, { ...common, ...result.headers }, result.body)

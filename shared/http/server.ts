@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errno } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { Takeover, type Reply, type Request } from '../route.ts'
+import { SocketUpgrade, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { textOf } from '../utf8.ts'
 import { settleTarget } from './target.ts'
@@ -119,7 +119,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     if (response.destroyed) return
     // A body given up half-way is never parsed to its end: nothing that comes later on this connection would be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
-    if (result instanceof Takeover) {
+    if (result instanceof SocketUpgrade) {
       // Asked for in a form that node does not take for an upgrade.
       response.writeHead(400, { 'content-length': '0', connection: 'close' })
       response.end()
@@ -131,7 +131,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
-    if (result instanceof Takeover) return result.run(socket, head, message)
+    if (result instanceof SocketUpgrade) return result.run(socket, head, message)
     if (socket.destroyed) return
     // A route that knows no upgrade answers as it always does, whatever kind of body that is.
     const response = new ServerResponse(message)
