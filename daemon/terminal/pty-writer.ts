@@ -1,4 +1,4 @@
-/** Types into a terminal, no faster than its program reads. */
+/** Writes to a pseudo-terminal, no faster than its program reads. */
 import { writeSync } from 'node:fs'
 import type { Clock } from '../../shared/clock.ts'
 import { errno } from '../../shared/errors.ts'
@@ -7,63 +7,71 @@ const minPauseMs = 1
 const maxPauseMs = 64
 
 export interface PtyWriter {
-  /** Bytes that were typed and do not fit into the terminal yet. */
-  readonly waiting: number
+  /** Bytes that do not fit into the terminal yet. */
+  readonly pendingBytes: number
   /** A copy of them. */
-  rest(): Buffer
-  type(bytes: Buffer): void
+  pending(): Buffer
+  write(bytes: Buffer): void
   close(): void
 }
 
-/**
- * Types at the master side `fd`, which does not block. Node's own stream for a terminal tries again and again, in one turn
- * of the loop, until the program reads: one that never does would stop the daemon. The kernel tells nobody here when there is
- * room, so it is looked for, less and less often.
- */
-export const createPtyWriter = (fd: number, clock: Pick<Clock, 'after'>, before: Buffer): PtyWriter => {
-  let queue = before.length > 0 ? [before] : []
-  let cancel: (() => void) | undefined
-  let pauseMs = minPauseMs
+interface Writing {
+  readonly fd: number
+  readonly clock: Pick<Clock, 'after'>
+  queue: Buffer[]
+  pauseMs: number
+  cancelRetry: (() => void) | undefined
+}
 
-  /** False when there is no room. */
-  const typeOne = (bytes: Buffer): boolean => {
-    try {
-      const written = writeSync(fd, bytes)
-      pauseMs = minPauseMs
-      if (written < bytes.length) queue[0] = bytes.subarray(written)
-      else queue.shift()
-      return true
-    } catch (error) {
-      if (errno(error) === 'EAGAIN') return false
-      // EIO: the other side is closed, and the end of the shell does the rest.
-      queue = []
-      return true
-    }
+/** Writes the head of the queue; false when there is no room. */
+const writeHead = (writing: Writing, bytes: Buffer): boolean => {
+  try {
+    const written = writeSync(writing.fd, bytes)
+    writing.pauseMs = minPauseMs
+    if (written < bytes.length) writing.queue[0] = bytes.subarray(written)
+    else writing.queue.shift()
+    return true
+  } catch (error) {
+    if (errno(error) === 'EAGAIN') return false
+    // EIO: the other side is closed, and the end of the shell does the rest.
+    writing.queue = []
+    return true
   }
-  const go = () => {
-    cancel = undefined
-    for (let next = queue[0]; next; next = queue[0]) {
-      if (typeOne(next)) continue
-      cancel = clock.after(pauseMs, go)
-      pauseMs = Math.min(pauseMs * 2, maxPauseMs)
-      return
-    }
+}
+
+const flush = (writing: Writing): void => {
+  writing.cancelRetry = undefined
+  for (let head = writing.queue[0]; head; head = writing.queue[0]) {
+    if (writeHead(writing, head)) continue
+    writing.cancelRetry = writing.clock.after(writing.pauseMs, () => flush(writing))
+    writing.pauseMs = Math.min(writing.pauseMs * 2, maxPauseMs)
+    return
   }
-  if (queue.length > 0) go()
+}
+
+/**
+ * Writes to the master side `fd`, which does not block, beginning with `inherited`. Node's own stream for a terminal
+ * retries within one turn of the event loop until the program reads: one that never reads would stop the daemon. Nothing
+ * tells when there is room again, so it is tried, less and less often.
+ */
+export const createPtyWriter = (fd: number, clock: Pick<Clock, 'after'>, inherited: Buffer): PtyWriter => {
+  const queue = inherited.length > 0 ? [inherited] : []
+  const writing: Writing = { fd, clock, queue, pauseMs: minPauseMs, cancelRetry: undefined }
+  flush(writing)
   return {
-    get waiting() {
-      return queue.reduce((sum, { length }) => sum + length, 0)
+    get pendingBytes() {
+      return writing.queue.reduce((sum, { length }) => sum + length, 0)
     },
-    rest: () => Buffer.concat(queue),
-    type(bytes) {
+    pending: () => Buffer.concat(writing.queue),
+    write(bytes) {
       if (bytes.length === 0) return
-      queue.push(bytes)
-      if (!cancel) go()
+      writing.queue.push(bytes)
+      if (!writing.cancelRetry) flush(writing)
     },
     close() {
-      cancel?.()
-      cancel = undefined
-      queue = []
+      writing.cancelRetry?.()
+      writing.cancelRetry = undefined
+      writing.queue = []
     },
   }
 }

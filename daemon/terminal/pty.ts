@@ -21,7 +21,7 @@ export interface Pty {
   readonly pid: number
   /** The master side. */
   readonly fd: number
-  /** Bytes that were read of a character whose others were not. */
+  /** The first bytes of a character whose other bytes were not read yet. */
   readonly rest: Buffer
   readonly input: PtyWriter
   resize(cols: number, rows: number): void
@@ -48,7 +48,7 @@ const binding = (nodePty as unknown as { native: PtyBinding }).native
 const openPair = (cols: number, rows: number): { master: number; slave: number; pty: string } => {
   const opened = binding.open(cols, rows)
   try {
-    // A helper of the daemon that held it would keep the terminal from ending.
+    // The terminal would not end while a child of the daemon held it.
     keepOverExec(opened.master, false)
     return { ...opened, slave: openSync(opened.pty, constants.O_RDWR | constants.O_NOCTTY) }
   } catch (error) {
@@ -63,13 +63,13 @@ const openPair = (cols: number, rows: number): { master: number; slave: number; 
 export interface LeftPty {
   readonly fd: number
   readonly pid: number
-  /** Bytes read of a character whose others were not. */
+  /** The first bytes of a character whose other bytes were not read yet. */
   readonly rest: Buffer
-  /** Typed, and not taken by the terminal yet. */
+  /** Input that the terminal has not taken yet. */
   readonly typed: Buffer
 }
 
-/** What a terminal does with its output, and by which clock it looks for room. */
+/** What a terminal is connected to. */
 interface Ends {
   readonly clock: Pick<Clock, 'after'>
   readonly onOutput: (text: string) => void

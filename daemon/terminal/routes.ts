@@ -10,15 +10,16 @@ import type { Closing } from '../../shared/closing.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
 import type { HandsOver } from '../upgrade/successor.ts'
 import { terminalHtml } from './page.ts'
-import { createSessions, type SessionsDeps } from './sessions.ts'
+import type { SessionsDeps } from './session.ts'
+import { createSessions } from './sessions.ts'
 import { serveSocket } from './socket.ts'
 
-/** Frames above this are refused (1009): a paste is far smaller. */
+/** Longer frames are refused with 1009; a paste is far shorter. */
 const maxFrameBytes = 4 * 1024 * 1024
 
-/** Sockets that were asked to go have gone by then, or never will. */
-const farewellMs = 250
-/** "Service restart", of the registry of close codes (RFC 6455, 7.1.6): clients know that they may come back. */
+/** A socket that has not closed by then never will. */
+const disconnectMs = 250
+/** "Service Restart" in the registry of close codes (RFC 6455, section 11.7): clients know that they may come back. */
 const restarting = [1012, 'the daemon is being replaced; connect again'] as const
 
 export interface TerminalDeps extends SessionsDeps {
@@ -33,42 +34,42 @@ export interface Terminals extends HandsOver<InheritedTerminal> {
   readonly bounds: readonly Bound[]
 }
 
-/** Sends the clients away and gives them a moment to go. */
-const farewell = async (sockets: WebSocketServer, clock: SessionsDeps['clock']): Promise<void> => {
+/** Asks all clients to go and waits for them a moment. */
+const disconnectAll = async (sockets: WebSocketServer, clock: SessionsDeps['clock']): Promise<void> => {
   const gone = new AbortController()
   const all = [...sockets.clients]
   for (const socket of all) socket.close(...restarting)
   const closed = all.filter(({ readyState, CLOSED }) => readyState !== CLOSED).map(socket => once(socket, 'close'))
-  await Promise.race([Promise.all(closed), clock.sleep(farewellMs, gone.signal).catch(() => undefined)])
+  await Promise.race([Promise.all(closed), clock.sleep(disconnectMs, gone.signal).catch(() => undefined)])
   gone.abort()
 }
 
 export const openTerminals = (deps: TerminalDeps): Terminals => {
   const { enabled, closing, clock, inherited } = deps
   const all = createSessions(deps)
-  all.takeOver(inherited)
+  all.resume(inherited)
   let leaving = false
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes })
   closing.add('terminals', () => {
     for (const socket of sockets.clients) socket.close(1001, 'the daemon stops')
     all.close()
   })
-  // Errors have one shape here, also those of a handshake; the library's own would be HTML.
+  // A failed handshake gets our JSON error too; the library would answer with HTML.
   sockets.on('wsClientError', (error, raw) => {
     const body = JSON.stringify({ error: error.message })
     const head = 'HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close'
     raw.once('finish', () => raw.destroy())
     raw.end(`${head}\r\nsec-websocket-version: 13\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
   })
-  const mustBeOn = () => {
+  const requireEnabled = () => {
     if (!enabled) throw fail('not_found', { kind: 'terminal', name: 'disabled' })
   }
   const page = handle(terminalPage, () => {
-    mustBeOn()
+    requireEnabled()
     return reply(200, { 'content-type': 'text/html; charset=utf-8' }, terminalHtml())
   })
   const socket = handle(terminalSocket, ({ query }, context) => {
-    mustBeOn()
+    requireEnabled()
     const { cols, rows, shell, workingDir, sessionId = 'default' } = query
     const wanted = { sessionId, shell: shell || undefined, workingDir: workingDir || undefined, cols, rows }
     const watcher = {
@@ -86,7 +87,7 @@ export const openTerminals = (deps: TerminalDeps): Terminals => {
     bounds: [page, socket],
     async leave() {
       leaving = true
-      await farewell(sockets, clock)
+      await disconnectAll(sockets, clock)
       return all.handOver
     },
     stay() {

@@ -1,10 +1,11 @@
 /** One WebSocket looking at a session. */
 import type { WebSocket } from 'ws'
 import { messageOf } from '../../shared/errors.ts'
-import type { Attach, Attachment, Sessions } from './sessions.ts'
+import type { SessionRequest } from './session.ts'
+import type { Attachment, Sessions } from './sessions.ts'
 import { createCommandReader } from './typed-commands.ts'
 
-/** A client so many bytes behind gets nothing more until it has caught up: 64 chunks of 4 KiB. */
+/** A client with more unread bytes gets nothing until it has caught up: 64 chunks of 4 KiB. */
 const maxBufferedBytes = 64 * 4096
 const caughtUp = maxBufferedBytes / 4
 
@@ -37,10 +38,10 @@ export interface Watcher {
 type Send = (type: 'output' | 'error', data: string, sent?: () => void) => void
 
 /**
- * Shows a session to a client, no faster than it reads. What it missed comes out of the replay; what is no longer there is
- * told, in the place where it belongs. `finish` sends the rest at once: nothing comes after it.
+ * Sends output to a client, no faster than it reads. What it missed comes from the replay; where that no longer has it, a
+ * line says how much is missing. `finish` sends the rest at once: nothing comes after it.
  */
-const feed = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) => {
+const createOutput = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) => {
   let missedFrom: number | undefined
   const finish = () => {
     if (missedFrom === undefined) return
@@ -60,13 +61,13 @@ const feed = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) =
   return { output, finish }
 }
 
-export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Sessions, watcher: Watcher): void => {
+export const serveSocket = (socket: WebSocket, wanted: SessionRequest, sessions: Sessions, watcher: Watcher): void => {
   const send: Send = (type, data, sent) => {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify({ type, data }), sent)
   }
   let attachment: Attachment
   try {
-    const { output, finish } = feed(socket, send, () => attachment.shown)
+    const { output, finish } = createOutput(socket, send, () => attachment.shown)
     const ended = () => {
       finish()
       socket.close(1000, 'the shell ended')
@@ -90,6 +91,6 @@ export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Session
     attachment.detach()
     watcher.disconnected()
   })
-  // A broken frame closes the socket; its 'close' does the rest.
+  // The socket closes after an error; the 'close' listener does the rest.
   socket.on('error', () => {})
 }

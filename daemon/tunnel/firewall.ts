@@ -1,23 +1,23 @@
 /**
- * The fence: what may leave the sandbox, in chains of our own at the head of INPUT and OUTPUT. The kernel keeps it
- * whatever becomes of the tunnel's process or of the daemon, and only CAP_NET_ADMIN, which tenants lack, changes it.
+ * What may leave the sandbox, in chains of our own at the head of INPUT and OUTPUT. The kernel keeps the rules whatever
+ * becomes of the tunnel's process or of the daemon; changing them takes CAP_NET_ADMIN, which tenants lack.
  *
  *     INPUT    the first packet of a TCP connection that comes in marks the connection
  *     OUTPUT   loopback                                                     → passes
- *              answers on connections so marked, answers to pings           → pass, on whatever way they go
+ *              answers on connections so marked, answers to pings           → pass, whatever route they take
  *              the tunnel's own packets, from its port to its peer          → pass
  *              what goes into the tunnel                                    → passes
- *              the rest, or without route_all the rest to `allowed`         → refused
+ *              the rest, or without route_all the rest to `only`            → refused
  *
- * Connections are told by a mark and not by their state alone, because one that is older than the fence is taken for
- * new by whichever side speaks first. Those that had come in before are let through by their addresses.
+ * Connections are recognised by a mark and not by their state alone: one that is older than these rules counts as new,
+ * whichever side sends the next packet. Those that had come in before are let through by their addresses.
  */
 import { errno, messageOf } from '../../shared/errors.ts'
 import { access } from 'node:fs/promises'
 import { networkText, type Family, type Network } from './address.ts'
 import type { Tool, Tools } from './tools.ts'
 
-/** A TCP connection that had come in before the fence was first up. */
+/** A TCP connection that had come in before the firewall was first set. */
 export interface InboundConnection {
   readonly family: Family
   readonly port: number
@@ -25,7 +25,7 @@ export interface InboundConnection {
   readonly remotePort: number
 }
 
-/** What passes besides answers; undefined lets nothing pass. */
+/** What passes besides answers. */
 export interface AllowedTraffic {
   readonly interface: string
   readonly peer: { readonly family: Family; readonly address: string; readonly port: number }
@@ -40,21 +40,21 @@ export type FirewallState =
   | { readonly kind: 'open'; interface: string }
 
 export interface Firewall {
-  /** Puts the fence up, or changes it in one step. Throws when it cannot; then it is as it was. */
+  /** Sets the rules in one step; without `allowed` only answers pass. Throws when it cannot; then they are as they were. */
   apply(allowed: AllowedTraffic | undefined, inbound: readonly InboundConnection[]): Promise<void>
   /** What the kernel has. */
-  look(): Promise<FirewallState>
+  inspect(): Promise<FirewallState>
 }
 
 const [incoming, outgoing] = ['HUTCH-TUNNEL-IN', 'HUTCH-TUNNEL'] as const
 /** Set on connections that came in. */
 const mark = '0x40000000/0x40000000'
 
-/** How the rest is refused, so that programs fail at once and do not wait; the second where the kernel lacks the first. */
+/** How the rest is refused: so that programs fail at once instead of waiting, or by DROP where the kernel lacks that. */
 const refusals = {
   4: [['-j REJECT --reject-with icmp-admin-prohibited'], ['-j DROP']],
   6: [
-    // A connection takes the ICMPv6 message for a passing trouble, a reset not.
+    // TCP takes the ICMPv6 message for a transient failure and retries; a reset ends it.
     ['-p tcp -j REJECT --reject-with tcp-reset', '-j REJECT --reject-with icmp6-adm-prohibited'],
     ['-j DROP'],
   ],
@@ -63,7 +63,7 @@ const icmpAnswers = {
   4: ['-p icmp -m conntrack --ctstate ESTABLISHED,RELATED --ctdir REPLY'],
   6: [
     '-p ipv6-icmp -m conntrack --ctstate ESTABLISHED,RELATED --ctdir REPLY',
-    // Router and neighbour discovery, without which nobody reaches us.
+    // Router and neighbour discovery: without it nothing reaches the sandbox.
     ...[133, 135, 136].map(type => `-p ipv6-icmp -m icmp6 --icmpv6-type ${type}`),
   ],
 } as const
@@ -166,7 +166,7 @@ export const createFirewall = (tools: Tools): Firewall => {
       if (await hasIpv6()) await applyOne(6, allowed, inbound)
       await applyOne(4, allowed, inbound)
     },
-    async look() {
+    async inspect() {
       const lines = (await saved(4)).split('\n').filter(line => line.startsWith(`-A ${outgoing} `))
       if (lines.length === 0) return { kind: 'none' }
       const found = lines.map(line => / -o (\S+) -j RETURN$/.exec(line)?.[1]).find(name => name && name !== 'lo')

@@ -8,7 +8,7 @@ import { createTunnel, type Tunnel } from './tunnel.ts'
 
 type Needs = Pick<Core, 'config' | 'clock' | 'ids' | 'log' | 'closing'>
 
-/** Brings up the tunnel of the environment; without one, or when that fails, the sandbox is closed. Never throws. */
+/** Brings up the tunnel that the environment describes. Without one, or when that fails, the sandbox is closed. Never throws. */
 const begin = async (tunnel: Tunnel, { config, log }: Needs): Promise<void> => {
   const next = 'nothing leaves the sandbox; configure the tunnel with PUT /network/tunnel/config'
   try {
@@ -20,7 +20,7 @@ const begin = async (tunnel: Tunnel, { config, log }: Needs): Promise<void> => {
   await tunnel.block().catch(error => log.error('tunnel.open', { reason: messageOf(error) }))
 }
 
-/** The tunnel and its routes; done when what an earlier daemon left is cleared, and at a start the tunnel is up or has failed. */
+/** Resolves when what an earlier daemon left is cleared and, with `atStart`, the tunnel is up or has failed. */
 export const openTunnel = async (core: Needs, { atStart }: { atStart: boolean }): Promise<readonly Bound[]> => {
   const { config, clock, ids, log, closing } = core
   const tunnel = createTunnel({ tools: createTools(), clock, ids, log, stateDir: config.stateDir })

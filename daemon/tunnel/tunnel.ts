@@ -2,32 +2,29 @@
  * The one tunnel of a sandbox. Its states, and what each lets out:
  *
  *     untouched   no tunnel was ever configured                       everything
- *     up          a tunnel runs                                       as the fence says
- *     closed      it was taken down, ended, or could not come up      answers to who came in, nothing else
+ *     up          a tunnel runs                                       what the firewall allows
+ *     closed      it was taken down, ended, or could not come up      answers to connections that come in
  *
- * There is no way from closed to untouched. Going up, the fence closes first and opens last, so whatever fails in
- * between leaves it closed; going down, it closes first.
+ * Nothing leads from closed back to untouched.
  */
-import type { Clock } from '../../shared/clock.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
-import type { Ids } from '../../shared/ids.ts'
-import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
-import type { Device, Peer } from './device.ts'
+import { blockAll, tearDown } from './block.ts'
+import { bringUp } from './bring-up.ts'
+import type { TunnelContext, TunnelDeps } from './context.ts'
+import { noDeviceReason } from './create-device.ts'
+import type { Peer } from './device.ts'
+import type { Endpoint } from './address.ts'
 import type { TunnelSettings } from './document.ts'
-import { createFirewall, type AllowedTraffic, type InboundConnection } from './firewall.ts'
-import { createDevice, noDeviceReason } from './create-device.ts'
-import { markConfigured } from './marker.ts'
-import { unsupportedReason } from './support.ts'
-import { inboundConnections } from './inbound-connections.ts'
+import { createFirewall } from './firewall.ts'
 import { createPeerResolver } from './peer.ts'
-import { createRouting, type RoutePlan } from './routing.ts'
-import type { Tools } from './tools.ts'
+import { createRouting } from './routing.ts'
+import { unsupportedReason } from './support.ts'
 
 export interface Tunnel {
   /** Replaces what runs. Throws `operation_failed` when it cannot; then no tunnel runs. */
   up(settings: TunnelSettings): Promise<void>
-  /** Throws `invalid_argument` when none runs, or it cannot be taken down; the fence is closed first. */
+  /** Throws `invalid_argument` when none runs, or it cannot be taken down; the firewall is closed first. */
   down(): Promise<void>
   /** Closes the sandbox, where that is possible. Throws `operation_failed`. */
   block(): Promise<void>
@@ -36,164 +33,73 @@ export interface Tunnel {
   close(): Promise<void>
 }
 
-export interface TunnelDeps {
-  readonly tools: Tools
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly log: Log
-  readonly stateDir: string
-}
-
-interface Running {
-  readonly device: Device
-  readonly stopRepairing: () => void
-}
-
-const repairMs = 1_000
-const lastWordsMs = 200
-
-const routePlanOf = (settings: TunnelSettings, peer: Peer): RoutePlan => {
-  const { routeAll, allowed } = settings
-  const six = allowed.some(({ family, prefix }) => family === 6 && prefix === 0)
-  return {
-    interface: settings.interface,
-    peer,
-    networks: allowed,
-    defaults: routeAll ? [4, ...(six ? [6 as const] : [])] : [],
-  }
-}
-
-const allowedTrafficOf = (settings: TunnelSettings, peer: Peer): AllowedTraffic => ({
-  interface: settings.interface,
-  peer,
-  listenPort: settings.listenPort,
-  // A default route among `allowed` is not followed without route_all, and so not fenced either.
-  only: settings.routeAll ? undefined : settings.allowed.filter(({ prefix }) => prefix > 0),
-})
-
 const applyFailed = (error: unknown, after = ''): Error =>
   fail('operation_failed', { reason: `failed to apply tunnel config: ${messageOf(error)}${after}` }, error)
 
+const up = async (
+  context: TunnelContext,
+  settings: TunnelSettings,
+  resolvePeer: (endpoint: Endpoint) => Promise<Peer>,
+): Promise<void> => {
+  const { tools } = context
+  const why = unsupportedReason(tools) ?? (await noDeviceReason(tools))
+  if (why) throw applyFailed(why)
+  const peer = await resolvePeer(settings.endpoint).catch(error => {
+    throw applyFailed(error)
+  })
+  await bringUp(context, settings, peer).catch(error => {
+    throw applyFailed(error, '; nothing leaves the sandbox until a config is applied')
+  })
+}
+
+const down = async (context: TunnelContext): Promise<void> => {
+  const refuse = (reason: string, cause?: unknown) => fail('invalid_argument', { field: '', reason }, cause)
+  if (process.platform !== 'linux') throw refuse('tunnels are only supported on Linux')
+  if (!context.running) throw refuse('no WireGuard client is running')
+  await tearDown(context).catch(error => {
+    throw refuse(`the tunnel could not be stopped: ${messageOf(error)}`, error)
+  })
+  context.log.info('tunnel.down', {})
+}
+
+const block = async (context: TunnelContext): Promise<void> => {
+  const why = unsupportedReason(context.tools)
+  if (why) throw fail('operation_failed', { reason: `the sandbox cannot be closed: ${why}` })
+  await tearDown(context)
+}
+
+const recover = async (context: TunnelContext): Promise<void> => {
+  const { tools, firewall, routing, log } = context
+  if (unsupportedReason(tools)) return
+  const state = await firewall.inspect()
+  if (state.kind === 'none') return
+  await blockAll(context)
+  if (state.kind === 'closed') return
+  // If a process runs this interface, it ends with it.
+  await tools.run('ip', ['link', 'del', 'dev', state.interface]).catch(error => {
+    log.info('tunnel.leftover', { interface: state.interface, error })
+  })
+  await routing.restore()
+}
+
 export const createTunnel = (deps: TunnelDeps): Tunnel => {
-  const { tools, clock, log, stateDir } = deps
-  const firewall = createFirewall(tools)
-  const routing = createRouting(tools)
-  const resolvePeer = createPeerResolver()
+  const { tools } = deps
   const inTurn = keyedMutex()
-  const serial = <T>(task: () => Promise<T>): Promise<T> => inTurn('tunnel', task)
-  let running: Running | undefined
-  let inbound: readonly InboundConnection[] | undefined
-
-  const blockAll = async (): Promise<void> => {
-    markConfigured(stateDir)
-    inbound ??= (await firewall.look()).kind === 'none' ? await inboundConnections() : []
-    await firewall.apply(undefined, inbound)
+  const serial: TunnelContext['serial'] = task => inTurn('tunnel', task)
+  const context: TunnelContext = {
+    ...deps,
+    firewall: createFirewall(tools),
+    routing: createRouting(tools),
+    serial,
+    running: undefined,
+    inbound: undefined,
   }
-
-  /** Closes the fence, then removes the device and puts the routes back; does all of it even when a part fails. */
-  const tearDown = async (): Promise<void> => {
-    const had = running
-    running = undefined
-    had?.stopRepairing()
-    const steps = [blockAll, async () => had?.device.remove(), routing.restore]
-    const failures: unknown[] = []
-    for (const step of steps) await step().catch(error => failures.push(error))
-    if (failures.length > 0) throw failures[0]
-  }
-
-  const onDeviceEnded = (device: Device, why: string): Promise<void> =>
-    serial(async () => {
-      if (running?.device !== device) return
-      log.error('tunnel.ended', { why, next: 'nothing leaves the sandbox; configure the tunnel again' })
-      await tearDown()
-    }).catch(error => log.error('tunnel.teardown.failed', { error }))
-
-  /** Somebody may put a default route back beside ours, as a resumed machine does. */
-  const startRepairing = (plan: RoutePlan): (() => void) => {
-    if (plan.defaults.length === 0) return () => {}
-    let busy = false
-    const repair = async () => {
-      if (await routing.repair(plan)) log.warn('tunnel.route.removed', { interface: plan.interface })
-    }
-    return clock.every(repairMs, () => {
-      if (busy) return
-      busy = true
-      serial(async () => (running ? repair() : undefined))
-        .catch(error => log.warn('tunnel.route.failed', { error }))
-        .finally(() => (busy = false))
-    })
-  }
-
-  const bringUp = async (settings: TunnelSettings, peer: Peer): Promise<void> => {
-    await tearDown()
-    const device = await createDevice(settings, deps)
-    try {
-      const plan = routePlanOf(settings, peer)
-      await routing.install(plan)
-      await firewall.apply(allowedTrafficOf(settings, peer), inbound ?? [])
-      await device.configurePeer(peer)
-      running = { device, stopRepairing: startRepairing(plan) }
-    } catch (error) {
-      // How its process ended tells more than what missed it.
-      const why = await Promise.race([device.ended, clock.sleep(lastWordsMs).then(() => undefined)])
-      for (const step of [blockAll, device.remove, routing.restore])
-        await step().catch(cause => log.error('tunnel.teardown.failed', { error: cause }))
-      throw why === undefined ? error : new Error(why, { cause: error })
-    }
-    device.ended.then(why => onDeviceEnded(device, why))
-    const { interface: name, routeAll } = settings
-    log.info('tunnel.up', { interface: name, by: device.kind, routeAll })
-  }
-
-  const block = async (): Promise<void> => {
-    const why = unsupportedReason(tools)
-    if (why) throw fail('operation_failed', { reason: `the sandbox cannot be closed: ${why}` })
-    await tearDown()
-  }
-
+  const resolvePeer = createPeerResolver()
   return {
-    up: settings =>
-      serial(async () => {
-        const why = unsupportedReason(tools) ?? (await noDeviceReason(tools))
-        if (why) throw applyFailed(why)
-        const peer = await resolvePeer(settings.endpoint).catch(error => {
-          throw applyFailed(error)
-        })
-        await bringUp(settings, peer).catch(error => {
-          throw applyFailed(error, '; nothing leaves the sandbox until a config is applied')
-        })
-      }),
-    down: () =>
-      serial(async () => {
-        if (process.platform !== 'linux')
-          throw fail('invalid_argument', { field: '', reason: 'tunnels are only supported on Linux' })
-        if (!running) throw fail('invalid_argument', { field: '', reason: 'no WireGuard client is running' })
-        await tearDown().catch(error => {
-          throw fail(
-            'invalid_argument',
-            { field: '', reason: `the tunnel could not be stopped: ${messageOf(error)}` },
-            error,
-          )
-        })
-        log.info('tunnel.down', {})
-      }),
-    block: () => serial(block),
-    recover: () =>
-      serial(async () => {
-        if (unsupportedReason(tools)) return
-        const state = await firewall.look()
-        if (state.kind === 'none') return
-        await blockAll()
-        if (state.kind === 'closed') return
-        // A process behind it ends with its interface.
-        await tools.run('ip', ['link', 'del', 'dev', state.interface]).catch(error => {
-          log.info('tunnel.leftover', { interface: state.interface, error })
-        })
-        await routing.restore()
-      }),
-    close: () =>
-      serial(async () => {
-        if (running) await tearDown()
-      }),
+    up: settings => serial(() => up(context, settings, resolvePeer)),
+    down: () => serial(() => down(context)),
+    block: () => serial(() => block(context)),
+    recover: () => serial(() => recover(context)),
+    close: () => serial(async () => (context.running ? tearDown(context) : undefined)),
   }
 }

@@ -34,7 +34,7 @@ export const standInHost = async (
   return { ...said, pid, dataDir }
 }
 
-interface RoutePlan {
+interface Way {
   readonly load: Load
   /** Who works for it; undefined for the straight way. */
   readonly pid: number | undefined
@@ -43,7 +43,7 @@ interface RoutePlan {
   cpuMs: number
 }
 
-const runWay = async (way: RoutePlan): Promise<void> => {
+const runWay = async (way: Way): Promise<void> => {
   const before = way.pid === undefined ? 0 : cpuOf(way.pid)
   const { samples } = await way.load.run(roundMs)
   way.cpuMs += way.pid === undefined ? 0 : cpuOf(way.pid) - before
@@ -51,7 +51,7 @@ const runWay = async (way: RoutePlan): Promise<void> => {
   for (const sample of samples) way.samples.push(sample)
 }
 
-const perCore = ({ requests, cpuMs }: RoutePlan): number => requests / (cpuMs / 1000)
+const perCore = ({ requests, cpuMs }: Way): number => requests / (cpuMs / 1000)
 
 export const gatewayBench = async (bench: Bench): Promise<Row[]> => {
   const { said: upstream } = await startScript<number>(bench, here('upstream.ts'))
@@ -66,7 +66,7 @@ export const gatewayBench = async (bench: Bench): Promise<Row[]> => {
   const rows: Row[] = []
   for (const connections of [1, 32]) {
     bench.say(`${connections} connection${connections > 1 ? 's' : ''}`)
-    const way = async (port: number, path: string, pid?: number): Promise<RoutePlan> => {
+    const way = async (port: number, path: string, pid?: number): Promise<Way> => {
       const load = await openLoad({ port, path, headers, connections })
       bench.later('connections', load.close)
       await load.run(roundMs)
@@ -77,8 +77,8 @@ export const gatewayBench = async (bench: Bench): Promise<Row[]> => {
     const theirs = rival && (await way(rival.port, '/health', rival.worker))
     const all = [straight, ours, ...(theirs ? [theirs] : [])]
     for (let round = 0; round < rounds; round++)
-      for (let turn = 0; turn < all.length; turn++) await runWay(all[(round + turn) % all.length] as RoutePlan)
-    const added = (one: RoutePlan, part: number) => percentile(one.samples, part) - percentile(straight.samples, part)
+      for (let turn = 0; turn < all.length; turn++) await runWay(all[(round + turn) % all.length] as Way)
+    const added = (one: Way, part: number) => percentile(one.samples, part) - percentile(straight.samples, part)
     for (const part of [0.5, 0.99])
       rows.push(
         row(

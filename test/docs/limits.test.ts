@@ -52,15 +52,15 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'find, search': [
     ['20 results', 'daemon/filesystem/search/find.ts', 'limitOf(query.maxResults, 20)'],
     ['100;', 'daemon/filesystem/search/routes.ts', 'limitOf(query.maxResults, 100)'],
-    ['at most 1000', 'daemon/filesystem/search/query.ts', 'most = 1000'],
+    ['at most 1000', 'daemon/filesystem/search/query.ts', 'maxResults = 1000'],
   ],
   'output of a process on disk': [
-    ['32 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOG_FILE_BYTES'], 0, most, 32 * MiB"],
+    ['32 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOG_FILE_BYTES'], 0, maxInteger, 32 * MiB"],
     ['a tenth', 'daemon/config/config.ts', "'SANDBOX_MAX_LOG_PERCENT'], 1, 100, 10"],
   ],
   'output inlined': [
-    ['64 KiB', 'daemon/config/config.ts', "'SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, most, 64 * KiB"],
-    ['4 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, most, 4 * MiB"],
+    ['64 KiB', 'daemon/config/config.ts', "'SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, maxInteger, 64 * KiB"],
+    ['4 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, maxInteger, 4 * MiB"],
   ],
   'finished processes kept': [['10000', 'daemon/process/index.ts', 'keepFinished = 10_000']],
   'keep-alive process': [['600 s', 'daemon/process/start.ts', 'defaultKeepAliveSeconds = 600']],

@@ -15,14 +15,14 @@ export interface Step {
   readonly line: number
 }
 
-interface Firewall {
+interface Fence {
   readonly kind: string
   readonly open: number
   readonly close: number
 }
 
-const fencesOf = (lines: readonly string[]): Firewall[] => {
-  const fences: Firewall[] = []
+const fencesOf = (lines: readonly string[]): Fence[] => {
+  const fences: Fence[] = []
   for (let at = 0; at < lines.length; at++) {
     const open = /^```(\w*)$/.exec(lines[at] as string)
     if (!open) continue
