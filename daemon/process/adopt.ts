@@ -9,7 +9,7 @@ import { openCapture, type Capture } from './output/capture.ts'
 import { outputPaths } from './output/names.ts'
 import type { ProcessContext } from './context.ts'
 import type { ProcessRecord } from './record.ts'
-import { begin, outputDirs, reopener } from './start.ts'
+import { outputDirs, reopener, track } from './start.ts'
 import { inheritedStdin } from './stdin.ts'
 
 /** Writing ends of stdin pipes that came over the exec: by record id. Comes from the old daemon itself, never from a file. */
@@ -25,12 +25,12 @@ const resume = (context: ProcessContext, managed: Managed, pipes: readonly Inher
   if (pipe) managed.stdin = inheritedStdin(pipe.fd, pipe.inode)
   const { current } = record
   if (current && isSame(current, context.bootId)) {
-    begin(context, managed)
+    track(context, managed)
     return
   }
   // It is gone, or its number is somebody else's now: nothing of it is watched or signalled.
   record.current = undefined
-  begin(context, managed)
+  track(context, managed)
   if (current === undefined && record.ending === undefined) scheduleRestart(context, managed)
   // It may have done its work: whether it failed is not known.
   else ended(context, managed, { exitCode: null }, false)

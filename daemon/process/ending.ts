@@ -4,8 +4,7 @@ import { kill, type Exit } from '../native/sys/sys.ts'
 import { isSame, runningPid } from './pid-identity.ts'
 import type { Managed } from './managed.ts'
 import type { ProcessContext } from './context.ts'
-import { closeEnd, newStdin } from './stdin.ts'
-import { launch } from './spawn.ts'
+import { launchCaptured } from './launch.ts'
 
 const restartPauseMs = 1_000
 const maxTimerMs = 2 ** 31 - 1
@@ -64,17 +63,15 @@ const mayRestart = ({ record }: Managed): boolean =>
 const restart = (context: ProcessContext, managed: Managed): void => {
   const { record, capture } = managed
   managed.cancelRestart = () => undefined
-  let childEnd = -1
   try {
-    if (record.stdin) ({ childEnd, stdin: managed.stdin } = newStdin())
-    const [stdout, stderr] = capture.childDescriptors
-    const pid = launch(context.workload, {
+    const { pid, stdin } = launchCaptured(context.workload, capture, {
       command: record.command,
       workingDir: record.workingDir,
       givenDir: record.workingDir,
       env: record.env,
-      descriptors: [childEnd, stdout, stderr],
+      pipeStdin: record.stdin,
     })
+    managed.stdin = stdin
     record.current = runningPid(pid, context.bootId)
     record.startedAt = context.clock.now()
     record.exitCode = 0
@@ -85,8 +82,6 @@ const restart = (context: ProcessContext, managed: Managed): void => {
     record.status = 'failed'
     record.exitCode = -1
     finish(context, managed, undefined)
-  } finally {
-    if (childEnd >= 0) closeEnd(childEnd)
   }
 }
 

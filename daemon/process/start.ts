@@ -3,14 +3,13 @@ import { posix } from 'node:path'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import { armDeadline, watchEnd } from './ending.ts'
+import { launchCaptured } from './launch.ts'
 import { runningPid } from './pid-identity.ts'
 import { createManaged, type Managed } from './managed.ts'
 import { openCapture, type Capture } from './output/capture.ts'
 import { checkName, logKey, outputPaths } from './output/names.ts'
 import type { ProcessContext } from './context.ts'
 import type { ProcessRecord } from './record.ts'
-import { closeEnd, newStdin, type Stdin } from './stdin.ts'
-import { launch } from './spawn.ts'
 
 const defaultKeepAliveSeconds = 600
 
@@ -98,58 +97,25 @@ export interface StartOptions {
   readonly sharedName?: boolean
 }
 
-/**
- * Starts a process; it is in the table and in the journal when this returns. Throws `invalid_argument` for what was
- * asked wrongly and `unprocessable` when it cannot be started; then nothing has changed.
- */
-export const start = (
-  context: ProcessContext,
+/** What is known of a process that was just started as `pid`. */
+const newRecord = (
+  { table, clock, bootId }: ProcessContext,
   request: StartProcess,
-  { sharedName = false }: StartOptions = {},
-): Managed => {
-  const { config, clock, table } = context
-  if (config.rehearsal)
-    throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })
-  if (request.keepAlive && !config.keepAlive)
-    throw fail('invalid_argument', { field: 'keepAlive', reason: 'keepAlive is not available in this sandbox' })
-  const { givenDir, workingDir } = directories(context, request.workingDir)
-  const name = takeName(context, request.name, sharedName)
-  const key = logKey(name)
-  const capture = newCapture(context, key)
-  let childEnd = -1
-  let stdin: Stdin | undefined
-  let pid: number
-  try {
-    if (request.stdin) ({ childEnd, stdin } = newStdin())
-    const [stdout, stderr] = capture.childDescriptors
-    const env = request.env ?? {}
-    pid = launch(context.workload, {
-      command: request.command,
-      workingDir,
-      givenDir,
-      env,
-      descriptors: [childEnd, stdout, stderr],
-    })
-  } catch (error) {
-    stdin?.end()
-    capture.remove()
-    throw error
-  } finally {
-    if (childEnd >= 0) closeEnd(childEnd)
-  }
+  started: { pid: number; name: string; workingDir: string },
+): ProcessRecord => {
   const now = clock.now()
   const seconds = killAfter(request)
-  const record: ProcessRecord = {
+  return {
     id: table.nextId(),
-    pid,
-    name,
+    pid: started.pid,
+    name: started.name,
     command: request.command,
-    workingDir,
+    workingDir: started.workingDir,
     env: request.env ?? {},
     restartOnFailure: request.restartOnFailure ?? false,
     maxRestarts: request.maxRestarts ?? 0,
     stdin: request.stdin ?? false,
-    logKey: key,
+    logKey: logKey(started.name),
     status: 'running',
     startedAt: now,
     completedAt: undefined,
@@ -157,19 +123,56 @@ export const start = (
     restartCount: 0,
     keepAlive: request.keepAlive ?? false,
     deadline: seconds === undefined ? undefined : now + seconds * 1000,
-    current: runningPid(pid, context.bootId),
+    current: runningPid(started.pid, bootId),
     ending: undefined,
     kept: 0,
   }
+}
+
+/** Throws when this daemon may not do what is asked. */
+const checkAllowed = ({ config }: ProcessContext, request: StartProcess): void => {
+  if (config.rehearsal)
+    throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })
+  if (request.keepAlive && !config.keepAlive)
+    throw fail('invalid_argument', { field: 'keepAlive', reason: 'keepAlive is not available in this sandbox' })
+}
+
+/**
+ * Starts a process; it is in the table and in the journal when this returns. Throws `invalid_argument` for a request
+ * that is wrong and `unprocessable` when the process cannot be started; then nothing has changed.
+ */
+export const start = (
+  context: ProcessContext,
+  request: StartProcess,
+  { sharedName = false }: StartOptions = {},
+): Managed => {
+  checkAllowed(context, request)
+  const { givenDir, workingDir } = directories(context, request.workingDir)
+  const name = takeName(context, request.name, sharedName)
+  const capture = newCapture(context, logKey(name))
+  let launched: ReturnType<typeof launchCaptured>
+  try {
+    launched = launchCaptured(context.workload, capture, {
+      command: request.command,
+      workingDir,
+      givenDir,
+      env: request.env ?? {},
+      pipeStdin: request.stdin ?? false,
+    })
+  } catch (error) {
+    capture.remove()
+    throw error
+  }
+  const record = newRecord(context, request, { pid: launched.pid, name, workingDir })
   const managed = createManaged(record, reopener(context, record), capture)
-  managed.stdin = stdin
-  begin(context, managed)
+  managed.stdin = launched.stdin
+  track(context, managed)
   context.journal.put(record)
   return managed
 }
 
-/** Everything that accompanies a running process, at its start and when a later daemon takes it over. */
-export const begin = (context: ProcessContext, managed: Managed): void => {
+/** Begins to follow a running process: at its start, and when a later daemon takes it over. */
+export const track = (context: ProcessContext, managed: Managed): void => {
   const { record, capture } = managed
   context.table.add(managed)
   if (record.keepAlive) managed.release = context.keepAwake.hold()

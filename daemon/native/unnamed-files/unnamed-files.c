@@ -1,7 +1,4 @@
-/*
- * Files without a name (O_TMPFILE), made several at a time on a thread of libuv's pool, and named later. Making one can
- * take most of a millisecond, naming it takes some microseconds.
- */
+/* Files without a name (O_TMPFILE), made several at a time on a thread of libuv's pool, and named later. */
 #include "arguments.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +40,7 @@ static void complete(napi_env env, napi_status status, void *data) {
   free(job);
 }
 
-/* make(dir, flags, mode, count) → promise of the descriptors, fewer when an error comes; of a negated errno for none. */
+/* make(dir, flags, mode, count) → promise of the descriptors, fewer after an error; a negated errno when there is none. */
 static napi_value make(napi_env env, napi_callback_info info) {
   ARGUMENTS(4);
   napi_value promise, name;
@@ -60,7 +57,7 @@ static napi_value make(napi_env env, napi_callback_info info) {
   }
   job->wanted = (int)count;
   napi_create_promise(env, &job->deferred, &promise);
-  napi_create_string_utf8(env, "spares", NAPI_AUTO_LENGTH, &name);
+  napi_create_string_utf8(env, "unnamed-files", NAPI_AUTO_LENGTH, &name);
   napi_create_async_work(env, NULL, name, execute, complete, job, &job->work);
   napi_queue_async_work(env, job->work);
   return promise;

@@ -1,12 +1,12 @@
 /** Files without a name, made off the main thread and named later (`unnamed-files.c`). */
 import { check, lazy, loadAddon } from '../load.ts'
 
-interface SparesAddon {
+interface UnnamedFilesAddon {
   make(dir: string, flags: number, mode: number, count: number): Promise<number[] | number> | number
   name(fd: number, path: string): number
 }
 
-const addon = lazy(() => loadAddon<SparesAddon>('unnamed-files'))
+const addon = lazy(() => loadAddon<UnnamedFilesAddon>('unnamed-files'))
 
 /**
  * Opens up to `count` (at most 32) new files on the file system of `dir`, which go when they are closed without having

@@ -1,6 +1,7 @@
 /**
- * Files that wait for a name. To make a file can take most of a millisecond, since ext4 looks at every inode that was
- * freed in the last minutes; to give one a name takes some microseconds. So a few are made ahead, off the main thread.
+ * Files without a name, made ahead and off the main thread. On ext4 without a journal, making a file looks at the inodes
+ * that were freed in the last minutes, which can take most of a millisecond after many files were deleted; naming one
+ * that is there takes some microseconds.
  */
 import { closeSync, constants } from 'node:fs'
 import type { Clock } from '../../../shared/clock.ts'
@@ -8,11 +9,11 @@ import { errno } from '../../../shared/errors.ts'
 import { makeUnnamed, nameFile } from '../../native/unnamed-files/unnamed-files.ts'
 
 export interface FilePool {
-  /** How many wait. */
+  /** How many files wait. */
   readonly count: number
   /**
-   * An open, empty file, now named `path`, or undefined: make it the ordinary way. Throws `EEXIST` when something has
-   * the name. New spares are made behind it.
+   * An open, empty file, now named `path`; undefined when there is none: make it the ordinary way. Throws `EEXIST` when
+   * something has the name.
    */
   take(path: string): number | undefined
   close(): void
@@ -28,82 +29,91 @@ export interface FilePoolOptions {
   readonly clock: Clock
 }
 
-/** What passes: the directory comes again, the disk has room again. All else means that there are no such files here. */
-const passing: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'])
+interface PoolContext extends FilePoolOptions {
+  readonly ready: number[]
+  cancelTopUp: (() => void) | undefined
+  making: boolean
+  /** False once the file system turned out to have no such files. */
+  possible: boolean
+}
+
+/** Errors that pass: the directory comes again, the disk has room again. Any other means that there are no such files here. */
+const transient: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'])
 
 const topUpMs = 1_000
 
-/**
- * Holds none before the first was asked for: a daemon that runs nothing needs none. Makes them again when half of them
- * are gone, several with one turn on the thread pool, and the rest when there is time.
- */
-export const createFilePool = ({ dir, flags, mode, max, clock }: FilePoolOptions): FilePool => {
-  const ready: number[] = []
-  let cancelTopUp: (() => void) | undefined
-  let making = false
-  let possible = true
+const closeAll = ({ ready }: PoolContext): void => {
+  for (const fd of ready.splice(0)) closeSync(fd)
+}
 
-  const drop = (): void => {
-    for (const fd of ready.splice(0)) closeSync(fd)
+const fill = async (pool: PoolContext): Promise<void> => {
+  const { dir, flags, mode, max, ready } = pool
+  const made = await makeUnnamed(dir, flags, mode, max - ready.length).catch(error => {
+    // Whoever asks next makes an ordinary file, and meets what is wrong with that.
+    if (!transient.has(errno(error))) pool.possible = false
+    return []
+  })
+  ready.push(...made)
+  pool.making = false
+  if (!pool.possible) closeAll(pool)
+  // Some may have been taken meanwhile. After an error only the next `take` tries again.
+  else if (made.length > 0) refill(pool)
+}
+
+const startFilling = (pool: PoolContext): void => {
+  if (pool.making || !pool.possible || pool.ready.length >= pool.max) return
+  pool.making = true
+  // Not now: first comes what the file was taken for.
+  setImmediate(() => void fill(pool))
+}
+
+/** Several at once when half of them are gone, the last ones when there is time. */
+const refill = (pool: PoolContext): void => {
+  if (pool.ready.length === pool.max) return
+  if (pool.ready.length <= pool.max / 2) return startFilling(pool)
+  if (!pool.possible) return
+  pool.cancelTopUp ??= pool.clock.after(topUpMs, () => {
+    pool.cancelTopUp = undefined
+    startFilling(pool)
+  })
+}
+
+const take = (pool: PoolContext, path: string): number | undefined => {
+  const fd = pool.ready.pop()
+  refill(pool)
+  if (fd === undefined) return undefined
+  try {
+    nameFile(fd, path)
+    return fd
+  } catch (error) {
+    if (errno(error) === 'EEXIST') {
+      pool.ready.push(fd)
+      throw error
+    }
+    // The tenant removed the directory, or put another file system in its place: these fit no more.
+    closeSync(fd)
+    closeAll(pool)
+    return undefined
   }
-  const fill = async (): Promise<void> => {
-    const made = await makeUnnamed(dir, flags, mode, max - ready.length).catch(error => {
-      // Whoever asks gets an ordinary file, and hears what is wrong with that.
-      if (!passing.has(errno(error))) possible = false
-      return []
-    })
-    ready.push(...made)
-    making = false
-    if (!possible) drop()
-    // Some may have been taken meanwhile. After an error only the next one that is asked for tries again.
-    else if (made.length > 0) refill()
-  }
-  const begin = (): void => {
-    if (making || !possible || ready.length >= max) return
-    making = true
-    // Later, when what the file is for has been started.
-    setImmediate(() => void fill())
-  }
-  const topUp = (): void => {
-    cancelTopUp = undefined
-    begin()
-  }
-  const refill = (): void => {
-    if (ready.length === max) return
-    if (ready.length <= max / 2) begin()
-    else if (possible) cancelTopUp ??= clock.after(topUpMs, topUp)
-  }
+}
+
+/** Holds no file before the first was asked for: a daemon that runs nothing needs none. */
+export const createFilePool = (options: FilePoolOptions): FilePool => {
+  const pool: PoolContext = { ...options, ready: [], cancelTopUp: undefined, making: false, possible: true }
   return {
     get count() {
-      return ready.length
+      return pool.ready.length
     },
-    take(path) {
-      const fd = ready.pop()
-      refill()
-      if (fd === undefined) return undefined
-      try {
-        nameFile(fd, path)
-        return fd
-      } catch (error) {
-        if (errno(error) === 'EEXIST') {
-          ready.push(fd)
-          throw error
-        }
-        // The tenant removed the directory, or put another file system in its place: these fit no more.
-        closeSync(fd)
-        drop()
-        return undefined
-      }
-    },
+    take: path => take(pool, path),
     close() {
-      possible = false
-      cancelTopUp?.()
-      drop()
+      pool.possible = false
+      pool.cancelTopUp?.()
+      closeAll(pool)
     },
   }
 }
 
-/** A spare named `path`, else what `open` opens: there may be a file already. */
+/** A file of the pool, named `path`, else what `open` opens: there may be a file already. */
 export const takeOrOpen = (pool: FilePool | undefined, path: string, open: () => number): number => {
   try {
     return pool?.take(path) ?? open()
@@ -113,7 +123,7 @@ export const takeOrOpen = (pool: FilePool | undefined, path: string, open: () =>
   }
 }
 
-/** Those of all files that a process has. */
+/** The pools of all files that a process has. */
 export interface OutputFilePools {
   readonly streams: FilePool
   readonly combined: FilePool
@@ -123,7 +133,7 @@ export interface OutputFilePools {
 
 const { O_APPEND, O_NONBLOCK, O_RDWR } = constants
 
-/** Spares for some processes; one that writes nothing needs only its two streams. */
+/** Enough for a burst of processes; one that writes nothing needs only its two streams. */
 export const createOutputFilePools = (
   dirs: { logDir: string; positionsDir: string },
   clock: Clock,

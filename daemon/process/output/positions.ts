@@ -80,11 +80,16 @@ export const loadPositions = (path: string): Positions | undefined => {
   }
 }
 
+export interface PositionsFile {
+  save(positions: Positions): void
+  close(): void
+}
+
 /**
- * Writes positions so that a daemon that is killed between any two system calls leaves a state that was true: runs
- * that are closed first, then header and open run, each with one write.
+ * Writes positions so that a daemon that is killed between any two system calls leaves a state that was once true:
+ * the closed runs first, then the header and the open run, each with one write.
  */
-export const createPositionsFile = (path: string, pool?: FilePool) => {
+export const createPositionsFile = (path: string, pool?: FilePool): PositionsFile => {
   let fd: number | undefined
   let savedRuns = 0
   let savedBase = -1
