@@ -6,9 +6,10 @@ import type { Config } from './config/config.ts'
 import type { Environment } from './environment.ts'
 import type { Identity } from './identity/index.ts'
 import type { Reaper } from './init/reaper.ts'
+import type { NodeInternals } from './node-internals/index.ts'
 import type { Inherited } from './upgrade/handover.ts'
 
-/** What every capability of the daemon may use; each takes the part it needs. */
+/** What every room of the daemon may use; each takes the part it needs. */
 export interface Core {
   readonly config: Config
   readonly environment: Environment
@@ -16,6 +17,7 @@ export interface Core {
   readonly inherited: Inherited
   /** Who tenant processes run as; undefined means root. */
   readonly identity: Identity | undefined
+  readonly nodeInternals: NodeInternals
   /** The one waiter for every child of the daemon. */
   readonly reaper: Reaper
   readonly clock: Clock

@@ -21,6 +21,7 @@ import { createReaper } from './init/reaper.ts'
 import { createMcp } from './mcp/index.ts'
 import { createMultipart } from './multipart/index.ts'
 import { createNetwork } from './network/index.ts'
+import { createNodeInternals, type NodeInternals } from './node-internals/index.ts'
 import { createProcesses, type Supervisor } from './process/index.ts'
 import { createKeepAwake, type KeepAwake } from './process/keep-awake.ts'
 import { shownStatus } from './process/present.ts'
@@ -42,6 +43,7 @@ export interface DaemonDeps {
   readonly program: Program
   /** What the daemon that this one replaces has left. */
   readonly inherited?: Inherited
+  readonly nodeInternals?: NodeInternals
   /** Checks every answer against its declaration; for tests. */
   readonly checkReplies?: boolean
 }
@@ -72,7 +74,7 @@ const runCommand = (core: Core): Command | undefined => {
 }
 
 const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => {
-  const { clock, ids, log, inherited = nothingInherited } = deps
+  const { clock, ids, log, inherited = nothingInherited, nodeInternals = createNodeInternals() } = deps
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
   return {
@@ -80,6 +82,7 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
     environment: createEnvironment(config.environment, inherited.environment, inherited.reloaded),
     inherited,
     identity: loadIdentity(config.user),
+    nodeInternals,
     reaper,
     clock,
     ids,

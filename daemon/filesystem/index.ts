@@ -16,14 +16,17 @@ export interface Filesystem {
 }
 
 /** `port` does what requests ask for, under the identity of the workload. */
-export const createFilesystem = ({ config, environment, clock, ids }: Core, port: FilePort): Filesystem => {
+export const createFilesystem = (
+  { config, environment, clock, ids, nodeInternals }: Core,
+  port: FilePort,
+): Filesystem => {
   const paths = createPaths({ workdir: config.workdir, home: () => environment.get('HOME') })
   const files = createFiles({ port, owners: createOwners({ clock }) })
   return {
     paths,
     files,
     bounds: [
-      ...filesystemRoutes({ files, paths, ids }),
+      ...filesystemRoutes({ files, paths, ids, detacher: nodeInternals.detacher }),
       ...lazyRoutes([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
         (await import('./search/routes.ts')).searchRoutes({ port, paths }),
       ),

@@ -14,7 +14,7 @@ const sweepEveryMs = 3_600_000
 const { listUploads, initiateUpload, uploadPart, completeUpload, abortUpload, listParts } = wire
 
 export const createMultipart = (core: Core, deps: { paths: Paths; port: FilePort }): readonly Bound[] => {
-  const { config, clock, ids, log } = core
+  const { config, clock, ids, log, nodeInternals } = core
   const dir = join(config.tmpDir, 'multipart-uploads')
   let opened: Promise<Uploads> | undefined
   const open = (): Promise<Uploads> => {
@@ -33,6 +33,6 @@ export const createMultipart = (core: Core, deps: { paths: Paths; port: FilePort
   core.closing.add('multipart', stop)
   return lazyRoutes([listUploads, initiateUpload, uploadPart, completeUpload, abortUpload, listParts], async () => {
     const { multipartRoutes } = await import('./routes.ts')
-    return multipartRoutes({ ...deps, uploads: await open(), ids, clock })
+    return multipartRoutes({ ...deps, uploads: await open(), ids, clock, detacher: nodeInternals.detacher })
   })
 }

@@ -6,6 +6,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Request } from '../../shared/route.ts'
 import { readForm } from '../filesystem/transfer/form.ts'
 import { streamContent, type Incoming } from '../filesystem/transfer/incoming.ts'
+import type { BodyDetacher } from '../node-internals/detach-body.ts'
 import type { Part } from './layout.ts'
 import { writePart, type PartWriter } from './part.ts'
 import type { Upload } from './uploads.ts'
@@ -25,7 +26,7 @@ export const receivePart = async (
   upload: Upload,
   number: number,
   request: Request,
-  deps: { ids: Ids; clock: Clock },
+  deps: { ids: Ids; clock: Clock; detacher: BodyDetacher },
 ): Promise<Part> => {
   let writer: PartWriter | undefined
   let found = false
@@ -50,7 +51,7 @@ export const receivePart = async (
           return take
         },
       },
-      { fieldLimit, hashing: true },
+      { fieldLimit, hashing: true, detacher: deps.detacher },
     )
     if (field) await take(streamContent(Readable.from(pieces(field)), true))
     if (!writer) throw fail('invalid_argument', { field: 'file', reason: 'the form has no part of this name' })

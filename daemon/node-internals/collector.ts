@@ -1,25 +1,25 @@
-/** V8's collector and the C library's, for ../memory/idle-gc.ts. */
+/** V8's garbage collector and the C library's, for `memory/idle-gc.ts`. */
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { releaseMemory } from '../native/memory/memory.ts'
 
 export interface Collector {
-  /** What was allocated since the last time; a millisecond. */
+  /** Collects what was allocated recently; a millisecond. */
   young(): void
-  /** Also what has lived longer; some milliseconds. */
+  /** Collects older objects too; some milliseconds. */
   old(): void
-  /** All; tens of milliseconds. */
+  /** Collects everything; tens of milliseconds. */
   all(): void
-  /** Gives free pages back to the system, and those of programs that can be read again. */
+  /** Gives free pages back to the system, and unmaps program code, which is read again when it is used. */
   release(): void
-  /** Bytes that the daemon has written and holds: what is mapped from files does not count. */
+  /** Bytes of memory that the daemon has written and holds; files that are only mapped do not count. */
   held(): number
 }
 
 /**
- * Without a flag on the command line: a flag other than the default makes V8 reject the code caches of Node's own
- * modules, which doubles the time to start. The flag is back at its default at once.
+ * Not by a flag on the command line: one that is not the default makes V8 reject the code caches of Node's own modules,
+ * which doubles the time to start. Here the flag has its default again at once.
  */
 export const createCollector = (): Collector => {
   setFlagsFromString('--expose-gc')
@@ -32,7 +32,7 @@ export const createCollector = (): Collector => {
     release: releaseMemory,
     held() {
       const kib = /^RssAnon:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]
-      // Other kernels do not tell it apart.
+      // Some kernels do not show it apart.
       return kib === undefined ? process.memoryUsage.rss() : Number(kib) * 1024
     },
   }

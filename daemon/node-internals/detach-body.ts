@@ -1,26 +1,26 @@
 /**
- * Lets somebody else read a part of a request's body straight from its socket, past node's stream and parser, and
- * goes on behind it as if nothing had been: the parser is told how many bytes it did not see, so that the connection
- * can be used again and what is pipelined behind the body is the next request.
+ * Lets others read a part of a request's body straight from its socket, past Node's stream and parser. Afterwards the
+ * parser is told how many bytes it did not see, so that the connection can be used again, and whatever follows the body
+ * is the next request.
  */
 import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 
 export interface DetachedBody {
-  /** Descriptor of the socket; it may not be kept beyond `onClose`. */
+  /** Descriptor of the socket; it must not be used after `onClose`. */
   readonly fd: number
-  /** What node has read of the body and nobody took: it comes first. */
+  /** What Node has read of the body and nobody took: it comes first. */
   readonly ahead: Buffer
   /** Bytes of the body that are still in the socket. */
   readonly left: number
   /** Runs when the connection is closed meanwhile. */
   onClose(listener: () => void): void
-  /** The body goes on as a stream behind `count` bytes that were read from the socket. Once. */
+  /** The body goes on as a stream after `count` bytes that were read from the socket. Once. */
   reattach(count: number): void
 }
 
-/** The parts of node's connection that have no public name. */
+/** The parts of Node's connection that have no public name. */
 interface Connection extends Socket {
   readonly _handle?: { readonly fd?: number } | null
   readonly _paused?: boolean
@@ -31,10 +31,10 @@ interface Connection extends Socket {
   }
 }
 
-/** What a parser that counts is fed. Nobody looks at it, so that it takes no memory. */
+/** What the parser is fed to count. Nothing reads it, so its pages are never touched and take no memory. */
 const nothing = Buffer.alloc(1024 * 1024)
 
-/** Tells the parser of bytes that went by it; its callback would copy each of them. */
+/** Lets the parser count bytes that went past it, without the callback that would copy each of them. */
 const skip = (socket: Connection, slot: number, count: number): void => {
   const { parser } = socket
   if (!parser) return
@@ -48,34 +48,29 @@ const skip = (socket: Connection, slot: number, count: number): void => {
   }
 }
 
-/** How many bytes of the body come behind the first `taken`, which were read from it; undefined when nobody can know. */
-const behind = (message: IncomingMessage, taken: number): number | undefined => {
+/** How many bytes of the body follow the first `taken`, which were read; undefined when its length is not given. */
+const remaining = (message: IncomingMessage, taken: number): number | undefined => {
   const { 'content-length': length, 'transfer-encoding': encoding } = message.headers
   return length === undefined || encoding !== undefined ? undefined : Number(length) - taken - message.readableLength
 }
 
-/** Whether `detachBody` may have reason to, by what the request says of itself. */
-export const mayDetachBody = (body: Readable, minBytes: number): boolean =>
-  body instanceof IncomingMessage && (behind(body, 0) ?? 0) >= minBytes
+/** Whether a body is long enough to be detached, by what the request says of itself. */
+const mayDetach = (body: Readable, minBytes: number): boolean =>
+  body instanceof IncomingMessage && (remaining(body, 0) ?? 0) >= minBytes
 
-/**
- * Stops node reading; `taken` says how much of the body was read so far. The body must be paused, with no listener for
- * data, and what came together with the head delivered: that is behind the turn of the event `request`. Undefined, and nothing changed, when it is not the body of a request over a plain connection or when less than
- * `minBytes` bytes are to come.
- */
-export const detachBody = (body: Readable, taken: number, minBytes: number): DetachedBody | undefined => {
+const detach = (body: Readable, taken: number, minBytes: number): DetachedBody | undefined => {
   if (!(body instanceof IncomingMessage) || body.destroyed || body.complete) return undefined
   const socket = body.socket as Connection
-  const left = behind(body, taken) ?? 0
+  const left = remaining(body, taken) ?? 0
   const fd = socket._handle?.fd ?? -1
   const { parser } = socket
   const slot = parser?.constructor.kOnBody
-  // Encrypted: what the socket holds is not the body. Paused: node holds requests back until earlier answers are read.
+  // Encrypted: the socket's bytes are not the body's. Paused: Node holds requests back until earlier answers are read.
   if (left < Math.max(minBytes, 1) || fd < 0 || socket.destroyed || 'encrypted' in socket || socket._paused)
     return undefined
   if (socket.readableLength > 0 || slot === undefined || typeof parser?.[slot] !== 'function') return undefined
   if (parser.incoming !== body) return undefined
-  // Reading from the body, as below, asks the socket to go on.
+  // Reading from the body, as below, resumes the socket.
   const stop = () => void socket.pause()
   socket.on('resume', stop)
   stop()
@@ -97,3 +92,19 @@ export const detachBody = (body: Readable, taken: number, minBytes: number): Det
     },
   }
 }
+
+export interface BodyDetacher {
+  /** Whether `detach` may succeed, by what the request says of itself. */
+  mayDetach(body: Readable, minBytes: number): boolean
+  /**
+   * Stops Node reading; `taken` says how much of the body was read so far. The body must be paused, with no listener for
+   * data, and what came together with the head delivered, which is so after the turn of the event `request`. Undefined,
+   * and nothing changed, when it is not the body of a request on a plain connection, or fewer than `minBytes` bytes are
+   * still to come.
+   */
+  detach(body: Readable, taken: number, minBytes: number): DetachedBody | undefined
+}
+
+/** One that is off detaches nothing: every body comes as a stream. */
+export const createBodyDetacher = (enabled: boolean): BodyDetacher =>
+  enabled ? { mayDetach, detach } : { mayDetach: () => false, detach: () => undefined }

@@ -2,7 +2,7 @@ import { closeSync, fstatSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { errno } from '../../shared/errors.ts'
-import { makePipe } from '../native/pipe/pipe.ts'
+import { makePipe } from '../native/descriptors/descriptors.ts'
 
 /** The writing end of a process's standard input. */
 export interface Stdin {

@@ -43,7 +43,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     async replace(what, lastUpgrade) {
       const sessions = await terminals.leave()
       try {
-        await program.socket?.close()
+        await program.socket()?.pause()
         // Nothing may be waited for from here on: what is read or written after this look would be lost.
         await program.replaceWith(what, {
           upgradeCount: config.upgradeCount + 1,
@@ -55,7 +55,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
           terminals: [...sessions()],
         })
       } finally {
-        await program.socket?.open()
+        await program.socket()?.resume()
         terminals.stay()
       }
     },

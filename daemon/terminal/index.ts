@@ -18,8 +18,10 @@ export const createTerminalRoom = (core: Core): TerminalRoom => {
   const inherited = core.inherited.terminals
   let loading: Promise<Terminals> | undefined
   const load = (): Promise<Terminals> => {
-    loading ??= import('./routes.ts')
-      .then(({ openTerminals }) => openTerminals({ ...core, enabled: config.terminal, cwd: config.workdir, inherited }))
+    loading ??= Promise.all([import('./routes.ts'), core.nodeInternals.loadPtyOpener()])
+      .then(([{ openTerminals }, opener]) =>
+        openTerminals({ ...core, opener, enabled: config.terminal, cwd: config.workdir, inherited }),
+      )
       .catch(error => {
         loading = undefined
         throw error

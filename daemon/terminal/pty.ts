@@ -1,20 +1,13 @@
-/** A pseudo-terminal with a shell on it. node-pty opens and sizes it; the shell is started like any tenant process. */
-import { chownSync, closeSync, constants, openSync } from 'node:fs'
+/** A pseudo-terminal with a shell on it, which is started like any tenant process. */
+import { closeSync, fchownSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
-import * as nodePty from 'node-pty'
 import type { Clock } from '../../shared/clock.ts'
-import { keepOverExec } from '../native/pipe/pipe.ts'
+import type { PtyOpener } from '../native/pty/pty.ts'
 import { spawnProcess } from '../native/spawn/spawn.ts'
 import type { Identity } from '../identity/index.ts'
 import { tenantOomScore } from '../init/protect.ts'
 import { completeLength } from '../utf8-boundary.ts'
 import { createPtyWriter, type PtyWriter } from './pty-writer.ts'
-
-/** The part of node-pty's binding that is used (its own types leave it out). */
-interface PtyBinding {
-  open(cols: number, rows: number): { master: number; slave: number; pty: string }
-  resize(fd: number, cols: number, rows: number): void
-}
 
 export interface Pty {
   /** Pid of the shell, which leads a session of its own. */
@@ -39,25 +32,6 @@ export interface PtyOptions extends Ends {
 }
 
 const nothing = Buffer.alloc(0)
-const binding = (nodePty as unknown as { native: PtyBinding }).native
-
-/**
- * Both ends. node-pty makes the slave non-blocking, and the flag would be the shell's and its children's too: what they
- * write faster than we read would fail with EAGAIN. So the slave is opened again by its name.
- */
-const openPair = (cols: number, rows: number): { master: number; slave: number; pty: string } => {
-  const opened = binding.open(cols, rows)
-  try {
-    // The terminal would not end while a child of the daemon held it.
-    keepOverExec(opened.master, false)
-    return { ...opened, slave: openSync(opened.pty, constants.O_RDWR | constants.O_NOCTTY) }
-  } catch (error) {
-    closeSync(opened.master)
-    throw error
-  } finally {
-    closeSync(opened.slave)
-  }
-}
 
 /** What an earlier daemon left of a terminal. */
 export interface LeftPty {
@@ -71,11 +45,12 @@ export interface LeftPty {
 
 /** What a terminal is connected to. */
 interface Ends {
+  readonly opener: PtyOpener
   readonly clock: Pick<Clock, 'after'>
   readonly onOutput: (text: string) => void
 }
 
-const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onOutput }: Ends): Pty => {
+const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { opener, clock, onOutput }: Ends): Pty => {
   const stream = new ReadStream(master)
   const input = createPtyWriter(master, clock, typed)
   let rest = before
@@ -96,7 +71,7 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onO
     },
     input,
     resize(width, height) {
-      if (open) binding.resize(master, width, height)
+      if (open) opener.resize(master, width, height)
     },
     close() {
       if (!open) return
@@ -110,10 +85,10 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onO
 /** Starts the shell; throws the `SpawnError` when it cannot be started, and nothing is left then. */
 export const openPty = (options: PtyOptions): Pty => {
   const { shell, cwd, env, cols, rows, identity, dropCapabilities } = options
-  const { master, slave, pty } = openPair(cols, rows)
+  const { master, slave } = options.opener.open(cols, rows)
   let pid: number
   try {
-    if (identity) chownSync(pty, identity.uid, identity.gid)
+    if (identity) fchownSync(slave, identity.uid, identity.gid)
     pid = spawnProcess({
       file: shell,
       args: [shell],

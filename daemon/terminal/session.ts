@@ -7,6 +7,7 @@ import type { Environment } from '../environment.ts'
 import { identityEnvironment, type Identity } from '../identity/index.ts'
 import { tenantDrops } from '../init/capabilities.ts'
 import type { Reaper } from '../init/reaper.ts'
+import type { PtyOpener } from '../native/pty/pty.ts'
 import { readStat } from '../proc/stat.ts'
 import { shellPath } from '../process/spawn.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
@@ -42,6 +43,7 @@ export interface SessionsDeps {
   readonly environment: Environment
   readonly identity: Identity | undefined
   readonly reaper: Pick<Reaper, 'watch'>
+  readonly opener: PtyOpener
   /** Where shells start that were not told a directory. */
   readonly cwd: string
 }
@@ -83,16 +85,16 @@ const addSession = (
   context: SessionsContext,
   id: string,
   replay: Replay,
-  open: (ends: Pick<PtyOptions, 'clock' | 'onOutput'>) => Pty,
+  open: (ends: Pick<PtyOptions, 'opener' | 'clock' | 'onOutput'>) => Pty,
 ): Session => {
-  const { clock, log, reaper, sessions } = context
+  const { opener, clock, log, reaper, sessions } = context
   const viewers = new Set<Viewer>()
   const onOutput = (text: string) => {
     session.activeAt = clock.now()
     replay.add(text)
     for (const viewer of viewers) viewer.output(text)
   }
-  const pty = open({ clock, onOutput })
+  const pty = open({ opener, clock, onOutput })
   const session: Session = { id, pty, replay, viewers, activeAt: clock.now() }
   sessions.set(id, session)
   reaper.watch(pty.pid, exit => {

@@ -5,7 +5,7 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { makePipe } from '../native/pipe/pipe.ts'
+import { makePipe } from '../native/descriptors/descriptors.ts'
 
 const bundle = '/.hutch'
 /** Only where no bundle is: in a sandbox a tenant can replace what is here. */

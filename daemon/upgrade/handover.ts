@@ -6,7 +6,7 @@ import { closeSync, fstatSync, readSync, writeSync } from 'node:fs'
 import { s } from '../../shared/schema.ts'
 import { lastUpgrade } from '../../shared/wire/system.ts'
 import { document, type Env } from '../config/read.ts'
-import { keepOverExec, memoryFile } from '../native/pipe/pipe.ts'
+import { keepOverExec, memoryFile } from '../native/descriptors/descriptors.ts'
 
 const variable = 'HUTCH_HANDOVER'
 

@@ -1,47 +1,46 @@
-/** The daemon's listening socket, which outlives the daemon: who connects while it is replaced waits in its queue. */
+/** The daemon's listening socket, which outlives the daemon: clients that connect while it is replaced wait in its queue. */
 import { closeSync, fstatSync } from 'node:fs'
 import type { Listening } from '../../shared/http/server.ts'
-import { copyDescriptor } from '../native/pipe/pipe.ts'
+import { copyDescriptor } from '../native/descriptors/descriptors.ts'
 import type { Inherited } from './handover.ts'
 
 /** Requests that wait for their answer get so long to get it; those that take longer are cut. */
 const graceMs = 1_000
 
 export interface ListeningSocket {
-  /** The socket, for the next daemon; undefined while there is none. */
-  readonly place: Inherited['listener']
-  /** Lets nobody in and those who wait for an answer out. */
-  close(): Promise<void>
-  /** Lets in who has waited. */
-  open(): Promise<void>
+  /** The socket as the next daemon inherits it. */
+  readonly inheritable: NonNullable<Inherited['listener']>
+  /** A descriptor for a server, which will close it. */
+  forServer(): number
+  /** Stops accepting and lets requests under way finish. */
+  pause(): Promise<void>
+  /** Accepts again, first those who waited. */
+  resume(): Promise<void>
+  close(): void
 }
 
-/** `listening` gives what listens by now, if anything does. */
-export const createListeningSocket = (listening: () => Listening | undefined): ListeningSocket => {
-  let held: number | undefined
+/** Keeps `fd`; `listening` gives the server on it, once there is one. */
+export const createListeningSocket = (fd: number, listening: () => Listening | undefined): ListeningSocket => {
+  let paused = false
   return {
-    get place() {
-      return held === undefined ? undefined : { fd: held, inode: fstatSync(held).ino }
-    },
-    async close() {
-      const fd = listening()?.fd
-      if (fd === undefined) return
-      held = copyDescriptor(fd)
+    inheritable: { fd, inode: fstatSync(fd).ino },
+    forServer: () => copyDescriptor(fd),
+    async pause() {
+      paused = true
       await listening()?.pause(graceMs)
     },
-    async open() {
-      if (held === undefined) return
-      const fd = copyDescriptor(held)
-      closeSync(held)
-      held = undefined
-      await listening()?.resume(fd)
+    async resume() {
+      if (!paused) return
+      paused = false
+      await listening()?.resume(copyDescriptor(fd))
     },
+    close: () => closeSync(fd),
   }
 }
 
-/** Where to listen when the daemon before has left its socket and it still is that one. */
-export const inheritedSocket = (found: Inherited['listener']): { fd: number } | undefined => {
+/** The descriptor that the daemon before has left, if it still is that socket. */
+export const inheritedSocket = (found: Inherited['listener']): number | undefined => {
   if (found === undefined) return undefined
   const stat = fstatSync(found.fd)
-  return stat.isSocket() && stat.ino === found.inode ? { fd: found.fd } : undefined
+  return stat.isSocket() && stat.ino === found.inode ? found.fd : undefined
 }

@@ -1,9 +1,7 @@
 /** The process this daemon is: how to start another like it, and how to become another. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
-import { descriptorOf } from '../../shared/http/server.ts'
+import { listenTcp } from '../native/descriptors/descriptors.ts'
 import { programPath } from './anonymous-file.ts'
 import { digestOf } from './bundles.ts'
 import type { ListeningSocket } from './listening-socket.ts'
@@ -29,8 +27,8 @@ export interface Candidate {
 export interface Program {
   /** Starts a program beside us: it listens for us alone and changes nothing. */
   start(what: Startable): Promise<Candidate>
-  /** Where requests come in; a daemon that is only called has none. */
-  readonly socket: ListeningSocket | undefined
+  /** Where requests come in, once it listens; a daemon that is only called has none. */
+  socket(): ListeningSocket | undefined
   /** Replaces this process, keeping its pid, children and arguments. Does not come back, unless by throwing. */
   replaceWith(what: Startable, handover: Handover): Promise<void>
   /** Becomes the daemon again that this one has replaced; comes back when it was not told of any. */
@@ -46,8 +44,8 @@ export interface OwnProcess {
   readonly env: NodeJS.ProcessEnv
   /** The file that Node runs. */
   readonly script?: string | undefined
-  /** Where requests come in. */
-  readonly socket?: ListeningSocket
+  /** Where requests come in, once it listens. */
+  readonly socket?: () => ListeningSocket | undefined
 }
 
 /** Makes the open file standard input: of all descriptors only the standard ones outlive an exec. */
@@ -67,21 +65,8 @@ const ownCommand = (): string[] | undefined => {
   return [first.startsWith('/') ? first : process.execPath, ...rest]
 }
 
-/** Where a candidate finds its socket, behind the standard descriptors. */
-export const rehearsalSocket = { fd: 3 } as const
-
-/**
- * A socket on loopback that listens, for a child. Whoever answers there is the child: a tenant can neither take the port
- * before it nor answer in its place.
- */
-const openSocket = async (): Promise<{ port: number; fd: number; close: () => void }> => {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const fd = descriptorOf(server)
-  if (fd === undefined) throw new Error('a server without a descriptor')
-  return { port: (server.address() as AddressInfo).port, fd, close: () => void server.close() }
-}
+/** Where a candidate finds its socket, after the standard descriptors. */
+export const rehearsalFd = 3
 
 const counting = (env: NodeJS.ProcessEnv, upgradeCount: number): NodeJS.ProcessEnv => ({
   ...env,
@@ -101,12 +86,13 @@ const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inhe
   }
 }
 
-export const createProgram = ({ args: own, env, script, socket }: OwnProcess): Program => ({
+export const createProgram = ({ args: own, env, script, socket = () => undefined }: OwnProcess): Program => ({
   socket,
   digest: () => digestOf(script),
   async start(what) {
     const [file = '', ...args] = commandOf(what)
-    const { port, fd, close } = await openSocket()
+    // It listens already: a tenant can neither take the port before the candidate nor answer in its place.
+    const { port, fd } = listenTcp(0, { loopback: true })
     try {
       const child = spawn(file, [...args, '--port', String(port)], {
         stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit', fd],
@@ -122,7 +108,7 @@ export const createProgram = ({ args: own, env, script, socket }: OwnProcess): P
       }
       return { port, ended, stop }
     } finally {
-      close()
+      closeSync(fd)
     }
   },
   async replaceWith(what, { upgradeCount, ...handover }) {
@@ -130,7 +116,7 @@ export const createProgram = ({ args: own, env, script, socket }: OwnProcess): P
     if (typeof what === 'number') openAsInput(what)
     exec([...commandOf(what), ...own], counting(env, upgradeCount), {
       ...handover,
-      listener: socket?.place,
+      listener: socket()?.inheritable,
       back: command && { command, upgradeCount: upgradeCount - 1 },
     })
   },

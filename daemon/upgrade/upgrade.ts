@@ -1,4 +1,4 @@
-/** The upgrade as a whole: one at a time, in the background, told step by step in /health. */
+/** The upgrade as a whole: one at a time, in the background; /health shows each step. */
 import { mkdir, type FileHandle } from 'node:fs/promises'
 import type { Clock } from '../../shared/clock.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
@@ -13,7 +13,7 @@ import type { Startable } from './program.ts'
 import { rehearse, type RehearseDeps } from './rehearse.ts'
 import { assetName, assetUrl, checkProgram, type Release } from './release.ts'
 
-/** Gives the caller time to read the answer before its daemon goes. */
+/** Gives the caller time to read the answer before the daemon is replaced. */
 const delayMs = 500
 
 export interface UpgradeDeps extends Omit<RehearseDeps, 'clock'> {
@@ -23,11 +23,11 @@ export interface UpgradeDeps extends Omit<RehearseDeps, 'clock'> {
   readonly config: Pick<Config, 'devMode' | 'releasesUrl' | 'releasesDir' | 'upgradeDir'>
   /** How the upgrade that brought this daemon ended, if one did. */
   readonly last?: LastUpgrade | undefined
-  /** Becomes the program, which is to report `done`; comes back only by throwing. */
+  /** Replaces this process by the program, which then reports `done`; returns only by throwing. */
   readonly replace: (what: Startable, done: LastUpgrade) => Promise<void>
-  /** Keeps the sandbox from sleeping in the middle; the returned function lets it. */
+  /** Keeps the sandbox awake until the returned function is called. */
   readonly hold: () => () => void
-  /** Digest of the bundle that runs. */
+  /** Digest of the bundle that is running, if it is one. */
   readonly digest: () => Promise<string | undefined>
 }
 
@@ -57,82 +57,95 @@ const refusal = (
   return undefined
 }
 
+/** What the steps of an upgrade work on. */
+interface UpgradeContext extends UpgradeDeps {
+  readonly stop: AbortController
+  state: LastUpgrade
+  running: Promise<void> | undefined
+}
+
+const step = (context: UpgradeContext, change: Partial<LastUpgrade>): void => {
+  context.state = { ...context.state, ...change }
+  context.log.info('upgrade.step', context.state)
+}
+
+/** Downloads into a file without a name; the caller closes the file it gets. */
+const fetchProgram = async (context: UpgradeContext, url: string): Promise<FileHandle> => {
+  const { config, stop } = context
+  await mkdir(config.upgradeDir, { recursive: true, mode: 0o700 })
+  const file = await openAnonymous(config.upgradeDir)
+  try {
+    const bytesDownloaded = await download(url, file, context, stop.signal)
+    step(context, { step: 'validate', bytesDownloaded })
+    checkProgram(await headOf(file), bytesDownloaded)
+    return await reopenReadOnly(file)
+  } finally {
+    await file.close()
+  }
+}
+
+const rehearseAndReplace = async (context: UpgradeContext, what: Startable): Promise<void> => {
+  await rehearse(what, context, context.stop.signal)
+  step(context, { step: 'replace' })
+  await context.replace(what, { ...context.state, status: 'completed', step: 'completed' })
+}
+
+const upgradeToBundle = async (context: UpgradeContext, { version }: Release): Promise<void> => {
+  step(context, { step: 'validate' })
+  const bundle = await bundleIn(context.config.releasesDir, version)
+  step(context, { binaryPath: bundle.dir })
+  if (bundle.digest === (await context.digest())) return step(context, { status: 'completed', step: 'skipped' })
+  await rehearseAndReplace(context, bundle.command)
+}
+
+const upgradeToDownload = async (context: UpgradeContext, release: Release): Promise<void> => {
+  const downloadUrl = assetUrl(release, assetName(process.platform, process.arch))
+  step(context, { step: 'download', downloadUrl })
+  const program = await fetchProgram(context, downloadUrl)
+  try {
+    await rehearseAndReplace(context, program.fd)
+  } finally {
+    await program.close()
+  }
+}
+
+const run = async (context: UpgradeContext, release: Release): Promise<void> => {
+  const { clock, config, stop } = context
+  await clock.sleep(delayMs, stop.signal)
+  const why = refusal(config, release)
+  if (why) return step(context, { status: 'failed', step: 'skipped', error: why })
+  if (release.baseUrl === channelOf(config.releasesDir)) return upgradeToBundle(context, release)
+  return upgradeToDownload(context, release)
+}
+
+const start = (context: UpgradeContext, release: Release): void => {
+  if (context.running)
+    throw fail('wrong_state', { kind: 'upgrade', name: context.state.version, state: 'running', wanted: 'another' })
+  const lastAttempt = rfc3339Seconds(context.clock.now())
+  context.state = { status: 'running', step: 'starting', version: release.version, lastAttempt }
+  const letSleep = context.hold()
+  context.running = run(context, release)
+    .catch(error => step(context, { status: 'failed', error: messageOf(error) }))
+    .finally(() => {
+      letSleep()
+      context.running = undefined
+    })
+}
+
 export const createUpgrades = (deps: UpgradeDeps): Upgrades => {
-  const { clock, log, config, replace } = deps
-  const stop = new AbortController()
-  let state: LastUpgrade = deps.last ?? { status: 'idle', step: 'none', version: '' }
-  let underWay: Promise<void> | undefined
-  const step = (change: Partial<LastUpgrade>) => {
-    state = { ...state, ...change }
-    log.info('upgrade.step', state)
+  const context: UpgradeContext = {
+    ...deps,
+    stop: new AbortController(),
+    state: deps.last ?? { status: 'idle', step: 'none', version: '' },
+    running: undefined,
   }
-
-  /** Fetches into a file without a name; the caller closes what it gets. */
-  const fetchProgram = async (url: string): Promise<FileHandle> => {
-    await mkdir(config.upgradeDir, { recursive: true, mode: 0o700 })
-    const file = await openAnonymous(config.upgradeDir)
-    try {
-      const bytesDownloaded = await download(url, file, deps, stop.signal)
-      step({ step: 'validate', bytesDownloaded })
-      checkProgram(await headOf(file), bytesDownloaded)
-      return await reopenReadOnly(file)
-    } finally {
-      await file.close()
-    }
-  }
-
-  const change = async (what: Startable): Promise<void> => {
-    await rehearse(what, deps, stop.signal)
-    step({ step: 'replace' })
-    await replace(what, { ...state, status: 'completed', step: 'completed' })
-  }
-
-  const fromBundle = async ({ version }: Release): Promise<void> => {
-    step({ step: 'validate' })
-    const bundle = await bundleIn(config.releasesDir, version)
-    step({ binaryPath: bundle.dir })
-    if (bundle.digest === (await deps.digest())) return step({ status: 'completed', step: 'skipped' })
-    await change(bundle.command)
-  }
-
-  const run = async (release: Release): Promise<void> => {
-    await clock.sleep(delayMs, stop.signal)
-    const why = refusal(config, release)
-    if (why) return step({ status: 'failed', step: 'skipped', error: why })
-    if (release.baseUrl === channelOf(config.releasesDir)) return fromBundle(release)
-    const downloadUrl = assetUrl(release, assetName(process.platform, process.arch))
-    step({ step: 'download', downloadUrl })
-    const program = await fetchProgram(downloadUrl)
-    try {
-      await change(program.fd)
-    } finally {
-      await program.close()
-    }
-  }
-
   return {
-    last: () => state,
-    start(release) {
-      if (underWay)
-        throw fail('wrong_state', { kind: 'upgrade', name: state.version, state: 'running', wanted: 'another' })
-      state = {
-        status: 'running',
-        step: 'starting',
-        version: release.version,
-        lastAttempt: rfc3339Seconds(clock.now()),
-      }
-      const letGo = deps.hold()
-      underWay = run(release)
-        .catch(error => step({ status: 'failed', error: messageOf(error) }))
-        .finally(() => {
-          letGo()
-          underWay = undefined
-        })
-    },
-    settled: async () => underWay,
+    last: () => context.state,
+    start: release => start(context, release),
+    settled: async () => context.running,
     async close() {
-      stop.abort(new Error('the daemon is closing'))
-      await underWay
+      context.stop.abort(new Error('the daemon is closing'))
+      await context.running
     },
   }
 }

@@ -1,7 +1,7 @@
 /** node:http in and out: the only file that sees IncomingMessage and ServerResponse of an API. */
 import { once } from 'node:events'
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -15,8 +15,6 @@ import { connectionClosed } from './gone.ts'
 
 export interface Listening {
   readonly port: number
-  /** The listening socket's descriptor, while it listens; for a program that takes this one's place. */
-  readonly fd: number | undefined
   readonly server: Server
   /**
    * Stops accepting without closing the socket, which the caller must hold by another descriptor: who connects waits
@@ -220,10 +218,6 @@ export const serve = (dispatcher: Dispatcher, options: { log: Log }): ApiServer 
 /** Where a server listens; port 0 picks a free one, a descriptor is a socket that listens already. */
 export type Address = { port: number; host?: string } | { fd: number }
 
-/** Node keeps the descriptor of a server to itself. */
-export const descriptorOf = (server: NetServer): number | undefined =>
-  (server as unknown as { _handle?: { fd?: number } })._handle?.fd
-
 const bind = (server: Server, address: Address): Promise<void> =>
   new Promise((resolve, reject) => {
     const place = 'fd' in address ? { fd: address.fd } : { port: address.port, host: address.host }
@@ -279,9 +273,6 @@ export const listen = async (server: ApiServer, address: Address): Promise<Liste
   return {
     port,
     server,
-    get fd() {
-      return descriptorOf(server)
-    },
     async pause(graceMs) {
       server.close()
       // What is left then is cut: the caller cannot wait for ever.

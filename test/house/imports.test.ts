@@ -33,7 +33,7 @@ const homes: readonly (readonly [string, RegExp])[] = [
   ['zod', /^shared\/schema\.ts$/],
   ['better-sqlite3', /^control\/store\/sqlite\//],
   ['kysely', /^control\/store\//],
-  ['node-pty', /^daemon\/terminal\//],
+  ['node-pty', /^daemon\/node-internals\//],
   ['busboy', /^daemon\/(filesystem|multipart)\/|^shared\/http\//],
   ['tar-stream', /^daemon\/(filesystem|archives?)\/|^control\/images\//],
   ['@modelcontextprotocol/sdk', /^daemon\/mcp\//],

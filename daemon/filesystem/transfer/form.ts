@@ -2,6 +2,7 @@
 import busboy from 'busboy'
 import { fail, messageOf } from '../../../shared/errors.ts'
 import type { Request } from '../../../shared/route.ts'
+import type { BodyDetacher } from '../../node-internals/detach-body.ts'
 import { delimiterOf, createFormFeeder } from './form-feeder.ts'
 import { streamContent, type Incoming } from './incoming.ts'
 import { discard, consume } from './file-sink.ts'
@@ -16,8 +17,9 @@ export interface FormReader {
 export interface FormOptions {
   /** Bytes. */
   readonly fieldLimit: number
-  /** Whether the contents can tell their MD5. */
+  /** The contents can tell their MD5. */
   readonly hashing?: boolean
+  readonly detacher: BodyDetacher
 }
 
 /** What of a failed upload is still read, so that a client that sends all before it reads sees the answer. Bytes. */
@@ -43,14 +45,19 @@ const parserOf = ({ headers }: Request, fieldSize: number): busboy.Busboy => {
  */
 export const readForm = async (request: Request, reader: FormReader, options: FormOptions): Promise<void> => {
   const { body } = request
-  const { fieldLimit, hashing = false } = options
+  const { fieldLimit, hashing = false, detacher } = options
   const parser = parserOf(request, fieldLimit)
   const files: Promise<void>[] = []
   const failure = new AbortController()
   const { signal } = failure
   const failing = (error: unknown) => failure.abort(error)
   const malformed = (error: unknown) => failing(fail('invalid_body', { reason: messageOf(error) }, error))
-  const { take, pass, settled } = createFormFeeder(parser, body, { delimiter: delimiterOf(request), hashing, signal })
+  const { take, bypass, settled } = createFormFeeder(parser, body, {
+    detacher,
+    delimiter: delimiterOf(detacher, request),
+    hashing,
+    signal,
+  })
   parser.on('field', (name, value, info) => {
     try {
       if (!signal.aborted) reader.field(name ?? '', value, info.valueTruncated)
@@ -63,7 +70,7 @@ export const readForm = async (request: Request, reader: FormReader, options: Fo
     content.on('error', malformed)
     const write = signal.aborted ? undefined : reader.file(name ?? '')
     if (!write) return void content.resume()
-    const passed = pass(write)
+    const passed = bypass(write)
     if (passed) content.resume()
     const work = passed ?? write(streamContent(content, hashing))
     files.push(work)

@@ -1,24 +1,24 @@
 /**
- * The bytes of a file on their way in: a body or one part of a form. Large ones of a plain connection go from the
- * socket into the file on a thread of their own, past the streams; all others come as a stream.
+ * The bytes of a file on their way in: a body, or one part of a form. Large ones on a plain connection go from the socket
+ * into the file on a thread of our own, past Node's streams; all others come as a stream.
  */
 import type { Readable } from 'node:stream'
 import { fail } from '../../../shared/errors.ts'
-import { detachBody } from '../../node-internals/detach-body.ts'
+import type { BodyDetacher } from '../../node-internals/detach-body.ts'
 import { md5, transfer, type Run } from '../../native/receive/receive.ts'
 import { createFileSink, consume } from './file-sink.ts'
 
 export interface Incoming {
   /**
-   * Writes at most `room` bytes at `position` of `fd`; the next call goes on behind them, until `ended`. Nothing uses
-   * `fd` any more when it fails.
+   * Writes at most `room` bytes at `position` of `fd`; the next call goes on after them, until `ended`. Nothing uses `fd`
+   * any more when it fails.
    */
   writeTo(fd: number, position: number, room: number): Promise<{ readonly bytes: number; readonly ended: boolean }>
   /** 32 hex digits: MD5 of what was written. Once, after the end, when hashing was asked for. */
   digest(): string
 }
 
-/** Bytes still to come below which a stream is as fast. */
+/** With fewer bytes still to come a stream is as fast. */
 export const minDetachBytes = 512 * 1024
 
 class NoRoom extends Error {}
@@ -69,8 +69,8 @@ export interface Received {
   readonly incoming: Incoming
   /** All of the content is written. */
   readonly ended: Promise<void>
-  /** The body goes on as a stream; resolves with what was read of it behind the content, and how much was taken. */
-  release(): Promise<{ readonly behind: Buffer; readonly taken: number }>
+  /** The body goes on as a stream. Resolves with the bytes after the content that were read already, and how many were taken. */
+  release(): Promise<{ readonly remainder: Buffer; readonly taken: number }>
 }
 
 export interface Wanted {
@@ -85,10 +85,11 @@ export interface Wanted {
 
 /** Takes the body over, which must be paused with nothing listening; undefined, and nothing changed, when it cannot be. */
 export const receiveContent = (
+  detacher: BodyDetacher,
   body: Readable,
   { taken: before, ahead, delimiter, hashing }: Wanted,
 ): Received | undefined => {
-  const taken = detachBody(body, before, minDetachBytes)
+  const taken = detacher.detach(body, before, minDetachBytes)
   if (!taken) return undefined
   const all = Buffer.concat([ahead, taken.ahead])
   const moving = transfer({ socket: taken.fd, left: taken.left, ahead: all, delimiter, hashing })
@@ -115,20 +116,25 @@ export const receiveContent = (
     async release() {
       moving.cancel()
       await running?.catch(() => {
-        // Told to whoever writes.
+        // Whoever writes hears of it.
       })
-      const { left, ahead: behind } = moving.finish()
+      const { left, ahead: remainder } = moving.finish()
       taken.reattach(taken.left - left)
-      return { behind, taken: taken.ahead.length + taken.left - left }
+      return { remainder, taken: taken.ahead.length + taken.left - left }
     },
   }
 }
 
 /** Writes a whole body; resolves with its bytes. Nothing uses `fd` any more when it fails. */
-export const writeBody = async (body: Readable, fd: number): Promise<number> => {
-  // Not in the turn in which the request is announced, whatever the caller does before.
+export const writeBody = async (detacher: BodyDetacher, body: Readable, fd: number): Promise<number> => {
+  // A body cannot be detached in the turn of the event loop in which its request arrives.
   await undefined
-  const received = receiveContent(body, { taken: 0, ahead: Buffer.alloc(0), delimiter: undefined, hashing: false })
+  const received = receiveContent(detacher, body, {
+    taken: 0,
+    ahead: Buffer.alloc(0),
+    delimiter: undefined,
+    hashing: false,
+  })
   const content = received?.incoming ?? streamContent(body, false)
   try {
     return (await content.writeTo(fd, 0, Infinity)).bytes

@@ -5,6 +5,7 @@ import type { Request } from '../../../shared/route.ts'
 import { parse } from '../../../shared/schema.ts'
 import { writePath, writeShape } from '../../../shared/wire/filesystem.ts'
 import { asUnprocessable } from '../failures.ts'
+import type { BodyDetacher } from '../../node-internals/detach-body.ts'
 import type { Files } from '../files.ts'
 import { parseMode } from '../mode.ts'
 
@@ -13,6 +14,12 @@ export interface Put {
   /** The query's `permissions`, for raw bytes, which have no other place for it. */
   readonly permissions: string | undefined
   readonly request: Request
+}
+
+export interface PutDeps {
+  readonly files: Files
+  readonly ids: Ids
+  readonly detacher: BodyDetacher
 }
 
 const putJson = async (files: Files, { path, request }: Put): Promise<string> => {
@@ -30,16 +37,17 @@ const putJson = async (files: Files, { path, request }: Put): Promise<string> =>
 }
 
 /** Does it and says what was done. Throws `invalid_argument`, `invalid_body`, `unprocessable`. */
-export const put = async (deps: { files: Files; ids: Ids }, given: Put): Promise<string> => {
-  const { files, ids } = deps
+export const put = async (deps: PutDeps, given: Put): Promise<string> => {
+  const { files, ids, detacher } = deps
   const type = String(given.request.headers['content-type'] ?? '').toLowerCase()
   if (!type.startsWith('multipart/form-data') && !type.startsWith('application/octet-stream'))
     return putJson(files, given)
   // Loaded when first needed: a sandbox that only runs commands never pays for the form parser.
   const { uploadForm, uploadRaw } = await import('./upload.ts')
   try {
-    if (type.startsWith('multipart/form-data')) await uploadForm(files.port, given.path, given.request)
-    else await uploadRaw({ port: files.port, ids }, given.path, given.request, given.permissions)
+    if (type.startsWith('multipart/form-data'))
+      await uploadForm({ port: files.port, ids, detacher }, given.path, given.request)
+    else await uploadRaw({ port: files.port, ids, detacher }, given.path, given.request, given.permissions)
   } catch (error) {
     throw asUnprocessable(error)
   }

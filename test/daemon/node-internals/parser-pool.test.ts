@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { limitParserPool } from '../../../daemon/node-internals/parser-pool.ts'
 
-/** Node's own list: what it keeps of connections that have ended. */
+/** Node's own list: the parsers of connections that have ended. */
 const { parsers } = process.getBuiltinModule('_http_common' as 'http') as unknown as {
   parsers: { list: unknown[] }
 }
@@ -32,7 +32,13 @@ const crowd = async (server: Server): Promise<void> => {
   await gone
 }
 
-t.test('of many connections that end at once few parsers are kept', async t => {
+t.test('parser-pool: Node keeps a list of parsers with a limit', t => {
+  t.type((parsers as { max?: unknown }).max, 'number')
+  t.ok(Array.isArray(parsers.list))
+  t.end()
+})
+
+t.test('parser-pool: of many connections that end at once few parsers are kept', async t => {
   const server = createServer((_, response) => void response.writeHead(200).flushHeaders())
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

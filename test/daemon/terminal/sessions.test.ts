@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { createEnvironment } from '../../../daemon/environment.ts'
 import { createReaper } from '../../../daemon/init/reaper.ts'
+import { nativePtyOpener } from '../../../daemon/native/pty/pty.ts'
 import { readStat } from '../../../daemon/proc/stat.ts'
 import { createSessions, type Attachment } from '../../../daemon/terminal/sessions.ts'
 import { systemClock } from '../../../shared/clock.ts'
@@ -16,7 +17,15 @@ const make = (t: Test) => {
   const clock = fakeClock()
   const reaper = createReaper({ clock: systemClock(), log })
   const environment = createEnvironment({ PATH: '/usr/bin:/bin', SHELL: '/bin/sh', PS1: '$ ' })
-  const all = createSessions({ clock, log, environment, identity: undefined, reaper, cwd: '/' })
+  const all = createSessions({
+    clock,
+    log,
+    environment,
+    identity: undefined,
+    reaper,
+    opener: nativePtyOpener,
+    cwd: '/',
+  })
   const awake = setInterval(() => {}, 1_000)
   t.teardown(() => {
     all.close()

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { readForm } from '../../../../daemon/filesystem/transfer/form.ts'
+import { createBodyDetacher } from '../../../../daemon/node-internals/detach-body.ts'
 import { receiveContent } from '../../../../daemon/filesystem/transfer/incoming.ts'
 import { listen, serve, toRequest } from '../../../../shared/http/server.ts'
 import { silentLog } from '../../../../shared/log.ts'
@@ -17,6 +18,7 @@ import { raw, type Raw } from '../../../support/raw.ts'
 import { smallDisk } from '../../../support/small-disk.ts'
 import { until } from '../../../support/until.ts'
 
+const detacher = createBodyDetacher(true)
 const run = promisify(execFile)
 const MiB = 1024 * 1024
 const boundary = '----formdata-0123456789'
@@ -57,7 +59,7 @@ t.test('the bodies of curl, fetch and node are taken past the streams, and the f
   writeFileSync(source, content)
   const target = join(dirname(source), 'target')
   const server = createServer(async (message, response) => {
-    // What came with the head is delivered behind the event.
+    // What came with the head is delivered after the event.
     await undefined
     const { rawPath, body, headers } = toRequest(message)
     const fd = openSync(target, 'w')
@@ -66,11 +68,16 @@ t.test('the bodies of curl, fetch and node are taken past the streams, and the f
       response.end(JSON.stringify(what))
     }
     if (rawPath === '/raw') {
-      const received = receiveContent(body, { taken: 0, ahead: Buffer.alloc(0), delimiter: undefined, hashing: true })
+      const received = receiveContent(detacher, body, {
+        taken: 0,
+        ahead: Buffer.alloc(0),
+        delimiter: undefined,
+        hashing: true,
+      })
       if (!received) return tell({ taken: false })
       void received.incoming.writeTo(fd, 0, Infinity).then(async ({ bytes }) => {
-        const { behind } = await received.release()
-        body.resume().once('end', () => tell({ taken: true, bytes, behind: behind.length }))
+        const { remainder } = await received.release()
+        body.resume().once('end', () => tell({ taken: true, bytes, behind: remainder.length }))
       })
       return
     }
@@ -88,7 +95,7 @@ t.test('the bodies of curl, fetch and node are taken past the streams, and the f
           size = (await incoming.writeTo(fd, 0, Infinity)).bytes
         },
     }
-    readForm(toRequest(message), reader, { fieldLimit: 100 }).then(
+    readForm(toRequest(message), reader, { fieldLimit: 100, detacher }).then(
       () => tell({ taken: before < Number(headers['content-length']) / 2, bytes: size }),
       error => tell({ error: String(error) }),
     )

@@ -1,0 +1,37 @@
+/** Descriptors that Node does not hand out. All are closed on exec and belong to the caller. */
+import { check, lazy, loadAddon } from '../load.ts'
+
+interface DescriptorsAddon {
+  make_pipe(): number
+  memory_file(): number
+  copy(fd: number): number
+  keep(fd: number, yes: boolean): number
+  listen_tcp(port: number, loopback: boolean): number
+}
+
+const addon = lazy(() => loadAddon<DescriptorsAddon>('descriptors'))
+
+/** A pipe. */
+export const makePipe = (): { read: number; write: number } => {
+  const ends = check('pipe', addon().make_pipe())
+  return { read: ends % 2 ** 20, write: Math.floor(ends / 2 ** 20) }
+}
+
+/** Lets a descriptor outlive an exec of this process, or not. */
+export const keepOverExec = (fd: number, yes: boolean): void => void check('fcntl', addon().keep(fd, yes))
+
+/** A file in memory and in no directory: only its descriptors reach it. */
+export const memoryFile = (): number => check('memfd_create', addon().memory_file())
+
+/** Another descriptor of the same open file or socket. */
+export const copyDescriptor = (fd: number): number => check('fcntl', addon().copy(fd))
+
+/**
+ * A TCP socket that listens on `port`, 0 for a free one: on 127.0.0.1, or else on every address of both families. Throws
+ * `EADDRINUSE`, `EACCES`.
+ */
+export const listenTcp = (port: number, options: { loopback?: boolean } = {}): { fd: number; port: number } => {
+  const made = addon().listen_tcp(port, options.loopback ?? false)
+  const found = check('listen', made, `port ${port}`)
+  return { fd: found % 2 ** 20, port: Math.floor(found / 2 ** 20) }
+}
