@@ -28,7 +28,7 @@ export const createActorReader = (names: WireNames): ((request: Request) => Acto
   })
 }
 
-export type AuditEvent =
+type AuditEvent =
   | 'process_exec'
   | 'process_exec_stream'
   | 'process_logs_access'

@@ -35,7 +35,7 @@ import { nothingInherited, type Inherited } from './upgrade/handover.ts'
 import type { Program } from './upgrade/program.ts'
 import { createWatch } from './watch/index.ts'
 
-export interface DaemonDeps {
+interface DaemonDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log

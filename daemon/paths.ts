@@ -15,7 +15,7 @@
 import { posix } from 'node:path'
 import { fail } from '../shared/errors.ts'
 
-export interface PathOptions {
+interface PathOptions {
   /** Where relative paths begin; absolute, fixed at start. */
   readonly workdir: string
   /** `$HOME` as it is now, for a leading `~`. */

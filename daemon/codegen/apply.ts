@@ -4,7 +4,7 @@ import { readSource } from './source.ts'
 
 const maxFileBytes = 16 * 1024 * 1024
 
-export interface Applied {
+interface Applied {
   readonly originalContent: string
   readonly updatedContent: string
   readonly provider: Provider['name']

@@ -8,7 +8,7 @@ import type { Provider } from './provider.ts'
 const atATime = 4
 const maxRemembered = 100
 
-export interface Region {
+interface Region {
   /** Absolute. */
   readonly path: string
   readonly startLine?: number | undefined

@@ -20,7 +20,7 @@ interface Found {
   readonly text: string
 }
 
-export interface GrepRequest {
+interface GrepRequest {
   readonly query: string
   readonly caseSensitive?: boolean | undefined
   /** Globs as ripgrep's `-g`: one without a slash is about the base name, a leading slash means the root. */

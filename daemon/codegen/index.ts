@@ -6,7 +6,7 @@ import type { Filesystem } from '../filesystem/index.ts'
 import { lazyRoutes } from '../lazy-routes.ts'
 import type { Tool } from '../mcp/tool.ts'
 
-export interface Codegen {
+interface Codegen {
   readonly bounds: readonly Bound[]
   tools(): Promise<readonly Tool[]>
 }

@@ -12,7 +12,7 @@ export interface LineMatch {
 }
 
 /** Both look at many texts at once: a call that can be ended costs as much as a page of text does. */
-export interface Pattern {
+interface Pattern {
   /** For each text, whether it matches. */
   test(texts: readonly string[]): boolean[]
   /** For each text, its lines that match. */

@@ -11,7 +11,7 @@ const maxBytes = 32 * 1024 * 1024
 const skipped = new Set(['node_modules', 'vendor', '.git', 'dist', 'build', 'target', '__pycache__', '.venv'])
 const defaults = { scoreThreshold: 0.5, tokenLimit: 30_000 } as const
 
-export interface RerankRequest {
+interface RerankRequest {
   /** Absolute path of a directory. */
   readonly path: string
   readonly query: string
@@ -21,7 +21,7 @@ export interface RerankRequest {
   readonly filePattern?: string | undefined
 }
 
-export interface RankedFile extends SourceFile {
+interface RankedFile extends SourceFile {
   readonly score: number
 }
 

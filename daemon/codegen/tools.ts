@@ -13,7 +13,7 @@ import { providerTools } from './provider-tools.ts'
 import type { Provider } from './provider.ts'
 import { readRange } from './read-range.ts'
 
-export interface CodegenToolDeps {
+interface CodegenToolDeps {
   readonly files: Files
   readonly workdir: string
   readonly provider: Provider | undefined

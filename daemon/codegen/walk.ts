@@ -4,7 +4,7 @@ import { kernelFilesystems } from '../filesystem/kernel-filesystems.ts'
 import type { FilePort } from '../filesystem/port.ts'
 
 /** What a walk may skip, told by the name of the entry and of the directory it is in. */
-export interface WalkOptions {
+interface WalkOptions {
   /** Whether to descend into a directory of that name. */
   readonly enter?: (name: string) => boolean
   readonly signal?: AbortSignal

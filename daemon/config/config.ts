@@ -10,7 +10,7 @@ const KiB = 1024
 const MiB = 1024 * KiB
 const maxInteger = Number.MAX_SAFE_INTEGER
 
-export interface LogLimits {
+interface LogLimits {
   readonly dir: string
   /** Process output is repeated as telemetry lines. */
   readonly telemetry: boolean

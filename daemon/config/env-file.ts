@@ -1,6 +1,6 @@
 /** The two files that add variables the environment does not have yet. */
 
-export interface EnvFile {
+interface EnvFile {
   readonly variables: Readonly<Record<string, string>>
   /** Names that cannot be environment names; they cost only themselves. */
   readonly rejected: readonly string[]

@@ -11,7 +11,7 @@ import type { FilePort } from './port.ts'
 import { fileObject, listDirectory, openForRead, type Opened } from './read.ts'
 import { writeBytes } from './write.ts'
 
-export type FileObject = Out<typeof fileShape>
+type FileObject = Out<typeof fileShape>
 
 /** Paths are absolute; `shown` is how the caller named the path, which is what the answer repeats. */
 export interface Files {

@@ -9,7 +9,7 @@ export interface Identity extends Credentials {
 }
 
 /** Contents of /etc/passwd and /etc/group; '' for a file that is missing. */
-export interface UserDatabase {
+interface UserDatabase {
   readonly passwd: string
   readonly group: string
 }

@@ -25,7 +25,7 @@ const kept = {
 /** Capabilities a sandbox may be given on top. */
 const grantable = { NET_ADMIN: 12, SYS_PTRACE: 19, SYS_ADMIN: 21, SYS_NICE: 23, SYS_TIME: 25 } as const
 
-export type Grant = keyof typeof grantable
+type Grant = keyof typeof grantable
 
 /** Every capability a kernel can have; those it does not know are skipped when dropping. */
 const every = (1n << 64n) - 1n

@@ -8,7 +8,7 @@ import { contradiction, omission, standardHeader } from './headers.ts'
 import { handshakeRevisions, isHandshake, isModern, modernRevisions } from './revisions.ts'
 import { codes, failure, idOf, kindOf, type RpcId, type RpcNotification, type RpcRequest } from './rpc.ts'
 
-export type Classified =
+type Classified =
   | { readonly kind: 'handshake'; readonly messages: readonly unknown[]; readonly batch: boolean }
   | { readonly kind: 'modern'; readonly request: RpcRequest }
   /** A message nobody waits for. */

@@ -5,7 +5,7 @@
 import type { Request } from '../../shared/route.ts'
 import { codes, isObject, type RpcError, type RpcNotification, type RpcRequest } from './rpc.ts'
 
-export type StandardHeader = 'mcp-protocol-version' | 'mcp-method' | 'mcp-name'
+type StandardHeader = 'mcp-protocol-version' | 'mcp-method' | 'mcp-name'
 
 export const headerOf = (request: Request, name: string): string | undefined => {
   const value = request.headers[name]

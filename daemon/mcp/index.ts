@@ -8,7 +8,7 @@ import { portsReady } from '../network/ready.ts'
 import type { Supervisor } from '../process/index.ts'
 import type { Tool } from './tool.ts'
 
-export interface McpParts {
+interface McpParts {
   readonly files: Files
   readonly supervisor: Supervisor
   /** Tools of other rooms. */

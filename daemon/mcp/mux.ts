@@ -8,7 +8,7 @@ import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.
 import type { Context } from '../../shared/route.ts'
 import type { RpcRequest } from './rpc.ts'
 
-export interface Mux extends Transport {
+interface Mux extends Transport {
   /** Resolves with the answer to a request, under the id it came with; rejects when the caller is gone. */
   request(message: RpcRequest, context: Context): Promise<JSONRPCMessage>
   /** The HTTP call that a request of this inner id came in with. */

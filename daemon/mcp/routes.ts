@@ -8,7 +8,7 @@ import { fileTools, type FileToolDeps } from './tools/filesystem.ts'
 import { processTools, type ProcessToolDeps } from './tools/process.ts'
 import type { Tool } from './tool.ts'
 
-export interface McpDeps extends FileToolDeps, ProcessToolDeps {
+interface McpDeps extends FileToolDeps, ProcessToolDeps {
   /** Tools of other capabilities. */
   readonly more: readonly Tool[]
 }

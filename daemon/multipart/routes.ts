@@ -8,7 +8,7 @@ import * as wire from '../../shared/wire/multipart.ts'
 import { asOperationFailed } from '../filesystem/failures.ts'
 import { parseMode } from '../filesystem/mode.ts'
 import type { FilePort } from '../filesystem/port.ts'
-import { discard } from '../filesystem/transfer/file-sink.ts'
+import { discard } from '../filesystem/transfer/consume.ts'
 import type { BodyDetacher } from '../node-internals/detach-body.ts'
 import type { Paths } from '../paths.ts'
 import { assemble, chosenParts } from './assemble.ts'
@@ -55,7 +55,7 @@ const orOperationFailed = async <T>(work: () => Promise<T>): Promise<T> => {
   }
 }
 
-export interface MultipartDeps {
+interface MultipartDeps {
   readonly uploads: Uploads
   readonly paths: Paths
   readonly port: FilePort

@@ -7,7 +7,7 @@ import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 
-export interface DetachedBody {
+interface DetachedBody {
   /** Descriptor of the socket; it must not be used after `onClose`. */
   readonly fd: number
   /** What Node has read of the body and nobody took: it comes first. */

@@ -6,7 +6,7 @@ import { limitHeap } from './heap-limit.ts'
 import { limitParserPool } from './parser-pool.ts'
 
 export const internalNames = ['detach-body', 'parser-pool', 'heap-limit', 'collector', 'node-pty'] as const
-export type InternalName = (typeof internalNames)[number]
+type InternalName = (typeof internalNames)[number]
 
 export interface NodeInternals {
   readonly detacher: BodyDetacher

@@ -13,7 +13,7 @@ import { createSupervisor, type Supervisor } from './supervisor.ts'
 
 export type { Supervisor } from './supervisor.ts'
 
-export interface ProcessDeps {
+interface ProcessDeps {
   readonly core: Core
   readonly keepAwake: Pick<KeepAwake, 'hold'>
   /** The daemon's own working directory: where relative ones of the API begin. */

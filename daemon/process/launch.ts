@@ -2,7 +2,7 @@ import type { Capture } from './output/capture.ts'
 import { launch, type Launch, type Workload } from './spawn.ts'
 import { closeEnd, newStdin, type Stdin } from './stdin.ts'
 
-export interface CapturedLaunch extends Omit<Launch, 'descriptors'> {
+interface CapturedLaunch extends Omit<Launch, 'descriptors'> {
   /** Its standard input is a pipe; else it is /dev/null. */
   readonly pipeStdin: boolean
 }

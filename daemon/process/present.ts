@@ -8,7 +8,7 @@ import type { ProcessRecord } from './record.ts'
 const httpDate = (ms: number): string => new Date(ms).toUTCString()
 
 /** Output inlined in an object: the last `bytes` of each stream, or nothing yet. */
-export type Inline = { readonly bytes: number } | 'none'
+type Inline = { readonly bytes: number } | 'none'
 
 const bothTails = (capture: Capture, bytes: number): [string, string] => [
   tailText(capture, 0, bytes),

@@ -28,7 +28,7 @@ import type { Stdin } from './stdin.ts'
 import type { Supervisor } from './supervisor.ts'
 import { waitBound, waitForEnd, waitForPorts } from './waits.ts'
 
-export interface RouteDeps {
+interface RouteDeps {
   readonly supervisor: Supervisor
   readonly config: Pick<ProcessConfig, 'responseBytes' | 'tailBytes' | 'maxFileBytes'>
   readonly clock: Clock

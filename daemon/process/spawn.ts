@@ -3,7 +3,7 @@ import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { Environment } from '../environment.ts'
 import { identityEnvironment, type Identity } from '../identity/index.ts'
 import { tenantOomScore } from '../init/protect.ts'
-import { spawnProcess, type SpawnError } from '../native/sys/sys.ts'
+import { spawnProcess, type SpawnError } from '../native/spawn/spawn.ts'
 
 /** How tenant processes are started, whoever asks. */
 export interface Workload {

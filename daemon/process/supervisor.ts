@@ -26,7 +26,7 @@ const sweepMs = 5_000
 const obeyMs = 250
 const signals = { stopped: 15, killed: 9 } as const
 
-export interface SupervisorDeps {
+interface SupervisorDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log

@@ -44,7 +44,7 @@ export const catchUp = (managed: Managed, log: Log): Managed => {
   return managed
 }
 
-export interface Sweep {
+interface Sweep {
   /** After growth: caps at once when a file has outgrown its share. */
   readonly grew: (capture: Capture) => void
   /** Caps whatever the files hold now. */

@@ -9,7 +9,7 @@ import type { Listed } from '../upgrade/rehearse.ts'
 import type { HandsOver } from '../upgrade/successor.ts'
 import { createUpgrades, type Upgrades } from '../upgrade/upgrade.ts'
 
-export interface SystemDeps {
+interface SystemDeps {
   readonly program: Program
   /** All processes; their journal is written as they change, so nothing has to be saved before an upgrade. */
   readonly list: () => readonly Listed[]

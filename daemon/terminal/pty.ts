@@ -34,7 +34,7 @@ export interface PtyOptions extends Ends {
 const nothing = Buffer.alloc(0)
 
 /** What an earlier daemon left of a terminal. */
-export interface LeftPty {
+interface LeftPty {
   readonly fd: number
   readonly pid: number
   /** The first bytes of a character whose other bytes were not read yet. */

@@ -22,7 +22,7 @@ const disconnectMs = 250
 /** "Service Restart" in the registry of close codes (RFC 6455, section 11.7): clients know that they may come back. */
 const restarting = [1012, 'the daemon is being replaced; connect again'] as const
 
-export interface TerminalDeps extends SessionsDeps {
+interface TerminalDeps extends SessionsDeps {
   /** Off: both routes answer 404. */
   readonly enabled: boolean
   readonly closing: Closing

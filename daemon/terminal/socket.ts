@@ -29,7 +29,7 @@ const parseMessage = (text: string): Message | undefined => {
   return undefined
 }
 
-export interface Watcher {
+interface Watcher {
   connected(): void
   command(text: string): void
   disconnected(): void

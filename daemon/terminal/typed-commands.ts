@@ -2,7 +2,7 @@
  * The commands somebody typed, put together from keystrokes for the audit log. Feed it input, it gives the lines that
  * Enter ended, trimmed, empty ones left out.
  */
-export interface CommandReader {
+interface CommandReader {
   feed(input: string): string[]
 }
 

@@ -16,7 +16,7 @@ export interface TunnelDeps {
   readonly stateDir: string
 }
 
-export interface RunningTunnel {
+interface RunningTunnel {
   readonly device: Device
   readonly stopRepairing: () => void
 }

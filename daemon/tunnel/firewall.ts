@@ -34,7 +34,7 @@ export interface AllowedTraffic {
   readonly only: readonly Network[] | undefined
 }
 
-export type FirewallState =
+type FirewallState =
   | { readonly kind: 'none' }
   | { readonly kind: 'closed' }
   | { readonly kind: 'open'; interface: string }
@@ -76,7 +76,7 @@ const allowedRules = (family: Family, allowed: AllowedTraffic | undefined): stri
 }
 
 /** The filter table of one family as iptables-restore reads it; `hooked` when the jumps are there already. */
-export const firewallRules = (
+const firewallRules = (
   family: Family,
   {
     allowed,

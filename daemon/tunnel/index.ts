@@ -6,7 +6,7 @@ import type { Core } from '../core.ts'
 import { lazyRoutes } from '../lazy-routes.ts'
 import { wasConfigured } from './marker.ts'
 
-export interface TunnelRoom {
+interface TunnelRoom {
   readonly bounds: readonly Bound[]
   /**
    * Loads it now when it must be up, or the sandbox closed, before anything of a tenant's runs. A tunnel that cannot

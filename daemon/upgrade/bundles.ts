@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { fail, messageOf } from '../../shared/errors.ts'
 import { s } from '../../shared/schema.ts'
 
-export interface BundleRelease {
+interface BundleRelease {
   readonly dir: string
   readonly digest: string
   /** Starts its daemon, by its own loader and libraries. */

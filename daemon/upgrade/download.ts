@@ -10,7 +10,7 @@ const firstDelayMs = 2_000
 const maxDelayMs = 30_000
 const totalMs = 5 * 60_000
 
-export interface DownloadDeps {
+interface DownloadDeps {
   readonly clock: Clock
   readonly log: Log
   /** Between 0 and 1, anew for each call. */

@@ -8,7 +8,7 @@ import type { ListeningSocket } from './listening-socket.ts'
 import { noHandover, sendHandover, type Inherited } from './handover.ts'
 
 /** What the next daemon is told by this one. */
-export interface Handover extends Omit<Inherited, 'listener' | 'back'> {
+interface Handover extends Omit<Inherited, 'listener' | 'back'> {
   readonly upgradeCount: number
 }
 
@@ -37,7 +37,7 @@ export interface Program {
   digest(): Promise<string | undefined>
 }
 
-export interface OwnProcess {
+interface OwnProcess {
   /** Those after the program. */
   readonly args: readonly string[]
   /** What this process was started with. */

@@ -9,7 +9,7 @@ import { createFeed } from './feed.ts'
 import type { Hub } from './hub.ts'
 import { openTree, type Tree } from './tree.ts'
 
-export interface WatchDeps {
+interface WatchDeps {
   readonly clock: Clock
   readonly files: Pick<FilePort, 'readdir' | 'stat'>
   readonly hub: Hub

@@ -6,7 +6,7 @@ import type { FilePort } from '../filesystem/port.ts'
 import { changeLine } from './changes.ts'
 import type { Directory, Registry } from './registry.ts'
 
-export interface ScannerDeps {
+interface ScannerDeps {
   readonly registry: Registry
   readonly files: Pick<FilePort, 'readdir'>
   readonly recursive: boolean

@@ -12,7 +12,7 @@ import { createRewatch, type Rewatch } from './rewatch.ts'
 import { createRegistry, type Directory, type Registry } from './registry.ts'
 import { createScanner, type Scanner } from './scan.ts'
 
-export interface TreeOptions {
+interface TreeOptions {
   /** Absolute and clean. */
   readonly root: string
   readonly recursive: boolean
@@ -20,7 +20,7 @@ export interface TreeOptions {
   readonly ignore: readonly string[]
 }
 
-export interface TreeDeps {
+interface TreeDeps {
   readonly hub: Hub
   readonly files: Pick<FilePort, 'readdir'>
   readonly user: WatchUser

@@ -2,9 +2,9 @@
  * The daemon as CommonJS pieces. esbuild splits only ES modules, so it first makes those (one piece for what starts,
  * one for each `import()`, shared ones between), then each is turned into a CommonJS function of its own.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { build, transform, type Metafile, type Plugin } from 'esbuild'
+import { deferredSchemas } from './deferred-schemas.ts'
 
 export interface BuildInfo {
   readonly version: string
@@ -16,7 +16,7 @@ const target = 'node24'
 /** Shrunk but with its names, so that a stack trace can be read. */
 const small = { minifyWhitespace: true, minifySyntax: true, legalComments: 'none', charset: 'ascii' } as const
 
-/** zod's index names its messages in every language, which is 40 % of the bundle; the daemon speaks one. */
+/** zod's index imports its messages in every language, which is 40 % of the bundle; the daemon speaks one. */
 const oneLanguage: Plugin = {
   name: 'one-language',
   setup(builder) {
@@ -27,9 +27,9 @@ const oneLanguage: Plugin = {
   },
 }
 
-/** The MCP SDK checks with ajv what a person was asked to fill in; the daemon asks nobody, and ajv is half of the SDK. */
-const nobodyAsked: Plugin = {
-  name: 'nobody-asked',
+/** The MCP SDK checks answers to elicitation with ajv, which is half of the SDK; the daemon elicits nothing. */
+const noElicitation: Plugin = {
+  name: 'no-elicitation',
   setup(builder) {
     builder.onLoad({ filter: /@modelcontextprotocol\/sdk\/.*\/validation\/ajv-provider\.js$/ }, () => ({
       contents: `export class AjvJsonSchemaValidator { getValidator() { throw new Error('ajv is not in the bundle') } }`,
@@ -38,61 +38,24 @@ const nobodyAsked: Plugin = {
   },
 }
 
-const schemaLibrary = 'zod/mini'
-
-/** Names of what our sources take from the schema library, `s`; an s behind a slash is a flag of an expression. */
-const usedOfSchemas = (root: string): string[] => {
-  const names = new Set<string>()
-  for (const dir of ['daemon', 'shared'])
-    for (const file of readdirSync(join(root, dir), { recursive: true, encoding: 'utf8' }))
-      if (file.endsWith('.ts'))
-        // Not the flag of a regular expression: `/x/s.exec(y)`.
-        for (const [, name = ''] of readFileSync(join(root, dir, file), 'utf8').matchAll(/(?<!\/)\bs\s*\.([a-z]\w*)/g))
-          names.add(name)
-  return [...names].sort()
-}
-
-/**
- * Gives our sources the library by way of boot/deferred.ts, and makes the library a piece of its own, `shapes.js`, which
- * has of it what our sources use.
- */
-const deferredSchemas = (root: string): Plugin => ({
-  name: 'deferred-schemas',
-  setup(builder) {
-    const names = usedOfSchemas(root).filter(name => !['core', 'input', 'output', 'globalRegistry'].includes(name))
-    const kind = (name: string) => (name === 'toJSONSchema' ? 'direct' : 'deferred')
-    builder.onResolve({ filter: new RegExp(`^${schemaLibrary}$`) }, ({ importer }) =>
-      /\/(daemon|shared)\/[^:]*\.ts$/.test(importer) && !importer.includes('node_modules')
-        ? { path: 'deferred', namespace: 'schemas' }
-        : undefined,
-    )
-    builder.onResolve({ filter: /^shapes$/ }, () => ({ path: 'shapes', namespace: 'schemas' }))
-    builder.onResolve({ filter: /^\.\/shapes\.js$/ }, ({ path }) => ({ path, external: true }))
-    builder.onLoad({ filter: /^shapes$/, namespace: 'schemas' }, () => ({
-      contents: `export { ${[...names, 'globalRegistry'].join(', ')} } from '${schemaLibrary}'`,
-      resolveDir: import.meta.dirname,
-    }))
-    builder.onLoad({ filter: /^deferred$/, namespace: 'schemas' }, () => ({
-      contents: [
-        `import { deferred, deferredRegistry, direct } from ${JSON.stringify(join(import.meta.dirname, 'boot/deferred.ts'))}`,
-        `const library = () => require('./shapes.js')`,
-        ...names.map(name => `const ${name}_ = ${kind(name)}(library, '${name}')`),
-        `const globalRegistry = deferredRegistry(library)`,
-        `export { ${[...names.map(name => `${name}_ as ${name}`), 'globalRegistry'].join(', ')} }`,
-      ].join('\n'),
-      resolveDir: root,
-    }))
-  },
-})
-
 const form = { format: 'cjs', platform: 'node', target, supported: { 'dynamic-import': false } } as const
 
+interface CompileOptions {
+  /** Shapes are made when they are first parsed; default true. */
+  readonly deferSchemas?: boolean
+}
+
 /** The pieces of `entry` by file name; `main.js` starts the daemon. */
-export const compileDaemon = async (root: string, entry: string, info: BuildInfo): Promise<Map<string, string>> => {
+export const compileDaemon = async (
+  root: string,
+  entry: string,
+  info: BuildInfo,
+  { deferSchemas = true }: CompileOptions = {},
+): Promise<Map<string, string>> => {
   const { outputFiles, metafile } = await build({
     ...small,
     absWorkingDir: root,
-    entryPoints: { main: entry, shapes: 'shapes' },
+    entryPoints: { main: entry, ...(deferSchemas && { shapes: 'shapes' }) },
     outdir: 'out',
     bundle: true,
     splitting: true,
@@ -104,7 +67,7 @@ export const compileDaemon = async (root: string, entry: string, info: BuildInfo
     // Found beside the daemon: it brings an addon of its own.
     external: ['node-pty'],
     define: { HUTCH_BUILD: JSON.stringify(info) },
-    plugins: [oneLanguage, nobodyAsked, deferredSchemas(root)],
+    plugins: [oneLanguage, noElicitation, ...(deferSchemas ? [deferredSchemas(root)] : [])],
     logLevel: 'error',
   })
   const modules = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))

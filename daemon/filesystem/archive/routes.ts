@@ -10,7 +10,7 @@ import { nameOf } from '../describe.ts'
 import { asNotFound, asUnprocessable } from '../failures.ts'
 import type { Owners } from '../owners.ts'
 import type { FilePort } from '../port.ts'
-import { discard } from '../transfer/file-sink.ts'
+import { discard } from '../transfer/consume.ts'
 
 const drainLimit = 64 * 1024 * 1024
 

@@ -6,7 +6,7 @@ import type { FilePort } from '../port.ts'
 import { tarEntries } from './tar/read.ts'
 import { unpackEntry, type Unpacking } from './unpack-entry.ts'
 
-export interface Unpacked {
+interface Unpacked {
   readonly entries: number
   /** Of content. */
   readonly bytes: number

@@ -7,7 +7,7 @@ import { glob } from './glob.ts'
 import type { FilePort } from '../port.ts'
 import { walk } from './walk.ts'
 
-export interface ContentQuery {
+interface ContentQuery {
   readonly query: string
   readonly caseSensitive: boolean
   readonly filePattern: string | undefined
@@ -16,7 +16,7 @@ export interface ContentQuery {
   readonly limit: number
 }
 
-export interface ContentMatch {
+interface ContentMatch {
   /** Relative to the start. */
   readonly path: string
   /** From 1. */

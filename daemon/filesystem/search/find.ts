@@ -7,7 +7,7 @@ import type { FilePort } from '../port.ts'
 import { excludesOf, limitOf, listOf, skipsHidden } from './query.ts'
 import { walk } from './walk.ts'
 
-export interface FindQuery {
+interface FindQuery {
   readonly type?: string | undefined
   readonly patterns?: string | undefined
   readonly maxResults?: string | undefined

@@ -69,14 +69,14 @@ export const fuzzyScore = (query: string, text: string): number | undefined => {
   return Number.isFinite(best) ? best : undefined
 }
 
-export interface FuzzyQuery {
+interface FuzzyQuery {
   readonly query?: string | undefined
   readonly maxResults?: string | undefined
   readonly excludeDirs?: string | undefined
   readonly excludeHidden?: string | undefined
 }
 
-export interface FuzzyMatch {
+interface FuzzyMatch {
   readonly path: string
   readonly score: number
   readonly type: 'file' | 'directory'

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { kernelFilesystems } from '../kernel-filesystems.ts'
 import type { Entry, FilePort } from '../port.ts'
 
-export interface Walk {
+interface Walk {
   /** Base names of directories that are not entered and not told; the start is exempt. */
   readonly exclude: ReadonlySet<string>
   readonly skipHidden: boolean

@@ -1,6 +1,5 @@
 /** Writes a stream to a descriptor in large pieces, several under way at once, with bounded memory. */
 import fs from 'node:fs'
-import type { Readable } from 'node:stream'
 
 /** Bytes gathered before a write. */
 const blockBytes = 1024 * 1024
@@ -9,7 +8,7 @@ const parallelWrites = 4
 /** Below the kernel's limit of 1024 buffers for one write. */
 const buffersPerWrite = 512
 
-export interface Sink {
+interface Sink {
   /** Bytes taken so far. */
   readonly bytes: number
   /** Takes a chunk; when a promise is returned, wait for it before the next. Throws the first failed write. */
@@ -26,7 +25,7 @@ const writeAll = (fd: number, chunks: Buffer[], position: number, total: number,
   fs.writev(fd, chunks, position, (error, written) => {
     if (error) return done(error)
     if (written === total) return done(null)
-    // A short write, as on a disk that is nearly full: go on behind it, and learn the reason if there is one.
+    // A short write, as on a disk that is nearly full: the next one goes on after it, and fails with the reason if there is one.
     const rest = Buffer.concat(chunks, total).subarray(written)
     writeAll(fd, [rest], position + written, rest.length, done)
   })
@@ -84,75 +83,4 @@ export const createFileSink = (fd: number, start = 0): Sink => {
     },
     settle: () => until(() => inFlight === 0),
   }
-}
-
-/**
- * Pours `source` into `take` until its end; `take` may return a promise to be waited for. Unlike a pipeline, a failure
- * leaves the source open, paused: it may be a request whose answer has yet to be sent over the same connection. `hold`
- * pauses the source with nothing listening for data until the promise that `take` returns: it may then be read otherwise.
- * Throws the signal's reason.
- */
-export const consume = (
-  source: Readable,
-  take: (chunk: Buffer, hold: () => void) => Promise<void> | undefined,
-  signal?: AbortSignal,
-): Promise<void> =>
-  new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    if (source.readableEnded) return resolve()
-    if (source.destroyed) return reject(source.errored ?? new Error('the stream was closed before it ended'))
-    let over = false
-    let taking: Promise<void> | undefined
-    const end = (error?: unknown) => {
-      if (over) return
-      over = true
-      source.off('data', data).off('end', ended).off('close', closed)
-      signal?.removeEventListener('abort', aborted)
-      source.pause()
-      if (error === undefined) resolve()
-      else reject(error)
-    }
-    let held = false
-    const hold = () => {
-      held = true
-      source.off('data', data).pause()
-    }
-    const go = () => {
-      taking = undefined
-      if (over) return
-      if (held) source.on('data', data)
-      held = false
-      source.resume()
-    }
-    const data = (chunk: Buffer) => {
-      try {
-        const full = take(chunk, hold)
-        if (!full) return held ? go() : undefined
-        source.pause()
-        taking = full.then(go, end)
-      } catch (error) {
-        end(error)
-      }
-    }
-    // A stream may say that it ended while its last chunk is still being taken.
-    const ended = () => (taking ? void taking.then(() => end()) : end())
-    const closed = () => {
-      if (!source.readableEnded) end(source.errored ?? new Error('the stream was closed before it ended'))
-    }
-    const aborted = () => end(signal?.reason)
-    signal?.addEventListener('abort', aborted)
-    // The error listener stays: a connection that breaks later must find somebody listening.
-    source.on('data', data).on('end', ended).on('close', closed).on('error', end).resume()
-  })
-
-/** Reads and drops what is left, at most `limit` bytes, so that a client still sending gets to see the answer. */
-export const discard = async (source: Readable, limit: number): Promise<void> => {
-  let left = limit
-  await consume(source, chunk => {
-    left -= chunk.length
-    if (left < 0) throw new Error('enough')
-    return undefined
-  }).catch(() => {
-    // Only the answer matters now, and a client that is gone does not wait for it.
-  })
 }

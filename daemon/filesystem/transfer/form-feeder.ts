@@ -17,7 +17,7 @@ export const delimiterOf = (detacher: BodyDetacher, { headers, body }: Request):
   return match ? Buffer.from(`\r\n--${match[1] ?? match[2]}`, 'latin1') : undefined
 }
 
-export interface FormFeeder {
+interface FormFeeder {
   /** Gives a chunk of the body to the parser; a promise must be waited for before the next chunk. */
   take(chunk: Buffer, pauseBody: () => void): Promise<void> | undefined
   /**
@@ -29,7 +29,7 @@ export interface FormFeeder {
   settled(): Promise<void>
 }
 
-export interface FeederOptions {
+interface FeederOptions {
   readonly detacher: BodyDetacher
   readonly delimiter: Buffer | undefined
   readonly hashing: boolean

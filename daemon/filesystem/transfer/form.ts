@@ -5,16 +5,16 @@ import type { Request } from '../../../shared/route.ts'
 import type { BodyDetacher } from '../../node-internals/detach-body.ts'
 import { delimiterOf, createFormFeeder } from './form-feeder.ts'
 import { streamContent, type Incoming } from './incoming.ts'
-import { discard, consume } from './file-sink.ts'
+import { discard, consume } from './consume.ts'
 
-export interface FormReader {
+interface FormReader {
   /** A part without a file name; `value` holds its bytes as latin1, cut at `fieldLimit`. May throw. */
   field(name: string, value: string, cut: boolean): void
   /** A part with a file name (or of type octet-stream): who takes its content; undefined drains it unread. */
   file(name: string): ((content: Incoming) => Promise<void>) | undefined
 }
 
-export interface FormOptions {
+interface FormOptions {
   /** Bytes. */
   readonly fieldLimit: number
   /** The contents can tell their MD5. */

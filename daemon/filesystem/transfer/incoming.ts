@@ -6,7 +6,8 @@ import type { Readable } from 'node:stream'
 import { fail } from '../../../shared/errors.ts'
 import type { BodyDetacher } from '../../node-internals/detach-body.ts'
 import { md5, transfer, type Run } from '../../native/receive/receive.ts'
-import { createFileSink, consume } from './file-sink.ts'
+import { consume } from './consume.ts'
+import { createFileSink } from './file-sink.ts'
 
 export interface Incoming {
   /**
@@ -73,7 +74,7 @@ export interface Received {
   release(): Promise<{ readonly remainder: Buffer; readonly taken: number }>
 }
 
-export interface Wanted {
+interface Wanted {
   /** Bytes of the body read so far, `ahead` included. */
   readonly taken: number
   /** Of those, the ones that belong to the content. */

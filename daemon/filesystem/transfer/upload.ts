@@ -7,10 +7,10 @@ import { readForm } from './form.ts'
 import { writeBody } from './incoming.ts'
 import { parseMode } from '../mode.ts'
 import type { FilePort } from '../port.ts'
-import { discard } from './file-sink.ts'
+import { discard } from './consume.ts'
 import { replaceFile, writeInPlace } from '../write.ts'
 
-export interface UploadDeps {
+interface UploadDeps {
   readonly port: FilePort
   readonly ids: Ids
   readonly detacher: BodyDetacher

@@ -11,7 +11,7 @@ interface MountAddon {
 }
 
 const addon = lazy(() => loadAddon<MountAddon>('mount'))
-const MS = { RDONLY: 1, NOSUID: 2, NODEV: 4, REMOUNT: 32, BIND: 4096, REC: 16384, SLAVE: 1 << 19 } as const
+const MS = { RDONLY: 1, NOSUID: 2, NODEV: 4, REMOUNT: 32, BIND: 4096, REC: 16384 } as const
 
 /** A directory that was reached without following a link. Good for mounting and changing its owner only (`O_PATH`). */
 export interface Directory extends Disposable {
@@ -49,10 +49,6 @@ export const restrictMount = (mounted: Directory, options: { readOnly: boolean }
   const flags = MS.REMOUNT | MS.BIND | MS.NOSUID | MS.NODEV | (options.readOnly ? MS.RDONLY : 0)
   check('mount', addon().change_mount(mounted.fd, flags))
 }
-
-/** Lets mounts of the host come in but none of ours go out, for the whole tree below. */
-export const makeSlave = (mounted: Directory): void =>
-  void check('mount', addon().change_mount(mounted.fd, MS.REC | MS.SLAVE))
 
 /** Takes a mount away at once, also while it is in use. `EINVAL`: it is no mount. */
 export const unmount = (mounted: Directory): void => void check('umount', addon().detach(mounted.fd))

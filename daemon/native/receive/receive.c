@@ -204,23 +204,16 @@ static napi_value hash(napi_env env, napi_callback_info info) {
   return out;
 }
 
-/* update(hashes, buffers) → whether it was done: one buffer for each, side by side; at most MD5_LANES, all different. */
+/* update(hash, buffer) → whether it was done. */
 static napi_value update(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
-  struct md5 *streams[MD5_LANES];
-  const unsigned char *data[MD5_LANES];
-  size_t lengths[MD5_LANES];
-  uint32_t count = 0;
-  napi_value answer, hash, buffer;
-  napi_get_array_length(env, argv[0], &count);
-  int good = count <= MD5_LANES;
-  for (uint32_t i = 0; good && i < count; i++) {
-    void *bytes = NULL;
-    good = napi_get_element(env, argv[0], i, &hash) == napi_ok && napi_get_element(env, argv[1], i, &buffer) == napi_ok &&
-           (streams[i] = hash_of(env, hash)) && napi_get_buffer_info(env, buffer, &bytes, &lengths[i]) == napi_ok;
-    data[i] = bytes;
-  }
-  if (good) md5_update(streams, data, lengths, (int)count);
+  void *data = NULL;
+  size_t length = 0;
+  struct md5 *self = hash_of(env, argv[0]);
+  napi_value answer;
+  int good = self && napi_get_buffer_info(env, argv[1], &data, &length) == napi_ok;
+  const unsigned char *bytes = data;
+  if (good) md5_update(&self, &bytes, &length, 1);
   napi_get_boolean(env, good, &answer);
   return answer;
 }

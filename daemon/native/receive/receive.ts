@@ -10,7 +10,7 @@ interface ReceiveAddon {
   finish(transfer: object): { left: number; ahead: Buffer } | number
   written_digest(transfer: object): string
   hash(): object
-  update(hashes: object[], pieces: Buffer[]): boolean
+  update(hash: object, piece: Buffer): boolean
   digest(hash: object): string
 }
 
@@ -106,28 +106,18 @@ export const transfer = ({ socket, left, ahead, delimiter, hashing }: Body): Tra
   }
 }
 
-export interface Md5 {
+interface Md5 {
   update(piece: Buffer): void
   /** 32 hex digits. Once, after the last piece. */
   digest(): string
 }
 
-/** MD5 on the calling thread: for what is small, or does not come from a socket. */
+/** MD5 on the calling thread: for small content, or content that does not come from a socket. */
 export const md5 = (): Md5 => {
   const native = addon()
   const hash = native.hash()
   return {
-    update: piece => void native.update([hash], [piece]),
+    update: piece => void native.update(hash, piece),
     digest: () => native.digest(hash),
-  }
-}
-
-/** As many pieces, one for each of as many streams (at most 8), hashed side by side; for tests. */
-export const md5Lanes = (count: number): { update(pieces: Buffer[]): void; digests(): string[] } => {
-  const native = addon()
-  const hashes = Array.from({ length: count }, () => native.hash())
-  return {
-    update: pieces => void native.update(hashes, pieces),
-    digests: () => hashes.map(hash => native.digest(hash)),
   }
 }

@@ -58,7 +58,7 @@ const stages = [
 ] as const
 
 /** The step at which the new process failed; `spawn` is the fork itself. */
-export type SpawnStage = (typeof stages)[number]
+type SpawnStage = (typeof stages)[number]
 
 /** A start that failed; `code` says why (`ENOENT`, `EACCES`, `EAGAIN`, …), `stage` where. */
 export interface SpawnError extends NodeJS.ErrnoException {

@@ -1,8 +1,6 @@
 /** System calls about processes, files and privileges that Node does not offer. */
 import { check, lazy, loadAddon } from '../load.ts'
 
-export { spawnProcess, type Credentials, type SpawnError, type SpawnOptions } from '../spawn/spawn.ts'
-
 type Waited = [pid: number, exitCode: number, signal: number] | number
 
 interface SysAddon {
@@ -29,7 +27,7 @@ export interface Exit {
   readonly signal: number | null
 }
 
-/** Reaps one child if it has ended. `undefined`: it still runs. `'unknown'`: it is no child of ours (any more). */
+/** Reaps one child if it has ended. `undefined`: it still runs. `'unknown'`: it is not, or no longer, a child of ours. */
 export const waitpid = (pid: number): Exit | 'unknown' | undefined => {
   const waited = addon().wait_for(pid)
   if (typeof waited !== 'number') {
@@ -48,9 +46,9 @@ const endedChild = (): number | undefined => {
 }
 
 /**
- * Reaps every child that has ended, ours and orphans that fell to us. `leave` names the children somebody else waits
- * for (libuv's, node-pty's): they are not touched. The kernel shows ended children one at a time, so the round stops at
- * one that is to be left; call again once its owner had its turn. True in `more` says that this is needed.
+ * Reaps every child that has ended, ours and orphans that fell to us. `leave` names the children that others wait
+ * for, such as libuv: they are not touched. The kernel shows ended children one at a time, so the round stops at the first
+ * one that is to be left. `more` then is true: call again once its owner had its turn.
  */
 export const reap = (leave: (pid: number) => boolean = () => false): { exits: Exit[]; more: boolean } => {
   const exits: Exit[] = []
@@ -71,9 +69,6 @@ export const kill = (pid: number, signal: number): boolean => {
 }
 
 const control = (option: number, argument: number, name: string) => check(name, addon().control(option, argument))
-
-/** Orphans below this process fall to it instead of PID 1. */
-export const becomeSubreaper = (): void => void control(36, 1, 'prctl(PR_SET_CHILD_SUBREAPER)')
 
 /** Keeps other processes of the same user from reading or tracing this one, and its /proc files root's. */
 export const setDumpable = (on: boolean): void => void control(4, on ? 1 : 0, 'prctl(PR_SET_DUMPABLE)')

@@ -45,7 +45,7 @@ export interface Capture {
   close(): void
 }
 
-export interface CaptureOptions {
+interface CaptureOptions {
   readonly paths: OutputPaths
   /** Makes new files, else it goes on where it stood. */
   readonly fresh: boolean

@@ -19,7 +19,7 @@ export interface FilePool {
   close(): void
 }
 
-export interface FilePoolOptions {
+interface FilePoolOptions {
   /** On the file system in which the files get their names. */
   readonly dir: string
   readonly flags: number

@@ -16,7 +16,7 @@ export interface OutputFiles {
   remove(): void
 }
 
-export interface FilesOptions {
+interface FilesOptions {
   readonly paths: OutputPaths
   /** Makes new ones at once. */
   readonly fresh: boolean

@@ -8,8 +8,7 @@ const chunkBytes = 256 * 1024
 /** Which bytes of a process: stdout, stderr, or the combined log of prefixed lines. */
 export type Part = 0 | 1 | 2
 
-export const partEnd = ({ positions }: Capture, part: Part): number =>
-  part === 2 ? positions.combined : positions.seen[part]
+const partEnd = ({ positions }: Capture, part: Part): number => (part === 2 ? positions.combined : positions.seen[part])
 
 /** Writes and waits while the reader is slow: what it has not taken stays in the file. */
 export const writeTo = async (out: Writable, bytes: Buffer | string, signal: AbortSignal): Promise<void> => {
@@ -64,7 +63,7 @@ export const startOf = (capture: Capture, part: Part, cursor: number | undefined
   return { at, lost: at - wanted }
 }
 
-export interface FollowHooks {
+interface FollowHooks {
   /** Called with the text of a gap; the reader goes on at the cursor that it names. */
   readonly gap: (text: string) => string
   /** Called when everything there is was written, before waiting. */

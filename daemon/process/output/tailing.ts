@@ -18,7 +18,7 @@ export interface Tailing {
   close(): void
 }
 
-export interface TailingDeps {
+interface TailingDeps {
   readonly clock: Clock
   readonly log: Log
   /** Called after each growth. */

@@ -16,7 +16,7 @@ type Wrapped = (
   dirname: string,
 ) => void
 
-export interface Piece {
+interface Piece {
   readonly script: Script
   /** Whether V8 took the cache; undefined when there was none. */
   readonly rejected: boolean | undefined

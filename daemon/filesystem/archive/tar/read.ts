@@ -4,7 +4,7 @@ import { textOf } from '../../../../shared/utf8.ts'
 import { createBytes } from './bytes.ts'
 import { sparseOf, type Records, type Span } from './sparse.ts'
 
-export type EntryKind = 'file' | 'directory' | 'symlink' | 'link' | 'other'
+type EntryKind = 'file' | 'directory' | 'symlink' | 'link' | 'other'
 
 export interface TarEntry {
   readonly name: string

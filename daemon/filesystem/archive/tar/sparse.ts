@@ -12,7 +12,7 @@ export interface Span {
   readonly length: number
 }
 
-export interface Sparse {
+interface Sparse {
   readonly spans: readonly Span[]
   /** Of the file with its holes, bytes. */
   readonly size: number

@@ -3,7 +3,8 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
-import { discard, createFileSink, consume } from '../../../../daemon/filesystem/transfer/file-sink.ts'
+import { discard, consume } from '../../../../daemon/filesystem/transfer/consume.ts'
+import { createFileSink } from '../../../../daemon/filesystem/transfer/file-sink.ts'
 
 t.test('chunks of any size land in order', async t => {
   const path = join(t.testdir({}), 'f')
