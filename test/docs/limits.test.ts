@@ -41,7 +41,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'JSON body in a sandbox': [
     ['512 MiB for files', 'shared/wire/filesystem.ts', 'anyBody = 512 * 1024 * 1024'],
     ['64 MiB elsewhere', 'shared/route.ts', 'bodyLimit ?? 64 * 1024 * 1024'],
-    ['4 MiB on `/mcp`', 'daemon/mcp/http.ts', 'largestBody = 4 * 1024 * 1024'],
+    ['4 MiB on `/mcp`', 'daemon/mcp/http.ts', 'maxBodyBytes = 4 * 1024 * 1024'],
   ],
   'file read as JSON': [['128 MiB', 'daemon/filesystem/read.ts', 'jsonReadLimit = 128 * 1024 * 1024']],
   'parts of an upload': [
@@ -67,9 +67,9 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   terminal: [
     ['100 KiB', 'daemon/terminal/replay.ts', 'limit = 100 * 1024'],
     ['10 idle minutes', 'daemon/terminal/sessions.ts', 'idleMs = 10 * 60_000'],
-    ['256 sessions', 'daemon/terminal/sessions.ts', 'mostSessions = 256'],
-    ['1 MiB typed', 'daemon/terminal/sessions.ts', 'mostWaiting = 1024 * 1024'],
-    ['4 MiB', 'daemon/terminal/routes.ts', 'largestFrame = 4 * 1024 * 1024'],
+    ['256 sessions', 'daemon/terminal/session.ts', 'maxSessions = 256'],
+    ['1 MiB typed', 'daemon/terminal/sessions.ts', 'maxPendingBytes = 1024 * 1024'],
+    ['4 MiB', 'daemon/terminal/routes.ts', 'maxFrameBytes = 4 * 1024 * 1024'],
   ],
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
   'held request': [['60 s', 'control/gateway/resolve.ts', 'patienceMs = 60_000']],
