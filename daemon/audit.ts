@@ -1,4 +1,4 @@
-/** Who asks, as the edge tells: for the audit log only, nothing is decided by it. */
+/** Who calls, according to the gateway's headers. For the audit log only: nothing is decided by it. */
 import type { Context, Request } from '../shared/route.ts'
 import type { WireNames } from '../shared/wire-names.ts'
 
@@ -16,7 +16,7 @@ const header = (request: Request, names: readonly string[]): string => {
   return ''
 }
 
-/** Reads the identity headers; the vendor's own win over the plain ones, absent ones are empty. */
+/** Reads the identity headers; the vendor's win over the plain ones, and missing ones are empty. */
 export const createActorReader = (names: WireNames): ((request: Request) => Actor) => {
   const id = [...names.header('subject-id'), 'x-subject-id']
   const type = [...names.header('subject-type'), 'x-subject-type']
@@ -39,7 +39,7 @@ type AuditEvent =
   | 'terminal_disconnect'
   | 'terminal_command'
 
-/** A command may be megabytes long, and the host keeps what is logged. */
+/** A command can be megabytes long, and the host stores the log. */
 const maxTextLength = 4_096
 
 const short = (value: unknown): unknown =>
@@ -47,7 +47,7 @@ const short = (value: unknown): unknown =>
     ? `${value.slice(0, maxTextLength)}… (${value.length} characters)`
     : value
 
-/** One audit line; JSON escapes what a caller could smuggle into it, and long texts are cut. */
+/** Writes one audit line. JSON escapes whatever a caller tries to smuggle into it, and long texts are cut. */
 export const audit = (context: Context, event: AuditEvent, fields: object = {}): void => {
   const facts = { ...(context.facts['actor'] as Actor | undefined), ...fields }
   const bounded = Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, short(value)]))

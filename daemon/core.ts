@@ -18,7 +18,7 @@ export interface Core {
   /** Who tenant processes run as; undefined means root. */
   readonly identity: Identity | undefined
   readonly nodeInternals: NodeInternals
-  /** The one waiter for every child of the daemon. */
+  /** Waits for every child of the daemon. */
   readonly reaper: Reaper
   readonly clock: Clock
   readonly ids: Ids

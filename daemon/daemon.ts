@@ -39,7 +39,7 @@ interface DaemonDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-  /** How to start another daemon and how to become one. */
+  /** How to start another daemon, and how to be replaced by one. */
   readonly program: Program
   /** What the daemon that this one replaces has left. */
   readonly inherited?: Inherited
@@ -61,7 +61,10 @@ export interface Daemon {
 const currentPid = (supervisor: Supervisor, pid: number): number =>
   supervisor.list().find(({ record }) => record.pid === pid)?.record.current?.pid ?? pid
 
-/** The command of `-c`; one that an earlier daemon started goes on, and one that has ended by then stays ended. */
+/**
+ * Starts the command of `-c`, or follows the one that an earlier daemon started; one that has ended is not started
+ * again.
+ */
 const runCommand = (core: Core): Command | undefined => {
   const { config, inherited, environment, identity, reaper, log, closing: closer } = core
   const { command, rehearsal } = config
@@ -114,7 +117,7 @@ const composeSystem = (core: Core, parts: SystemParts): System => {
 
 interface Composed {
   readonly daemon: Daemon
-  /** What has to happen before the first request, in its order. */
+  /** Does what must happen before the first request. */
   begin(): Promise<void>
 }
 
@@ -133,7 +136,8 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     cwd: process.cwd(),
     pipes: inherited.pipes,
   })
-  // One that runs already is adopted in this turn, a new one waits for the tunnel: nothing may leave beside it.
+  // A command that runs already is adopted at once. A new one waits for the tunnel: none of its traffic may leave
+  // outside of it.
   const adopted = inherited.command !== undefined
   let command = adopted ? runCommand(core) : undefined
   const tunnel = createTunnelRoom(core)
@@ -174,7 +178,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   }
 }
 
-/** Builds the daemon; it is ready when this resolves. What was opened is closed again when a part cannot be made. */
+/** Builds the daemon; it is ready when this resolves. When a part fails, everything that was opened is closed. */
 export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Daemon> => {
   const closer = closing({ log: deps.log })
   try {
@@ -182,7 +186,7 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     await begin()
     return daemon
   } catch (error) {
-    // The daemon before this one comes back and goes on with all of it.
+    // Otherwise the daemon before this one is restored, and goes on with all of it.
     if (!deps.inherited?.back) await closer.close()
     throw error
   }

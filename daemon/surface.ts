@@ -1,4 +1,4 @@
-/** How the per-sandbox API looks from outside, whatever the route: headers, redirects, error bodies, the request log. */
+/** What all routes of the per-sandbox API have in common: headers, redirects, error bodies, the request log. */
 import type { Surface } from '../shared/http/dispatch.ts'
 import { fail } from '../shared/errors.ts'
 import { isMalformed } from '../shared/http/server.ts'
@@ -16,7 +16,10 @@ const otherSlash = (path: string): string => (path.endsWith('/') ? path.slice(0,
 const targetOf = ({ rawPath, rawQuery }: Request, path = rawPath): string =>
   rawQuery === '' ? path : `${path}?${rawQuery}`
 
-/** Where the other form of the address is; a slash that was sent encoded is told plainly, as its removal changes the text. */
+/**
+ * The address with the slash added or removed. One that was sent encoded comes back decoded, since the slash itself
+ * was.
+ */
 const elsewhere = (request: Request): string => {
   const { rawPath, path } = request
   const plain = rawPath.endsWith('/') === path.endsWith('/')

@@ -1,6 +1,6 @@
 const pad = (value: number) => String(value).padStart(2, '0')
 
-/** RFC 3339 with nanoseconds (trailing zeros dropped) and the local offset, of nanoseconds since the epoch. */
+/** Nanoseconds since the epoch in RFC 3339, with nanoseconds (trailing zeros dropped) and the local offset. */
 export const rfc3339 = (ns: bigint): string => {
   let seconds = Number(ns / 1_000_000_000n)
   let rest = Number(ns % 1_000_000_000n)
@@ -17,5 +17,5 @@ export const rfc3339 = (ns: bigint): string => {
   return `${local.toISOString().slice(0, -5)}${fraction}${zone}`
 }
 
-/** RFC 3339 in whole seconds of UTC, of milliseconds since the epoch. */
+/** Milliseconds since the epoch in RFC 3339, in whole seconds of UTC. */
 export const rfc3339Seconds = (epochMs: number): string => new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z')

@@ -1,4 +1,4 @@
-/** Length of the part of UTF-8 `bytes` that ends with a whole character; the rest waits for its other bytes. */
+/** Length of the longest beginning of UTF-8 `bytes` that does not end within a character. */
 export const completeLength = (bytes: Uint8Array): number => {
   const { length } = bytes
   for (let back = 1; back <= 3 && back <= length; back++) {

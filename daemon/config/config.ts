@@ -12,7 +12,7 @@ const maxInteger = Number.MAX_SAFE_INTEGER
 
 interface LogLimits {
   readonly dir: string
-  /** Process output is repeated as telemetry lines. */
+  /** Accepted for compatibility: hutchd sends no telemetry. */
   readonly telemetry: boolean
   /** Ceiling of one file in bytes; 0 turns capping off. */
   readonly maxFileBytes: number
@@ -27,7 +27,7 @@ export interface Config extends Flags {
   /** Where relative paths of the API start; fixed at start. */
   readonly workdir: string
   readonly tmpDir: string
-  /** Unfinished uploads in parts are deleted when nothing came for so long; undefined keeps them. */
+  /** Uploads in parts that were idle for so long are deleted; undefined keeps them. */
   readonly uploadExpiryMs: number | undefined
   readonly terminal: boolean
   readonly logRequests: boolean
@@ -41,23 +41,26 @@ export interface Config extends Flags {
   readonly metadataPath: string
   /** Base64 document of the tunnel that comes up at start, or ''. */
   readonly networkingConfig: string
-  /** Bytes above which the daemon's own heap is collected hard; undefined leaves it to V8. */
+  /** Soft limit of the daemon's heap in bytes; undefined leaves it to V8. */
   readonly heapLimitBytes: number | undefined
   readonly keepAlive: boolean
   readonly scaleFile: string
   readonly logs: LogLimits
   readonly stateFile: string
-  /** Root's alone: what the daemon must not be told by a tenant, such as whom it runs. */
+  /** Only root can read and write it: a tenant must not decide, for example, which processes are the daemon's. */
   readonly stateDir: string
   readonly upgradeCount: number
   readonly devMode: boolean
   /** Address under which releases may be fetched, or ''. */
   readonly releasesUrl: string
-  /** Directory of runtime bundles that the host shows, or ''; without it and an address this daemon is never replaced. */
+  /**
+   * Directory in which the host shows runtime bundles, or ''. A daemon with neither this nor an address is never
+   * replaced.
+   */
   readonly releasesDir: string
-  /** On whose file system a new release is kept before it replaces this one. */
+  /** A downloaded release is kept on the file system of this directory. */
   readonly upgradeDir: string
-  /** This daemon only shows that it could take over: it adopts and changes nothing, and starts nothing beside the API. */
+  /** This daemon only proves that it could take over: it answers the API, but adopts, changes and starts nothing. */
   readonly rehearsal: boolean
   readonly localProxyPort: number
   readonly proxyStateFile: string
@@ -74,11 +77,11 @@ export interface Config extends Flags {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** A fifth of the memory, but no less than the daemon needs; one who sets Go's own variable for it means a daemon in Go. */
+/** A fifth of the memory, but no less than the daemon needs. GOMEMLIMIT is meant for a daemon written in Go. */
 const heapLimit = (env: Env): number | undefined => {
   if (env['GOMEMLIMIT']) return undefined
   const percent = integerOr(env['SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20)
-  // What is not constrained has a constraint beyond all memory.
+  // Without a limit the system reports one that is larger than the memory.
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
   return Math.max(64 * MiB, Math.floor((memory * percent) / 100))
 }
@@ -97,7 +100,7 @@ const logLimits = (env: Env): LogLimits => {
   }
 }
 
-/** A platform user counts only when it is switched on; the flag counts by itself. */
+/** The platform's user counts only together with its switch; the flag needs none. */
 const workloadUser = (env: Env, names: WireNames, flags: Flags): string | undefined => {
   if (flags.user) return flags.user
   return boolean(vendor(env, names, 'SANDBOX_USER_ENABLED'))
@@ -110,7 +113,7 @@ const uploadExpiry = (value: string): number | undefined =>
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
-/** What is the daemon's alone stays with it; the networking document holds a private key. */
+/** Without the daemon's own variables; the networking document holds a private key. */
 const childEnvironment = (env: Env, names: WireNames): Record<string, string> => {
   const own = new Set(names.env('NETWORKING_CONFIG'))
   return Object.fromEntries(
@@ -120,7 +123,7 @@ const childEnvironment = (env: Env, names: WireNames): Record<string, string> =>
   )
 }
 
-/** The prefixes that names in this environment may carry. */
+/** The vendor prefixes that variables of this environment may have. */
 export const namesOf = (env: Env): WireNames => wireNames(parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'))
 
 /** Reads the configuration. Throws `invalid_argument` naming the variable where no fallback is safe. */

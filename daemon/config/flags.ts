@@ -1,4 +1,4 @@
-/** The daemon's command line, read as programs in Go read theirs: existing entrypoints were written for one. */
+/** The daemon's command line, in the syntax of Go's flag package: existing entrypoints use it. */
 import { fail } from '../../shared/errors.ts'
 
 export interface Flags {
@@ -56,7 +56,7 @@ export const parseFlags = (argv: readonly string[]): Flags => {
   const short = portOf(given['p'], '-p')
   const long = portOf(given['port'], '-port')
   return {
-    // The short spelling wins over the long one unless it says what goes without saying.
+    // The short flag wins over the long one, unless it gives the default.
     port: short === defaultPort ? long : short,
     command: given['c'] || given['command'] || undefined,
     user: given['user'] || undefined,

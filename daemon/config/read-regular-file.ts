@@ -1,12 +1,15 @@
 /** Reads files that a tenant may have replaced by something that never ends: a fifo, a device, a file as large as the disk. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 
-/** The most that is read. Bytes. */
+/** Larger files are refused. Bytes. */
 const limit = 16 * 1024 * 1024
 
-/** The content of a regular file. Throws the system's errors, and one without code for anything else or more than 16 MiB. */
+/**
+ * The content of a regular file. Throws system errors, and an Error without a code for a larger file or one that is not
+ * regular.
+ */
 export const readRegularFile = (path: string): Buffer => {
-  // Without O_NONBLOCK a fifo would hold up the caller until somebody writes into it.
+  // Without O_NONBLOCK opening a fifo would block until somebody writes to it.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const stat = fstatSync(fd)

@@ -1,4 +1,4 @@
-/** Drives that the host shows as directories under one root: mounting is binding one of them elsewhere. */
+/** Drives that the host shows as directories under one root: mounting one is a bind mount. */
 import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
@@ -6,7 +6,7 @@ import { bindMount, changeOwner, openDirectory, restrictMount, unmount, type Dir
 import { below, parseMountinfo, sourceBelow, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
 import type { DriveMount, DriveProvider } from '../../shared/drives/provider.ts'
 
-/** Who a mount point that we make belongs to; undefined leaves it root's. */
+/** Owner of the mount points that we make; undefined: root. */
 export interface Owner {
   readonly uid: number
   readonly gid: number
@@ -17,7 +17,7 @@ const inTheWay = new Set(['ENOTDIR', 'ELOOP'])
 const openMountPoint = (path: string, owner: Owner | undefined): Directory => {
   try {
     const directory = openDirectory(path, 0o755)
-    // Only what this call made is handed over: an existing directory may be the system's.
+    // Only a directory that this call made changes its owner: an existing one may be the system's.
     if (directory.created && owner) changeOwner(directory, owner.uid, owner.gid)
     return directory
   } catch (error) {
@@ -50,7 +50,7 @@ const toDrive = (root: string, entry: MountEntry, entries: readonly MountEntry[]
   return { driveName, mountPath, drivePath: `/${rest.join('/')}`, readOnly, uidMap: '', gidMap: '' }
 }
 
-/** Turns what the system refuses into `operation_failed` with its text. */
+/** Turns system errors into `operation_failed` with their text. */
 const attempt = async <T>(what: string, work: () => T | Promise<T>): Promise<T> => {
   try {
     return await work()

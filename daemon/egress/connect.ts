@@ -1,4 +1,4 @@
-/** CONNECT through the proxy outside: asked with the credential of now, then bytes both ways without a deadline. */
+/** CONNECT through the outside proxy, with the current credential; then bytes flow both ways without a deadline. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../shared/errors.ts'
@@ -10,7 +10,7 @@ interface Answered {
   readonly head: Buffer
 }
 
-/** As much of a refusal as is passed on. */
+/** Bytes of a refusal that are passed on. */
 const maxRefusalBytes = 4096
 
 const ask = (target: string, token: string, deps: ProxyDeps): Promise<Answered> =>
@@ -23,7 +23,7 @@ const ask = (target: string, token: string, deps: ProxyDeps): Promise<Answered> 
     asked.end()
   })
 
-/** The first words of a body that node leaves to us. */
+/** The beginning of a refusal's body, which Node leaves in the socket. */
 const words = ({ answer, socket, head }: Answered, deps: ProxyDeps): Promise<string> =>
   new Promise(resolve => {
     const length = Number(answer.headers['content-length'] ?? maxRefusalBytes)
@@ -44,7 +44,7 @@ const words = ({ answer, socket, head }: Answered, deps: ProxyDeps): Promise<str
     look(Buffer.alloc(0))
   })
 
-/** A refusal, in the client's own connection. */
+/** Refuses on the client's connection. */
 const refuse = (client: Duplex, status: number, reason: string, text: string): void => {
   const body = Buffer.from(`${text}\n`)
   const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
@@ -56,7 +56,7 @@ const join = (client: Duplex, far: Duplex, sent: Buffer, received: Buffer): void
     [client, far],
     [far, client],
   ] as const) {
-    // What one side does not say, the other need not wait for.
+    // When one side is gone, the other is closed too.
     one.on('error', () => other.destroy())
     one.once('close', () => other.destroy())
   }

@@ -4,7 +4,10 @@ import type { Core } from '../core.ts'
 
 const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy']
 
-/** Sets the sandbox's way out up before anything of a tenant's starts; few have one. What fails is logged. */
+/**
+ * Sets up the proxy and the certificates of the sandbox before any tenant process starts; few sandboxes have them. A
+ * failure is logged.
+ */
 export const beginEgress = async (core: Core): Promise<void> => {
   const { config, log } = core
   if (config.rehearsal) return

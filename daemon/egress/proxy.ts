@@ -1,4 +1,4 @@
-/** Starts the shim and points the sandbox's programs to it. */
+/** Starts the local proxy and points the sandbox's programs to it. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -15,7 +15,9 @@ const attempts = 10
 const betweenMs = 500
 const refreshMs = 30_000
 
-/** Variables with a directive. What a replaced daemon had pointed to its shim counts as it was before that. */
+/**
+ * Variables with a directive. One that a replaced daemon has pointed to its local proxy counts with its original value.
+ */
 const templatesIn = ({ config, environment, log }: Core): Record<string, string> => {
   const found: Record<string, string> = {}
   for (const name of proxyVariables) {
@@ -47,7 +49,7 @@ const bind = async (
       return server
     } catch (error) {
       const { code } = error as { code?: string }
-      // A machine without that family will not get it by waiting.
+      // A machine without that address family will not get it by waiting.
       if (attempt === attempts || code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') {
         log.info('egress.no-listener', { host, port, reason: messageOf(error) })
         return undefined
@@ -57,7 +59,7 @@ const bind = async (
   }
 }
 
-/** Both families on one port, `port` or a free one for 0; one of them is enough. */
+/** Listens on one port of both loopback addresses, a free one for 0; one address is enough. */
 const listenOnLoopback = async (make: () => Server, port: number, core: Core) => {
   const servers: Server[] = []
   for (const host of ['127.0.0.1', '::1']) {
@@ -67,7 +69,7 @@ const listenOnLoopback = async (make: () => Server, port: number, core: Core) =>
   return { servers, port: portOf(servers[0]) ?? port }
 }
 
-/** Without a listener of ours the token has to be where programs look for it. */
+/** Without a local proxy the token itself has to be in the variables. */
 const fallBack = (templates: ShimState['templates'], { environment, clock, log, closing }: Core): void => {
   log.error('egress.no-shim', { next: 'the tokens are put into the environment, and read again every 30 s' })
   const parsed = Object.entries(templates).map(([name, value]) => {
@@ -87,7 +89,7 @@ const fallBack = (templates: ShimState['templates'], { environment, clock, log, 
   closing.add('egress refresh', clock.every(refreshMs, refresh))
 }
 
-/** The bundle that the sandbox's programs trust, once it is wanted. */
+/** Reads the certificates that the sandbox's programs trust. */
 const trusted =
   ({ environment }: Core) =>
   () => {
@@ -96,12 +98,14 @@ const trusted =
     try {
       return readRegularFile(path).toString('utf8')
     } catch {
-      // A file that is not there is not trusted; Node's own certificates are.
+      // Without the file Node's own certificates count.
       return undefined
     }
   }
 
-/** Reads the variables, or what an earlier daemon has saved; nothing happens without a directive in either. */
+/**
+ * Uses the directives in the variables, or those that an earlier daemon has saved; does nothing when there are none.
+ */
 export const startProxy = async (core: Core): Promise<void> => {
   const { config, environment, clock, log, closing } = core
   const given = templatesIn(core)

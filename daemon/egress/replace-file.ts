@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Puts `content` at `path` in one step, whatever was there; a link there is replaced and not followed. */
+/** Replaces the file at `path` in one step; a link there is replaced and not followed. */
 export const replaceFile = (path: string, content: string | Uint8Array, mode: number): void => {
   mkdirSync(dirname(path), { recursive: true })
   const next = `${path}.${process.pid}.tmp`

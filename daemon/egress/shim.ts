@@ -1,6 +1,7 @@
 /**
- * The proxy that programs of the sandbox talk to: on loopback, without a credential. It adds the credential of now and
- * passes everything on to the proxy outside, so that a program started before a rotation uses the newest token.
+ * The local proxy, on loopback and without a credential, that programs of the sandbox use. It adds the current
+ * credential and passes everything on to the outside proxy, so that a program that was started before a rotation uses
+ * the newest token.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
@@ -17,7 +18,7 @@ const tell = (response: ServerResponse, status: number, text: string): void => {
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > 0
 
-/** The proxy's answer to one request, its body not read yet. */
+/** Sends one request to the outside proxy; resolves with its answer before the body is read. */
 const ask = (message: IncomingMessage, response: ServerResponse, token: string, deps: ProxyDeps) =>
   new Promise<IncomingMessage>((resolve, reject) => {
     const { method = 'GET', url: target = '', rawHeaders } = message
@@ -38,7 +39,7 @@ const forward = async (message: IncomingMessage, response: ServerResponse, deps:
     return tell(response, 400, 'this is a proxy: the target must be an absolute address')
   try {
     let answer = await ask(message, response, deps.token.get(), deps)
-    // A body is gone once it was sent.
+    // A body that was sent cannot be sent again.
     if (answer.statusCode === 407 && !hasBody(message)) {
       answer.destroy()
       answer = await ask(message, response, deps.token.again(), deps)
@@ -53,7 +54,7 @@ const forward = async (message: IncomingMessage, response: ServerResponse, deps:
   }
 }
 
-/** The server; it does not listen yet, as it may have to on two addresses. */
+/** The server. It does not listen yet: the caller may want two addresses. */
 export const createShimServer = (deps: ProxyDeps): Server => {
   const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, maxHeaderSize: 1024 * 1024 })
   server.timeout = 0

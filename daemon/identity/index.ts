@@ -9,17 +9,20 @@ const read = (path: string): string => {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    // An image without user database can still be given numbers.
+    // In an image without a user database numbers still work.
     if (errno(error) === 'ENOENT') return ''
     throw error
   }
 }
 
-/** Reads the user database; `undefined` when `spec` is (workloads run as root). Throws `invalid_argument`: do not start. */
+/**
+ * Looks up `spec` in the user database; undefined when it is (workloads run as root). Throws `invalid_argument`; the
+ * daemon must not start then.
+ */
 export const loadIdentity = (spec: string | undefined): Identity | undefined =>
   spec === undefined ? undefined : resolveIdentity(spec, { passwd: read('/etc/passwd'), group: read('/etc/group') })
 
-/** The environment of a tenant process, made of `env` itself: the three variables of the identity win over everybody's. */
+/** Adds the identity's three variables to `env` itself; they win over any others. */
 export const identityEnvironment = (
   identity: Identity | undefined,
   env: Record<string, string>,

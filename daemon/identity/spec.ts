@@ -1,4 +1,4 @@
-/** Who `USER` names: Docker's syntax, looked up in the root file system's own passwd and group. */
+/** Users in the syntax of Docker's `USER`, looked up in the root file system's own passwd and group. */
 import { fail } from '../../shared/errors.ts'
 import type { Credentials } from '../native/spawn/spawn.ts'
 

@@ -1,7 +1,7 @@
 /**
- * What tenant processes lose compared with the daemon. They keep what a container's root usually has, so package
- * managers, servers on low ports and `su` work; they lose what would let them change the firewall, trace or outlive
- * the daemon, or reach the kernel.
+ * Capabilities that tenant processes lose. They keep those that root of a container usually has, so package managers,
+ * servers on low ports and `su` work. They lose those with which they could change the firewall, trace the daemon or
+ * reach the kernel.
  */
 
 /** Capability numbers of linux/capability.h that tenant root keeps. */

@@ -1,4 +1,4 @@
-/** Ports of processes: listed, and told about as they open. */
+/** Ports of processes: listed, and reported as they open. */
 import { existsSync } from 'node:fs'
 import type { Bound } from '../../shared/route.ts'
 import type { Core } from '../core.ts'

@@ -9,7 +9,7 @@ const pollMs = 500
 const maxMonitors = 1_000
 
 export interface Monitors {
-  /** Posts `{pid, port}` to `callback` for every port that was not there at the poll before; '' posts nothing. */
+  /** Posts `{pid, port}` to `callback` for every port that was not there at the previous poll; '' posts nothing. */
   start(pid: number, callback: string): void
   /** Ends all monitors of `pid`; there may be none. */
   stop(pid: number): void

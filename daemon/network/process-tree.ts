@@ -1,4 +1,4 @@
-/** Which processes belong to a process: what it started, what they started, and what shares its group or session. */
+/** The processes that belong to a process: its descendants, and those that share its group or session. */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { errno } from '../../shared/errors.ts'
@@ -68,8 +68,8 @@ export const socketsHeld = async (pid: number, proc = '/proc'): Promise<string[]
 }
 
 /**
- * The name of a process's executable; '' when it is gone. Its short name stands in where the executable is not shown:
- * it is second choice because runtimes rename their threads (Node's main thread is `MainThread`).
+ * The name of a process's executable; '' when it is gone. Where the executable is not shown, its short name; that is
+ * second choice because runtimes rename their threads (Node's main thread is `MainThread`).
  */
 export const processName = async (pid: number, proc = '/proc'): Promise<string> => {
   const dir = join(proc, String(pid))

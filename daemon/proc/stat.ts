@@ -12,7 +12,7 @@ export interface ProcessStat {
   readonly startTicks: string
 }
 
-/** Undefined for what is no such line. The name in parentheses may itself hold blanks and parentheses. */
+/** Undefined when it is no such line. The name in parentheses may itself hold blanks and parentheses. */
 export const parseStat = (text: string): ProcessStat | undefined => {
   const end = text.lastIndexOf(')')
   const [state, parent, group, session, ...more] = text.slice(end + 2).split(' ')

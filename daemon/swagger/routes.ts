@@ -12,7 +12,7 @@ const whereOf = ({ workspace, name, platformEnv }: Config): Where =>
     ? { basePath: `/${workspace}/sandboxes/${name}`, schemes: ['https'] }
     : { host: 'localhost:8080', basePath: '/', schemes: ['http'] }
 
-/** Documents what `routes()` gives when somebody asks. */
+/** Documents the routes that `routes()` gives at each request. */
 export const swaggerRoutes = (config: Config, routes: () => readonly Route[]): Bound[] => {
   const document = (where: Where) =>
     openApi(routes(), {

@@ -4,7 +4,7 @@ import type { LastUpgrade } from '../../shared/wire/system.ts'
 import { goArch, goDuration } from '../go-spelling.ts'
 import { rfc3339Seconds } from '../times.ts'
 
-/** Reports on the daemon; it counts as started when this is called. */
+/** Makes the report on the daemon, which counts as started when this is called. */
 export const createHealthReport = (deps: {
   clock: Clock
   build: BuildInfo

@@ -17,7 +17,7 @@ interface SystemDeps {
   readonly hold: () => () => void
   /** Pid of the command of `-c`, while it runs. */
   readonly command: () => number | undefined
-  /** Descriptors that a process can be fed through by the next daemon too. */
+  /** Writing ends of standard inputs, for the next daemon. */
   readonly pipes: () => readonly { id: number; fd: number }[]
   readonly terminals: HandsOver<InheritedTerminal>
 }
@@ -44,7 +44,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
       const sessions = await terminals.leave()
       try {
         await program.socket()?.pause()
-        // Nothing may be waited for from here on: what is read or written after this look would be lost.
+        // Nothing may be awaited from here on: input and output after this snapshot would be lost.
         await program.replaceWith(what, {
           upgradeCount: config.upgradeCount + 1,
           lastUpgrade,

@@ -1,6 +1,6 @@
 /**
  * Releases that the host shows to its sandboxes: a directory of runtime bundles, mounted read-only, in which the link
- * `current` leads to the newest. Nobody in the sandbox can write there, so a bundle is started where it lies.
+ * `current` points to the newest. Nobody in the sandbox can write there, so a bundle is run in place.
  */
 import { readFile, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -16,7 +16,7 @@ interface BundleRelease {
 }
 
 const shape = s.object({ digest: s.string(), arch: s.string(), command: s.array(s.string()).check(s.minLength(1)) })
-/** Where a bundle believes to be: what its command's paths begin with. */
+/** Where a bundle is normally mounted: its command's paths begin with this. */
 const home = '/.hutch/'
 
 const read = async (dir: string) => shape.parse(JSON.parse(await readFile(join(dir, 'bundle.json'), 'utf8')))

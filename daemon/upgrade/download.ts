@@ -1,4 +1,4 @@
-/** Fetches a release, patiently: release hosts throttle and fail now and then. */
+/** Downloads a release, with retries: release hosts throttle and fail now and then. */
 import type { FileHandle } from 'node:fs/promises'
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
@@ -13,11 +13,11 @@ const totalMs = 5 * 60_000
 interface DownloadDeps {
   readonly clock: Clock
   readonly log: Log
-  /** Between 0 and 1, anew for each call. */
+  /** A random number between 0 and 1. */
   readonly jitter: () => number
 }
 
-/** A failure that the next attempt may not meet. */
+/** A failure that a retry may not meet. */
 class TransientError extends Error {
   readonly afterMs: number | undefined
 

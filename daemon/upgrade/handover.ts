@@ -1,6 +1,7 @@
 /**
- * What a daemon gives to the one that takes its place: a document in a file in memory that outlives the exec, as do the
- * descriptors it names. It is in no directory, so no tenant can have written it; and it has no limit, as an environment has.
+ * What a daemon hands to the one that replaces it: a document in a memory file that outlives the exec, as do the
+ * descriptors it names. It is in no directory, so no tenant can have written it, and it has no size limit, as an
+ * environment has.
  */
 import { closeSync, fstatSync, readSync, writeSync } from 'node:fs'
 import { s } from '../../shared/schema.ts'
@@ -12,11 +13,11 @@ const variable = 'HUTCH_HANDOVER'
 
 const place = s.object({ fd: s.int(), inode: s.int() })
 const shape = s.object({
-  /** How the upgrade ended that this exec is part of. */
+  /** How the upgrade went that this exec is part of. */
   lastUpgrade: s.optional(lastUpgrade),
-  /** Changes of the live environment; null takes a variable away. */
+  /** Changes of the live environment; null removes a variable. */
   environment: s.record(s.string(), s.nullable(s.string())),
-  /** Which of them the last reload brought. */
+  /** Names of those that the last reload has set. */
   reloaded: s.optional(s.array(s.string())),
   /** Writing ends of the standard inputs of processes, by process record. */
   pipes: s.array(s.object({ id: s.int(), fd: s.int(), inode: s.int() })),
@@ -27,21 +28,21 @@ const shape = s.object({
       sessionId: s.string(),
       /** The master side of its pseudo-terminal. */
       fd: s.int(),
-      /** The shell; it is the same process if it started then. */
+      /** The shell; it is still that process if its start time is this. */
       pid: s.int(),
       startTicks: s.string(),
-      /** Output for whoever attaches again, and whether older output was cut off. */
+      /** Output to show when a client attaches again, and whether older output was cut off. */
       kept: s.string(),
       cut: s.boolean(),
-      /** First bytes of a character whose others were not read yet, in base64. */
+      /** The first bytes of a character whose other bytes were not read yet, in base64. */
       rest: s.string(),
-      /** What was typed and did not fit into the terminal yet, in base64. */
+      /** Input that did not fit into the terminal yet, in base64. */
       typed: s.string(),
     }),
   ),
-  /** The socket that listens: who connects during the exec waits in its queue. */
+  /** The listening socket: clients that connect during the exec wait in its queue. */
   listener: s.optional(place),
-  /** The daemon before; who cannot start becomes that one again. */
+  /** How to start the previous daemon again, when the new one cannot start. */
   back: s.optional(s.object({ command: s.array(s.string()).check(s.minLength(1)), upgradeCount: s.int() })),
 })
 
@@ -63,7 +64,7 @@ const readAll = (fd: number, size: number): string => {
   return bytes.toString('utf8', 0, filled)
 }
 
-/** What the environment names, if it is the very file of our predecessor. */
+/** The document that the environment names, if it is the file that our predecessor made. */
 const read = (env: Env): Inherited | undefined => {
   const { fd, inode } = document(place, env[variable]) ?? { fd: -1, inode: -1 }
   if (fd < 3) return undefined
@@ -74,12 +75,15 @@ const read = (env: Env): Inherited | undefined => {
     closeSync(fd)
     return document(shape, text)
   } catch {
-    // EBADF: the variable is older than this process.
+    // EBADF: the variable was inherited from another process.
     return undefined
   }
 }
 
-/** What the daemon before has left, once. Its descriptors outlive no other exec: a child would keep them open. */
+/**
+ * What the previous daemon has left; call it once. Its descriptors are closed on the next exec: a child must not keep
+ * them open.
+ */
 export const receiveHandover = (env: Env): Inherited => {
   if (!env[variable]) return nothingInherited
   const found = read(env) ?? nothingInherited
@@ -87,7 +91,9 @@ export const receiveHandover = (env: Env): Inherited => {
   return found
 }
 
-/** Makes `handover` outlive an exec; the returned variable tells where it is, and `keep` takes it back when the exec failed. */
+/**
+ * Lets `handover` outlive an exec. The returned variable says where it is; `keep` undoes it when the exec has failed.
+ */
 export const sendHandover = (handover: Inherited): { env: Record<string, string>; keep: () => void } => {
   const fd = memoryFile()
   const bytes = Buffer.from(JSON.stringify(handover))
@@ -103,5 +109,5 @@ export const sendHandover = (handover: Inherited): { env: Record<string, string>
   }
 }
 
-/** The variable, without a meaning: for programs that are to inherit nothing. */
+/** The variable for programs that are to inherit nothing. */
 export const noHandover: Record<string, string> = { [variable]: '' }

@@ -4,7 +4,7 @@ import type { Listening } from '../../shared/http/server.ts'
 import { copyDescriptor } from '../native/descriptors/descriptors.ts'
 import type { Inherited } from './handover.ts'
 
-/** Requests that wait for their answer get so long to get it; those that take longer are cut. */
+/** Requests under way have this long to be answered; then they are cut. */
 const graceMs = 1_000
 
 export interface ListeningSocket {
@@ -38,7 +38,7 @@ export const createListeningSocket = (fd: number, listening: () => Listening | u
   }
 }
 
-/** The descriptor that the daemon before has left, if it still is that socket. */
+/** The descriptor that the previous daemon has left, if it still is that socket. */
 export const inheritedSocket = (found: Inherited['listener']): number | undefined => {
   if (found === undefined) return undefined
   const stat = fstatSync(found.fd)

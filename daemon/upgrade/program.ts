@@ -1,4 +1,4 @@
-/** The process this daemon is: how to start another like it, and how to become another. */
+/** The daemon's own process: how to start another beside it, and how to replace it. */
 import { spawn } from 'node:child_process'
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
@@ -25,15 +25,15 @@ export interface Candidate {
 }
 
 export interface Program {
-  /** Starts a program beside us: it listens for us alone and changes nothing. */
+  /** Starts a program as a rehearsal: only we can reach it, and it changes nothing. */
   start(what: Startable): Promise<Candidate>
   /** Where requests come in, once it listens; a daemon that is only called has none. */
   socket(): ListeningSocket | undefined
-  /** Replaces this process, keeping its pid, children and arguments. Does not come back, unless by throwing. */
+  /** Replaces this process, keeping its pid, children and arguments. Returns only by throwing. */
   replaceWith(what: Startable, handover: Handover): Promise<void>
-  /** Becomes the daemon again that this one has replaced; comes back when it was not told of any. */
+  /** Restores the daemon that this one has replaced; returns when there is none. */
   rollBack(inherited: Inherited, reason: string): void
-  /** Digest of the bundle this daemon is from, if it is from one. */
+  /** Digest of the bundle that this daemon runs from, if it is one. */
   digest(): Promise<string | undefined>
 }
 
@@ -48,7 +48,7 @@ interface OwnProcess {
   readonly socket?: () => ListeningSocket | undefined
 }
 
-/** Makes the open file standard input: of all descriptors only the standard ones outlive an exec. */
+/** Makes the open file standard input: only the standard descriptors outlive an exec. */
 const openAsInput = (fd: number): void => {
   const path = `/proc/self/fd/${fd}`
   if (fd !== 0) closeSync(0)
@@ -58,7 +58,7 @@ const openAsInput = (fd: number): void => {
 
 const commandOf = (what: Startable): readonly string[] => (typeof what === 'number' ? [programPath] : what)
 
-/** The command of this process, unless its program is gone once its standard input is another's. */
+/** The command of this process; undefined when its program is its standard input, which a replacement changes. */
 const ownCommand = (): string[] | undefined => {
   const [first = '', ...rest] = readFileSync('/proc/self/cmdline', 'utf8').split('\0').slice(0, -1)
   if (rest.includes(programPath)) return undefined
@@ -73,7 +73,9 @@ const counting = (env: NodeJS.ProcessEnv, upgradeCount: number): NodeJS.ProcessE
   SANDBOX_UPGRADE_COUNT: String(upgradeCount),
 })
 
-/** `process.execve` aborts when it fails, and the end of PID 1 is the end of its sandbox: what can be known is asked before. */
+/**
+ * `process.execve` aborts when it fails, and when PID 1 ends its sandbox ends: so what can be checked is checked first.
+ */
 const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inherited): void => {
   const [file = ''] = command
   accessSync(file, constants.X_OK)

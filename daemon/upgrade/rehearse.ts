@@ -1,4 +1,4 @@
-/** Lets a new release prove itself beside the running daemon before it takes its place. */
+/** Lets a new release prove itself beside the running daemon before it replaces it. */
 import type { Clock } from '../../shared/clock.ts'
 import type { Candidate, Startable } from './program.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
@@ -6,7 +6,7 @@ import { fail, messageOf } from '../../shared/errors.ts'
 const readyMs = 30_000
 const pollMs = 200
 
-/** The state of a process as the API lists it; all that is compared. */
+/** The part of a listed process that is compared. */
 export interface Listed {
   readonly pid: string
   readonly status: string
@@ -14,7 +14,7 @@ export interface Listed {
 
 export interface RehearseDeps {
   readonly clock: Clock
-  /** Starts a program so that it leaves everything in the sandbox alone. */
+  /** Starts a program that changes nothing in the sandbox. */
   readonly start: (what: Startable) => Promise<Candidate>
   readonly list: () => readonly Listed[]
 }
@@ -45,7 +45,7 @@ const untilHealthy = async (port: number, clock: Clock, signal: AbortSignal): Pr
 const running = (list: readonly Listed[]): Set<string> =>
   new Set(list.filter(({ status }) => status === 'running').map(({ pid }) => pid))
 
-/** The candidate must know every process; it may call one finished only if that is true by now. */
+/** The candidate must know every process, and may call one finished only if it has finished by now. */
 export const compare = (theirs: readonly Listed[], before: readonly Listed[], after: readonly Listed[]): void => {
   if (theirs.length < before.length || theirs.length > after.length)
     throw fail('operation_failed', { reason: `the new release knows ${theirs.length} of ${after.length} processes` })

@@ -1,4 +1,4 @@
-/** Which file a release is, and what it must look like. */
+/** The file of a release: its address, and what it must look like. */
 import { fail } from '../../shared/errors.ts'
 import { goArch } from '../go-spelling.ts'
 
@@ -31,7 +31,7 @@ export const assetUrl = ({ version, baseUrl }: Release, asset: string): string =
 
 export const sizeLimits = { min: 1024, max: 500 * 1024 * 1024 } as const
 
-/** Refuses what cannot be a program: `head` holds its first bytes, `size` counts all of them. */
+/** Refuses a file that cannot be a program: `head` holds its first bytes, `size` counts all of them. */
 export const checkProgram = (head: Buffer, size: number): void => {
   const { min, max } = sizeLimits
   const isElf = head.subarray(0, 4).equals(Buffer.from([0x7f, 0x45, 0x4c, 0x46]))

@@ -33,9 +33,9 @@ export interface UpgradeDeps extends Omit<RehearseDeps, 'clock'> {
 
 export interface Upgrades {
   last(): LastUpgrade
-  /** Begins one in the background. Throws `wrong_state` while one is under way. */
+  /** Starts one in the background. Throws `wrong_state` while one is running. */
   start(release: Release): void
-  /** Resolves when nothing is under way. */
+  /** Resolves when none is running. */
   settled(): Promise<void>
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ const headOf = async (file: FileHandle): Promise<Buffer> => {
   return buffer.subarray(0, bytesRead)
 }
 
-/** Why this daemon is not to be replaced by that release, or undefined. */
+/** Why this daemon must not be replaced by that release, or undefined. */
 const refusal = (
   { devMode, releasesUrl, releasesDir }: UpgradeDeps['config'],
   release: Release,
@@ -57,7 +57,7 @@ const refusal = (
   return undefined
 }
 
-/** What the steps of an upgrade work on. */
+/** State shared by the steps of an upgrade. */
 interface UpgradeContext extends UpgradeDeps {
   readonly stop: AbortController
   state: LastUpgrade

@@ -12,7 +12,7 @@ const bits = [
   ['CHMOD', IN.ATTRIB],
 ] as const
 
-/** What an event's mask says, in the order clients know. */
+/** The operations of an event's mask, in the order that clients know. */
 export const opOf = (mask: number): string =>
   bits
     .filter(([, mine]) => mask & mine)

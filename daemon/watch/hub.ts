@@ -4,10 +4,10 @@
  */
 import { IN, openInotify, type Inotify, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 
-/** Somebody who watches directories. */
+/** A user of the hub. */
 export interface Listener {
   event(event: InotifyEvent): void
-  /** The kernel's queue was read to its end. */
+  /** The kernel's queue is empty. */
   drained(): void
   /** The kernel dropped events. */
   overflowed(): void

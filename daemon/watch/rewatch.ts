@@ -1,10 +1,10 @@
-/** Waits until a directory that was deleted or moved away is there again, by watching what is above it. */
+/** Waits until a directory that was deleted or moved away is there again, by watching its parents. */
 import { posix } from 'node:path'
 import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import type { Hub, Listener } from './hub.ts'
 
 export interface Rewatch {
-  /** Begins to wait; once more while it waits does nothing. */
+  /** Begins to wait; does nothing while it waits already. */
   begin(): void
   close(): void
 }
@@ -12,10 +12,10 @@ export interface Rewatch {
 const arrived = IN.CREATE | IN.MOVED_TO
 const left = IN.DELETE_SELF | IN.MOVE_SELF | IN.IGNORED
 
-/** `enter` tries to take the directory up again and says whether it could. */
+/** `enter` tries to watch the directory again and says whether it could. */
 export const createRewatch = (root: string, deps: { hub: Hub; user: WatchUser; enter: () => boolean }): Rewatch => {
   const { hub, user, enter } = deps
-  /** The directory above that is watched, and the name in it that leads to the root. */
+  /** The parent that is watched, and the name in it that leads to the root. */
   let at: { wd: number; directory: string; name: string } | undefined
 
   const stop = () => {
@@ -25,20 +25,20 @@ export const createRewatch = (root: string, deps: { hub: Hub; user: WatchUser; e
   }
   const nameBelow = (directory: string): string =>
     root.slice(directory === '/' ? 1 : directory.length + 1).split('/')[0] as string
-  /** Watches a directory instead of the one before; false when it is not there. */
+  /** Watches another parent instead; false when it is not there. */
   const watch = (directory: string): boolean => {
     let wd: number
     try {
       wd = hub.add(directory, { follow: true, user }, listener)
     } catch {
-      // Not there, or not ours to see: what is above it tells when that changes.
+      // Not there, or not readable: its own parent reports when that changes.
       return false
     }
     if (wd !== at?.wd) stop()
     at = { wd, directory, name: nameBelow(directory) }
     return true
   }
-  /** From the nearest directory that is there down again, since more may have been made meanwhile. */
+  /** Watches the nearest parent that exists, then goes down again, since more may have been made meanwhile. */
   const look = () => {
     let directory = posix.dirname(root)
     while (!watch(directory) && directory !== '/') directory = posix.dirname(directory)

@@ -36,7 +36,7 @@ export interface Tree {
   close(): void
 }
 
-/** What an open tree works on. */
+/** State of an open tree. */
 interface TreeContext extends TreeOptions, TreeDeps {
   readonly registry: Registry
   readonly scanner: Scanner
