@@ -1,11 +1,11 @@
-/** What the operating system refuses becomes an error of the API here, keeping the system's own text. */
+/** Turns errors of the operating system into the API's, keeping the system's own text. */
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 
-/** 422 for a system error (`ENOSPC: no space left on device, write`); anything else is passed on as it is. */
+/** 422 for a system error (`ENOSPC: no space left on device, write`); any other error is returned as it is. */
 export const asUnprocessable = (error: unknown): unknown =>
   !isError(error) && errno(error) ? fail('unprocessable', { reason: messageOf(error) }, error) : error
 
-/** As `asUnprocessable`, for the few places the contract answers 500; a name that no file can have is the caller's mistake. */
+/** 500 for a system error, where the contract wants that, but 400 for a name that no file can have. */
 export const asOperationFailed = (error: unknown): unknown => {
   if (isError(error) || !errno(error)) return error
   if (errno(error) === 'ENAMETOOLONG')

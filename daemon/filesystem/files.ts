@@ -1,4 +1,4 @@
-/** What can be done with files and directories, for the HTTP routes and for other capabilities alike. */
+/** The operations on files and directories, for the HTTP routes and for other rooms. */
 import { errno, fail } from '../../shared/errors.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import type { Out } from '../../shared/schema.ts'
@@ -21,7 +21,7 @@ export interface Files {
   open(path: string): Promise<Opened>
   /** A file with its content as text, or one level of a directory. Throws as `open`. */
   read(path: string, shown: string): Promise<FileObject | DirectoryObject>
-  /** The same for what `open` gave; closes it. */
+  /** The same for an opened file, which it closes. */
   object(opened: Opened, path: string, shown: string): Promise<FileObject | DirectoryObject>
   /** Throws the port's system errors. */
   list(path: string, shown: string): Promise<DirectoryObject>
@@ -29,7 +29,7 @@ export interface Files {
   write(path: string, content: string | Uint8Array, mode: number): Promise<void>
   /** With parents; an existing directory is fine. Throws `unprocessable`. */
   makeDirectory(path: string, mode: number): Promise<void>
-  /** Says what was removed. Throws `path_not_found`, `unprocessable`. */
+  /** Answers what was removed. Throws `path_not_found`, `unprocessable`. */
   remove(path: string, recursive: boolean): Promise<'file' | 'directory'>
 }
 
@@ -39,7 +39,7 @@ const removeDirectory = async (port: FilePort, path: string, recursive: boolean)
   try {
     await port.rmdir(path)
   } catch (error) {
-    // A link to a directory: the link goes, the directory stays.
+    // A link to a directory: only the link is removed.
     if (errno(error) !== 'ENOTDIR') throw error
     await port.unlink(path)
   }

@@ -1,4 +1,4 @@
-/** All that deals with files: the routes, and what other rooms use of it. */
+/** Files of the sandbox: the routes, and what other rooms use. */
 import type { Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/filesystem.ts'
 import type { Core } from '../core.ts'

@@ -1,5 +1,5 @@
 /**
- * Where the kernel shows itself as files. Nobody who looks through `/` means them: they never end, some cannot be read by
- * anybody, and what is in them is gone before it is read. Who names one of them, or something in it, gets it.
+ * File systems of the kernel itself. A search of `/` leaves them out: they have no end, parts cannot be read by
+ * anybody, and entries vanish before they are read. A search that starts in one of them looks into it.
  */
 export const kernelFilesystems: ReadonlySet<string> = new Set(['/proc', '/sys'])

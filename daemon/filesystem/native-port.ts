@@ -32,11 +32,10 @@ const entries = (bytes: Buffer): { name: string; kind: FileKind; stat: FileStat 
 }
 
 /**
- * The port to the file system with the rights of `user`: its user and primary group, no others; `undefined`: ours.
- * Fails closed: when the ids cannot be taken on, every verb fails with `EPERM`. What turns out to be the daemon's own
- * memory or environment (`/proc/1/mem` by whatever path) cannot be opened: the kernel does not keep a process from
- * itself, and requests come from tenants. Reads directories several times faster than node:fs, which takes a turn on
- * the thread pool for each entry.
+ * The port to the file system with the rights of `user`: its user and primary group, no others; undefined: ours. Fails
+ * closed: when the ids cannot be taken on, every verb fails with `EPERM`. The daemon's own memory and environment
+ * (`/proc/1/mem`, by whatever path) cannot be opened: the kernel lets a process read its own, and these requests come
+ * from tenants. Reads directories several times faster than node:fs, which uses the thread pool once per entry.
  */
 export const createFilePort = (user: { readonly uid: number; readonly gid: number } | undefined): FilePort => {
   const number = async (request: FileOperation): Promise<number> => (await runFileOperation(user, request)) as number

@@ -1,4 +1,4 @@
-/** Opens what a GET names, and reads files and directories as JSON objects. */
+/** Opens files and directories, and reads them as JSON objects. */
 import { constants } from 'node:fs'
 import { errno, fail } from '../../shared/errors.ts'
 import type { Out } from '../../shared/schema.ts'
@@ -21,7 +21,7 @@ export const jsonReadLimit = 128 * 1024 * 1024
 
 const openEither = async (port: FilePort, path: string): Promise<{ fd: number; link: FileStat | undefined }> => {
   try {
-    // Without following first: a plain file, the common case, then needs no lstat to know that it is no link.
+    // First without following links: a plain file, the common case, then needs no lstat.
     return { fd: await port.open(path, constants.O_RDONLY | constants.O_NOFOLLOW), link: undefined }
   } catch (error) {
     if (errno(error) !== 'ELOOP') throw error

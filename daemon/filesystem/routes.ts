@@ -6,7 +6,7 @@ import { download } from './transfer/download.ts'
 import { put, type PutDeps } from './transfer/put.ts'
 import { deleteTree, readTree, writeTree } from './tree.ts'
 
-/** Bytes or JSON: only a caller that says it wants something else than JSON gets bytes without asking for them. */
+/** Whether the answer is bytes: the caller asked for them, or its Accept header excludes JSON. */
 const wantsBytes = (request: Request, asked: boolean): boolean => {
   const accept = String(request.headers['accept'] ?? '')
   if (asked || accept.includes('application/octet-stream')) return true

@@ -1,4 +1,4 @@
-/** Uploads in parts, loaded when first asked for; what was left over expires whether or not anybody asks. */
+/** Uploads in parts, loaded with the first request; abandoned uploads expire without one. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../shared/errors.ts'

@@ -1,7 +1,7 @@
 /**
- * Writes one part while it arrives, hashing it on the way. Once the size of the parts is known a part goes straight to
- * its place in the finished file, so that putting the file together copies next to nothing; a part that does not fit
- * there, or whose place is taken, gets a file of its own.
+ * Writes one part while it arrives, and hashes it. Once the size of the parts is known, a part is written at its place
+ * in the finished file, so that assembling copies next to nothing. A part that does not fit there, or whose place is
+ * taken, gets a file of its own.
  */
 import { constants } from 'node:fs'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
@@ -17,11 +17,11 @@ import type { Upload } from './uploads.ts'
 const { O_RDWR, O_CREAT, O_EXCL } = constants
 
 export interface PartWriter {
-  /** Writes the content, once; nothing is under way any more when it fails. */
+  /** Writes the content, once; when it fails nothing uses the file any more. */
   take(content: Incoming): Promise<void>
-  /** The part is whole: it counts from now on, in place of an earlier one of its number. */
+  /** The part is complete: from now on it counts, instead of an earlier one with its number. */
   commit(now: number): Promise<Part>
-  /** The part is not whole: nothing of it stays. */
+  /** The part is incomplete: removes it. */
   abandon(): Promise<void>
 }
 
@@ -50,13 +50,13 @@ const openSlot = async (upload: Upload, number: number, stride: number): Promise
   }
 }
 
-/** Remembers the size of the parts: the largest seen, for as long as no part was placed by it. */
+/** Remembers the size of the parts: the largest seen so far, until a part was placed by it. */
 const learnStride = (upload: Upload, size: number): Promise<void> =>
   upload.exclusive(async () => {
     const { stride, ...header } = upload.header
     const placed = upload.inFlight.size > 0 || [...upload.parts.values()].some(part => part.inSlot)
     if (placed || size <= (stride ?? 0)) return
-    // None is placed by the old size while the new one is on its way to the disk.
+    // No part is placed by the old size while the new one is being saved.
     upload.header = header
     try {
       await writeHeader(upload.dir, { ...header, stride: size })
@@ -74,7 +74,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
   let size = 0
   let etag = ''
 
-  /** The part is larger than its place: it goes on in a file of its own. */
+  /** The part is larger than its place: the rest goes to a file of its own. */
   const moveOut = async (): Promise<void> => {
     const { file, at } = place
     const own = await openOwn(upload, ids)

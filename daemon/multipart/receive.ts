@@ -16,12 +16,12 @@ const fieldLimit = 64 * 1024 * 1024
 
 const pieceBytes = 256 * 1024
 
-/** A few at a time, so that hashing them does not keep the loop from everything else. */
+/** Small pieces, so that hashing does not block the event loop. */
 function* pieces(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
-/** Throws `invalid_body`, `invalid_argument`, system errors; a part that did not come whole leaves nothing. */
+/** Throws `invalid_body`, `invalid_argument`, system errors; nothing is left of an incomplete part. */
 export const receivePart = async (
   upload: Upload,
   number: number,

@@ -17,14 +17,14 @@ import { receivePart } from './receive.ts'
 import type { Upload, Uploads } from './uploads.ts'
 
 const maxPart = 10_000
-/** What of a refused part is still read, so that the client sees the answer. Bytes. */
+/** Bytes of a refused part that are still read, so that the client sees the answer. */
 const drainLimit = 64 * 1024 * 1024
 
 const shown = ({ number, etag, size, uploadedAt }: Part) => ({ partNumber: number, etag, size, uploadedAt })
 
 const sorted = (upload: Upload) => [...upload.parts.values()].sort((a, b) => a.number - b.number).map(shown)
 
-/** The permissions of an optional body; one that is no JSON object counts as absent, as clients rely on. */
+/** The permissions in an optional body; a body that is no JSON object counts as absent, which clients rely on. */
 const wantedMode = async (request: Request): Promise<number> => {
   const bytes = await readBody(request.body, wire.initiateUpload.bodyLimit)
   let body: unknown

@@ -17,9 +17,9 @@ export interface Upload {
   readonly inFlight: Set<number>
   /** Runs one change of the header after the other. */
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>
-  /** Being put together or deleted: no part is taken any more. */
+  /** Being assembled or deleted: no part is accepted any more. */
   closing: boolean
-  /** Epoch milliseconds of the last thing that happened to it. */
+  /** Time of its last change, epoch milliseconds. */
   touchedAt: number
 }
 
@@ -30,7 +30,7 @@ export interface Uploads {
   all(): Promise<Upload[]>
   /** Deletes it with all its parts. */
   remove(upload: Upload): Promise<void>
-  /** Deletes what nothing happened to for longer than the expiry. */
+  /** Deletes uploads that were idle for longer than the expiry. */
   sweep(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Goes on with the processes of the daemon before this one. */
+/** Takes over the processes of the previous daemon. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { kill } from '../native/sys/sys.ts'
@@ -12,7 +12,10 @@ import type { ProcessRecord } from './record.ts'
 import { outputDirs, reopener, track } from './start.ts'
 import { inheritedStdin } from './stdin.ts'
 
-/** Writing ends of stdin pipes that came over the exec: by record id. Comes from the old daemon itself, never from a file. */
+/**
+ * The writing end of a stdin pipe that was kept over the exec, by record id. It comes from the old daemon itself, never
+ * from a file.
+ */
 export interface InheritedPipe {
   readonly id: number
   readonly fd: number
@@ -28,18 +31,18 @@ const resume = (context: ProcessContext, managed: Managed, pipes: readonly Inher
     track(context, managed)
     return
   }
-  // It is gone, or its number is somebody else's now: nothing of it is watched or signalled.
+  // It has ended, or its pid belongs to another process now: nothing is watched or signalled.
   record.current = undefined
   track(context, managed)
   if (current === undefined && record.ending === undefined) scheduleRestart(context, managed)
-  // It may have done its work: whether it failed is not known.
+  // Nobody knows whether it failed, so it is not restarted.
   else ended(context, managed, { exitCode: null }, false)
 }
 
-/** Children of a finished process may still be there and write. */
+/** A finished process, whose children may still run and write. */
 const finished = (record: ProcessRecord, reopen: () => Capture): Managed => {
   const managed = createManaged(record, reopen)
-  // The group of a later attempt is not known any more; a stranger's group costs a look into a file.
+  // The group of a restarted process is not known any more. If the group is a stranger's, looking costs little.
   if (record.restartCount === 0 && kill(-record.pid, 0)) managed.lingering = record.pid
   return managed
 }
@@ -67,8 +70,8 @@ export const showOnly = (context: ProcessContext, records: readonly ProcessRecor
 }
 
 /**
- * Takes over what the journal knows: running processes are followed, restarted, fed and killed in time as before.
- * Must run in the turn in which the reaper was made, so that no exit code is lost.
+ * Takes over the processes in the journal: running ones are followed, restarted and killed at their deadline as before.
+ * Must run in the same turn of the event loop in which the reaper was made, so that no exit code is lost.
  */
 export const adopt = (
   context: ProcessContext,

@@ -14,7 +14,7 @@ import type { Table } from './table.ts'
 
 export interface ProcessConfig extends OutputLimits {
   readonly logDir: string
-  /** Root's alone: journal and positions. */
+  /** Only root can read it: journal and positions. */
   readonly stateDir: string
   /** Where relative working directories begin. */
   readonly cwd: string
@@ -25,11 +25,11 @@ export interface ProcessConfig extends OutputLimits {
   readonly keepAlive: boolean
   /** Finished processes that stay listed; the oldest beyond it are forgotten, with their output. */
   readonly keepFinished: number
-  /** Another daemon is in charge: show what the journal says, follow, start and change nothing. */
+  /** Another daemon is in charge: shows what the journal says, and starts and changes nothing. */
   readonly rehearsal: boolean
 }
 
-/** What the verbs of this folder share; made once, by `createSupervisor`. */
+/** What the functions of this folder share; made once, by `createSupervisor`. */
 export interface ProcessContext {
   readonly config: ProcessConfig
   readonly clock: Clock
@@ -40,7 +40,7 @@ export interface ProcessContext {
   readonly journal: Journal
   readonly table: Table
   readonly tailing: Tailing
-  /** Brings the files of a process down to their share of the disk. */
+  /** Cuts the files of a process down to their share of the disk. */
   readonly cap: (capture: Capture) => void
   readonly scratch: Scratch
   readonly pools: OutputFilePools

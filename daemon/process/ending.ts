@@ -1,4 +1,4 @@
-/** What happens when a process ends: its status, a restart, or the end for good. */
+/** What happens when a process ends: a new status, and a restart or the final end. */
 import type { Clock } from '../../shared/clock.ts'
 import { kill, type Exit } from '../native/sys/sys.ts'
 import { isSame, runningPid } from './pid-identity.ts'
@@ -34,12 +34,12 @@ const finish = (context: ProcessContext, managed: Managed, pid: number | undefin
   record.deadline = undefined
   if (record.ending) record.keepAlive = false
   context.tailing.remove(capture)
-  // Before the rest is taken, so that the end of a flood costs no more than a share; and after.
+  // Before the rest is captured, so that the end of a flood costs no more than a share; and again after it.
   context.cap(capture)
   try {
     capture.end()
   } catch (error) {
-    // A full disk takes from the combined log, not from the end itself.
+    // With a full disk the combined log is incomplete; the process ends all the same.
     context.log.error('process.capture', { name: record.name, error })
   }
   if (capture.retained() > 0) context.cap(capture)
@@ -49,7 +49,7 @@ const finish = (context: ProcessContext, managed: Managed, pid: number | undefin
   managed.release()
   managed.stdin?.end()
   managed.stdin = undefined
-  // Its children may outlive it and go on writing: the sweep keeps what they write within bounds.
+  // Its children may outlive it and go on writing: the sweep bounds what they write.
   managed.lingering = pid !== undefined && kill(-pid, 0) ? pid : undefined
   context.journal.put(record)
   managed.finish()
@@ -97,7 +97,7 @@ export const cancelRestartPause = (context: ProcessContext, managed: Managed): v
   finish(context, managed, undefined)
 }
 
-/** Takes note of an end. An exit code that nobody can know any more counts as -1. `mayGoOn` false: without restart. */
+/** Handles the end of the OS process. An exit code that is lost counts as -1. `mayGoOn` false: no restart. */
 export const ended = (
   context: ProcessContext,
   managed: Managed,
@@ -129,7 +129,7 @@ export const ended = (
   scheduleRestart(context, managed)
 }
 
-/** Hears of the end of the current OS process. Called in the turn in which it was started. */
+/** Watches for the end of the current OS process. Call it in the turn of the event loop in which that was started. */
 export const watchEnd = (context: ProcessContext, managed: Managed): void => {
   const pid = managed.record.current?.pid
   if (pid !== undefined) managed.cancelWatch = context.reaper.watch(pid, exit => ended(context, managed, exit))

@@ -23,7 +23,7 @@ interface ProcessDeps {
 
 const keepFinished = 10_000
 
-/** Takes over the processes of an earlier daemon. Call it in the turn in which the reaper is made. */
+/** Takes over the processes of an earlier daemon. Call it in the turn of the event loop in which the reaper is made. */
 export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bounds: Bound[] } => {
   const { core, keepAwake, cwd, pipes = [] } = deps
   const { clock, ids, log, environment, identity, reaper, closing } = core

@@ -6,7 +6,7 @@ export const readBootId = (): string => {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    // Not every sandboxed kernel has it; start times alone must do.
+    // Some sandboxed kernels do not have it; start times alone must do.
     return ''
   }
 }
@@ -17,6 +17,6 @@ export const runningPid = (pid: number, bootId: string): RunningPid => ({
   bootId,
 })
 
-/** Whether that very process still exists, as a zombie too; a later one with its number is another. */
+/** Whether that process still exists, even as a zombie; a later one with its pid is another process. */
 export const isSame = (running: RunningPid, bootId: string): boolean =>
   running.bootId === bootId && running.startTicks !== '' && readStat(running.pid)?.startTicks === running.startTicks

@@ -15,14 +15,14 @@ const bothTails = (capture: Capture, bytes: number): [string, string] => [
   tailText(capture, 1, bytes),
 ]
 
-/** What was asked to stop counts as stopped, though it may take its time; a kill is over in no time. */
+/** A process that was asked to stop is shown as stopped, although that may take a while; a kill is immediate. */
 export const shownStatus = ({ status, ending }: Pick<ProcessRecord, 'status' | 'ending'>): ProcessStatus =>
   status === 'running' && ending === 'stopped' ? 'stopped' : status
 
 /** The wire object. `unfinished` is what `completedAt` says while the process runs: existing clients expect '' or null. */
 export const present = (managed: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
   const { record } = managed
-  // A finished process that has written nothing needs no file to be opened.
+  // For a finished process without output no file is opened.
   const silent = inline === 'none' || (record.status !== 'running' && record.kept === 0)
   const [stdout, stderr] = silent ? ['', ''] : bothTails(managed.capture, inline.bytes)
   return {
@@ -45,13 +45,13 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
   }
 }
 
-/** What all objects of one list may inline together, in bytes: clients read it in one piece. */
+/** Bytes of output that one list may hold altogether: clients read it in one piece. */
 const listBytes = 16 * 1024 * 1024
 const minBytes = 1024
-/** Reading the output of so many takes a few milliseconds; then others have their turn. */
+/** After reading the output of so many, a few milliseconds, other work has its turn. */
 const atOnce = 64
 
-/** All of them, each with the last `tailBytes` of its streams, or less where that would be more than a list may hold. */
+/** All of them, each with the last `tailBytes` of its streams, or less when the list would be too large. */
 export const presentAll = async (
   all: readonly Managed[],
   tailBytes: number,

@@ -41,7 +41,7 @@ const killAfter = ({ keepAlive, timeout }: StartProcess): number | undefined => 
   return timeout === undefined || timeout === null || timeout < 0 ? defaultKeepAliveSeconds : timeout
 }
 
-/** Chooses the name; that of an ended process may be taken again, and its output then gets another place. */
+/** Chooses the name. That of a process that has ended may be used again; the files of its output are then renamed. */
 const takeName = (context: ProcessContext, wanted: string | null | undefined, shared: boolean): string => {
   const { table, ids, journal } = context
   if (!wanted) {
@@ -53,7 +53,7 @@ const takeName = (context: ProcessContext, wanted: string | null | undefined, sh
   const before = table.byName(wanted)
   if (!before) return wanted
   const { record, capture } = before
-  // One that was asked to end gives its name up at once, however long it takes.
+  // A process that was asked to end gives up its name at once, however long it takes to end.
   if (record.status === 'running' && !record.ending && !shared)
     throw fail('invalid_argument', { field: 'name', reason: `process "${wanted}" already exists and is running` })
   if (record.logKey === logKey(wanted)) {
@@ -64,7 +64,7 @@ const takeName = (context: ProcessContext, wanted: string | null | undefined, sh
   return wanted
 }
 
-/** Opens the output of a process that has ended, wherever it is by then. */
+/** Opens the output of a process that has ended, even if its files were renamed. */
 export const reopener = (context: ProcessContext, record: ProcessRecord) => (): Capture =>
   openCapture({
     paths: outputPaths(outputDirs(context), record.logKey),
@@ -97,7 +97,7 @@ export interface StartOptions {
   readonly sharedName?: boolean
 }
 
-/** What is known of a process that was just started as `pid`. */
+/** The record of a process that was just started. */
 const newRecord = (
   { table, clock, bootId }: ProcessContext,
   request: StartProcess,
@@ -129,7 +129,7 @@ const newRecord = (
   }
 }
 
-/** Throws when this daemon may not do what is asked. */
+/** Throws when this daemon must not start the process. */
 const checkAllowed = ({ config }: ProcessContext, request: StartProcess): void => {
   if (config.rehearsal)
     throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })

@@ -22,7 +22,7 @@ import { catchUp, createSweep } from './sweep.ts'
 import { createTable } from './table.ts'
 
 const sweepMs = 5_000
-/** A process that obeys is gone by then; one that does not must not hold the answer up. */
+/** A process that obeys has ended by then; one that does not must not delay the answer. */
 const obeyMs = 250
 const signals = { stopped: 15, killed: 9 } as const
 
@@ -45,9 +45,9 @@ export interface Supervisor {
   find(identifier: string): Managed
   /** Signals the group and gives it a moment to end. Throws `not_found` when it does not run. */
   end(identifier: string, how: 'stopped' | 'killed'): Promise<void>
-  /** What a daemon that takes this one's place by exec has to be given; it can be passed on by no other way. */
+  /** Pipes that the next daemon needs: they can only be inherited. */
   pipes(): { id: number; fd: number }[]
-  /** Lets go of everything; the processes live on. */
+  /** Releases everything; the processes live on. */
   close(): void
 }
 
@@ -64,7 +64,7 @@ const endProcess = async (context: ProcessContext, managed: Managed, how: 'stopp
   done.abort()
 }
 
-/** Starts following what the journal knows. Call it in the turn in which the reaper is made. */
+/** Follows the processes in the journal. Call it in the turn of the event loop in which the reaper is made. */
 export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): Supervisor => {
   const { clock, ids, log, reaper, workload, keepAwake, pipes = [] } = deps
   makePrivate(config.stateDir)

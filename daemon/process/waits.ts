@@ -5,11 +5,14 @@ import { setLongTimer } from './ending.ts'
 import type { Managed } from './managed.ts'
 import type { ProcessRecord } from './record.ts'
 
-/** Milliseconds a caller waits at most, or undefined. With keepAlive the time is up for the process itself instead. */
+/**
+ * How long a caller waits at most, in milliseconds, or undefined. With keepAlive the timeout limits the process
+ * instead.
+ */
 export const waitBound = ({ keepAlive, timeout }: Pick<StartProcess, 'keepAlive' | 'timeout'>): number | undefined =>
   !keepAlive && timeout && timeout > 0 ? timeout * 1000 : undefined
 
-/** Resolves with what comes first; the process goes on whatever happens here. Rejects when the caller is gone. */
+/** Waits for `work` within the limit; the process goes on in any case. Rejects when the caller is gone. */
 const within = async <T>(
   clock: Clock,
   work: Promise<T>,
@@ -32,7 +35,7 @@ const within = async <T>(
 const timedOut = (what: string) =>
   fail('unprocessable', { reason: `process timed out: ${what} in time; it keeps running` })
 
-/** Waits for the end for good. Throws `unprocessable` when that takes longer than `boundMs`. */
+/** Waits for the final end. Throws `unprocessable` when that takes longer than `boundMs`. */
 export const waitForEnd = (
   clock: Clock,
   { finished }: Managed,
@@ -55,7 +58,10 @@ const endedFirst = (record: ProcessRecord, deadline: number | undefined, ports: 
 const minPollMs = 10
 const maxPollMs = 100
 
-/** Waits until all ports are ready at once. Throws `unprocessable` when time is up or the process has ended for good. */
+/**
+ * Waits until all ports are ready at the same time. Throws `unprocessable` when time is up or the process has finally
+ * ended.
+ */
 export const waitForPorts = async (
   deps: { clock: Clock; portsReady: (pid: number, ports: readonly number[]) => Promise<boolean> },
   managed: Managed,

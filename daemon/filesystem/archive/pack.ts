@@ -22,18 +22,18 @@ interface Deps {
 interface Packing extends Deps {
   readonly archive: Pack
   readonly signal: AbortSignal
-  /** Names of files with several, by what they are on disk: the second time only the first name is told. */
+  /** Names of files with hard links, by device and inode: later names are archived as links to the first. */
   readonly linked: Map<string, string>
 }
 
 type Header = Partial<FullHeader> & { name: string }
 
 const readBytes = 256 * 1024
-/** What the octal fields of the plain header hold, as tar-stream writes them. */
+/** The largest values that fit into the plain header, as tar-stream writes it. */
 const [maxId, maxTime] = [0o777777, 2 ** 31 - 1]
 const maxNameLength = 31
 
-/** What does not fit into the plain header, in the words of the extended one. */
+/** Values that do not fit into the plain header, as records of the extended one. */
 const extended = (uid: number, gid: number, mtime: number): { pax?: Record<string, string> } => {
   const pax: Record<string, string> = {}
   if (uid > maxId) pax['uid'] = String(uid)
@@ -48,7 +48,7 @@ const headerOf = ({ owners }: Deps, name: string, stat: FileStat): Header => {
   return {
     ...extended(uid, gid, mtime),
     name: wellFormed(name),
-    // With the bits of its kind: a mode of 0 would be taken for none.
+    // Including the bits of the file's type: tar-stream takes a mode of 0 for none.
     mode,
     uid,
     gid,
@@ -78,7 +78,7 @@ const addContent = ({ archive }: Packing, header: Header, fd: number, size: numb
   new Promise((resolve, reject) => {
     const entry = archive.entry({ ...header, type: 'file', size }, error => (error ? reject(error) : resolve()))
     let wake = () => {}
-    // An entry that is cut with its archive emits the reason, which ends a process that does not listen.
+    // An entry whose archive is destroyed emits the error; without a listener that would end the process.
     entry
       .on('drain', () => wake())
       .on('close', () => wake())
@@ -124,12 +124,12 @@ const addDirectory = async (packing: Packing, path: string, name: string, stat: 
     try {
       await addEntry(packing, posix.join(path, entry.name), posix.join(name, entry.name))
     } catch (error) {
-      // Removed since it was listed; any other failure must show, so it cuts the answer.
+      // Removed since it was listed. Any other failure cuts the answer, so that the client sees it.
       if (errno(error) !== 'ENOENT') throw error
     }
 }
 
-/** Fails with `ENOENT` only before anything of the entry was told. */
+/** Fails with `ENOENT` only before anything of the entry was sent. */
 const addEntry = async (packing: Packing, path: string, name: string): Promise<void> => {
   packing.signal.throwIfAborted()
   const { port } = packing

@@ -1,7 +1,7 @@
 /**
- * Puts one entry of an archive where it belongs. An archive may have been made to get out of its directory, so: names
- * are relative and without `..`; nothing is written through a link that the archive (or an earlier one) made; hard
- * links point inside; devices and fifos are passed over.
+ * Unpacks one entry of an archive. A hostile archive tries to write outside of its directory, so: names are relative
+ * and without `..`; nothing is written through a link that the archive (or an earlier one) made; hard links point
+ * inside; devices and fifos are skipped.
  */
 import { constants } from 'node:fs'
 import { posix } from 'node:path'
@@ -18,9 +18,9 @@ export interface Unpacking {
   readonly root: string
   /** Owners and all bits of the mode are restored, as far as the port has the right to. */
   readonly owners: boolean
-  /** Directories below the root that are known to be no links; the archive cannot put a link in their place. */
+  /** Directories below the root that were found to be no links; the archive cannot replace them by links. */
   readonly entered: Set<string>
-  /** What is to be done with directories when all that goes into them is there. */
+  /** What to do with directories once all of their content is there. */
   readonly last: (() => Promise<void>)[]
 }
 
@@ -45,7 +45,7 @@ const orUndefined = <T>(work: Promise<T>): Promise<T | undefined> =>
     throw error
   })
 
-/** Where an entry goes. Every directory on the way must be one, not a link to one. */
+/** The path of an entry. Every directory on the way must be a directory and not a link to one. */
 const placeOf = async (unpacking: Unpacking, name: string, segments: readonly string[]): Promise<string> => {
   const { port, root, entered } = unpacking
   let at = root
@@ -60,7 +60,7 @@ const placeOf = async (unpacking: Unpacking, name: string, segments: readonly st
   return posix.join(root, ...segments)
 }
 
-/** Runs `make`; when something is in the way it goes first, unless it is a directory, which then is an error. */
+/** Runs `make`; what is in the way is removed first, unless it is a directory, which is an error. */
 const inPlaceOf = async <T>(port: FilePort, path: string, make: () => Promise<T>): Promise<T> => {
   try {
     return await make()
@@ -73,7 +73,7 @@ const inPlaceOf = async <T>(port: FilePort, path: string, make: () => Promise<T>
 
 const nanosecondsOf = (seconds: number): bigint => BigInt(Math.round(seconds * 1000)) * 1_000_000n
 
-/** Owner first, since a change of it takes the set-user-id bit away. */
+/** The owner first, since changing it clears the set-user-id bit. */
 const own = async ({ port, owners }: Unpacking, path: string, { uid, gid, mode }: TarEntry): Promise<void> => {
   if (!owners) return
   await port.chown(path, uid, gid)
@@ -119,7 +119,7 @@ const writeFile = async (unpacking: Unpacking, path: string, entry: TarEntry): P
   }
 }
 
-/** What a file system without hard links says, or one that has no more of them. */
+/** Errors of a file system without hard links, or with no room for another. */
 const unlinkable: ReadonlySet<string> = new Set(['EPERM', 'EXDEV', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'])
 
 const copyFile = async (port: FilePort, from: string, to: string): Promise<void> => {
@@ -142,7 +142,7 @@ const linkFile = async (unpacking: Unpacking, path: string, entry: TarEntry): Pr
   const from = await placeOf(unpacking, entry.linkname, segmentsOf(entry.linkname))
   const target = await orUndefined(port.lstat(from))
   if (target?.kind !== 'file') throw refusal(entry.name, `links to "${entry.linkname.slice(0, 200)}", which is no file`)
-  // Its own name is there already; making room for it would delete the file.
+  // A link to itself: removing what is in the way would delete the file.
   if (from === path) return
   await port.mkdir(posix.dirname(path), 0o755)
   try {
@@ -153,13 +153,13 @@ const linkFile = async (unpacking: Unpacking, path: string, entry: TarEntry): Pr
   }
 }
 
-/** Directories that were there keep what they have, unless everything is to be restored. */
+/** Directories that were there keep their owner and mode, unless owners are restored. */
 const makeDirectory = async (unpacking: Unpacking, path: string, entry: TarEntry): Promise<void> => {
   const { port, entered, last, owners } = unpacking
   const there = await orUndefined(port.lstat(path))
   if (there && there.kind !== 'directory') throw refusal(entry.name, `${path} is a ${there.kind}, not a directory`)
   const { mode, mtime } = entry
-  // We must be able to fill it.
+  // Writable for us until it is filled.
   if (!there) await port.mkdir(path, (mode & 0o777) | 0o700)
   entered.add(path)
   if (there && !owners) return
@@ -173,7 +173,7 @@ const makeDirectory = async (unpacking: Unpacking, path: string, entry: TarEntry
   })
 }
 
-/** Unpacks one entry; false when it was passed over. Throws `invalid_argument`, system errors. */
+/** Unpacks one entry; false when it was skipped. Throws `invalid_argument`, system errors. */
 export const unpackEntry = async (unpacking: Unpacking, entry: TarEntry): Promise<boolean> => {
   const { port } = unpacking
   const { kind, name } = entry
@@ -187,7 +187,7 @@ export const unpackEntry = async (unpacking: Unpacking, entry: TarEntry): Promis
   } else if (kind === 'symlink') {
     if (entry.linkname === '') throw refusal(name, 'is a link to nothing')
     await port.mkdir(posix.dirname(path), 0o755)
-    // A link may point anywhere, as it may when a process makes it; nothing of the archive is written through it.
+    // A link may point anywhere, as one made by a process may; nothing of the archive is written through it.
     await inPlaceOf(port, path, () => port.symlink(entry.linkname, path))
     if (unpacking.owners) await port.chown(path, entry.uid, entry.gid)
   } else if (kind === 'link') await linkFile(unpacking, path, entry)

@@ -14,13 +14,13 @@ interface Unpacked {
 
 const gzipMagic = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b
 
-/** A body as chunks; it stays open when they are not wanted any more, since its client waits for an answer. */
+/** The chunks of a body. It stays open when the reader stops early, since its client waits for an answer. */
 async function* chunksOf(body: Readable, head: Buffer[] = []): AsyncGenerator<Buffer, void, void> {
   yield* head
   yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
 }
 
-/** The first bytes of a body, enough to know gzip by, in the chunks they came in. */
+/** The first bytes of a body, enough to recognise gzip, in the chunks they came in. */
 const headOf = async (body: Readable): Promise<Buffer[]> => {
   const head: Buffer[] = []
   for await (const chunk of chunksOf(body)) {
@@ -51,7 +51,10 @@ async function* inflated(chunks: AsyncGenerator<Buffer, void, void>): AsyncGener
   }
 }
 
-/** Throws `invalid_argument` for what is no archive or wants out, system errors for the rest; what was unpacked stays. */
+/**
+ * Throws `invalid_argument` when it is no archive or would leave the directory, else system errors; what was unpacked
+ * stays.
+ */
 export const unpack = async (
   port: FilePort,
   root: string,

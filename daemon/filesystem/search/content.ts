@@ -12,7 +12,7 @@ interface ContentQuery {
   readonly caseSensitive: boolean
   readonly filePattern: string | undefined
   readonly exclude: ReadonlySet<string>
-  /** Stops when so many were found; may be infinite. */
+  /** Ends the search after so many matches; may be infinite. */
   readonly limit: number
 }
 
@@ -29,10 +29,10 @@ interface ContentMatch {
 
 const readers = 8
 const blockBytes = 1024 * 1024
-/** A line longer than this is searched in pieces of it. */
+/** Longer lines are searched in pieces of this size. */
 const lineLimit = 8 * 1024 * 1024
 const textLimit = 64 * 1024
-/** Of one file no more is read: /proc/kcore says it has 128 TiB. */
+/** A file is read up to here: /proc/kcore reports 128 TiB. */
 const fileLimit = 1024 * 1024 * 1024
 
 /** Offset in bytes of the first hit in `bytes` at or after `from`, or -1. */
@@ -40,7 +40,7 @@ type Seek = (bytes: Buffer, from: number) => number
 
 const newline = 0x0a
 
-/** How to look for `query`; a block is given line by line only where folding case may change the number of bytes. */
+/** How to search a block for `query`: line by line only where folding the case may change the number of bytes. */
 const seeker = (query: string, caseSensitive: boolean): ((block: Buffer) => Seek) => {
   const needle = Buffer.from(query)
   if (caseSensitive) return () => (bytes, from) => bytes.indexOf(needle, from)
@@ -101,7 +101,7 @@ interface Space {
   bytes: Buffer
 }
 
-/** Room for at least `blockBytes` behind the first `filled` bytes, which stay. */
+/** Room for at least `blockBytes` after the first `filled` bytes, which are kept. */
 const roomIn = (space: Space, filled: number): Buffer => {
   if (space.bytes.length - filled >= blockBytes) return space.bytes
   const grown = Buffer.allocUnsafeSlow(filled + Math.max(filled, blockBytes))

@@ -47,7 +47,7 @@ export const find = async (port: FilePort, start: string, query: FindQuery, sign
           if (type === 'directory' ? directory : !directory && named(entry.name)) found.push({ path, type })
           return found.length < limit
         },
-        // The start is there: what cannot be read now is not the caller's mistake, not even a path that is too long.
+        // The start exists, so an error below it is not the caller's mistake, not even a path that is too long.
         onError(error) {
           throw fail('operation_failed', { reason: messageOf(error) }, error)
         },

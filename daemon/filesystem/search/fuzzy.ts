@@ -14,7 +14,7 @@ const firstFactor = 2
 /** Lower case without diacritics, so that `resume` finds `Résumé`. */
 const plain = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '')
 
-/** What a match at `index` earns for where it stands: after a separator, or at a hump. */
+/** Bonus of a match at `index`: after a separator, or at a hump of camelCase. */
 const bonusAt = (text: string, index: number): number => {
   if (index === 0) return boundary
   const before = text[index - 1] as string
@@ -24,7 +24,7 @@ const bonusAt = (text: string, index: number): number => {
   return hump ? camel : 0
 }
 
-/** Points of the best way to find the letters of `query` in order; undefined when they are not all there. */
+/** Score of the best match of the letters of `query` in order; undefined when they are not all there. */
 export const fuzzyScore = (query: string, text: string): number | undefined => {
   const pattern = plain(query).toLowerCase()
   const original = plain(text)
@@ -82,7 +82,9 @@ interface FuzzyMatch {
   readonly type: 'file' | 'directory'
 }
 
-/** Best first; without a query everything, with no points. What cannot be read, the start included, is left out. */
+/**
+ * Best first; without a query everything, with score 0. Directories that cannot be read, even the start, are left out.
+ */
 export const fuzzy = async (
   port: FilePort,
   start: string,

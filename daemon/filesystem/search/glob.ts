@@ -4,7 +4,7 @@ type One = (char: string) => boolean
 /** `undefined` stands for a star. */
 type Token = One | undefined
 
-/** Reads one literal, which a backslash may precede. */
+/** Reads one literal, which may be escaped by a backslash. */
 const literalAt = (chars: readonly string[], at: number): { char: string; end: number } | undefined => {
   const escaped = chars[at] === '\\' ? at + 1 : at
   const char = chars[escaped]
@@ -57,7 +57,7 @@ const tokensOf = (chars: readonly string[]): Token[] | undefined => {
   return tokens
 }
 
-/** Going back to the last star only keeps the time within the product of both lengths. */
+/** Backtracks only to the last star, which bounds the time by the product of both lengths. */
 const matches = (tokens: readonly Token[], chars: readonly string[]): boolean => {
   let token = 0
   let char = 0

@@ -1,4 +1,4 @@
-/** The query parameters that the three ways of searching share. */
+/** Query parameters that all searches share. */
 import { fail } from '../../../shared/errors.ts'
 
 const defaultExcludes: ReadonlySet<string> = new Set([
@@ -39,5 +39,5 @@ export const excludesOf = (text: string | undefined): ReadonlySet<string> => {
   return names.length === 0 ? defaultExcludes : new Set(names)
 }
 
-/** Hidden entries are left out unless any other word than `true` is given. */
+/** Hidden entries are left out unless a value other than `true` is given. */
 export const skipsHidden = (text: string | undefined): boolean => text === undefined || text === '' || text === 'true'

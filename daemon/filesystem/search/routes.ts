@@ -29,7 +29,7 @@ export const searchRoutes = (deps: { port: FilePort; paths: Paths }): Bound[] =>
     }),
     handle(wire.searchPaths, async ({ params, query }, { request, signal }) => {
       const path = addressed(request.rawPath, params.path)
-      // Older clients put the query into the path; one that names no directory then asks for nothing.
+      // Older clients put the query into the path, where the root names no query.
       if (!query.query && (path === '.' || /^\/+$/.test(path)))
         throw fail('invalid_argument', { field: 'query', reason: 'is required to search this directory' })
       const matches = await fuzzy(port, paths.absolute(path), query, signal)

@@ -1,10 +1,13 @@
-/** Walks a directory in lexical order, depth first, without following links; `/proc` and `/sys` are told, not entered. */
+/**
+ * Walks a directory in lexical order, depth first, without following links; `/proc` and `/sys` are visited but not
+ * entered.
+ */
 import { posix } from 'node:path'
 import { kernelFilesystems } from '../kernel-filesystems.ts'
 import type { Entry, FilePort } from '../port.ts'
 
 interface Walk {
-  /** Base names of directories that are not entered and not told; the start is exempt. */
+  /** Base names of directories that are skipped; the start is exempt. */
   readonly exclude: ReadonlySet<string>
   readonly skipHidden: boolean
   /** Called for each entry with its path relative to the start; false ends the walk. */
@@ -15,7 +18,7 @@ interface Walk {
 
 const byName = (a: Entry, b: Entry) => (a.name < b.name ? -1 : 1)
 
-/** Resolves when all was visited or `visit` said no; throws when aborted. */
+/** Resolves when everything was visited or `visit` returned false; throws when aborted. */
 export const walk = async (port: FilePort, start: string, rules: Walk, signal: AbortSignal): Promise<void> => {
   const { exclude, skipHidden, visit, onError } = rules
   const enter = async (relative: string): Promise<boolean> => {

@@ -47,7 +47,7 @@ export interface Span {
   readonly to: number
 }
 
-/** More are not worth a head each: the whole file is a valid answer. */
+/** With more ranges the whole file is sent, which is a valid answer. */
 const maxRanges = 64
 
 /** One of the ranges of the header; 'none' for one beyond the end, undefined for one that is malformed. */
@@ -61,8 +61,8 @@ const spanOf = (text: string, size: number): Span | 'none' | undefined => {
 }
 
 /**
- * The ranges asked for, those beyond the end left out; undefined for none, for what is malformed, for more than the
- * whole file would be, and for those that `If-Range` makes void; `'unsatisfiable'` when all are beyond the end.
+ * The ranges of the request, without those beyond the end. Undefined when there are none, they are malformed, they are
+ * more than the whole file, or `If-Range` voids them; `'unsatisfiable'` when all are beyond the end.
  */
 export const rangesOf = (
   request: Request,

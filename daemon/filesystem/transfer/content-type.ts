@@ -20,7 +20,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** By the last extension as it is written; exactly these, without a charset, because clients compare them. */
+/** By the last extension, case-sensitive; exactly these and without a charset, because clients compare them. */
 export const contentType = (path: string): string => {
   const name = posix.basename(path)
   const dot = name.lastIndexOf('.')

@@ -1,4 +1,4 @@
-/** Sends an opened file as bytes: our own loop of large reads into two buffers that are used again and again. */
+/** Sends an opened file as bytes, with large reads into two buffers that are reused. */
 import type { Writable } from 'node:stream'
 import { fail } from '../../../shared/errors.ts'
 import { json, reply, type Body, type Context, type Pump, type Reply } from '../../../shared/route.ts'
@@ -26,7 +26,7 @@ const written = (out: Writable, chunk: Uint8Array, signal: AbortSignal): Promise
 
 const lengthOf = ({ from, to }: Span): number => to - from + 1
 
-/** Sends the bytes of `span`; throws when the file turns out shorter, which cuts the connection. */
+/** Sends the bytes of `span`; throws when the file has become shorter, which cuts the connection. */
 const sendSpan =
   (fd: number, span: Span): Pump =>
   async (out, signal) => {
@@ -46,20 +46,20 @@ const sendSpan =
       reading = next(0)
       for (let index = 1; reading; index++) {
         const chunk: Buffer = await reading
-        // The next block is read while this one is sent; a reader that is slow holds both up.
+        // The next block is read while this one is sent; a slow client delays both.
         reading = position < end ? next(index) : undefined
         const sent = written(out, chunk, signal)
         await (reading ? Promise.all([sent, reading]) : sent)
       }
     } finally {
-      // A descriptor must not be closed below a read: its number may mean another file by then.
+      // The descriptor must not be closed during a read: its number may mean another file by then.
       await reading?.catch(() => {
-        // The failure that brought us here is the one that is told.
+        // The first failure is the one that is reported.
       })
     }
   }
 
-/** Sends one piece after the other, text or bytes of the file, and closes. */
+/** Sends the pieces, text or bytes of the file, in order, and closes the file. */
 const pump =
   (fd: number, pieces: readonly (string | Span)[]): Pump =>
   async (out, signal) => {
@@ -83,7 +83,7 @@ const inParts = (spans: readonly Span[], size: number, type: string, boundary: s
   return { pieces, length }
 }
 
-/** Sends what there is until the end: files of /proc say 0 bytes and have content. `head` was read already. */
+/** Sends a file of unknown size: files of /proc report 0 bytes and have content. `head` was read already. */
 const pumpUnsized =
   (fd: number, head: Buffer): Pump =>
   async (out, signal) => {
@@ -97,7 +97,7 @@ const pumpUnsized =
     }
   }
 
-/** Closes the descriptor when the client leaves before the body is begun, since then nobody runs the pump. */
+/** Closes the descriptor when the client leaves before the body is begun: then nobody runs the pump. */
 const guarded = (fd: number, signal: AbortSignal, body: Pump): Pump => {
   let begun = false
   signal.addEventListener('abort', () => {
@@ -109,7 +109,7 @@ const guarded = (fd: number, signal: AbortSignal, body: Pump): Pump => {
   }
 }
 
-/** Files up to a page are read at once: those of /sys say that they have one, and have less. */
+/** Files up to a page are read at once: those of /sys report a page and have less. */
 const pageBytes = 4096
 
 const gathered = (bytes: Buffer, pieces: readonly (string | Span)[]): Buffer =>
@@ -117,7 +117,7 @@ const gathered = (bytes: Buffer, pieces: readonly (string | Span)[]): Buffer =>
     pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : bytes.subarray(piece.from, piece.to + 1))),
   )
 
-/** The answer to what is asked of `size` bytes: 200, 206 or 416. */
+/** The answer to a request for `size` bytes: 200, 206 or 416. */
 const rangedReply = (
   { request, requestId }: Context,
   file: { size: number; valid: Validators; headers: Readonly<Record<string, string>> },

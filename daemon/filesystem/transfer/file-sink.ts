@@ -3,7 +3,7 @@ import fs from 'node:fs'
 
 /** Bytes gathered before a write. */
 const blockBytes = 1024 * 1024
-/** Writes under way at once; memory is at most this many blocks and one more. */
+/** Writes in parallel; memory is at most this many blocks and one more. */
 const parallelWrites = 4
 /** Below the kernel's limit of 1024 buffers for one write. */
 const buffersPerWrite = 512
@@ -15,7 +15,7 @@ interface Sink {
   write(chunk: Buffer): Promise<void> | undefined
   /** Writes what is left and waits for all of it. */
   finish(): Promise<void>
-  /** Waits until no write uses the descriptor any more; never fails. Before closing after a failure. */
+  /** Waits until no write uses the descriptor any more; never fails. Call it before closing after a failure. */
   settle(): Promise<void>
 }
 

@@ -10,7 +10,10 @@ import { discard, consume } from './consume.ts'
 interface FormReader {
   /** A part without a file name; `value` holds its bytes as latin1, cut at `fieldLimit`. May throw. */
   field(name: string, value: string, cut: boolean): void
-  /** A part with a file name (or of type octet-stream): who takes its content; undefined drains it unread. */
+  /**
+   * A part with a file name (or of type octet-stream): answers a function that takes its content; undefined discards
+   * it.
+   */
   file(name: string): ((content: Incoming) => Promise<void>) | undefined
 }
 
@@ -22,7 +25,7 @@ interface FormOptions {
   readonly detacher: BodyDetacher
 }
 
-/** What of a failed upload is still read, so that a client that sends all before it reads sees the answer. Bytes. */
+/** Bytes of a failed upload that are still read, so that a client that reads only after sending sees the answer. */
 const drainLimit = 64 * 1024 * 1024
 
 const parserOf = ({ headers }: Request, fieldSize: number): busboy.Busboy => {
@@ -40,8 +43,8 @@ const parserOf = ({ headers }: Request, fieldSize: number): busboy.Busboy => {
 }
 
 /**
- * Resolves when the form and all its files are dealt with. Throws `invalid_body` when it is no whole form, else the
- * first failure of a reader. The request stays open, so that it can be answered.
+ * Resolves when the form and all its files were handled. Throws `invalid_body` when the form is malformed or
+ * incomplete, else the first failure of a reader. The request stays open, so that it can be answered.
  */
 export const readForm = async (request: Request, reader: FormReader, options: FormOptions): Promise<void> => {
   const { body } = request
@@ -66,7 +69,7 @@ export const readForm = async (request: Request, reader: FormReader, options: Fo
     }
   })
   parser.on('file', (name, content) => {
-    // Heard here first, since the form ending within a file is the form's fault and not the writer's.
+    // First in line, since a form that ends within a file is the form's fault and not the writer's.
     content.on('error', malformed)
     const write = signal.aborted ? undefined : reader.file(name ?? '')
     if (!write) return void content.resume()
@@ -81,7 +84,7 @@ export const readForm = async (request: Request, reader: FormReader, options: Fo
     parser.on('close', resolve)
     signal.addEventListener('abort', () => reject(signal.reason))
   })
-  // It is waited for at the end; a failure before is told by the body, which stops.
+  // Awaited at the end; an earlier failure aborts the reading of the body, which reports it.
   parsed.catch(() => {})
   try {
     await consume(body, take, signal)

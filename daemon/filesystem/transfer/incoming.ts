@@ -37,7 +37,7 @@ export const streamContent = (source: Readable, hashing: boolean): Incoming => {
         const writing = sink.write(fits)
         if (fits.length === chunk.length) return writing
         over = chunk.subarray(fits.length)
-        // A write that fails is told by `finish`.
+        // `finish` reports a write that fails.
         writing?.catch(() => {})
         throw new NoRoom()
       }
@@ -117,7 +117,7 @@ export const receiveContent = (
     async release() {
       moving.cancel()
       await running?.catch(() => {
-        // Whoever writes hears of it.
+        // `writeTo` reports it.
       })
       const { left, ahead: remainder } = moving.finish()
       taken.reattach(taken.left - left)

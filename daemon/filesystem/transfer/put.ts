@@ -36,13 +36,13 @@ const putJson = async (files: Files, { path, request }: Put): Promise<string> =>
   return 'File written successfully'
 }
 
-/** Does it and says what was done. Throws `invalid_argument`, `invalid_body`, `unprocessable`. */
+/** Writes the file or directory; answers the message. Throws `invalid_argument`, `invalid_body`, `unprocessable`. */
 export const put = async (deps: PutDeps, given: Put): Promise<string> => {
   const { files, ids, detacher } = deps
   const type = String(given.request.headers['content-type'] ?? '').toLowerCase()
   if (!type.startsWith('multipart/form-data') && !type.startsWith('application/octet-stream'))
     return putJson(files, given)
-  // Loaded when first needed: a sandbox that only runs commands never pays for the form parser.
+  // Loaded when first needed: a sandbox that only runs commands does not need the form parser.
   const { uploadForm, uploadRaw } = await import('./upload.ts')
   try {
     if (type.startsWith('multipart/form-data'))

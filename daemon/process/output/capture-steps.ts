@@ -1,4 +1,4 @@
-/** The steps of capturing: taking what is new, passing over what is gone, giving the head back. */
+/** The steps of capturing: reading what is new, skipping what is gone, giving the head back to the disk. */
 import { fstatSync, readSync } from 'node:fs'
 import { punchHoleInBackground, type Hole } from '../../native/hole/hole.ts'
 import { punchHole } from '../../native/sys/sys.ts'
@@ -8,10 +8,10 @@ import type { Positions } from './positions.ts'
 import { breakLine, render, renderLine, type Scratch } from './render.ts'
 
 const pageBytes = 4096
-/** Giving back more than this takes longer than others should wait. */
+/** Giving back more than this takes long enough to be done on another thread. */
 const asideBytes = 8 * 1024 * 1024
 
-/** stdout first: when both have grown since the last look, this is the order, whoever asks. */
+/** stdout first: when both have grown since the last poll, this is the order of their bytes. */
 export const streams: readonly StreamIndex[] = [0, 1]
 
 /** What the steps work on. */
@@ -19,20 +19,20 @@ export interface CaptureState {
   readonly files: OutputFiles
   readonly positions: Positions
   readonly scratch: Scratch
-  /** What is being given back by another thread, by part. */
+  /** Ranges that another thread is giving back, by part. */
   readonly holes: (Hole | undefined)[]
 }
 
 const renderTo = ({ files, positions, scratch }: CaptureState, stream: StreamIndex, to: number): void =>
   render({ stream: files.streams()[stream], combined: files.combined() }, positions, stream, to, scratch)
 
-/** Where a stream reaches by its file. */
+/** The end of a stream, by the size of its file. */
 const endOf = ({ files, positions }: CaptureState, stream: StreamIndex): number =>
   fstatSync(files.streams()[stream]).size + positions.origins[stream]
 
 /**
- * A process that opens /dev/stdout for writing truncates its file: `echo >/dev/stderr` does. What was taken before stays
- * in the combined log, what comes goes on at the same offset of the stream. False when the file is as long as it was.
+ * A process that opens /dev/stdout for writing truncates its file, as `echo >/dev/stderr` does. What was captured stays
+ * in the combined log, and new bytes go on at the same offset of the stream. False when the file was not truncated.
  */
 const restartAfterTruncation = (state: CaptureState, stream: StreamIndex): boolean => {
   const { files, positions } = state

@@ -12,8 +12,8 @@ export interface FilePool {
   /** How many files wait. */
   readonly count: number
   /**
-   * An open, empty file, now named `path`; undefined when there is none: make it the ordinary way. Throws `EEXIST` when
-   * something has the name.
+   * An open, empty file, now named `path`; undefined when the pool is empty: make the file the ordinary way. Throws
+   * `EEXIST` when something has the name.
    */
   take(path: string): number | undefined
   close(): void
@@ -49,7 +49,7 @@ const closeAll = ({ ready }: PoolContext): void => {
 const fill = async (pool: PoolContext): Promise<void> => {
   const { dir, flags, mode, max, ready } = pool
   const made = await makeUnnamed(dir, flags, mode, max - ready.length).catch(error => {
-    // Whoever asks next makes an ordinary file, and meets what is wrong with that.
+    // The next caller makes an ordinary file, and gets the error if that fails too.
     if (!transient.has(errno(error))) pool.possible = false
     return []
   })
@@ -63,11 +63,11 @@ const fill = async (pool: PoolContext): Promise<void> => {
 const startFilling = (pool: PoolContext): void => {
   if (pool.making || !pool.possible || pool.ready.length >= pool.max) return
   pool.making = true
-  // Not now: first comes what the file was taken for.
+  // Later: first comes what the file was taken for.
   setImmediate(() => void fill(pool))
 }
 
-/** Several at once when half of them are gone, the last ones when there is time. */
+/** Refills at once when half of them are gone, else when there is time. */
 const refill = (pool: PoolContext): void => {
   if (pool.ready.length === pool.max) return
   if (pool.ready.length <= pool.max / 2) return startFilling(pool)
@@ -90,7 +90,7 @@ const take = (pool: PoolContext, path: string): number | undefined => {
       pool.ready.push(fd)
       throw error
     }
-    // The tenant removed the directory, or put another file system in its place: these fit no more.
+    // The tenant removed the directory, or mounted another file system there: the files cannot be named any more.
     closeSync(fd)
     closeAll(pool)
     return undefined

@@ -5,7 +5,7 @@ import { takeOrOpen, type OutputFilePools, type FilePool } from './file-pool.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC } = constants
 
-/** The open files of one capture. They open when they are needed and close when nobody needs them. */
+/** The files of one capture. They are opened when they are needed and closed when nobody needs them. */
 export interface OutputFiles {
   readonly isOpen: boolean
   /** Descriptors of stdout and stderr. */
@@ -22,10 +22,10 @@ interface FilesOptions {
   readonly fresh: boolean
   /** Whether a missing file may be made. */
   readonly mayMake: () => boolean
-  /** Whether what is in the combined log counts. */
+  /** Whether the combined log is empty, whatever is in its file. */
   readonly combinedIsEmpty: () => boolean
   readonly pools?: OutputFilePools | undefined
-  /** Who may open new streams for writing besides root: a workload that is not root opens /dev/stdout by it. */
+  /** Group that may open new streams for writing: a workload that is not root needs it to open /dev/stdout. */
   readonly group?: number | undefined
 }
 
@@ -36,7 +36,7 @@ const openOwn = (path: string, flags: number): number => {
   throw Object.assign(new Error(`${path} is no regular file`), { code: 'ENOENT' })
 }
 
-/** A new file in place of whatever has the name: nobody we know of owns it any more. */
+/** A new file in place of whatever has the name, which belongs to no process that is listed. */
 const openNew = (path: string, pools: FilePool | undefined): number => {
   const make = (): number => pools?.take(path) ?? openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
   try {
@@ -77,7 +77,7 @@ const renameIfThere = (from: string, to: string): void => {
 export const isGone = (error: unknown): boolean =>
   ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(errno(error) ?? '')
 
-/** Removes the files of a run, whoever may have them open. */
+/** Removes the files of a run, even while they are open. */
 export const removeOutput = ({ streams, combined, positions }: OutputPaths): void => {
   for (const path of [...streams, combined, positions]) rmSync(path, { force: true })
 }

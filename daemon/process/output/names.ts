@@ -8,7 +8,7 @@ export const checkName = (name: string): void => {
 }
 
 const maxKeyLength = 160
-/** Those we choose, and most that people choose: nothing of them has to be encoded. */
+/** Names we choose, and most that people choose: they need no encoding. */
 const plainName = /^[\w-]{1,160}$/
 
 /**

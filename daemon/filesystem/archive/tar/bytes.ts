@@ -1,9 +1,9 @@
-/** A stream of chunks that is read in pieces of the reader's choice. */
+/** Reads a stream of chunks in pieces of any size. */
 
 export interface Bytes {
   /** Exactly `count` bytes, or fewer at the end of the stream. */
   take(count: number): Promise<Buffer>
-  /** What there is, at most `limit` bytes; undefined at the end of the stream. */
+  /** The next bytes, at most `limit`; undefined at the end of the stream. */
   some(limit: number): Promise<Buffer | undefined>
 }
 

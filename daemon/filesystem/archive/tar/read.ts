@@ -1,4 +1,4 @@
-/** Reads a tar archive as it comes, each entry with what extended headers say of it. */
+/** Reads a tar archive as it arrives; each entry includes what its extended headers say. */
 import { extract, type Extract } from 'tar-stream'
 import { textOf } from '../../../../shared/utf8.ts'
 import { createBytes } from './bytes.ts'
@@ -17,13 +17,13 @@ export interface TarEntry {
   /** Seconds since the epoch. */
   readonly mtime: number
   readonly linkname: string
-  /** Where the content belongs, in the order it comes; of a plain file one piece. */
+  /** Where the pieces of content belong, in the order of the archive; a plain file has one. */
   readonly spans: readonly Span[]
   /** The next bytes of content, at most `limit`. Throws at an early end of the archive. */
   read(limit: number): Promise<Buffer>
 }
 
-/** Its options are those of a stream to its types. */
+/** Its types know only the options of a stream. */
 const options: object = { filenameEncoding: 'latin1', allowUnknownFormat: true }
 
 type Source = Extract extends AsyncIterable<infer Each> ? Each : never
@@ -41,7 +41,7 @@ const kinds: Readonly<Partial<Record<string, EntryKind>>> = {
 
 const skipBytes = 64 * 1024
 
-/** A number of an extended header, or that of the plain one. Throws when it is none. */
+/** A number of the extended header, or else the plain one's. Throws when it is not a number. */
 const numberOf = (records: Records, key: string, plain: number): number => {
   const text = records[key]
   const value = text === undefined ? plain : /^-?\d{1,16}(\.\d*)?$/.test(text) ? Number(text) : Number.NaN
@@ -57,11 +57,11 @@ const entryOf = async (entry: Source): Promise<{ read: TarEntry; rest: () => Pro
   const { header } = entry
   // Before POSIX a directory was a file whose name ends in a slash.
   const kind = header.type === 'file' && header.name.endsWith('/') ? 'directory' : kinds[header.type]
-  // Passing over it would lose a file without a word.
+  // Skipping it would lose a file silently.
   if (!kind) throw new Error('an entry is a sparse file of the old kind, a label or part of a volume')
   const records = (header.pax ?? {}) as Records
   const bytes = createBytes(entry[Symbol.asyncIterator]() as AsyncIterator<Buffer>)
-  // Others have none, whatever they say.
+  // Other kinds have no content, whatever their size field says.
   const stored = kind === 'file' ? header.size : 0
   const sparse = kind === 'file' ? await sparseOf(records, stored, bytes) : undefined
   const size = sparse?.size ?? stored
@@ -77,7 +77,7 @@ const entryOf = async (entry: Source): Promise<{ read: TarEntry; rest: () => Pro
     uid: numberOf(records, 'uid', header.uid),
     gid: numberOf(records, 'gid', header.gid),
     size,
-    // A time beyond what a date can be is no reason to refuse the file.
+    // A time that a Date cannot hold is no reason to refuse the file.
     mtime: numberOf(records, 'mtime', header.mtime.getTime() / 1000 || 0),
     linkname: nameOf(header.linkname, records['linkpath']),
     spans,
@@ -112,12 +112,12 @@ const feed = async (source: AsyncIterable<Buffer>, into: Extract): Promise<void>
 }
 
 /**
- * Every entry, one after the other; what of its content was not read is passed over. Throws for what is no archive. The
- * source is read no further when this has ended.
+ * Yields the entries in order; content that was not read is skipped. Throws when it is no archive. After the end the
+ * source is read no further.
  */
 export async function* tarEntries(source: AsyncIterable<Buffer>): AsyncGenerator<TarEntry, void, void> {
   const extractor = extract(options)
-  // Heard by whoever asks for the next entry.
+  // The loop below throws it.
   extractor.on('error', () => {})
   const feeding = feed(source, extractor)
   try {

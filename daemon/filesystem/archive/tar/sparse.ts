@@ -33,7 +33,9 @@ const pairs = (numbers: readonly number[]): Span[] => {
   return spans
 }
 
-/** Numbers before the content, one a line, the first their count, filled up to whole blocks. */
+/**
+ * The numbers that precede the content: one on each line, the first is how many pairs follow, padded to whole blocks.
+ */
 const listBefore = async (bytes: Bytes, size: number): Promise<{ spans: Span[]; taken: number }> => {
   const numbers: number[] = []
   let text = ''
@@ -63,7 +65,7 @@ const wholeOf = (records: Records, key: string): number | undefined => {
   return Number(text)
 }
 
-/** What extended headers say about holes, formats 1.0 and 0.1; undefined for a file without. `size` is that of the entry. */
+/** Reads the map of holes, formats 1.0 and 0.1; undefined for a file without one. `size` is that of the entry. */
 export const sparseOf = async (records: Records, size: number, bytes: Bytes): Promise<Sparse | undefined> => {
   const name = records['GNU.sparse.name']
   if (records['GNU.sparse.major'] === '1')
