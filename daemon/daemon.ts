@@ -70,7 +70,7 @@ const runCommand = (core: Core): Command | undefined => {
   const { command, rehearsal } = config
   const ended = inherited.lastUpgrade !== undefined && inherited.command === undefined
   if (command === undefined || rehearsal || ended) return undefined
-  const workload = { environment, identity, dropCapabilities: tenantDrops() }
+  const workload = { environment, identity, dropCapabilities: tenantDrops }
   const started = startCommand(command, inherited.command, { log, reaper, workload })
   closer.add('command', started.stop)
   return started

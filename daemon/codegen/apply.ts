@@ -11,8 +11,8 @@ interface Applied {
 }
 
 /**
- * Lets the provider merge `edit` into the file at `path`, which need not exist, and writes the result.
- * Throws `invalid_argument` for a directory, `unprocessable` for everything else that fails; then the file is as it was.
+ * Has the provider merge `edit` into the file at `path`, which may be missing, and writes the result. Throws
+ * `invalid_argument` for a directory, `unprocessable` for every other failure; then the file is unchanged.
  */
 export const applyEdit = async (
   deps: { files: Files; provider: Provider },

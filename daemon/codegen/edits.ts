@@ -1,4 +1,4 @@
-/** Edits that agents ask for by tool: one file, the same again, or one plan for many files. */
+/** Edits by a provider, as tools: one file, the last edit again, or one plan for many files. */
 import { messageOf, isError } from '../../shared/errors.ts'
 import { semaphore } from '../../shared/sync.ts'
 import type { Files } from '../filesystem/files.ts'
@@ -23,9 +23,9 @@ export interface Outcome {
 export interface Edits {
   /** Throws as `applyEdit`. */
   edit(path: string, edit: string, signal: AbortSignal): Promise<void>
-  /** Merges the last edit of the file once more, into the file as it is now. Throws as `applyEdit`. */
+  /** Merges the last edit of the file again, into the file as it is now. Throws as `applyEdit` does. */
   reapply(path: string, signal: AbortSignal): Promise<Outcome>
-  /** Carries one plan out in every region; one that fails does not stop the others. */
+  /** Applies one plan to every region; a failure does not stop the others. */
   applyPlan(plan: string, regions: readonly Region[], signal: AbortSignal): Promise<Outcome>
 }
 
@@ -65,7 +65,7 @@ export const createEdits = (deps: { files: Files; provider: Provider }): Edits =
           failures.push(`${region.path}: ${messageOf(error)}`)
         }
       }
-      // Regions of one file come one after the other: each edit is of the whole file.
+      // Regions of the same file are done one after the other, since each edit replaces the whole file.
       const byFile = Map.groupBy(regions, ({ path }) => path)
       await Promise.all(
         [...byFile.values()].map(group =>

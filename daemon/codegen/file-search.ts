@@ -27,7 +27,7 @@ export const directoryInside = async (port: FilePort, workdir: string, directory
   return real
 }
 
-/** At most ten files whose base name matches `query`, as absolute paths, shallow ones first. Nothing is left out. */
+/** At most ten files whose base name matches `query`, as absolute paths, shallow ones first. Hidden files count too. */
 export const searchFiles = async (
   deps: { port: FilePort; workdir: string },
   asked: { query: string; directory?: string | undefined },

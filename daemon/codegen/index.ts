@@ -1,4 +1,4 @@
-/** Edits and searches of code, loaded with the first call; the same as tools for MCP clients. */
+/** Edits and searches of code, as routes and as MCP tools; loaded with the first call. */
 import type { Bound } from '../../shared/route.ts'
 import { fastApply, reranking } from '../../shared/wire/codegen.ts'
 import type { Core } from '../core.ts'

@@ -4,7 +4,7 @@ import { readSource } from './source.ts'
 
 const maxFileBytes = 64 * 1024 * 1024
 
-/** Lines of a text; a line feed at the end does not begin another. */
+/** The lines of a text; a line feed at its end does not begin another line. */
 const linesOf = (text: string): string[] => {
   const lines = text.split('\n')
   if (lines.at(-1) === '') lines.pop()

@@ -6,7 +6,7 @@ import type { Provider, SourceFile } from './provider.ts'
 import { readBytes } from './source.ts'
 import { walk } from './walk.ts'
 
-/** What all candidates together may hold, in bytes: they travel in one request. */
+/** Bytes that all candidates together may have: they are sent in one request. */
 const maxBytes = 32 * 1024 * 1024
 const skipped = new Set(['node_modules', 'vendor', '.git', 'dist', 'build', 'target', '__pycache__', '.venv'])
 const defaults = { scoreThreshold: 0.5, tokenLimit: 30_000 } as const
@@ -27,7 +27,7 @@ interface RankedFile extends SourceFile {
 
 const namesAtOnce = 512
 
-/** Paths of candidates, as long as `filePattern` is heeded. */
+/** Paths of the files that `filePattern` matches. */
 async function* candidates(port: FilePort, request: RerankRequest, signal: AbortSignal): AsyncGenerator<string> {
   const { path: root, filePattern } = request
   const pattern = filePattern ? compilePattern(filePattern) : undefined
@@ -55,7 +55,7 @@ const collect = async (port: FilePort, request: RerankRequest, signal: AbortSign
     const bytes = await readBytes(port, path, left).catch(error => {
       if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')
         throw fail('unprocessable', { reason: `the files hold more than ${maxBytes} bytes; narrow with filePattern` })
-      // A file that cannot be read is no candidate.
+      // Files that cannot be read are left out.
       if (errno(error) !== undefined) return undefined
       throw error
     })

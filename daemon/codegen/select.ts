@@ -1,4 +1,4 @@
-/** Two providers are known; the first whose key is set is used. */
+/** Chooses between the two known providers: the first whose key is set. */
 import { fail } from '../../shared/errors.ts'
 import type { Config } from '../config/config.ts'
 import { createMorph } from './morph.ts'

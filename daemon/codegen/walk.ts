@@ -3,7 +3,7 @@ import { errno } from '../../shared/errors.ts'
 import { kernelFilesystems } from '../filesystem/kernel-filesystems.ts'
 import type { FilePort } from '../filesystem/port.ts'
 
-/** What a walk may skip, told by the name of the entry and of the directory it is in. */
+/** Which entries a walk skips, by their name and the directory that they are in. */
 interface WalkOptions {
   /** Whether to descend into a directory of that name. */
   readonly enter?: (name: string) => boolean
@@ -11,8 +11,8 @@ interface WalkOptions {
 }
 
 /**
- * Regular files below `root`, shallow ones first. Links are not followed, and what cannot be read or vanishes
- * meanwhile is passed over, as are `/proc` and `/sys` below it; a `root` that cannot be read throws the port's error.
+ * Regular files below `root`, shallow ones first. Links are not followed. Left out are `/proc`, `/sys`, and entries
+ * below `root` that cannot be read or disappear meanwhile; a `root` that cannot be read throws the port's error.
  */
 export async function* walk(port: FilePort, root: string, options: WalkOptions = {}): AsyncGenerator<string> {
   const { enter = () => true, signal } = options

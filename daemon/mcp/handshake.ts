@@ -1,4 +1,4 @@
-/** Requests of the revisions up to 2025-11-25, answered by the SDK that knows these. */
+/** Requests of the revisions up to 2025-11-25, answered by the SDK. */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
@@ -25,8 +25,9 @@ const resultOf = (outcome: Outcome): Record<string, unknown> => {
 }
 
 /**
- * The request as the SDK has to see it. It would agree to a draft that was never published; and a call that asks to be
- * run as a task, which is not offered here, is to be run as any other, where the SDK would wait for a task.
+ * The request as it is given to the SDK, with two changes. The SDK would agree to a draft revision that was never
+ * published. And it would wait for a task when a call asks to run as one; tasks are not offered here, so the call runs
+ * like any other.
  */
 const normalised = (request: RpcRequest): RpcRequest => {
   const { task: _, ...params } = request.params ?? {}
@@ -49,7 +50,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['tools/call', CallToolRequestSchema],
 ])
 
-/** The answer to a request whose parameters are wrong, of which the SDK makes an internal error. */
+/** The answer to a request with wrong parameters, which the SDK would call an internal error. */
 const wrongParameters = (request: RpcRequest): object | undefined => {
   const issue = shapes.get(request.method)?.safeParse(request).error?.issues[0]
   if (!issue) return undefined
@@ -73,8 +74,8 @@ export const createHandshake = async (methods: Methods): Promise<Handshake> => {
       const wrong = messages.find(message => !JSONRPCMessageSchema.safeParse(message).success)
       if (wrong !== undefined)
         return failure(400, { code: codes.invalidRequest, message: 'not a JSON-RPC 2.0 message' }, idOf(wrong))
-      // Without a session nobody can be told from anybody, so what a notification names (a request to be cancelled)
-      // may be somebody else's.
+      // Without sessions clients cannot be told apart, so the request that a notification wants to cancel may be
+      // another client's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
       const answers = await Promise.all(
         requests.map(request => wrongParameters(request) ?? transport.request(normalised(request), context)),

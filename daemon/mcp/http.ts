@@ -1,4 +1,6 @@
-/** Streamable HTTP around the protocol: which requests are let in, in which order they are checked, what comes back. */
+/**
+ * Streamable HTTP around the protocol: which requests are accepted, in which order they are checked, what is answered.
+ */
 import { isError } from '../../shared/errors.ts'
 import { parseJson, readBody } from '../../shared/http/body.ts'
 import { Reply, type Context, type Request } from '../../shared/route.ts'
@@ -14,7 +16,7 @@ const maxBodyBytes = 4 * 1024 * 1024
 
 export interface Protocols {
   readonly methods: Methods
-  /** Loaded with the first request that is of its kind. */
+  /** Each is loaded with the first request of its kind. */
   readonly handshake: () => Promise<Handshake>
 }
 
@@ -29,8 +31,8 @@ const originHost = (origin: string): string => {
 }
 
 /**
- * Who calls us on loopback has shown no credential. A page that rebinds its DNS name to loopback still sends its own
- * name as Host and Origin. Calls that come from elsewhere came through the gateway, which asks for a key.
+ * Guards loopback, where calls need no credential: a web page that rebinds its DNS name to loopback still sends its own
+ * name as Host and Origin. Calls from elsewhere came through the gateway, which requires a key.
  */
 const rebound = (request: Request): string | undefined => {
   if (!isLoopback(request.local)) return undefined
@@ -61,7 +63,7 @@ const refusal = (request: Request): Reply | undefined => {
   return undefined
 }
 
-/** The body as JSON; a Reply when there is none to be had. */
+/** The body as JSON, or a Reply that says why there is none. */
 const readJson = async (request: Request): Promise<{ readonly body: unknown } | Reply> => {
   try {
     const body = parseJson(await readBody(request.body, maxBodyBytes))

@@ -5,11 +5,11 @@ import { runInNewContext } from 'node:vm'
 import { releaseMemory } from '../native/memory/memory.ts'
 
 export interface Collector {
-  /** Collects what was allocated recently; a millisecond. */
+  /** Collects recently allocated objects; takes a millisecond. */
   young(): void
-  /** Collects older objects too; some milliseconds. */
+  /** Collects older objects too; takes some milliseconds. */
   old(): void
-  /** Collects everything; tens of milliseconds. */
+  /** Collects everything; takes tens of milliseconds. */
   all(): void
   /** Gives free pages back to the system, and unmaps program code, which is read again when it is used. */
   release(): void
@@ -18,13 +18,21 @@ export interface Collector {
 }
 
 /**
- * Not by a flag on the command line: one that is not the default makes V8 reject the code caches of Node's own modules,
- * which doubles the time to start. Here the flag has its default again at once.
+ * Sets the flag at run time and resets it at once. On the command line it would make V8 reject the code caches of
+ * Node's own modules, which doubles the time to start. Undefined when this V8 has no such function.
  */
-export const createCollector = (): Collector => {
+const exposeGc = (): typeof globalThis.gc => {
   setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as NonNullable<typeof globalThis.gc>
-  setFlagsFromString('--no-expose-gc')
+  try {
+    return runInNewContext('globalThis.gc')
+  } finally {
+    setFlagsFromString('--no-expose-gc')
+  }
+}
+
+/** Where V8 has no `gc`, only the C library's memory is released. */
+export const createCollector = (): Collector => {
+  const collect = exposeGc() ?? (() => {})
   return {
     young: () => void collect({ type: 'minor' }),
     old: () => void collect({ type: 'major', execution: 'sync' }),
@@ -32,7 +40,7 @@ export const createCollector = (): Collector => {
     release: releaseMemory,
     held() {
       const kib = /^RssAnon:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]
-      // Some kernels do not show it apart.
+      // Some kernels have no such field.
       return kib === undefined ? process.memoryUsage.rss() : Number(kib) * 1024
     },
   }

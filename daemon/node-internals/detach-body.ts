@@ -1,7 +1,7 @@
 /**
- * Lets others read a part of a request's body straight from its socket, past Node's stream and parser. Afterwards the
- * parser is told how many bytes it did not see, so that the connection can be used again, and whatever follows the body
- * is the next request.
+ * Lets the caller read a part of a request's body directly from its socket, past Node's stream and parser. Afterwards
+ * the parser is told how many bytes it did not see, so that the connection stays in use and the next request begins
+ * after the body.
  */
 import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -10,17 +10,17 @@ import type { Readable } from 'node:stream'
 interface DetachedBody {
   /** Descriptor of the socket; it must not be used after `onClose`. */
   readonly fd: number
-  /** What Node has read of the body and nobody took: it comes first. */
+  /** The bytes of the body that Node has read and nobody has consumed: they come first. */
   readonly ahead: Buffer
   /** Bytes of the body that are still in the socket. */
   readonly left: number
   /** Runs when the connection is closed meanwhile. */
   onClose(listener: () => void): void
-  /** The body goes on as a stream after `count` bytes that were read from the socket. Once. */
+  /** Continues the body as a stream after `count` bytes that were read from the socket. Call it once. */
   reattach(count: number): void
 }
 
-/** The parts of Node's connection that have no public name. */
+/** The parts of Node's connection without a public interface. */
 interface Connection extends Socket {
   readonly _handle?: { readonly fd?: number } | null
   readonly _paused?: boolean
@@ -31,10 +31,10 @@ interface Connection extends Socket {
   }
 }
 
-/** What the parser is fed to count. Nothing reads it, so its pages are never touched and take no memory. */
+/** The bytes that the parser counts. Nothing reads them, so their pages are never touched and take no memory. */
 const nothing = Buffer.alloc(1024 * 1024)
 
-/** Lets the parser count bytes that went past it, without the callback that would copy each of them. */
+/** Makes the parser count bytes that it did not see, without the callback that would copy each of them. */
 const skip = (socket: Connection, slot: number, count: number): void => {
   const { parser } = socket
   if (!parser) return
@@ -48,13 +48,13 @@ const skip = (socket: Connection, slot: number, count: number): void => {
   }
 }
 
-/** How many bytes of the body follow the first `taken`, which were read; undefined when its length is not given. */
+/** How many bytes of the body follow the first `taken`; undefined when the length of the body is unknown. */
 const remaining = (message: IncomingMessage, taken: number): number | undefined => {
   const { 'content-length': length, 'transfer-encoding': encoding } = message.headers
   return length === undefined || encoding !== undefined ? undefined : Number(length) - taken - message.readableLength
 }
 
-/** Whether a body is long enough to be detached, by what the request says of itself. */
+/** Whether a body is long enough to be detached, by the request's headers. */
 const mayDetach = (body: Readable, minBytes: number): boolean =>
   body instanceof IncomingMessage && (remaining(body, 0) ?? 0) >= minBytes
 
@@ -65,7 +65,7 @@ const detach = (body: Readable, taken: number, minBytes: number): DetachedBody |
   const fd = socket._handle?.fd ?? -1
   const { parser } = socket
   const slot = parser?.constructor.kOnBody
-  // Encrypted: the socket's bytes are not the body's. Paused: Node holds requests back until earlier answers are read.
+  // Encrypted: the socket's bytes are not the body's. Paused: Node holds back requests until earlier answers are read.
   if (left < Math.max(minBytes, 1) || fd < 0 || socket.destroyed || 'encrypted' in socket || socket._paused)
     return undefined
   if (socket.readableLength > 0 || slot === undefined || typeof parser?.[slot] !== 'function') return undefined
@@ -94,17 +94,17 @@ const detach = (body: Readable, taken: number, minBytes: number): DetachedBody |
 }
 
 export interface BodyDetacher {
-  /** Whether `detach` may succeed, by what the request says of itself. */
+  /** Whether `detach` may succeed, by the request's headers. */
   mayDetach(body: Readable, minBytes: number): boolean
   /**
-   * Stops Node reading; `taken` says how much of the body was read so far. The body must be paused, with no listener for
-   * data, and what came together with the head delivered, which is so after the turn of the event `request`. Undefined,
-   * and nothing changed, when it is not the body of a request on a plain connection, or fewer than `minBytes` bytes are
-   * still to come.
+   * Stops Node from reading; `taken` says how much of the body was consumed so far. The body must be paused, without a
+   * listener for data, and the bytes that came together with the head must be delivered, as they are after the turn of
+   * the event `request`. Returns undefined, and changes nothing, when this is not the body of a request on a plain
+   * connection, or when fewer than `minBytes` bytes are still to come.
    */
   detach(body: Readable, taken: number, minBytes: number): DetachedBody | undefined
 }
 
-/** One that is off detaches nothing: every body comes as a stream. */
+/** When it is off nothing is detached: every body comes as a stream. */
 export const createBodyDetacher = (enabled: boolean): BodyDetacher =>
   enabled ? { mayDetach, detach } : { mayDetach: () => false, detach: () => undefined }

@@ -1,4 +1,4 @@
-/** What the daemon uses of Node and node-pty without a public interface, with a switch for each; see README.md beside this. */
+/** What the daemon uses of Node and node-pty without a public interface, with a switch for each (README.md). */
 import { nativePtyOpener, type PtyOpener } from '../native/pty/pty.ts'
 import { createCollector, type Collector } from './collector.ts'
 import { createBodyDetacher, type BodyDetacher } from './detach-body.ts'
@@ -12,11 +12,11 @@ export interface NodeInternals {
   readonly detacher: BodyDetacher
   /** Must run before the first connection ends. */
   limitParserPool(): void
-  /** False when it is off, or this V8 cannot. */
+  /** False when it is switched off, or this V8 has no such functions. */
   limitHeap(bytes: number): boolean
-  /** Undefined when it is off: then V8 collects as it sees fit. */
+  /** Undefined when it is switched off: then V8 alone decides when to collect. */
   readonly createCollector: (() => Collector) | undefined
-  /** By node-pty, or by an addon of our own when that is off or has another native part. */
+  /** From node-pty; from our own addon when node-pty is switched off or has another native part. */
   loadPtyOpener(): Promise<PtyOpener>
 }
 

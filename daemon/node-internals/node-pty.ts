@@ -1,10 +1,12 @@
-/** Pseudo-terminals by the native part of node-pty. Its public face would start the shell as well, with none of our limits. */
+/**
+ * Pseudo-terminals from node-pty's native part. Its public interface would also start the shell, without our limits.
+ */
 import { closeSync, constants, openSync } from 'node:fs'
 import * as nodePty from 'node-pty'
 import { keepOverExec } from '../native/descriptors/descriptors.ts'
 import type { PtyOpener } from '../native/pty/pty.ts'
 
-/** The part of the binding that is used; node-pty's own types leave it out. */
+/** The part of the binding that is used; node-pty's own types do not describe it. */
 interface PtyBinding {
   open(cols: number, rows: number): { master: number; slave: number; pty: string }
   resize(fd: number, cols: number, rows: number): void

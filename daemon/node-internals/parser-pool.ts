@@ -1,6 +1,6 @@
 /** The HTTP parsers that Node keeps for later connections. */
 
-/** So many connections can end and others begin without new parsers. */
+/** So many connections can end and new ones begin without making new parsers. */
 const maxFreeParsers = 32
 
 interface FreeList {
@@ -8,11 +8,11 @@ interface FreeList {
 }
 
 /**
- * Node keeps a thousand, each of 8 KiB, and frees none: a thousand readers of logs would leave 8 MB behind for ever. Must
- * run before the first connection ends. A Node without this list keeps its own limit.
+ * Node keeps up to a thousand, each of 8 KiB, and never frees them: a thousand readers of logs would leave 8 MB in use
+ * for ever. Must run before the first connection ends. A Node without this list keeps its own limit.
  */
 export const limitParserPool = (): void => {
-  // A built-in module even without the prefix `node:`; it has no types because only Node's own modules are meant to use it.
-  const { parsers } = process.getBuiltinModule('_http_common' as 'http') as unknown as { parsers?: Partial<FreeList> }
-  if (typeof parsers?.max === 'number') parsers.max = maxFreeParsers
+  // A built-in module, also without the prefix `node:`. It has no types because it is meant for Node's own modules.
+  const http = process.getBuiltinModule('_http_common' as 'http') as { parsers?: Partial<FreeList> } | undefined
+  if (typeof http?.parsers?.max === 'number') http.parsers.max = maxFreeParsers
 }

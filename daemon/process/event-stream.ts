@@ -15,7 +15,7 @@ const chunkBytes = 64 * 1024
 /** One event of the stream; `cursor` is where a reader resumes after it. */
 const line = (event: { type: string; data?: string; cursor?: number }): string => `${JSON.stringify(event)}\n`
 
-/** Bytes at the end of `bytes` that begin a UTF-8 character without finishing it. */
+/** How many bytes at the end of `bytes` begin a UTF-8 character without finishing it, by the rules of StringDecoder. */
 export const unfinishedBytes = (bytes: Uint8Array): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] as number

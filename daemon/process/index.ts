@@ -45,7 +45,7 @@ export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bo
     ids,
     log,
     reaper,
-    workload: { environment, identity, dropCapabilities: tenantDrops() },
+    workload: { environment, identity, dropCapabilities: tenantDrops },
     keepAwake,
     pipes,
   })

@@ -1,4 +1,4 @@
-/** Terminals, loaded with their first use: few sandboxes have one. */
+/** Terminals, loaded with their first use: few sandboxes use one. */
 import type { Bound } from '../../shared/route.ts'
 import { terminalWire } from '../../shared/wire/terminal.ts'
 import type { Core } from '../core.ts'
@@ -9,7 +9,7 @@ import type { Terminals } from './routes.ts'
 
 export interface TerminalRoom extends HandsOver<InheritedTerminal> {
   readonly bounds: readonly Bound[]
-  /** Loads them now when an earlier daemon has left any: their shells go on. */
+  /** Loads them now when the daemon before this one had any, whose shells still run. */
   begin(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export const createTerminalRoom = (core: Core): TerminalRoom => {
       return loading ? (await loading).leave() : () => []
     },
     stay() {
-      // A failure to load them was told to whoever asked for one.
+      // A failure to load them was reported to the client that asked for one.
       loading?.then(({ stay }) => stay()).catch(() => undefined)
     },
   }

@@ -23,7 +23,7 @@ interface Writing {
   cancelRetry: (() => void) | undefined
 }
 
-/** Writes the head of the queue; false when there is no room. */
+/** Writes the head of the queue; false when the terminal takes no more. */
 const writeHead = (writing: Writing, bytes: Buffer): boolean => {
   try {
     const written = writeSync(writing.fd, bytes)
@@ -50,9 +50,9 @@ const flush = (writing: Writing): void => {
 }
 
 /**
- * Writes to the master side `fd`, which does not block, beginning with `inherited`. Node's own stream for a terminal
- * retries within one turn of the event loop until the program reads: one that never reads would stop the daemon. Nothing
- * tells when there is room again, so it is tried, less and less often.
+ * Writes to the non-blocking master side `fd`, beginning with `inherited`. Node's own stream for a terminal retries
+ * within one turn of the event loop until the program reads, so a program that never reads would stop the daemon.
+ * Nothing reports when the terminal takes more, so writing is tried again after longer and longer pauses.
  */
 export const createPtyWriter = (fd: number, clock: Pick<Clock, 'after'>, inherited: Buffer): PtyWriter => {
   const queue = inherited.length > 0 ? [inherited] : []

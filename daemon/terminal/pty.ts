@@ -33,7 +33,7 @@ export interface PtyOptions extends Ends {
 
 const nothing = Buffer.alloc(0)
 
-/** What an earlier daemon left of a terminal. */
+/** What the daemon before this one handed over of a terminal. */
 interface LeftPty {
   readonly fd: number
   readonly pid: number
@@ -61,7 +61,7 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { opener, cl
     rest = Buffer.from(bytes.subarray(whole))
     if (whole > 0) onOutput(bytes.toString('utf8', 0, whole))
   })
-  // The kernel answers EIO once the last process has closed the other side: that is how a terminal ends.
+  // Reading gives EIO once the last process has closed the other side: the terminal has ended.
   stream.on('error', () => {})
   return {
     pid,
@@ -82,7 +82,7 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { opener, cl
   }
 }
 
-/** Starts the shell; throws the `SpawnError` when it cannot be started, and nothing is left then. */
+/** Starts the shell. Throws the `SpawnError` when it cannot be started; then nothing is left. */
 export const openPty = (options: PtyOptions): Pty => {
   const { shell, cwd, env, cols, rows, identity, dropCapabilities } = options
   const { master, slave } = options.opener.open(cols, rows)
@@ -110,5 +110,5 @@ export const openPty = (options: PtyOptions): Pty => {
   return connect({ fd: master, pid, rest: nothing, typed: nothing }, options)
 }
 
-/** Goes on with the terminal that an earlier daemon left open over its exec. */
+/** Continues with the terminal that the daemon before this one left open over its exec. */
 export const inheritedPty = (left: LeftPty, ends: Ends): Pty => connect(left, ends)

@@ -14,16 +14,16 @@ import type { SessionsDeps } from './session.ts'
 import { createSessions } from './sessions.ts'
 import { serveSocket } from './socket.ts'
 
-/** Longer frames are refused with 1009; a paste is far shorter. */
+/** Longer frames are refused with 1009; what users paste is far shorter. */
 const maxFrameBytes = 4 * 1024 * 1024
 
-/** A socket that has not closed by then never will. */
+/** Milliseconds after which a closing socket is destroyed. */
 const disconnectMs = 250
-/** "Service Restart" in the registry of close codes (RFC 6455, section 11.7): clients know that they may come back. */
+/** "Service Restart" in the registry of close codes (RFC 6455, section 11.7): clients may connect again. */
 const restarting = [1012, 'the daemon is being replaced; connect again'] as const
 
 interface TerminalDeps extends SessionsDeps {
-  /** Off: both routes answer 404. */
+  /** When terminals are switched off, both routes answer 404. */
   readonly enabled: boolean
   readonly closing: Closing
   /** Sessions of the daemon before this one. */
@@ -34,7 +34,7 @@ export interface Terminals extends HandsOver<InheritedTerminal> {
   readonly bounds: readonly Bound[]
 }
 
-/** Asks all clients to go and waits for them a moment. */
+/** Closes all clients' sockets and waits for them a moment. */
 const disconnectAll = async (sockets: WebSocketServer, clock: SessionsDeps['clock']): Promise<void> => {
   const gone = new AbortController()
   const all = [...sockets.clients]

@@ -14,7 +14,7 @@ import type { InheritedTerminal } from '../upgrade/handover.ts'
 import { inheritedPty, openPty, type Pty, type PtyOptions } from './pty.ts'
 import { createReplay, type Replay } from './replay.ts'
 
-/** Somebody who looks at a session. */
+/** A client that shows a session. */
 export interface Viewer {
   output(text: string): void
   /** The shell has ended. */
@@ -44,7 +44,7 @@ export interface SessionsDeps {
   readonly identity: Identity | undefined
   readonly reaper: Pick<Reaper, 'watch'>
   readonly opener: PtyOpener
-  /** Where shells start that were not told a directory. */
+  /** Where shells start when no directory is given. */
   readonly cwd: string
 }
 
@@ -53,7 +53,7 @@ export interface SessionsContext extends SessionsDeps {
   readonly sessions: Map<string, Session>
 }
 
-/** Each keeps a replay in the daemon's memory, and anybody can make up names. */
+/** Limits the memory: each session keeps a replay in the daemon, and any client can name new ones. */
 const maxSessions = 256
 const usualShells = ['/bin/zsh', '/bin/bash', '/bin/sh', '/bin/ash']
 
@@ -62,7 +62,7 @@ const isExecutable = (path: string): boolean => {
     accessSync(path, constants.X_OK)
     return true
   } catch {
-    // Not there, or not ours to run: the next one is tried.
+    // Missing, or not executable for this user: the next one is tried.
     return false
   }
 }
@@ -116,12 +116,12 @@ export const startSession = (context: SessionsContext, request: SessionRequest):
     cols: request.cols,
     rows: request.rows,
     identity,
-    dropCapabilities: tenantDrops(),
+    dropCapabilities: tenantDrops,
   }
   return addSession(context, request.sessionId, createReplay(), ends => openPty({ ...options, ...ends }))
 }
 
-/** Goes on with a session of an earlier daemon, unless its shell ended meanwhile. */
+/** Continues with a session of the daemon before this one, unless its shell has ended meanwhile. */
 export const resumeSession = (context: SessionsContext, inherited: InheritedTerminal): void => {
   const { sessionId, fd, pid, startTicks, kept, cut, rest, typed } = inherited
   // Another process may have its number by now.
@@ -130,7 +130,7 @@ export const resumeSession = (context: SessionsContext, inherited: InheritedTerm
   addSession(context, sessionId, createReplay(undefined, { kept, cut }), ends => inheritedPty(left, ends))
 }
 
-/** All that the next daemon needs to go on with a session. */
+/** Everything that the next daemon needs to continue with a session. */
 export const sessionState = ({ id, pty: { fd, pid, rest, input }, replay }: Session): InheritedTerminal => ({
   sessionId: id,
   fd,

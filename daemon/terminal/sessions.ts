@@ -1,4 +1,4 @@
-/** Terminal sessions by name: shared by all sockets that use the name, and kept for ten minutes without any. */
+/** Terminal sessions by name. All sockets with the same name share one; without a socket it is kept for ten minutes. */
 import type { InheritedTerminal } from '../upgrade/handover.ts'
 import { killSession } from './kill-session.ts'
 import type { Replay } from './replay.ts'
@@ -18,16 +18,18 @@ export interface Attachment {
   readonly pid: number
   /** All output so far, by position. */
   readonly shown: Pick<Replay, 'end' | 'since'>
-  /** False, and nothing is written, while the program has not read a mebibyte of earlier input. */
+  /** Returns false and writes nothing while a mebibyte of earlier input is unread. */
   input(data: string): boolean
   resize(cols: number, rows: number): void
   detach(): void
 }
 
 export interface Sessions {
-  /** Joins the session or starts it; throws when the shell cannot be started. The viewer gets the replay first. */
+  /**
+   * Attaches to the session, or starts it; throws when the shell cannot be started. The viewer gets the replay first.
+   */
   attach(request: SessionRequest, viewer: Viewer): Attachment
-  /** Goes on with what `handOver` of an earlier daemon gave. */
+  /** Continues with what `handOver` returned in the daemon before this one. */
   resume(inherited: readonly InheritedTerminal[]): void
   /** All sessions as they are now, for the daemon that replaces this one. */
   handOver(): InheritedTerminal[]
@@ -37,7 +39,7 @@ export interface Sessions {
 
 const idleMs = 10 * 60_000
 const idleCheckMs = 30_000
-/** Bytes of input that a program has not read. */
+/** Limit of input that a program has not read, in bytes. */
 const maxPendingBytes = 1024 * 1024
 
 const attachmentOf = ({ clock }: SessionsContext, session: Session, viewer: Viewer): Attachment => ({

@@ -1,11 +1,11 @@
-/** One WebSocket looking at a session. */
+/** One WebSocket that shows a session. */
 import type { WebSocket } from 'ws'
 import { messageOf } from '../../shared/errors.ts'
 import type { SessionRequest } from './session.ts'
 import type { Attachment, Sessions } from './sessions.ts'
 import { createCommandReader } from './typed-commands.ts'
 
-/** A client with more unread bytes gets nothing until it has caught up: 64 chunks of 4 KiB. */
+/** A client with more unread bytes gets nothing until it has read them: 64 chunks of 4 KiB. */
 const maxBufferedBytes = 64 * 4096
 const caughtUp = maxBufferedBytes / 4
 
@@ -14,13 +14,13 @@ type Message = { type: 'input'; data: string } | { type: 'resize'; cols: number;
 const size = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) > 0 && (value as number) <= 65_535
 
-/** Anything that is not one of the two messages is ignored. */
+/** A message of any other type is ignored. */
 const parseMessage = (text: string): Message | undefined => {
   let message: { type?: unknown; data?: unknown; cols?: unknown; rows?: unknown } | null
   try {
     message = JSON.parse(text)
   } catch {
-    // The contract: frames that are not JSON are ignored.
+    // Frames that are not JSON are ignored, as the API says.
     return undefined
   }
   if (message?.type === 'input' && typeof message.data === 'string') return { type: 'input', data: message.data }
@@ -38,8 +38,8 @@ interface Watcher {
 type Send = (type: 'output' | 'error', data: string, sent?: () => void) => void
 
 /**
- * Sends output to a client, no faster than it reads. What it missed comes from the replay; where that no longer has it, a
- * line says how much is missing. `finish` sends the rest at once: nothing comes after it.
+ * Sends output to a client, no faster than it reads. Output that it missed comes from the replay; where the replay no
+ * longer has it, a line says how much is missing. `finish` sends the rest at once; call nothing after it.
  */
 const createOutput = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) => {
   let missedFrom: number | undefined
@@ -91,6 +91,6 @@ export const serveSocket = (socket: WebSocket, wanted: SessionRequest, sessions:
     attachment.detach()
     watcher.disconnected()
   })
-  // The socket closes after an error; the 'close' listener does the rest.
+  // The event 'close' follows an error and is handled.
   socket.on('error', () => {})
 }

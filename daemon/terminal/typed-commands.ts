@@ -1,6 +1,6 @@
 /**
- * The commands somebody typed, put together from keystrokes for the audit log. Feed it input, it gives the lines that
- * Enter ended, trimmed, empty ones left out.
+ * Puts the commands that a user typed together from keystrokes, for the audit log. Takes input and returns the lines
+ * that were ended by Enter, trimmed and without empty ones.
  */
 interface CommandReader {
   feed(input: string): string[]

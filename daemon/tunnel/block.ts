@@ -1,9 +1,9 @@
-/** Closing the sandbox: nothing leaves it but answers to connections that come in. */
+/** Closes the sandbox: only answers to connections that come in may leave it. */
 import type { TunnelContext } from './context.ts'
 import { inboundConnections } from './inbound-connections.ts'
 import { markConfigured } from './marker.ts'
 
-/** Sets the firewall so that only answers pass. The connections that are open at the first call go on. */
+/** Sets the firewall so that only answers pass. Connections that were open at the first call continue. */
 export const blockAll = async (context: TunnelContext): Promise<void> => {
   const { firewall, stateDir } = context
   markConfigured(stateDir)
@@ -11,7 +11,10 @@ export const blockAll = async (context: TunnelContext): Promise<void> => {
   await firewall.apply(undefined, context.inbound)
 }
 
-/** Blocks, removes the device and restores the routes; does all of it even when a part fails, then throws the first failure. */
+/**
+ * Blocks, removes the device and restores the routes. Does all of it even when a part fails, then throws the first
+ * failure.
+ */
 export const tearDown = async (context: TunnelContext): Promise<void> => {
   const before = context.running
   context.running = undefined

@@ -19,7 +19,7 @@ const onDeviceEnded = (context: TunnelContext, device: Device, why: string): Pro
   }).catch(error => log.error('tunnel.teardown.failed', { error }))
 }
 
-/** Once a second: something may add a default route beside ours, as a machine does that resumes. */
+/** Runs once a second: something may add a default route beside ours, for instance a machine that resumes. */
 const startRepairing = (context: TunnelContext, plan: RoutePlan): (() => void) => {
   const { clock, log, routing, serial } = context
   if (plan.defaults.length === 0) return () => {}
@@ -36,10 +36,10 @@ const startRepairing = (context: TunnelContext, plan: RoutePlan): (() => void) =
   })
 }
 
-/** The device is there but could not be put to use: closes the sandbox, takes everything back and throws. */
+/** The device was made but could not be set up: closes the sandbox, undoes everything and throws. */
 const abandon = async (context: TunnelContext, device: Device, error: unknown): Promise<never> => {
   const { clock, log, routing } = context
-  // How its process ended tells more than what failed without it.
+  // How its process ended says more than the error of the step that failed because of it.
   const why = await Promise.race([device.ended, clock.sleep(lastWordsMs).then(() => undefined)])
   for (const step of [() => blockAll(context), device.remove, routing.restore])
     await step().catch(cause => log.error('tunnel.teardown.failed', { error: cause }))
@@ -47,7 +47,7 @@ const abandon = async (context: TunnelContext, device: Device, error: unknown): 
 }
 
 /**
- * Replaces what runs. The firewall is closed first and opened last, so whatever fails in between leaves the sandbox
+ * Replaces the running tunnel. The firewall is closed first and opened last, so a failure in between leaves the sandbox
  * closed.
  */
 export const bringUp = async (context: TunnelContext, settings: TunnelSettings, peer: Peer): Promise<void> => {

@@ -27,7 +27,7 @@ export interface TunnelContext extends TunnelDeps {
   /** Runs one change of the tunnel after the other. */
   readonly serial: <T>(task: () => Promise<T>) => Promise<T>
   running: RunningTunnel | undefined
-  /** Connections that had come in before the firewall was first set; undefined until it is. */
+  /** Connections that came in before the firewall was first set; undefined until then. */
   inbound: readonly InboundConnection[] | undefined
 }
 
@@ -46,6 +46,6 @@ export const allowedTrafficOf = (settings: TunnelSettings, peer: Peer): AllowedT
   interface: settings.interface,
   peer,
   listenPort: settings.listenPort,
-  // Without route_all a default route among `allowed` is not installed, so it is not blocked either.
+  // Without route_all a default route among `allowed` is not installed, so other traffic is not blocked.
   only: settings.routeAll ? undefined : settings.allowed.filter(({ prefix }) => prefix > 0),
 })

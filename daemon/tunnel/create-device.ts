@@ -17,7 +17,7 @@ interface Deps {
 
 const probe = 'hutch-wg-probe'
 
-/** Why no device can be made here, or undefined. Leaves nothing behind. */
+/** The reason why no device can be made here, or undefined. Leaves nothing behind. */
 export const noDeviceReason = async (tools: Tools): Promise<string | undefined> => {
   const why = noUserspaceReason(tools)
   if (why === undefined) return undefined
@@ -30,7 +30,10 @@ export const noDeviceReason = async (tools: Tools): Promise<string | undefined> 
   }
 }
 
-/** A device by the kernel's module when it is there, else by wireguard-go. Throws, and then nothing is left. */
+/**
+ * Makes the device with the kernel's module if there is one, else with wireguard-go. On failure it throws and leaves
+ * nothing behind.
+ */
 export const createDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
   const { interface: name } = settings
   if (existsSync(`/sys/class/net/${name}`))

@@ -1,23 +1,23 @@
 /**
  * What may leave the sandbox, in chains of our own at the head of INPUT and OUTPUT. The kernel keeps the rules whatever
- * becomes of the tunnel's process or of the daemon; changing them takes CAP_NET_ADMIN, which tenants lack.
+ * happens to the tunnel's process or to the daemon; changing them takes CAP_NET_ADMIN, which tenants lack.
  *
- *     INPUT    the first packet of a TCP connection that comes in marks the connection
- *     OUTPUT   loopback                                                     → passes
- *              answers on connections so marked, answers to pings           → pass, whatever route they take
+ *     INPUT    the first packet of an incoming TCP connection               → marks the connection
+ *     OUTPUT   loopback                                                     → pass
+ *              answers on marked connections, answers to pings              → pass, on every route
  *              the tunnel's own packets, from its port to its peer          → pass
- *              what goes into the tunnel                                    → passes
- *              the rest, or without route_all the rest to `only`            → refused
+ *              traffic into the tunnel                                      → pass
+ *              the rest, or without route_all the rest to `only`            → refuse
  *
- * Connections are recognised by a mark and not by their state alone: one that is older than these rules counts as new,
- * whichever side sends the next packet. Those that had come in before are let through by their addresses.
+ * The state of a connection alone is not enough to recognise it: one that is older than these rules counts as new,
+ * whichever side sends the next packet. Connections that came in before are let through by their addresses.
  */
 import { errno, messageOf } from '../../shared/errors.ts'
 import { access } from 'node:fs/promises'
 import { networkText, type Family, type Network } from './address.ts'
 import type { Tool, Tools } from './tools.ts'
 
-/** A TCP connection that had come in before the firewall was first set. */
+/** A TCP connection that came in before the firewall was first set. */
 export interface InboundConnection {
   readonly family: Family
   readonly port: number
@@ -25,12 +25,12 @@ export interface InboundConnection {
   readonly remotePort: number
 }
 
-/** What passes besides answers. */
+/** The traffic that passes besides answers. */
 export interface AllowedTraffic {
   readonly interface: string
   readonly peer: { readonly family: Family; readonly address: string; readonly port: number }
   readonly listenPort: number
-  /** Only these networks are refused outside of the tunnel; undefined refuses everything. */
+  /** Outside of the tunnel only these networks are refused; undefined refuses everything. */
   readonly only: readonly Network[] | undefined
 }
 
@@ -40,7 +40,9 @@ type FirewallState =
   | { readonly kind: 'open'; interface: string }
 
 export interface Firewall {
-  /** Sets the rules in one step; without `allowed` only answers pass. Throws when it cannot; then they are as they were. */
+  /**
+   * Sets the rules in one step; without `allowed` only answers pass. On failure it throws and the rules are unchanged.
+   */
   apply(allowed: AllowedTraffic | undefined, inbound: readonly InboundConnection[]): Promise<void>
   /** What the kernel has. */
   inspect(): Promise<FirewallState>
@@ -50,11 +52,11 @@ const [incoming, outgoing] = ['HUTCH-TUNNEL-IN', 'HUTCH-TUNNEL'] as const
 /** Set on connections that came in. */
 const mark = '0x40000000/0x40000000'
 
-/** How the rest is refused: so that programs fail at once instead of waiting, or by DROP where the kernel lacks that. */
+/** Rejects the rest, so that programs fail at once instead of waiting; drops it where the kernel has no REJECT. */
 const refusals = {
   4: [['-j REJECT --reject-with icmp-admin-prohibited'], ['-j DROP']],
   6: [
-    // TCP takes the ICMPv6 message for a transient failure and retries; a reset ends it.
+    // TCP treats the ICMPv6 message as a transient failure and retries; a reset ends the connection.
     ['-p tcp -j REJECT --reject-with tcp-reset', '-j REJECT --reject-with icmp6-adm-prohibited'],
     ['-j DROP'],
   ],
@@ -75,7 +77,7 @@ const allowedRules = (family: Family, allowed: AllowedTraffic | undefined): stri
   return [...(allowed.peer.family === family ? [own] : []), `-o ${allowed.interface}`]
 }
 
-/** The filter table of one family as iptables-restore reads it; `hooked` when the jumps are there already. */
+/** The filter table of one family for iptables-restore; `hooked` says that the jumps to our chains exist already. */
 const firewallRules = (
   family: Family,
   {
@@ -102,7 +104,7 @@ const firewallRules = (
   const only = allowed?.only?.filter(network => network.family === family).map(network => `-d ${networkText(network)} `)
   return [
     '*filter',
-    // Naming a chain here empties it, in the same transaction that fills it again.
+    // Declaring a chain here empties it, in the same transaction that fills it again.
     `:${incoming} - [0:0]`,
     `:${outgoing} - [0:0]`,
     ...(hooked ? [] : [`-I INPUT 1 -j ${incoming}`, `-I OUTPUT 1 -j ${outgoing}`]),
@@ -128,7 +130,7 @@ export const createFirewall = (tools: Tools): Firewall => {
   let backend: Tool | undefined
   const program = (family: Family, verb: string) => `${family === 4 ? 'iptables' : 'ip6tables'}-${verb}`
 
-  /** The rules of a family, by the first backend that this kernel answers. */
+  /** The rules of a family, read with the first backend that works on this kernel. */
   const saved = async (family: Family): Promise<string> => {
     const failures: string[] = []
     for (const tool of backend ? [backend] : (['xtables-nft-multi', 'xtables-legacy-multi'] as const))

@@ -3,12 +3,12 @@ import { familyOf } from './address.ts'
 import type { InboundConnection } from './firewall.ts'
 
 const mapped = '::ffff:'
-/** More than this many are not carried over; nothing but a flood has them. */
+/** At most so many connections continue; only an attack has more. */
 const maxConnections = 4_096
 
 const plain = (address: string): string => (address.startsWith(mapped) ? address.slice(mapped.length) : address)
 
-/** The TCP connections that have come in: those whose local port is listened on. Loopback is left out. */
+/** The TCP connections that came in: those whose local port has a listener. Loopback is left out. */
 const inboundAmong = (sockets: readonly Socket[]): InboundConnection[] => {
   const tcp = sockets.filter(({ protocol }) => protocol === 'tcp')
   const listening = new Set(tcp.filter(({ state }) => state === 'LISTEN').map(({ localPort }) => localPort))
@@ -22,5 +22,5 @@ const inboundAmong = (sockets: readonly Socket[]): InboundConnection[] => {
   return found.slice(0, maxConnections)
 }
 
-/** Those of this network namespace, now. */
+/** The current ones of this network namespace. */
 export const inboundConnections = async (): Promise<InboundConnection[]> => inboundAmong((await readSockets()) ?? [])

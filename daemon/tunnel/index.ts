@@ -1,4 +1,4 @@
-/** The tunnel, loaded when it is needed: few sandboxes have one. */
+/** The tunnel, loaded when it is needed: few sandboxes use one. */
 import type { Bound } from '../../shared/route.ts'
 import { configureTunnel, stopTunnel } from '../../shared/wire/tunnel.ts'
 import type { Config } from '../config/config.ts'
@@ -9,8 +9,8 @@ import { wasConfigured } from './marker.ts'
 interface TunnelRoom {
   readonly bounds: readonly Bound[]
   /**
-   * Loads it now when it must be up, or the sandbox closed, before anything of a tenant's runs. A tunnel that cannot
-   * come up is logged and leaves the sandbox closed.
+   * Loads it now when the tunnel must be up, or the sandbox closed, before any of the tenant's processes runs. A tunnel
+   * that cannot come up is logged and leaves the sandbox closed.
    */
   begin(): Promise<void>
 }

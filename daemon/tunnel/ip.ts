@@ -3,7 +3,7 @@ import { messageOf } from '../../shared/errors.ts'
 import type { Family } from './address.ts'
 import type { Tools } from './tools.ts'
 
-/** `ip route` shows events of a route after the route itself; only the route can be given back to it. */
+/** `ip route` shows states of a route after the route itself; only the route can be used as input. */
 const asArguments = (line: string): string =>
   line
     .replace(/ (linkdown|dead|offload|rt_offload|trap|pervasive)\b/g, '')
@@ -11,11 +11,11 @@ const asArguments = (line: string): string =>
     .trim()
 
 export interface Ip {
-  /** Lines of a `show`, as arguments that ip takes; none for a table or a family that the kernel does not have. */
+  /** The lines of a `show` command, as arguments for ip; none for a table or a family that the kernel does not have. */
   show(family: Family, ...args: string[]): Promise<string[]>
-  /** What `ip route get` answers for an address. */
+  /** The output of `ip route get` for an address. */
   routeTo(family: Family, address: string): Promise<string>
-  /** Runs the lines in one process; `force` goes on after one that fails, and throws at the end. */
+  /** Runs the lines in one process; with `force` it continues after a line that fails, and throws at the end. */
   batch(family: Family, lines: readonly string[], force?: boolean): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** A tunnel by the kernel's own module. */
+/** A tunnel that uses the kernel's WireGuard module. */
 import { messageOf } from '../../shared/errors.ts'
 import { networkText } from './address.ts'
 import { peerText, upLines, type Device, type Peer } from './device.ts'
@@ -19,7 +19,7 @@ const wgConfig = (settings: TunnelSettings, peer: Peer): string =>
     '',
   ].join('\n')
 
-/** Makes the device, or answers undefined when this kernel has no WireGuard. The key goes through a pipe only. */
+/** Makes the device, or returns undefined when this kernel has no WireGuard. The key is passed through a pipe only. */
 export const createKernelDevice = async (
   settings: TunnelSettings,
   { tools }: { tools: Tools },
@@ -43,7 +43,7 @@ export const createKernelDevice = async (
     kind: 'kernel',
     ended: new Promise(() => {}),
     remove,
-    // Not /dev/stdin: a tenant can put another file there.
+    // Not /dev/stdin, which a tenant can replace.
     configurePeer: async peer =>
       void (await tools.run('wg', ['setconf', name, '/proc/self/fd/0'], wgConfig(settings, peer))),
   }

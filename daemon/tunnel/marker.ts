@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * A file that says that a tunnel was configured in this sandbox once, so that a daemon or a whole sandbox that starts
- * again lets nothing out before there is one. No key is ever on the disk.
+ * A file that records that this sandbox has had a tunnel, so that a daemon or sandbox that starts again lets nothing
+ * out before a tunnel is up. No key is ever written to disk.
  */
 const markerPath = (stateDir: string): string => join(stateDir, 'tunnel')
 

@@ -20,7 +20,7 @@ const begin = async (tunnel: Tunnel, { config, log }: Needs): Promise<void> => {
   await tunnel.block().catch(error => log.error('tunnel.open', { reason: messageOf(error) }))
 }
 
-/** Resolves when what an earlier daemon left is cleared and, with `atStart`, the tunnel is up or has failed. */
+/** Resolves when the remains of an earlier daemon are cleared and, with `atStart`, the tunnel is up or has failed. */
 export const openTunnel = async (core: Needs, { atStart }: { atStart: boolean }): Promise<readonly Bound[]> => {
   const { config, clock, ids, log, closing } = core
   const tunnel = createTunnel({ tools: createTools(), clock, ids, log, stateDir: config.stateDir })

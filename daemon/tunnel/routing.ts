@@ -1,7 +1,7 @@
 /**
- * Routes of a tunnel. The routes the sandbox had are copied to a table of our own before anything changes: answers from
- * its own addresses follow that table, and it is what `restore` puts back. The state is in the kernel, so that a daemon
- * that starts in the middle can tidy up.
+ * Routes of a tunnel. Before anything changes, the sandbox's routes are copied to a table of our own: answers from the
+ * sandbox's own addresses use that table, and `restore` puts it back. All state is in the kernel, so that a daemon that
+ * starts while a tunnel exists can undo it.
  */
 import { readFile } from 'node:fs/promises'
 import { errno } from '../../shared/errors.ts'
@@ -19,15 +19,21 @@ export interface RoutePlan {
 }
 
 export interface Routing {
-  /** Leads traffic into a device that is up. */
+  /** Routes traffic into a device that is up. */
   install(plan: RoutePlan): Promise<void>
-  /** Removes default routes that were added beside the tunnel's, and puts its own back. True when there were any. */
+  /**
+   * Removes default routes that were added beside the tunnel's, and restores the tunnel's own. True when there were
+   * any.
+   */
   repair(plan: RoutePlan): Promise<boolean>
-  /** Puts everything back; fine when there is nothing to put back. */
+  /** Restores the sandbox's own routes; does nothing when they are in place. */
   restore(): Promise<void>
 }
 
-/** Number of our table, mark of our routes (their `proto`), and where our rules stand: before the main table's. */
+/**
+ * The number of our table, the `proto` of our routes, and the priority of our rules, which come before the main
+ * table's.
+ */
 const [table, owner, priority] = [51_820, 182, 18_200]
 const families: readonly Family[] = [4, 6]
 
@@ -35,17 +41,17 @@ const mainTable = (ip: Ip, family: Family) => ip.show(family, 'route', 'show', '
 const isDefault = (line: string): boolean => line.startsWith('default ')
 const tunnelDefault = (plan: RoutePlan) => `route replace default dev ${plan.interface} proto ${owner}`
 
-/** Source addresses whose answers keep their route. */
+/** Source addresses whose answers use the original routes. */
 const addressesWithout = async (ip: Ip, family: Family, without: string): Promise<string[]> =>
   (await ip.show(family, '-o', 'address', 'show', 'scope', '0')).flatMap(line => {
     const [, device, address] = /^\d+:\s+(\S+)\s+inet6?\s+([^\s/]+)/.exec(line) ?? []
     return device && address && device !== without && device !== 'lo' ? [address] : []
   })
 
-/** Copies the main table to ours; answers the default routes among it. */
+/** Copies the main table to ours; returns its default routes. */
 const saveRoutes = async (ip: Ip, family: Family, plan: RoutePlan): Promise<string[]> => {
   const all = (await mainTable(ip, family)).filter(line => !line.includes(` dev ${plan.interface}`))
-  // Networks first, then the routes that go through them.
+  // Networks first, then the routes that use them.
   const ordered = [...all.filter(line => !isDefault(line)), ...all.filter(isDefault)]
   await ip.batch(
     family,
@@ -59,7 +65,7 @@ const saveRoutes = async (ip: Ip, family: Family, plan: RoutePlan): Promise<stri
   return all.filter(isDefault)
 }
 
-/** The line that keeps the peer reachable outside of the tunnel; undefined for one on this machine. */
+/** The line that keeps the peer reachable outside of the tunnel; undefined for a peer on this machine. */
 const peerRoute = async (ip: Ip, { family, address }: RoutePlan['peer']): Promise<string | undefined> => {
   const [, rest] = /^\S+ ((?:via \S+ )?dev \S+)/.exec(await ip.routeTo(family, address)) ?? []
   if (!rest) throw new Error(`there is no route to the peer ${address}`)
@@ -71,7 +77,7 @@ const install = async (ip: Ip, plan: RoutePlan): Promise<void> => {
   if (host) await ip.batch(plan.peer.family, [host])
   for (const family of families) {
     const own = plan.networks.filter(network => network.family === family && network.prefix > 0)
-    // The metric puts them after the sandbox's own networks where they are the same; the firewall refuses what goes there.
+    // By their metric they come after equal networks of the sandbox itself; the firewall refuses traffic to those.
     await ip.batch(
       family,
       own.map(network => `route add ${networkText(network)} dev ${plan.interface} proto ${owner} metric 1`),
@@ -90,7 +96,7 @@ const repair = async (ip: Ip, plan: RoutePlan): Promise<boolean> => {
   return true
 }
 
-/** The lines that put everything of a family back. */
+/** The lines that restore everything of a family. */
 const undoLines = async (ip: Ip, family: Family): Promise<string[]> => {
   const saved = await ip.show(family, 'route', 'show', 'table', String(table))
   const ours = (await mainTable(ip, family)).filter(line => line.includes(` proto ${owner}`))
@@ -109,7 +115,7 @@ const restore = async (ip: Ip): Promise<void> => {
       () => undefined,
       error => error as unknown,
     )
-    // A route that vanished with its device need not be removed; what counts is whether anything is left to undo.
+    // Routes that disappeared with their device need not be removed; it is enough that nothing is left to undo.
     if (failure !== undefined && (await undoLines(ip, family)).length > 0) throw failure
   }
 }
@@ -123,7 +129,7 @@ export const createRouting = (tools: Tools): Routing => {
   }
 }
 
-/** Whether the only IPv4 default route is through `device`. Read without starting a process: it is asked every second. */
+/** Whether the only IPv4 default route is through `device`. It is called every second, so it starts no process. */
 const isOnlyDefault = async (device: string): Promise<boolean> => {
   try {
     const rows = (await readFile('/proc/net/route', 'latin1'))

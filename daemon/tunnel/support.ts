@@ -1,32 +1,34 @@
-/** Whether this daemon can and may make a tunnel, asked before anything is touched. */
+/** Whether this daemon can and may make a tunnel; checked before anything is changed. */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { errno } from '../../shared/errors.ts'
 import type { Tools } from './tools.ts'
 
 const netAdmin = 12n
 
-/** Whether CAP_NET_ADMIN is in the mask that proc(5) shows. */
+/** Whether CAP_NET_ADMIN is in the mask from /proc/self/status. */
 const maySetNetwork = (): boolean => {
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0'
   return ((BigInt(`0x${effective}`) >> netAdmin) & 1n) === 1n
 }
 
-/** A setting that the kernel shows in the first network namespace of the machine only. */
+/** A setting that exists in the machine's initial network namespace only. */
 const machinesOnly = '/proc/sys/net/core/dev_weight'
 
-/** The network is the machine's own when PID 1, which is not us, is in it. */
+/** It is the machine's own network when PID 1 is in it and is not this daemon. */
 const isMachinesNetwork = (): boolean => {
   if (process.pid === 1) return false
   try {
     return readlinkSync('/proc/1/ns/net') === readlinkSync('/proc/self/ns/net')
   } catch (error) {
     if (!['EACCES', 'EPERM', 'ENOENT'].includes(errno(error) ?? '')) throw error
-    // PID 1 cannot be looked at, even by root where it is protected.
+    // The namespace of PID 1 cannot be read, even by root where PID 1 is protected.
     return existsSync(machinesOnly)
   }
 }
 
-/** Why the firewall and the routes here cannot or must not be changed, with what to do; undefined when they can. */
+/**
+ * Why the firewall and the routes here cannot or must not be changed, and what to do about it; undefined when they can.
+ */
 export const unsupportedReason = (tools: Tools): string | undefined => {
   if (process.platform !== 'linux') return 'tunnels are only supported on Linux'
   if (!maySetNetwork())

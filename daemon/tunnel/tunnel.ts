@@ -1,11 +1,11 @@
 /**
- * The one tunnel of a sandbox. Its states, and what each lets out:
+ * The one tunnel of a sandbox. Its states, and the traffic that may leave the sandbox:
  *
  *     untouched   no tunnel was ever configured                       everything
  *     up          a tunnel runs                                       what the firewall allows
  *     closed      it was taken down, ended, or could not come up      answers to connections that come in
  *
- * Nothing leads from closed back to untouched.
+ * A sandbox that is closed never becomes untouched again.
  */
 import { fail, messageOf } from '../../shared/errors.ts'
 import { keyedMutex } from '../../shared/sync.ts'
@@ -22,13 +22,16 @@ import { createRouting } from './routing.ts'
 import { unsupportedReason } from './support.ts'
 
 export interface Tunnel {
-  /** Replaces what runs. Throws `operation_failed` when it cannot; then no tunnel runs. */
+  /** Replaces the running tunnel. Throws `operation_failed` when it cannot; then no tunnel runs. */
   up(settings: TunnelSettings): Promise<void>
-  /** Throws `invalid_argument` when none runs, or it cannot be taken down; the firewall is closed first. */
+  /**
+   * Takes the tunnel down; the firewall is closed first. Throws `invalid_argument` when none runs, or it cannot be
+   * taken down.
+   */
   down(): Promise<void>
   /** Closes the sandbox, where that is possible. Throws `operation_failed`. */
   block(): Promise<void>
-  /** Takes over what an earlier daemon left: its tunnel is taken down, and what was closed stays closed. */
+  /** Clears the remains of an earlier daemon: its tunnel is taken down, and a closed sandbox stays closed. */
   recover(): Promise<void>
   close(): Promise<void>
 }
@@ -75,7 +78,7 @@ const recover = async (context: TunnelContext): Promise<void> => {
   if (state.kind === 'none') return
   await blockAll(context)
   if (state.kind === 'closed') return
-  // If a process runs this interface, it ends with it.
+  // A process that runs this interface ends with it.
   await tools.run('ip', ['link', 'del', 'dev', state.interface]).catch(error => {
     log.info('tunnel.leftover', { interface: state.interface, error })
   })

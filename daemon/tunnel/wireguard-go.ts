@@ -1,14 +1,14 @@
 /**
- * A tunnel by wireguard-go, for kernels without the module.
+ * A tunnel that uses wireguard-go, for kernels without the module.
  *
- * Whoever can reach its control socket can read the private key, and tenants are root in the same mount namespace, so
- * the key is given to the process only when nobody can:
- *  1. the socket has no name any more when the process starts, and ours is the connection that waits in it;
+ * Everyone who can connect to its control socket can read the private key, and tenants are root in the same mount
+ * namespace. So the process gets the key only when nobody else can connect:
+ *  1. the socket's file is removed before the process starts, and the connection that waits in the socket is ours;
  *  2. the UDP sockets are opened, then the process loses the right to open or accept anything (RLIMIT_NOFILE, which
  *     only CAP_SYS_RESOURCE raises again);
- *  3. the kernel's table says that nobody slipped in between; then the key is sent and our connection closed.
- * Somebody who kept a handle of the socket can end the process that way, which closes the sandbox, but not ask it.
- * Its memory and /proc files are out of reach because it has capabilities that tenants lack.
+ *  3. we check the kernel's socket table for other connections; then we send the key and close our connection.
+ * A tenant that kept a descriptor of the socket can use it to end the process, which closes the sandbox, but not to
+ * read from it. Memory and /proc files of the process are protected because it has capabilities that tenants lack.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ import type { TunnelSettings } from './document.ts'
 import type { Tools } from './tools.ts'
 import { ask, peerRequest } from './uapi.ts'
 
-/** wireguard-go ends when the file of this directory that bears its interface's name goes. */
+/** wireguard-go ends when the file in this directory with its interface's name is removed. */
 const directory = '/var/run/wireguard'
 const startMs = 20_000
 const endMs = 5_000
@@ -43,12 +43,12 @@ const removeWatched = (name: string): void => {
   try {
     rmdirSync(directory)
   } catch (error) {
-    // It is somebody else's too, or was never made.
+    // It also belongs to somebody else, or was never made.
     if (!['ENOTEMPTY', 'ENOENT', 'EBUSY', 'ENOTDIR'].includes(errno(error) ?? '')) throw error
   }
 }
 
-/** Local UDP ports that the process has. */
+/** The process's local UDP ports. */
 const udpPorts = async (pid: number): Promise<number[]> => {
   const fds = await readdir(`/proc/${pid}/fd`)
   const links = await Promise.all(fds.map(fd => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')))
@@ -57,7 +57,7 @@ const udpPorts = async (pid: number): Promise<number[]> => {
   return udp.filter(({ inode }) => own.has(`socket:[${inode}]`)).map(({ localPort }) => localPort)
 }
 
-/** Ends of a Unix socket that have its name: the listening one and those it accepted or will. */
+/** How many sockets have the name of a Unix socket: the listening one and those of its connections. */
 const ends = async (path: string): Promise<number> =>
   (await readFile('/proc/net/unix', 'latin1')).split('\n').filter(line => line.endsWith(` ${path}`)).length
 
@@ -78,7 +78,7 @@ const start = (file: string, name: string, ids: Ids): Started => {
   const control = new Socket({ fd: connected, readable: true, writable: true })
   const child = spawn(file, ['--foreground', name], {
     cwd: '/',
-    // A session of its own: a Ctrl-C at the daemon's terminal must not end it before the fence is up.
+    // A session of its own: a Ctrl-C at the daemon's terminal must not end it before the sandbox is closed.
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe', listening],
     env: { WG_UAPI_FD: '3', LOG_LEVEL: 'error' },
@@ -93,18 +93,18 @@ const start = (file: string, name: string, ids: Ids): Started => {
       resolve(`wireguard-go ended (${signal ?? `exit code ${code}`})${why && `: ${why.replace(/^.*?ERROR:\s*/, '')}`}`)
     })
   })
-  // Errors of a connection that ended come to whoever asks over it.
+  // A request over an ended connection reports the error.
   control.on('error', () => {})
   return { child, pid: child.pid ?? -1, control, path, ended }
 }
 
-/** Everything from a fresh process to one that nobody but us can talk to, and that has all the ports it will have. */
+/** Sets the new process up, until it has opened all its ports and nobody but us can talk to it. */
 const prepare = async (started: Started, settings: TunnelSettings, { tools, clock }: Deps): Promise<void> => {
   const { pid, control, path } = started
   const { listenPort } = settings
   await ask(control, 'when it started', 'get=1\n\n')
   await tools.run('ip', ['-batch', '-'], upLines(settings))
-  // It hears of its interface being up by itself, and opens its ports then.
+  // It learns from the kernel that its interface is up, and then opens its ports.
   const limit = clock.elapsed() + startMs
   while ((await udpPorts(pid)).length === 0) {
     if (clock.elapsed() > limit) throw new Error('wireguard-go opened no UDP port')
@@ -117,7 +117,10 @@ const prepare = async (started: Started, settings: TunnelSettings, { tools, cloc
   if ((await ends(path)) !== 2) throw new Error('somebody else has a connection to wireguard-go; its key stays here')
 }
 
-/** Starts wireguard-go and brings its interface up. Throws with its last words, and then nothing of it is left. */
+/**
+ * Starts wireguard-go and brings its interface up. On failure it throws with the process's last output and leaves
+ * nothing behind.
+ */
 export const createWireguardGoDevice = async (settings: TunnelSettings, deps: Deps): Promise<Device> => {
   const { tools, clock, ids } = deps
   const file = tools.find('wireguard-go')
@@ -135,7 +138,7 @@ export const createWireguardGoDevice = async (settings: TunnelSettings, deps: De
   try {
     await prepare(started, settings, deps)
   } catch (error) {
-    // What it said tells more than that the connection to it broke; both come at about the same time.
+    // Its output says more than the broken connection; both arrive at about the same time.
     const ownWords = await Promise.race([ended, clock.sleep(lastWordsMs).then(() => undefined)])
     await remove()
     throw ownWords === undefined ? error : new Error(ownWords, { cause: error })

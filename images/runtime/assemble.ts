@@ -21,7 +21,7 @@ const madeLater = (path: string): boolean =>
 
 const writeDaemon = async (root: string, daemon: string, info: BuildInfo, plain: boolean): Promise<void> => {
   mkdirSync(join(daemon, 'native'), { recursive: true })
-  // Ends Node's search for a package.json, which would go on to directories that a tenant can write.
+  // Ends Node's search for a package.json, which would continue in directories that a tenant can write to.
   writeFileSync(join(daemon, 'package.json'), '{"type":"commonjs"}\n')
   for (const [name, code] of await compileDaemon(root, 'daemon/main.ts', info, {
     deferSchemas: !plain,
@@ -45,7 +45,7 @@ const writeDaemon = async (root: string, daemon: string, info: BuildInfo, plain:
     })
 }
 
-/** Runs the daemon once in the finished bundle so that its code caches hold what a start needs. */
+/** Runs the daemon once in the finished bundle, so that its code caches contain what a start needs. */
 const warm = async (bundle: string): Promise<void> => {
   const scratch = mkdtempSync(join(tmpdir(), 'hutch-warm-'))
   try {
@@ -63,8 +63,8 @@ const warm = async (bundle: string): Promise<void> => {
 }
 
 /**
- * Makes the bundle in `bundle`, an empty directory, and answers its digest: the same sources give the same. A `plain` one
- * has neither deferred shapes nor code caches (`daemon/node-internals/README.md`).
+ * Makes the bundle in `bundle`, an empty directory, and returns its digest; the same sources give the same digest. A
+ * `plain` one has neither deferred schemas nor code caches (`daemon/node-internals/README.md`).
  */
 export const assemble = async (
   root: string,

@@ -1,6 +1,6 @@
 /**
- * The daemon as CommonJS pieces. esbuild splits only ES modules, so it first makes those (one piece for what starts,
- * one for each `import()`, shared ones between), then each is turned into a CommonJS function of its own.
+ * The daemon as CommonJS pieces. esbuild splits only ES modules, so it makes those first: one piece for the start, one
+ * per `import()`, and shared ones. Each is then turned into a CommonJS function.
  */
 import { basename } from 'node:path'
 import { build, transform, type Metafile, type Plugin } from 'esbuild'
@@ -13,10 +13,10 @@ export interface BuildInfo {
 }
 
 const target = 'node24'
-/** Shrunk but with its names, so that a stack trace can be read. */
+/** Minified, but with names, so that stack traces are readable. */
 const small = { minifyWhitespace: true, minifySyntax: true, legalComments: 'none', charset: 'ascii' } as const
 
-/** zod's index imports its messages in every language, which is 40 % of the bundle; the daemon speaks one. */
+/** zod's index imports its messages in every language, 40 % of the bundle; the daemon uses one. */
 const oneLanguage: Plugin = {
   name: 'one-language',
   setup(builder) {
@@ -27,7 +27,9 @@ const oneLanguage: Plugin = {
   },
 }
 
-/** The MCP SDK checks answers to elicitation with ajv, which is half of the SDK; the daemon elicits nothing. */
+/**
+ * The MCP SDK checks answers to elicitation with ajv, which is half of the SDK; the daemon does not use elicitation.
+ */
 const noElicitation: Plugin = {
   name: 'no-elicitation',
   setup(builder) {
@@ -41,7 +43,7 @@ const noElicitation: Plugin = {
 const form = { format: 'cjs', platform: 'node', target, supported: { 'dynamic-import': false } } as const
 
 interface CompileOptions {
-  /** Shapes are made when they are first parsed; default true. */
+  /** Schemas are made when they are first used; default true. */
   readonly deferSchemas?: boolean
 }
 
@@ -64,7 +66,7 @@ export const compileDaemon = async (
     format: 'esm',
     platform: 'node',
     target,
-    // Found beside the daemon: it brings an addon of its own.
+    // Not bundled, because it has a native addon; it lies beside the daemon.
     external: ['node-pty'],
     define: { HUTCH_BUILD: JSON.stringify(info) },
     plugins: [oneLanguage, noElicitation, ...(deferSchemas ? [deferredSchemas(root)] : [])],
@@ -90,7 +92,7 @@ const loadedFirst = ({ outputs }: Metafile, entry: string): Set<string> => {
   return found
 }
 
-/** All that is loaded first as one piece, which gives its modules to later pieces under their file names. */
+/** Everything that is loaded first, as one piece; later pieces find its modules under their file names. */
 const pack = async (modules: ReadonlyMap<string, string>, first: ReadonlySet<string>): Promise<string> => {
   const shared = [...first].filter(name => name !== 'main.js')
   const entry = [...shared.map(name => `export * as "${name}" from './${name}'`), `export * from './main.js'`].join(

@@ -1,6 +1,7 @@
 /**
- * Gives our sources the schema library by way of boot/deferred.ts, which makes a shape when it is first parsed, and makes
- * the library a piece of its own with only what our sources use. Assumes that they take it as `s` and as `s.name` only.
+ * Replaces the schema library in our sources by boot/deferred.ts, which makes a schema when it is first used, and makes
+ * the library a piece of its own with only the parts that our sources use. It assumes that sources use the library as
+ * `s` and `s.name` only.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

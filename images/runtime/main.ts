@@ -1,7 +1,7 @@
 /**
  * Makes `.runtime/bundle`, a link to `.runtime/bundles/<digest>`: a running sandbox keeps the bundle it was started
- * with while new ones get the new. `--inputs STAMP` is kept beside it for images/setup/bundle.sh. With HUTCH_BUNDLE_PLAIN=1
- * it starts more slowly and assumes less (`daemon/node-internals/README.md`).
+ * with while new ones get the new one. `--inputs STAMP` is stored beside it for images/setup/bundle.sh. With
+ * HUTCH_BUNDLE_PLAIN=1 the daemon starts more slowly and relies on less (`daemon/node-internals/README.md`).
  */
 import {
   chmodSync,
@@ -36,7 +36,7 @@ const lastCommit = async (): Promise<{ gitCommit: string; buildTime: string }> =
   return { gitCommit: gitCommit || 'unknown', buildTime: buildTime || 'unknown' }
 }
 
-/** Only root sees what others use. */
+/** Only root can see what other processes use. */
 const prune = (dir: string): void => {
   if (process.geteuid?.() !== 0) return
   try {

@@ -1,8 +1,8 @@
 /**
- * Takes away bundles that nobody uses any more: each has a hundred megabytes, and every change of the daemon makes one.
- * Used are the one that `current` leads to, those that a daemon has locked (it hides from everybody else), those that
- * another program runs from or that are mounted somewhere, and those whose directory somebody holds open (a server makes
- * new sandboxes of the bundle that it began with).
+ * Removes bundles that nobody uses any more: each has a hundred megabytes, and every change of the daemon makes one. In
+ * use are the one that `current` points to, those that a daemon has locked (it hides its files from others), those that
+ * another program runs from or that are mounted somewhere, and those whose directory a process has open (a server makes
+ * new sandboxes from the bundle that it began with).
  */
 import { spawnSync } from 'node:child_process'
 import {
@@ -18,16 +18,16 @@ import {
 import { join } from 'node:path'
 import { loaderName } from './binaries.ts'
 
-/** Kept in any case, newest first: the ways back of an upgrade. */
+/** So many of the newest are always kept, to go back to after an upgrade. */
 const keptCount = 5
-/** Kept in any case, in milliseconds: whoever has just read where the bundle lies has yet to use it. */
+/** Younger ones are always kept, in milliseconds: a process may have read the path and not used it yet. */
 const keptMs = 60 * 60_000
 
 const bundleName = /^[0-9a-f]{32}$/
 
 const unknown = new Set(['ENOENT', 'ESRCH', 'EINVAL', 'EACCES', 'EPERM'])
 
-/** What `read` gives, or undefined where a process is gone by then, has nothing of the kind, or shows it to nobody. */
+/** What `read` returns; undefined when the process is gone, has no such file, or does not show it. */
 const ifThere = <T>(read: () => T): T | undefined => {
   try {
     return read()
@@ -37,7 +37,7 @@ const ifThere = <T>(read: () => T): T | undefined => {
   }
 }
 
-/** A file's identity, whatever path it is seen by. */
+/** A file's identity, whatever its path. */
 const identity = (path: string): string | undefined =>
   ifThere(() => {
     const { dev, ino } = statSync(path, { bigint: true })
@@ -52,7 +52,7 @@ const filesOf = (process: string): string[] => {
   )
 }
 
-/** Whether a daemon holds the bundle; what cannot be found out counts as held. */
+/** Whether a daemon has locked the bundle; when that cannot be read, it counts as locked. */
 const isLocked = (bundle: string): boolean => {
   const facts = join(bundle, 'bundle.json')
   if (!existsSync(facts)) return false
@@ -81,18 +81,18 @@ const bundlesInUse = (dir: string, names: readonly string[]): Set<string> => {
     if (namespace === undefined || namespaces.has(namespace)) continue
     namespaces.add(namespace)
     const mounts = ifThere(() => readFileSync(join(process, 'mountinfo'), 'utf8')) ?? ''
-    // The fourth field is the directory within its file system, whatever it is called where it is mounted.
+    // The fourth field is the directory within its file system, wherever that is mounted.
     for (const line of mounts.split('\n'))
       for (const name of names) if (line.split(' ')[3]?.endsWith(`/${name}`)) used.add(name)
   }
   return used
 }
 
-/** Removes what is not used from the directory of bundles and gives the names; `now` in epoch milliseconds. */
+/** Removes unused bundles from the directory and returns their names; `now` in epoch milliseconds. */
 export const pruneBundles = (dir: string, now: number): string[] => {
   const age = (name: string): number => now - (ifThere(() => statSync(join(dir, name, '.inputs')).mtimeMs) ?? 0)
   const all = readdirSync(dir)
-  // What a build or a removal that was killed has left.
+  // Remains of a build or a removal that was killed.
   for (const name of all)
     if (/^\.(new|gone)-/.test(name) && now - statSync(join(dir, name)).mtimeMs > keptMs)
       rmSync(join(dir, name), { recursive: true, force: true })
@@ -103,7 +103,7 @@ export const pruneBundles = (dir: string, now: number): string[] => {
   const used = bundlesInUse(dir, old)
   const gone = old.filter(name => !used.has(name))
   for (const name of gone) {
-    // Nobody is to find half of a bundle.
+    // Nobody must find half of a bundle.
     renameSync(join(dir, name), join(dir, `.gone-${name}`))
     rmSync(join(dir, `.gone-${name}`), { recursive: true, force: true })
   }

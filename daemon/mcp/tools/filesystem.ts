@@ -18,7 +18,7 @@ const done = s.object({ path: s.string(), message: s.string() })
 /** A file to edit is held in memory. */
 const maxEditBytes = 64 * 1024 * 1024
 
-/** Octal text; what cannot be read as such falls back, as clients of this tool expect. */
+/** A mode as octal text; for invalid text the default, as clients of this tool expect. */
 const modeOf = (permissions: string | null | undefined, fallback: number): number =>
   permissions && /^[0-7]{1,4}$/.test(permissions) ? Number.parseInt(permissions, 8) : fallback
 
@@ -116,7 +116,7 @@ const editTool = (deps: FileToolDeps): Tool =>
       if (Buffer.byteLength(content) !== size)
         throw fail('invalid_argument', { field: 'path', reason: 'is not UTF-8 text' })
       const { text, replaced } = replaceText(content, { oldString, newString, replaceAll: replaceAll ?? false })
-      // Written in place: mode and owner stay.
+      // Written in place, so that mode and owner stay.
       await deps.files.write(absolute(deps, given), text, 0o644)
       return { path: given, occurrencesReplaced: replaced }
     },

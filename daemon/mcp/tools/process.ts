@@ -22,7 +22,7 @@ export interface ProcessToolDeps {
 const none = s.strictObject({})
 const byIdentifier = s.strictObject({ identifier: s.string() })
 const { stdin: _stdin, ...startFields } = StartProcess.shape
-/** As the HTTP route takes it, but `env`, which is never null. */
+/** As in the HTTP route, except that `env` is never null. */
 const executeShape = s.strictObject({ ...startFields, env: s.optional(Variables) })
 const executeOutput = s.object({
   pid: s.string(),
@@ -36,13 +36,13 @@ const executeOutput = s.object({
 const defaultTimeoutS = 30
 /** With keepAlive the timeout is the process's own limit. */
 const defaultKeepAliveS = 600
-/** Clients give up a call after a minute. */
+/** Clients give up on a call after a minute. */
 const maxWaitS = 58
 
 type Execute = s.output<typeof executeShape>
 type Executed = s.output<typeof executeOutput>
 
-/** Seconds the call may wait, and whether that is less than was asked for. */
+/** The seconds that the call may wait, and whether that is less than requested. */
 const waitOf = ({ timeout, keepAlive, waitForCompletion }: Execute): { seconds: number; capped: boolean } => {
   const asked = timeout ?? (keepAlive ? defaultKeepAliveS : defaultTimeoutS)
   const unbounded = asked <= 0
@@ -50,7 +50,7 @@ const waitOf = ({ timeout, keepAlive, waitForCompletion }: Execute): { seconds: 
   return { seconds: unbounded ? maxWaitS : asked, capped: unbounded }
 }
 
-/** Waits as the caller asked; false when the call had to give up earlier than that and the process still runs. */
+/** Waits as requested; false when the call had to stop waiting earlier and the process still runs. */
 const wait = async (deps: ProcessToolDeps, managed: Managed, body: Execute, signal: AbortSignal): Promise<boolean> => {
   const { clock } = deps
   const { seconds, capped } = waitOf(body)
@@ -75,7 +75,7 @@ const execute = async (deps: ProcessToolDeps, body: Execute, context: Context): 
   const { supervisor, tailBytes } = deps
   const workingDir = body.workingDir ?? '/'
   audit(context, 'process_exec', { command: body.command, workingDir })
-  // With keepAlive a missing timeout is left to the supervisor, which has a default for it.
+  // With keepAlive the supervisor has a default for a missing timeout.
   const timeout = body.timeout ?? (body.keepAlive ? null : defaultTimeoutS)
   const managed = supervisor.start({ ...body, workingDir, timeout }, { sharedName: true })
   const finished = await wait(deps, managed, body, context.signal)

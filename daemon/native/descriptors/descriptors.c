@@ -1,4 +1,4 @@
-/* Descriptors that Node does not hand out: pipes, files in memory, copies, listening sockets. */
+/* Descriptors that Node has no function for: pipes, files in memory, copies, listening sockets. */
 #include "arguments.h"
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@ static napi_value keep(napi_env env, napi_callback_info info) {
   return result(env, fcntl((int)integer(env, argv[0], -1), F_SETFD, truthy(env, argv[1]) ? 0 : FD_CLOEXEC));
 }
 
-/* memory_file() → a file that is in no directory, close-on-exec, or a negated errno. */
+/* memory_file() → a file in no directory, close-on-exec, or a negated errno. */
 static napi_value memory_file(napi_env env, napi_callback_info info) {
   (void)info;
   return result(env, memfd_create("hutchd", MFD_CLOEXEC));
@@ -52,7 +52,7 @@ static int listen_on(int family, int port, int loopback) {
 
 /*
  * listen_tcp(port, loopback) → descriptor + port * 2^20, close-on-exec, or a negated errno. Port 0 picks a free one.
- * 127.0.0.1 with `loopback`, else every address of both families, or of IPv4 alone where there is no IPv6.
+ * With `loopback` on 127.0.0.1, else on every address of both families, or of IPv4 alone where there is no IPv6.
  */
 static napi_value listen_tcp(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
@@ -68,7 +68,7 @@ static napi_value listen_tcp(napi_env env, napi_callback_info info) {
     close(fd);
     return number(env, -error);
   }
-  /* The port is at the same place for both families. */
+  /* The port is at the same offset in both families' addresses. */
   return number(env, fd + ((int64_t)ntohs(((struct sockaddr_in *)&address)->sin_port) << 20));
 }
 

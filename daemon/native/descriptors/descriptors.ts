@@ -1,4 +1,4 @@
-/** Descriptors that Node does not hand out. All are closed on exec and belong to the caller. */
+/** Descriptors that Node has no function for. All are closed on exec and belong to the caller. */
 import { check, lazy, loadAddon } from '../load.ts'
 
 interface DescriptorsAddon {
@@ -17,10 +17,10 @@ export const makePipe = (): { read: number; write: number } => {
   return { read: ends % 2 ** 20, write: Math.floor(ends / 2 ** 20) }
 }
 
-/** Lets a descriptor outlive an exec of this process, or not. */
+/** Says whether a descriptor stays open when this process execs. */
 export const keepOverExec = (fd: number, yes: boolean): void => void check('fcntl', addon().keep(fd, yes))
 
-/** A file in memory and in no directory: only its descriptors reach it. */
+/** A file that is in memory and in no directory: it can be reached through its descriptors only. */
 export const memoryFile = (): number => check('memfd_create', addon().memory_file())
 
 /** Another descriptor of the same open file or socket. */

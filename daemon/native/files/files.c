@@ -1,8 +1,9 @@
 /*
- * File operations, each on a thread of libuv's pool that has the ids of the wanted user while it lasts. The kernel
- * decides what the user may reach; there is no helper process that a tenant could stop, trace or starve.
+ * File operations. Each runs on a thread of libuv's pool that takes the ids of the wanted user meanwhile, so that the
+ * kernel decides what the user may reach. There is no helper process that a tenant could stop, trace or starve.
  */
 #include "as_user.h"
+#include "remove_tree.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -44,7 +45,7 @@ struct job {
   napi_async_work work;
 };
 
-/* What a record of READDIR and LIST begins with; the name and a NUL follow. */
+/* The head of a record of READDIR and LIST; the name and a NUL follow. */
 struct record {
   double mode, size, uid, gid, seconds, nanoseconds;
 };
@@ -68,8 +69,8 @@ static struct record record_of(const struct stat *stat) {
 }
 
 /*
- * A thread of ours may look into /proc/self whatever its ids are, the kernel asks only whether it is the same process.
- * So what turns out to be the daemon's own is refused by name, except to read what everybody may read.
+ * Our own threads may read /proc/self whatever their ids are, because the kernel only checks that it is the same
+ * process. So the daemon's own entries are refused by name, except for reading what everybody may read.
  */
 static int is_our_own(int fd) {
   struct statfs system;
@@ -102,13 +103,11 @@ static int64_t stat_file(struct job *job) {
   return append(job, &record, sizeof record);
 }
 
-static int is_dots(const char *name) { return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2])); }
-
 static int add_entry(struct job *job, DIR *directory, const struct dirent *entry) {
   struct record record = {.mode = DTTOIF(entry->d_type)};
   if (job->operation == LIST || entry->d_type == DT_UNKNOWN) {
     struct stat stat;
-    /* Removed between the two calls: it is no longer part of the directory. */
+    /* It was removed between the two calls. */
     if (fstatat(dirfd(directory), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0) return errno == ENOENT ? 0 : -1;
     record = record_of(&stat);
   }
@@ -140,7 +139,7 @@ static int make_one(const char *path, mode_t mode) {
   if (mkdir(path, mode) == 0) return 0;
   int error = errno;
   struct stat stat;
-  /* Also when it may not be made (a read-only root): what counts is that it is there. */
+  /* Also when making it is forbidden (a read-only root): it is enough that the directory exists. */
   if (fstatat(AT_FDCWD, path, &stat, 0) == 0 && S_ISDIR(stat.st_mode)) return 0;
   errno = error;
   return -1;
@@ -152,7 +151,7 @@ static int64_t make_directories(struct job *job) {
     *at = 0;
     int failed = make_one(job->path, 0755);
     *at = '/';
-    if (failed && errno == EEXIST) errno = ENOTDIR; /* it is there, and cannot have anything in it */
+    if (failed && errno == EEXIST) errno = ENOTDIR; /* it exists and can contain nothing */
     if (failed) return -1;
   }
   return make_one(job->path, job->mode);
@@ -169,152 +168,7 @@ static int64_t real_path(struct job *job) {
   return realpath(job->path, target) ? append(job, target, strlen(target)) : -1;
 }
 
-static int open_directory(int parent, const char *name) {
-  return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* Directories deeper than this are not held open: a tenant may nest hundreds of thousands. */
-#define HELD_LEVELS 64
-/* Somebody may add to a directory meanwhile, and some file systems skip entries while others are removed. */
-#define ATTEMPTS 8
-
-/* A directory on the way down, to find back to by `..`. */
-struct level {
-  struct level *above;
-  dev_t device;
-  ino_t inode;
-  int attempts;
-  char name[]; /* of the directory that was entered from it */
-};
-
-static struct level *push(struct level *above, int fd, const char *name) {
-  struct stat stat;
-  struct level *level = malloc(sizeof *level + strlen(name) + 1);
-  if (!level || fstat(fd, &stat) < 0) {
-    free(level);
-    return NULL;
-  }
-  *level = (struct level){above, stat.st_dev, stat.st_ino, 0};
-  strcpy(level->name, name);
-  return level;
-}
-
-static struct level *pop(struct level *level) {
-  struct level *above = level->above;
-  free(level);
-  return above;
-}
-
-/* Opens the parent if it still is the directory that we came from. */
-static int open_parent(int fd, const struct level *level) {
-  struct stat stat;
-  int up = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (up < 0) return -1;
-  if (fstat(up, &stat) == 0 && stat.st_dev == level->device && stat.st_ino == level->inode) return up;
-  close(up);
-  errno = ENOTEMPTY;
-  return -1;
-}
-
-/* Removes what can be removed at once. 1: `child` is a directory with something in it; 0: nothing is left. */
-static int clear(int fd, char child[NAME_MAX + 1]) {
-  int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
-  DIR *directory = own < 0 ? NULL : fdopendir(own);
-  if (!directory) {
-    if (own >= 0) close(own);
-    return -1;
-  }
-  struct dirent *entry;
-  while (!found && (errno = 0, entry = readdir(directory))) {
-    if (is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0 || errno == ENOENT) continue;
-    if (errno != EISDIR && errno != EPERM) found = -1;
-    else if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT) found = errno == ENOTEMPTY ? 1 : -1;
-    if (found == 1) strcpy(child, entry->d_name);
-  }
-  if (!found && errno) found = -1;
-  int error = errno;
-  closedir(directory);
-  errno = error;
-  return found;
-}
-
-/* However deep it is, with three descriptors and no recursion. */
-static int remove_deep(int parent, const char *name) {
-  struct level *at = NULL;
-  char child[NAME_MAX + 1];
-  int done = -1, attempts = 0, fd = open_directory(parent, name);
-  while (fd >= 0) {
-    int found = clear(fd, child), next;
-    if (found < 0) break;
-    if (found == 1) {
-      struct level *below = push(at, fd, child);
-      if (!below) break;
-      at = below;
-      next = open_directory(fd, child);
-    } else if (!at) {
-      done = unlinkat(parent, name, AT_REMOVEDIR);
-      if (done == 0 || errno != ENOTEMPTY || ++attempts == ATTEMPTS) break;
-      continue;
-    } else {
-      next = open_parent(fd, at);
-      if (next >= 0 && unlinkat(next, at->name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
-        int again = errno == ENOTEMPTY && ++at->attempts < ATTEMPTS, error = errno;
-        close(next);
-        errno = error;
-        if (again) continue;
-        break;
-      }
-      if (next >= 0) at = pop(at);
-    }
-    if (next < 0) break;
-    close(fd);
-    fd = next;
-  }
-  int error = errno;
-  if (fd >= 0) close(fd);
-  while (at) at = pop(at);
-  errno = error;
-  return done;
-}
-
-static int remove_in(int parent, const char *name, int depth);
-
-static int empty(DIR *directory, int depth) {
-  struct dirent *entry;
-  while ((errno = 0, entry = readdir(directory)))
-    if (!is_dots(entry->d_name) && remove_in(dirfd(directory), entry->d_name, depth) < 0 && errno != ENOENT) return -1;
-  return errno ? -1 : 0;
-}
-
-/* By descriptors, so that a link put in the place of a directory meanwhile is not followed. */
-static int remove_in(int parent, const char *name, int depth) {
-  if (unlinkat(parent, name, 0) == 0) return 0;
-  if (errno != EISDIR && errno != EPERM) return -1;
-  if (depth == HELD_LEVELS) return remove_deep(parent, name);
-  int error = errno;
-  int fd = open_directory(parent, name);
-  if (fd < 0) {
-    if (errno == ENOTDIR) errno = error;
-    return -1;
-  }
-  DIR *directory = fdopendir(fd);
-  if (!directory) {
-    close(fd);
-    return -1;
-  }
-  int done = -1;
-  for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-    rewinddir(directory);
-    if (empty(directory, depth + 1) < 0) break;
-    if ((done = unlinkat(parent, name, AT_REMOVEDIR)) == 0 || errno != ENOTEMPTY) break;
-  }
-  error = errno;
-  closedir(directory);
-  errno = error;
-  return done;
-}
-
-/* `other`: nanoseconds since the epoch, which may be before it. */
+/* `other`: nanoseconds since the epoch, possibly negative. */
 static int64_t touch(struct job *job) {
   long long time = strtoll(job->other, NULL, 10), rest = time % 1000000000;
   struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {time / 1000000000 - (rest < 0), rest < 0 ? rest + 1000000000 : rest}};
@@ -371,7 +225,10 @@ static void complete(napi_env env, napi_status status, void *data) {
   discard(env, job);
 }
 
-/* run(operation, uid, gid, path, other, flags, mode) → promise of a number or of bytes; below zero a negated errno. */
+/*
+ * run(operation, uid, gid, path, other, flags, mode) → promise of a number or of bytes; a number below zero is a
+ * negated errno.
+ */
 static napi_value run(napi_env env, napi_callback_info info) {
   ARGUMENTS(7);
   napi_value promise, name;

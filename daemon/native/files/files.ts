@@ -46,7 +46,7 @@ export interface FileOperation {
 
 const addon = lazy(() => loadAddon<FilesAddon>('files'))
 
-/** As node:fs words it, so that callers need not know who answered. */
+/** Worded as node:fs does, so that callers need not know which of the two failed. */
 const failure = (errno: number, { operation, path, other }: FileOperation): NodeJS.ErrnoException => {
   const code = getSystemErrorName(-errno)
   const names = other === undefined || operation === 'touch' ? `'${path}'` : `'${path}' -> '${other}'`
@@ -55,9 +55,9 @@ const failure = (errno: number, { operation, path, other }: FileOperation): Node
 }
 
 /**
- * Runs one operation with the file system rights of `user`: its user and primary group, no others; `undefined`: ours.
- * Answers a number or the bytes that `files.c` describes. Throws system errors worded as node:fs words them; `EPERM` when
- * the ids cannot be taken on.
+ * Runs one operation with the file system rights of `user` (its user and primary group, no other groups), or with the
+ * daemon's own when it is `undefined`. Resolves with a number, or with the bytes that `files.c` describes. Throws
+ * system errors worded as node:fs words them, and `EPERM` when the thread cannot take the user's ids.
  */
 export const runFileOperation = async (
   user: { readonly uid: number; readonly gid: number } | undefined,

@@ -1,6 +1,6 @@
 /*
- * Gives a large range of a file back to the disk on a thread of its own: a gigabyte takes half a second, in which
- * writers of that file wait and everybody else goes on. The main thread asks how far it is.
+ * Gives a large range of a file back to the disk on a thread of its own. A gigabyte takes half a second, during which
+ * writers of that file wait and everybody else goes on. The main thread polls whether it is done.
  */
 #include "arguments.h"
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static void *work(void *given) {
 }
 
 static int begin(struct job *job, int fd, int64_t length) {
-  /* Its own descriptor: the caller may close the file meanwhile. */
+  /* A duplicate: the caller may close its descriptor meanwhile. */
   job->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (job->fd < 0) return -errno;
   job->length = length;
@@ -47,8 +47,8 @@ static int begin(struct job *job, int fd, int64_t length) {
   return -error;
 }
 
-/* punch_aside(fd, length): the number of the job, or a negated errno; EAGAIN when there are too many. */
-static napi_value punch_aside(napi_env env, napi_callback_info info) {
+/* start_punch(fd, length): the number of the job, or a negated errno; EAGAIN when there are too many. */
+static napi_value start_punch(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
   for (int number_of = 0; number_of < MAX_JOBS; number_of++) {
     if (atomic_load(&jobs[number_of].state) != FREE) continue;
@@ -58,8 +58,8 @@ static napi_value punch_aside(napi_env env, napi_callback_info info) {
   return number(env, -EAGAIN);
 }
 
-/* ask(job): 1 while it goes on; else 0 or a negated errno, and the job is forgotten. */
-static napi_value ask(napi_env env, napi_callback_info info) {
+/* poll_punch(job): 1 while it goes on; else 0 or a negated errno, and the job is forgotten. */
+static napi_value poll_punch(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   int64_t number_of = integer(env, argv[0], -1);
   if (number_of < 0 || number_of >= MAX_JOBS) return number(env, -EINVAL);
@@ -71,7 +71,7 @@ static napi_value ask(napi_env env, napi_callback_info info) {
 }
 
 NAPI_MODULE_INIT() {
-  FUNCTION(punch_aside);
-  FUNCTION(ask);
+  FUNCTION(start_punch);
+  FUNCTION(poll_punch);
   return exports;
 }

@@ -70,7 +70,7 @@ static inline size_t bytes_of(const char16_t *units, size_t count, char *out) {
   return (size_t)(at - out);
 }
 
-/* A copy the caller frees; NULL when it is not a string or holds a NUL, which no system call can carry. */
+/* A copy that the caller frees; NULL when the value is no string or contains a NUL, which no system call accepts. */
 static inline __attribute__((unused)) char *text(napi_env env, napi_value value) {
   size_t length;
   if (napi_get_value_string_utf16(env, value, NULL, 0, &length) != napi_ok) return NULL;

@@ -1,7 +1,7 @@
 /*
- * One system call as another user, on one thread. The kernel keeps the ids that file permissions are checked with per
- * thread; glibc hides that, so these are raw system calls. Leaving user id 0 takes the file capabilities (DAC_OVERRIDE
- * and its like) from the effective set until we return to it.
+ * System calls as another user, on one thread. The kernel keeps the ids that it checks file permissions with per
+ * thread; glibc hides that, so these are raw system calls. While a thread's user id is not 0, file capabilities such as
+ * DAC_OVERRIDE are not in its effective set.
  */
 #ifndef HUTCH_AS_USER_H
 #define HUTCH_AS_USER_H
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct user {
-  int64_t uid, gid; /* uid below zero: stay who we are */
+  int64_t uid, gid; /* a uid below zero: keep our own ids */
 };
 
 struct before {
@@ -20,7 +20,7 @@ struct before {
   int count;
 };
 
-/* Becomes the user; -1 and errno when that is not certain, and then nothing may be done. */
+/* Takes the user's ids. Returns -1 and sets errno when that is not certain; the caller must then do nothing. */
 static inline int enter(const struct user *user, struct before *before) {
   if (user->uid < 0) return 0;
   before->count = (int)syscall(SYS_getgroups, 64, before->groups);
@@ -28,13 +28,13 @@ static inline int enter(const struct user *user, struct before *before) {
   if (syscall(SYS_setgroups, 0, NULL) < 0) return -1;
   syscall(SYS_setfsgid, (gid_t)user->gid);
   syscall(SYS_setfsuid, (uid_t)user->uid);
-  /* These two never report failure; asking with an impossible id tells what is in force. */
+  /* These two calls never report failure; calling them with an invalid id returns the id in force. */
   if (syscall(SYS_setfsgid, -1) == user->gid && syscall(SYS_setfsuid, -1) == user->uid) return 0;
   errno = EPERM;
   return -1;
 }
 
-/* Becomes ourselves again. A thread that cannot must not run anything else. */
+/* Takes our own ids again. A thread that cannot do so must not run anything else. */
 static inline void leave(const struct user *user, const struct before *before) {
   if (user->uid < 0) return;
   int error = errno;

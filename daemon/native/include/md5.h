@@ -1,6 +1,7 @@
 /*
- * MD5 (RFC 1321) of several streams at once. One stream cannot go faster than its chain of additions, whatever the
- * processor could do besides; the lanes of a vector take one stream each and cost about what one alone costs.
+ * MD5 (RFC 1321) of several streams at once. The speed of one stream is limited by its chain of additions, each of
+ * which waits for the one before. The lanes of a vector take one stream each, and all of them together cost about as
+ * much as one stream alone.
  */
 #ifndef HUTCH_MD5_H
 #define HUTCH_MD5_H
@@ -10,7 +11,7 @@
 #include <string.h>
 
 #define MD5_BLOCK 64
-/* Streams that are hashed side by side at most. */
+/* At most so many streams are hashed side by side. */
 #define MD5_LANES 8
 
 struct md5 {
@@ -32,7 +33,7 @@ static inline uint32_t md5_word(const unsigned char *at) {
   return word;
 }
 
-/* Each step waits for the one before by `f` only: the compiler may not add up in another order. */
+/* Only `f` depends on the step before; the compiler must keep this order of additions. */
 #define MD5_STEP(f, a, b, c, d, k, s, t)                                                                               \
   a += w[k] + t;                                                                                                       \
   MD5_IN_REGISTER(a);                                                                                                  \
@@ -73,7 +74,7 @@ static inline uint32_t md5_word(const unsigned char *at) {
   }
 
 #define MD5_IN_REGISTER(a) __asm__("" : "+r"(a))
-/* The two halves have no bit in common, and only one of them waits for b. */
+/* The two halves have no bit in common, and only one of them depends on the step before. */
 #define MD5_G(b, c, d) ((c & ~d) + (b & d))
 static inline void md5_one(uint32_t *s, const unsigned char *from, size_t count) {
 #define MD5_LOAD(k) md5_word(from + offset + 4 * k)
@@ -82,7 +83,7 @@ static inline void md5_one(uint32_t *s, const unsigned char *from, size_t count)
 }
 #undef MD5_IN_REGISTER
 #undef MD5_G
-/* One instruction where there are any three-way ones. */
+/* A single instruction on processors that have three-operand logic. */
 #define MD5_G(b, c, d) ((b & d) | (c & ~d))
 #if defined(__x86_64__)
 #define MD5_IN_REGISTER(a) __asm__("" : "+v"(a))
@@ -95,7 +96,7 @@ static inline void md5_one(uint32_t *s, const unsigned char *from, size_t count)
 typedef uint32_t md5_v4 __attribute__((vector_size(16)));
 typedef uint32_t md5_v8 __attribute__((vector_size(32)));
 
-/* Blocks of several streams; where there are fewer than lanes the first is hashed again in those, for nothing. */
+/* Blocks of several streams. Lanes without a stream hash the first one again, which costs nothing. */
 #define MD5_MANY(name, V, WIDTH, LOAD, ...)                                                                            \
   __VA_ARGS__ static void name(struct md5 *const *streams, const unsigned char *const *data, int n, size_t count) {    \
     V s[4];                                                                                                            \
@@ -116,7 +117,7 @@ typedef uint32_t md5_v8 __attribute__((vector_size(32)));
 
 MD5_MANY(md5_four, md5_v4, 4, MD5_LOAD4, )
 #ifdef __x86_64__
-/* AVX-512 rotates in one instruction; it is the narrow vectors that are wanted of it. */
+/* AVX-512 rotates in one instruction; used on vectors of 256 bits here. */
 MD5_MANY(md5_four_512, md5_v4, 4, MD5_LOAD4, __attribute__((target("avx512f,avx512vl"))))
 MD5_MANY(md5_eight_512, md5_v8, 8, MD5_LOAD8, __attribute__((target("avx512f,avx512vl"))))
 MD5_MANY(md5_eight_2, md5_v8, 8, MD5_LOAD8, __attribute__((target("avx2"))))
@@ -135,7 +136,7 @@ static inline void md5_blocks(struct md5 *const *streams, const unsigned char *c
   if (n > 4) md5_four(streams + 4, data + 4, n - 4, count);
 }
 
-/* Takes `length[i]` bytes of each of at most MD5_LANES streams, all different. */
+/* Hashes `length[i]` more bytes of each of at most MD5_LANES different streams. */
 static inline void md5_update(struct md5 *const *streams, const unsigned char *const *data, const size_t *length,
                               int n) {
   const unsigned char *at[MD5_LANES], *lane_at[MD5_LANES];
@@ -177,7 +178,7 @@ static inline void md5_update(struct md5 *const *streams, const unsigned char *c
     if (left[i] > 0) memcpy(streams[i]->rest, at[i], left[i]);
 }
 
-/* 16 bytes. The stream is of no use afterwards. */
+/* Writes the 16 bytes of the digest. The stream must not be used afterwards. */
 static inline void md5_final(struct md5 *md5, unsigned char *digest) {
   static const unsigned char padding[MD5_BLOCK] = {0x80};
   unsigned char bits[8];

@@ -1,9 +1,8 @@
 /*
- * Bodies from sockets into files on threads of our own. A few threads wait for all sockets at once: a client that sends
- * slowly holds none of them and no memory but its record; a file system that is slow holds one.
- *
- * What is to be hashed has threads of its own: the blocks of several uploads that arrive together are hashed side by
- * side, while the other thread already reads and writes the next ones.
+ * Writes request bodies from sockets into files, on threads of its own. A few threads wait for all sockets at once: a
+ * client that sends slowly occupies no thread and no memory but its record; a slow file system occupies one thread.
+ * Hashing has a turn of its own: the blocks of several uploads that arrive together are hashed side by side, while the
+ * other thread already reads and writes the next ones.
  */
 #ifndef HUTCH_RECEIVER_H
 #define HUTCH_RECEIVER_H
@@ -17,20 +16,22 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-/* Uploads that a thread serves in one round, at most. */
+/* A thread serves at most so many uploads in one round. */
 #define BATCH MD5_LANES
-/* A thread that had nothing to do for so long ends. Milliseconds. */
+/* A thread without work ends after so many milliseconds. */
 #define IDLE_MS 2000
-/* How long a thread waits for the other to have read and written. Milliseconds. */
+/* How long a thread waits for its turn to read and write, in milliseconds. */
 #define TURN_MS 50
 
 struct receiver {
   const int batch, max_threads;
   pthread_mutex_t lock;
-  /* Who reads and writes, and who hashes: one after the other, so that what is ready is taken by one thread. */
+  /*
+   * One thread at a time reads and writes, and one at a time hashes, so that one thread takes everything that is ready.
+   */
   pthread_mutex_t turn, hash;
   int epoll;
-  /* Who is meant by an event: the record may be gone by the time it is looked at. */
+  /* Names the transfer of an event; the record may be freed before the event is handled. */
   struct transfer **slots;
   uint32_t slot_count, generation;
   int runs, threads;
@@ -60,14 +61,14 @@ static void hash_all(struct transfer **batch, const size_t *content, int count, 
 
 static uint64_t token(const struct transfer *self) { return (uint64_t)self->generation << 32 | self->slot; }
 
-/* With the lock: asks for the next event, which comes once. */
+/* With the lock: arms the socket for one more event. */
 static int arm(struct transfer *self, int operation, uint32_t events) {
   struct epoll_event event = {.events = events | EPOLLRDHUP | EPOLLONESHOT, .data.u64 = token(self)};
   self->place = WAITING;
   return epoll_ctl(self->by->epoll, operation, self->socket, &event);
 }
 
-/* With the lock: nobody serves it any more. */
+/* With the lock: takes it out of the table. */
 static void retire(struct transfer *self) {
   epoll_ctl(self->by->epoll, EPOLL_CTL_DEL, self->socket, NULL);
   self->by->slots[self->slot] = NULL;
@@ -75,14 +76,14 @@ static void retire(struct transfer *self) {
   self->by->runs--;
 }
 
-/* What one round serves, and what became of it. */
+/* The transfers of one round, and the results. */
 struct round {
   struct transfer *batch[BATCH], *going[BATCH], *ended[BATCH];
   size_t content[BATCH];
   int count, going_count, ended_count;
 };
 
-/* With the lock: adds the transfers behind the events that are still there to be served. */
+/* With the lock: adds the transfers that the events name, as far as they still exist. */
 static void claim(struct receiver *by, const struct epoll_event *events, int count, struct round *round) {
   for (int i = 0; i < count; i++) {
     uint32_t slot = (uint32_t)events[i].data.u64, generation = (uint32_t)(events[i].data.u64 >> 32);
@@ -93,13 +94,16 @@ static void claim(struct receiver *by, const struct epoll_event *events, int cou
   }
 }
 
-/* Those that are not done wait for more; another thread may serve them from here on. */
+/* Unfinished transfers wait for more data; another thread may serve them from here on. */
 static void rearm(struct receiver *by, struct round *round, int in_hash) {
   pthread_mutex_lock(&by->lock);
   for (int i = 0; i < round->count; i++) {
     struct transfer *self = round->batch[i];
     if (self->outcome == GOING && self->cancelled) self->outcome = CANCELLED;
-    /* What is ahead does not wait for the socket; being writable is a reason to be served at once. */
+    /*
+     * A transfer with bytes ahead need not wait for its socket to be readable: it asks for writable, which is true at
+     * once.
+     */
     size_t ahead = self->ahead_length - self->ahead_at;
     uint32_t events = ahead > self->delimiter_length ? EPOLLIN | EPOLLOUT : EPOLLIN;
     if (self->outcome == GOING && arm(self, EPOLL_CTL_MOD, events) < 0) fail_with(self, SOCKET_FAILED, errno);
@@ -114,7 +118,7 @@ static void rearm(struct receiver *by, struct round *round, int in_hash) {
   pthread_mutex_unlock(&by->lock);
 }
 
-/* After hashing: what was cancelled meanwhile, and waited for that, ends. */
+/* After hashing: ends the transfers that were cancelled meanwhile. */
 static void leave_hash(struct receiver *by, struct round *round) {
   pthread_mutex_lock(&by->lock);
   for (int i = 0; i < round->going_count; i++) {
@@ -128,7 +132,7 @@ static void leave_hash(struct receiver *by, struct round *round) {
   pthread_mutex_unlock(&by->lock);
 }
 
-/* Waits its turn, but not for ever: whoever has it may hang in a file system. */
+/* Waits for its turn, but not for ever: the thread that has it may hang in a file system. */
 static int take_turn(struct receiver *by) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -138,13 +142,13 @@ static int take_turn(struct receiver *by) {
   return pthread_mutex_clocklock(&by->turn, CLOCK_MONOTONIC, &until) == 0;
 }
 
-/* Reads and writes a block of each from `first` on. */
+/* Reads and writes one block of each transfer from `first` on. */
 static void serve_from(int first, struct round *round, unsigned char *blocks) {
   for (int i = first; i < round->count; i++)
     round->content[i] = serve(round->batch[i], blocks + (size_t)i * BLOCK_BYTES);
 }
 
-/* What has become ready since the round began joins it; whether there was something. */
+/* Adds to the round what has become ready since it began. Returns whether there was anything. */
 static int join(struct receiver *by, struct round *round, unsigned char *blocks) {
   struct epoll_event events[BATCH];
   int first = round->count, room = by->batch - first;
@@ -157,14 +161,14 @@ static int join(struct receiver *by, struct round *round, unsigned char *blocks)
   return round->count > first;
 }
 
-/* One round; 0 when there is nothing to do any more, and then with the lock. */
+/* One round. Returns 0, holding the lock, when there is nothing left to do. */
 static int serve_round(struct receiver *by, unsigned char *blocks) {
   struct epoll_event events[BATCH];
   struct round round = {.count = 0, .going_count = 0, .ended_count = 0};
   struct pollfd ready = {.fd = by->epoll, .events = POLLIN};
   int sharing = by == &hashing, turn = 0, count;
   if (sharing) {
-    /* Looks without taking: what has come by the time it is this thread's turn is taken together. */
+    /* Waits without taking the event: everything that is ready when this thread's turn comes is taken together. */
     count = poll(&ready, 1, IDLE_MS);
     turn = count > 0 && take_turn(by);
     if (count > 0) count = epoll_wait(by->epoll, events, by->batch, 0) ?: -1;
@@ -176,7 +180,7 @@ static int serve_round(struct receiver *by, unsigned char *blocks) {
   sharing = sharing && round.count > 0;
   serve_from(0, &round, blocks);
   if (sharing) {
-    /* While the other thread hashes, more uploads can join: as many lanes cost as much as one. */
+    /* While the other thread hashes, more uploads can join: several lanes cost as much as one. */
     while (pthread_mutex_trylock(&by->hash) != 0)
       if (!join(by, &round, blocks)) {
         pthread_mutex_lock(&by->hash);
@@ -191,7 +195,7 @@ static int serve_round(struct receiver *by, unsigned char *blocks) {
     leave_hash(by, &round);
     pthread_mutex_unlock(&by->hash);
   }
-  /* From here on the other side may free them. */
+  /* From here on the main thread may free them. */
   for (int i = 0; i < round.ended_count; i++) run_ended(round.ended[i]);
   return 1;
 }
@@ -202,7 +206,7 @@ static void *thread_main(void *data) {
   struct receiver *by = data;
   unsigned char *blocks = MAP_FAILED;
   prctl(PR_SET_NAME, "receive");
-  /* Without memory it waits for some. */
+  /* Without memory the thread tries again later. */
   while (blocks == MAP_FAILED) {
     blocks = mmap(NULL, blocks_size(by), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (blocks == MAP_FAILED) usleep(10000);
@@ -231,7 +235,10 @@ static int start_thread(struct receiver *by) {
   return -error;
 }
 
-/* With the lock: as many threads as runs, up to the most; 0 when there is one, or a negated errno. */
+/*
+ * With the lock: starts threads until there is one per run, or the maximum. Returns 0 when at least one runs, else a
+ * negated errno.
+ */
 static int have_threads(struct receiver *by) {
   if (by->epoll < 0) by->epoll = epoll_create1(EPOLL_CLOEXEC);
   if (by->epoll < 0) return -errno;
@@ -265,7 +272,7 @@ static int start_run(struct transfer *self) {
   self->generation = ++by->generation;
   self->outcome = GOING;
   self->cancelled = self->in_hash = 0;
-  /* Writable it is at once: what is ahead does not wait for what is still to come. */
+  /* A socket is writable at once: the bytes ahead need not wait for those that are still to come. */
   if (arm(self, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT) < 0) {
     self->place = AT_REST;
     return -errno;
@@ -275,7 +282,7 @@ static int start_run(struct transfer *self) {
   return 0;
 }
 
-/* Ends a run from outside; true when it has ended by that, else it ends after the round it is in. */
+/* Ends a run. True when it has ended; false when it ends after the round that it is in. */
 static int cancel_run(struct transfer *self) {
   pthread_mutex_lock(&self->by->lock);
   int now = self->place == WAITING && !self->in_hash;

@@ -1,6 +1,6 @@
 /*
- * A body on its way from its socket into a file, block by block: read without waiting, looked through for what ends
- * it, written.
+ * The transfer of one body from its socket into a file, block by block: read without waiting, searched for the
+ * delimiter, written.
  */
 #ifndef HUTCH_TRANSFER_H
 #define HUTCH_TRANSFER_H
@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Bytes that are read, written and hashed in one go: all of them stay in the processor's cache meanwhile. */
+/* Bytes that are read, written and hashed in one step; they fit into the processor's cache. */
 #define BLOCK_BYTES (256 * 1024)
 
-/* Why a run ended, in the order that the TypeScript side knows. */
+/* Why a run ended; receive.ts has the same order. */
 enum outcome { GOING, BODY_END, DELIMITER, ROOM_END, FILE_FAILED, SOCKET_FAILED, CLIENT_GONE, CANCELLED };
 enum place { AT_REST, WAITING, SERVED };
 
@@ -41,9 +41,9 @@ struct transfer {
   napi_ref self;
 };
 
-/* Keeps bytes of the block for the next round, or for whoever goes on. */
+/* Keeps bytes of the block for the next round, or for the caller after the last one. */
 static int keep_ahead(struct transfer *self, const unsigned char *bytes, size_t length) {
-  /* What came with the request is large and needed once, the beginning of a delimiter is small. */
+  /* The bytes that came with the request are many and needed once; the beginning of a delimiter is short. */
   if (length > self->ahead_size || self->ahead_size > 4096) {
     size_t size = length > self->delimiter_length ? length : self->delimiter_length + 1;
     unsigned char *room = malloc(size);
@@ -58,7 +58,7 @@ static int keep_ahead(struct transfer *self, const unsigned char *bytes, size_t 
   return 0;
 }
 
-/* Length of the longest end of `bytes` that a delimiter may begin with. */
+/* Length of the longest end of `bytes` with which a delimiter may begin. */
 static size_t beginning_at_end(const struct transfer *self, const unsigned char *bytes, size_t length) {
   size_t longest = self->delimiter_length - 1 < length ? self->delimiter_length - 1 : length;
   const unsigned char *end = bytes + length;
@@ -91,7 +91,10 @@ static size_t fail_with(struct transfer *self, enum outcome outcome, int error) 
   return 0;
 }
 
-/* Fills the block from what is ahead and then from the socket; 0 when there is nothing now, or the run has ended. */
+/*
+ * Fills the block from the bytes ahead and then from the socket. Returns 0 when there are none now, or the run has
+ * ended.
+ */
 static size_t fill(struct transfer *self, unsigned char *block) {
   size_t filled = self->ahead_length - self->ahead_at;
   if (filled > BLOCK_BYTES) filled = BLOCK_BYTES;
@@ -99,7 +102,7 @@ static size_t fill(struct transfer *self, unsigned char *block) {
   self->ahead_at += filled;
   if (self->ahead_at < self->ahead_length || filled == BLOCK_BYTES || self->left == 0) return filled;
   size_t wanted = BLOCK_BYTES - filled;
-  /* Ends where a page of the file ends, so that no page is written twice. */
+  /* Ends at a page boundary of the file, so that no page is written twice. */
   size_t odd = (size_t)((self->position + BLOCK_BYTES) % 4096);
   if (wanted > odd) wanted -= odd;
   if ((int64_t)wanted > self->left) wanted = (size_t)self->left;
@@ -115,7 +118,7 @@ static size_t fill(struct transfer *self, unsigned char *block) {
   return filled;
 }
 
-/* One block: read, looked through, written. Returns how much of it is content. */
+/* Reads, searches and writes one block. Returns how many of its bytes are content. */
 static size_t serve(struct transfer *self, unsigned char *block) {
   size_t filled = fill(self, block);
   if (filled == 0 && (self->outcome != GOING || self->left > 0)) return 0;

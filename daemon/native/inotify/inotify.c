@@ -1,6 +1,6 @@
 /*
- * inotify on the event loop. node:fs.watch keeps an instance per directory, hides what happened and loses what happens
- * before it looks; this hands over the kernel's own records.
+ * inotify on the event loop, with the kernel's own records. node:fs.watch uses an instance per directory, does not say
+ * what happened, and misses what happens while it starts.
  */
 #include "as_user.h"
 #include <sys/inotify.h>
@@ -16,7 +16,7 @@ struct instance {
   napi_async_context context;
 };
 
-/* One batch of records per call; an empty one says that the queue has been read to its end. */
+/* One batch of records per call; an empty one says that the queue is empty. */
 static void deliver(struct instance *self, const char *bytes, size_t length) {
   napi_handle_scope scope;
   napi_value callback, global, buffer;
@@ -38,7 +38,7 @@ static void readable(uv_poll_t *poll, int status, int events) {
   static char batch[BATCH_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
   (void)status;
   (void)events;
-  /* Bounded, so that a flood does not keep the loop from everything else; poll reports the rest again. */
+  /* Bounded, so that many events do not block the event loop; poll reports the rest again. */
   for (int round = 0; round < 8 && self->fd >= 0; round++) {
     ssize_t length = read(self->fd, batch, sizeof batch);
     if (length < 0 && errno == EINTR) continue;
@@ -105,7 +105,7 @@ static napi_value remove_watch(napi_env env, napi_callback_info info) {
   return result(env, self ? inotify_rm_watch(self->fd, (int)integer(env, argv[1], -1)) : -1);
 }
 
-/* close(instance): once; the instance must not be used afterwards. */
+/* close(instance): call it once; the instance must not be used afterwards. */
 static napi_value close_instance(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   struct instance *self = instance_of(env, argv[0]);

@@ -29,13 +29,13 @@ export interface InotifyEvent {
   readonly name: string
 }
 
-/** Whose permissions a watch needs; undefined: ours. */
+/** The user who must be allowed to read the directory; undefined: the daemon. */
 export type WatchUser = { readonly uid: number; readonly gid: number } | undefined
 
 export interface Inotify {
   /** Watches a directory and returns its watch descriptor, the same one for the same directory. Throws system errors. */
   add(path: string, mask: number, user: WatchUser): number
-  /** Ends a watch; one that has ended by itself is ignored. */
+  /** Ends a watch; does nothing when the kernel has ended it already. */
   remove(wd: number): void
   close(): void
 }
@@ -69,8 +69,8 @@ const parseEvents = (batch: Buffer): InotifyEvent[] => {
 }
 
 /**
- * Opens an instance. `onEvents` gets events in order, `onDrained` runs when the queue was read to its end. Throws
- * `EMFILE` when the user has no instance left (fs.inotify.max_user_instances). Does not keep the process alive.
+ * Opens an instance. `onEvents` gets the events in order; `onDrained` runs when the queue is empty. Throws `EMFILE`
+ * when the user has no instance left (fs.inotify.max_user_instances). Does not keep the process alive.
  */
 export const openInotify = (onEvents: (events: InotifyEvent[]) => void, onDrained: () => void): Inotify => {
   const native = addon()

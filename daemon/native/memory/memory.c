@@ -1,6 +1,6 @@
 /*
- * The daemon's memory: the C library's share and V8's. Loading this keeps the C library to one arena; the default is one
- * per thread.
+ * The daemon's memory: that of the C library and that of V8. Loading this limits the C library to one arena instead of
+ * one per thread.
  */
 #include "arguments.h"
 #include "heap-limit.h"
@@ -16,9 +16,9 @@ static napi_value trim(napi_env env, napi_callback_info info) {
 }
 
 /*
- * Lets go of the pages of one loaded file that nobody can have written: they are in the system's cache, which other
- * daemons read too, and come back by the piece when they are used. What was relocated lies in segments that may be
- * written, at first.
+ * Unmaps the pages of one loaded file that cannot have been written. They stay in the system's page cache, which other
+ * daemons share, and each is mapped again when it is used. Segments with relocations are writable at first, so they are
+ * left out.
  */
 static int let_go_of(struct dl_phdr_info *file, size_t size, void *pages) {
   (void)size;
@@ -46,7 +46,7 @@ static napi_value unmap(napi_env env, napi_callback_info info) {
   return number(env, pages);
 }
 
-/* Where the loader is told to load this first, there is no other thread yet, and so no other arena. */
+/* When the loader loads this first (LD_PRELOAD), there is no other thread yet, and so no other arena. */
 static __attribute__((constructor)) void one_arena(void) { mallopt(M_ARENA_MAX, 1); }
 
 NAPI_MODULE_INIT() {

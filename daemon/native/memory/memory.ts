@@ -13,8 +13,8 @@ const addon = lazy(() => loadAddon<MemoryAddon>('memory'))
 export const setHeapLimit = (bytes: number): boolean => addon().limit(bytes)
 
 /**
- * Gives free pages of the C library's heap back, and unmaps the code and constants of programs: they stay in the
- * system's cache and come back by the piece, without a copy, when they are used.
+ * Gives free pages of the C library's heap back to the system, and unmaps the code and constants of programs. Those
+ * stay in the system's page cache; each page is mapped again, without a copy, when it is used.
  */
 export const releaseMemory = (): void => {
   addon().trim()

@@ -1,6 +1,6 @@
 /*
- * Mounts between descriptors. A tenant may swap any path for a link between our look and our mount; a descriptor stays
- * what it was. Links are never followed on the way to one.
+ * Mounts between descriptors. A tenant may replace any path between our check and our mount; a descriptor stays the
+ * same. No link in a path is followed.
  */
 #include "arguments.h"
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* The kernel's own name of a descriptor: resolving it leads to the very directory, whatever its path is by now. */
+/* The kernel's path of a descriptor: it leads to that same directory, whatever its own path is by now. */
 static void name_of(int fd, char out[64]) { snprintf(out, 64, "/proc/self/fd/%d", fd); }
 
-/* Enters `name`, making it when `mode` says so (not -1); *created tells whether it was made. */
+/* Enters `name`, and makes it unless `mode` is -1; *created says whether it was made. */
 static int enter_directory(int parent, const char *name, int mode, int *created) {
   *created = 0;
   int fd = openat(parent, name, DIRECTORY);
@@ -24,7 +24,7 @@ static int enter_directory(int parent, const char *name, int mode, int *created)
   return openat(parent, name, DIRECTORY);
 }
 
-/* open_directory(path, mode or -1) → [descriptor, created], or a negated errno (ENOTDIR for a link on the way). */
+/* open_directory(path, mode or -1) → [descriptor, created], or a negated errno (ENOTDIR for a link in the path). */
 static napi_value open_directory(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
   char *path = text(env, argv[0]), *rest = path;
@@ -58,7 +58,9 @@ static napi_value change_owner(napi_env env, napi_callback_info info) {
                               (gid_t)integer(env, argv[2], -1), AT_EMPTY_PATH));
 }
 
-/* bind(from, to, flags): flags of mount(2) beyond MS_BIND; MS_RDONLY and its like need a second call to take hold. */
+/*
+ * bind(from, to, flags): flags of mount(2) besides MS_BIND; MS_RDONLY and similar ones take effect only with `change`.
+ */
 static napi_value bind_mount(napi_env env, napi_callback_info info) {
   ARGUMENTS(3);
   char from[64], to[64];
@@ -75,7 +77,7 @@ static napi_value change_mount(napi_env env, napi_callback_info info) {
   return result(env, mount(NULL, name, NULL, (unsigned long)integer(env, argv[1], 0), NULL));
 }
 
-/* detach(fd): takes the mount away now; what is still open in it lives until it is closed (our descriptor is). */
+/* detach(fd): removes the mount now; files that are open in it stay usable until they are closed. */
 static napi_value detach(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   char name[64];

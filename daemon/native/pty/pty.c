@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * open_pty() → [master, slave], both close-on-exec, or a negated errno. The master does not block. The slave does: what
- * its flags are is shared by everybody who has it, and a shell must not meet EAGAIN.
+ * open_pty() → [master, slave], both close-on-exec, or a negated errno. The master is non-blocking. The slave is not:
+ * its flags are shared by all processes that have it, and a shell does not expect EAGAIN.
  */
 static napi_value open_pty(napi_env env, napi_callback_info info) {
   (void)info;
@@ -29,7 +29,7 @@ static napi_value open_pty(napi_env env, napi_callback_info info) {
   return out;
 }
 
-/* resize(fd, columns, rows): who runs in it hears of it by SIGWINCH. */
+/* resize(fd, columns, rows): its foreground programs get SIGWINCH. */
 static napi_value resize(napi_env env, napi_callback_info info) {
   ARGUMENTS(3);
   struct winsize size = {.ws_col = (unsigned short)integer(env, argv[1], 80),

@@ -1,6 +1,6 @@
 /*
- * What is left of a request's body goes from its socket into a file (receiver.h). The socket is taken by a duplicate of
- * its descriptor; whoever reads it otherwise must have stopped.
+ * Writes the rest of a request's body from its socket into a file (receiver.h). It works on a duplicate of the socket's
+ * descriptor; the caller must have stopped reading from it.
  */
 #include "receiver.h"
 #include <fcntl.h>
@@ -15,7 +15,7 @@ static void dispose(struct transfer *self) {
   free(self);
 }
 
-/* Only when nobody runs it any more: a run holds a reference. */
+/* A run holds a reference, so this happens only after the last run. */
 static void collected(napi_env env, void *data, void *hint) {
   (void)env;
   (void)hint;
@@ -37,8 +37,8 @@ static int copy_of(napi_env env, napi_value value, unsigned char **bytes, size_t
 }
 
 /*
- * create(socket, left, ahead, delimiter, hashing) → a transfer, or a negated errno. What could keep it from running
- * fails here, before the first byte is taken.
+ * create(socket, left, ahead, delimiter, hashing) → a transfer, or a negated errno. Takes everything that a run needs,
+ * so that failures happen before the first byte is read.
  */
 static napi_value create(napi_env env, napi_callback_info info) {
   ARGUMENTS(5);
@@ -78,7 +78,7 @@ static void set_number(napi_env env, napi_value object, const char *name, int64_
   napi_set_named_property(env, object, name, number(env, value));
 }
 
-/* On the main thread: answers the promise of a run. */
+/* On the main thread: settles the promise of a run. */
 static void settle(napi_env env, struct transfer *self) {
   napi_value answer;
   napi_ref reference = self->self;
@@ -103,7 +103,7 @@ static void tell(struct transfer *self) { napi_call_threadsafe_function(completi
 
 /*
  * run(transfer, fd, position, room) → a promise of {outcome, error, written}, or a negated errno. Writes at most `room`
- * bytes. The descriptor must stay open until then. One run at a time; the next goes on where the one before ended.
+ * bytes. The descriptor must stay open until then. One run at a time; the next continues where the one before ended.
  */
 static napi_value run(napi_env env, napi_callback_info info) {
   ARGUMENTS(4);
@@ -119,7 +119,7 @@ static napi_value run(napi_env env, napi_callback_info info) {
   pthread_mutex_lock(&self->by->lock);
   int error = start_run(self);
   if (error == 0) {
-    /* Before a thread can answer: it needs the lock to begin. */
+    /* No thread can settle it before this: they need the lock. */
     napi_create_promise(env, &self->deferred, &promise);
     napi_create_reference(env, argv[0], 1, &self->self);
     if (unfinished++ == 0) napi_ref_threadsafe_function(env, completions);
@@ -128,7 +128,7 @@ static napi_value run(napi_env env, napi_callback_info info) {
   return error ? number(env, error) : promise;
 }
 
-/* cancel(transfer): its run, if there is one, ends soon. */
+/* cancel(transfer): makes its run, if any, end soon. */
 static napi_value cancel(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   struct transfer *self = transfer_of(env, argv[0]);
@@ -149,7 +149,7 @@ static napi_value hex_of(napi_env env, const unsigned char *bytes, size_t length
 
 /*
  * finish(transfer) → {left, ahead}, or a negated errno: bytes still in the socket, and those that were read from it and
- * not written. Lets go of the socket; after the last run, once.
+ * not written. Closes the socket's duplicate; call it once, after the last run.
  */
 static napi_value finish(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
@@ -167,7 +167,7 @@ static napi_value finish(napi_env env, napi_callback_info info) {
   return answer;
 }
 
-/* written_digest(transfer) → 32 hex digits: the MD5 of what was written. Not while it runs. */
+/* written_digest(transfer) → 32 hex digits: the MD5 of what was written. Not during a run. */
 static napi_value written_digest(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   unsigned char bytes[16] = {0};
@@ -204,7 +204,7 @@ static napi_value hash(napi_env env, napi_callback_info info) {
   return out;
 }
 
-/* update(hash, buffer) → whether it was done. */
+/* update(hash, buffer) → false for wrong arguments. */
 static napi_value update(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
   void *data = NULL;
@@ -218,7 +218,7 @@ static napi_value update(napi_env env, napi_callback_info info) {
   return answer;
 }
 
-/* digest(hash) → 32 hex digits. The hash is of no use afterwards. */
+/* digest(hash) → 32 hex digits. The hash must not be used afterwards. */
 static napi_value digest(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   unsigned char bytes[16] = {0};
@@ -230,7 +230,7 @@ static napi_value digest(napi_env env, napi_callback_info info) {
 NAPI_MODULE_INIT() {
   napi_value name;
   napi_create_string_utf8(env, "receive", NAPI_AUTO_LENGTH, &name);
-  /* Every thread may use it for as long as the process lives: it is never released. */
+  /* Threads may use it for as long as the process lives, so it is never released. */
   napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, NULL, completed, &completions);
   napi_unref_threadsafe_function(env, completions);
   run_ended = tell;

@@ -33,27 +33,31 @@ export interface Run {
 
 export interface Transfer {
   /**
-   * Writes at most `room` bytes at `position`; the next run goes on behind them. `fd` must stay open meanwhile. Throws
-   * the system's errors of the file (`syscall: 'write'`), `ECONNRESET` when the client is gone, `ECANCELED`.
+   * Writes at most `room` bytes at `position`; the next run continues after the last byte written. `fd` must stay open
+   * until it ends. Throws the system's errors of the file (`syscall: 'write'`), `ECONNRESET` when the client is gone,
+   * `ECANCELED` after `cancel`.
    */
   run(fd: number, position: number, room: number): Promise<Run>
-  /** Ends the run soon, if there is one. */
+  /** Makes the current run, if any, end soon. */
   cancel(): void
-  /** Lets go of the socket, once and after the last run: bytes still in it, and those read from it and not written. */
+  /**
+   * Closes our copy of the socket, once and after the last run. Returns how many bytes of the body are still in it, and
+   * the bytes that were read from it and not written.
+   */
   finish(): { left: number; ahead: Buffer }
-  /** 32 hex digits: MD5 of what was written, when that was wanted. Not during a run. */
+  /** MD5 of what was written as 32 hex digits, if `hashing` was set. Must not be called during a run. */
   digest(): string
 }
 
 /** What is to be moved. */
 export interface Body {
-  /** A descriptor that nobody reads meanwhile; it is duplicated. */
+  /** A descriptor that nobody else reads from meanwhile; it is duplicated. */
   readonly socket: number
-  /** Bytes of the body that are still in it, at least one. */
+  /** Bytes of the body that are still in the socket, at least one. */
   readonly left: number
-  /** Bytes that come before those. */
+  /** Bytes of the body that were read already: they come first. */
   readonly ahead: Buffer
-  /** What ends the content within the body. */
+  /** The delimiter that ends the content within the body. */
   readonly delimiter: Buffer | undefined
   readonly hashing: boolean
 }
@@ -85,7 +89,7 @@ const runOf = ({ outcome, error, written }: Ended): Run => {
   }
 }
 
-/** A transfer, or undefined when the system has no descriptor or thread for it. */
+/** A transfer, or undefined when the system has no more descriptors or threads. */
 export const transfer = ({ socket, left, ahead, delimiter, hashing }: Body): Transfer | undefined => {
   const native = addon()
   const made = native.create(socket, left, ahead, delimiter, hashing)
@@ -108,11 +112,11 @@ export const transfer = ({ socket, left, ahead, delimiter, hashing }: Body): Tra
 
 interface Md5 {
   update(piece: Buffer): void
-  /** 32 hex digits. Once, after the last piece. */
+  /** 32 hex digits; call it once, after the last piece. */
   digest(): string
 }
 
-/** MD5 on the calling thread: for small content, or content that does not come from a socket. */
+/** MD5 on the calling thread, for small content and content that does not come from a socket. */
 export const md5 = (): Md5 => {
   const native = addon()
   const hash = native.hash()

@@ -1,14 +1,12 @@
 /*
- * Starts a program: fork and exec with everything a tenant process needs set in between.
- *
- * The child is made with CLONE_VM | CLONE_VFORK: it borrows our memory until it execs, so nothing is copied and a
- * large daemon spawns as fast as a small one. That binds the child to three rules: it runs on its own stack, it makes
- * only plain system calls (glibc's setuid family would signal our threads), and it reports failure in shared memory.
- * CLONE_VFORK is also what makes the kernel give the child an oom_score_adj of its own although the memory is shared.
- *
- * While the child borrows our memory it may already have a tenant's user id. Nobody can trace it then: a change of
- * user id clears the dumpable flag. But somebody may stop it, and we would wait for ever; so a thread that sleeps on a
- * timer kills a child that has not got to its exec in time.
+ * Starts a program: fork and exec, with everything that a tenant's process needs set in between. The child is made with
+ * CLONE_VM | CLONE_VFORK: it borrows our memory until it execs, so nothing is copied and a large daemon spawns as fast
+ * as a small one. That puts three rules on the child: it runs on its own stack, it makes only raw system calls (glibc's
+ * setuid family would signal our threads), and it reports failure in shared memory. CLONE_VFORK also makes the kernel
+ * give the child an oom_score_adj of its own although the memory is shared. While the child borrows our memory it may
+ * already have a tenant's user id. Nobody can trace it then, because a change of user id clears the dumpable flag. But
+ * a tenant could stop it, and we would wait for ever; so a watchdog thread kills a child that has not reached its exec
+ * in time.
  */
 #include "arguments.h"
 #include <fcntl.h>
@@ -29,7 +27,7 @@
 
 #define STACK_BYTES (64 * 1024)
 #define MAX_DESCRIPTORS 16
-/* gVisor takes seconds for what the kernel does in one millisecond, when a box is busy. */
+/* On a busy machine gVisor takes seconds for what the kernel does in a millisecond. */
 #define PATIENCE_SECONDS 10
 
 enum stage { DESCRIPTORS = 1, SESSION, OOM, CAPABILITIES, IDENTITY, PRIVILEGES, DIRECTORY, EXEC };
@@ -60,7 +58,9 @@ static void close_from(int first) {
   for (int fd = first; fd < end; fd++) close(fd);
 }
 
-/* Puts descriptors[i] at i. All are moved out of the way first, so that no target overwrites a source. */
+/*
+ * Makes descriptors[i] descriptor i. All are first duplicated above the targets, so that no target overwrites a source.
+ */
 static int place_descriptors(struct plan *plan) {
   for (int i = 0; i < plan->descriptor_count; i++) {
     int *fd = &plan->descriptors[i];
@@ -85,13 +85,14 @@ static int write_oom(int score) {
 }
 
 /*
- * Takes capabilities away for good. What the child holds until its exec is left alone, its change of user needs it:
- * exec gives root the bounding set and everybody else the (cleared) ambient and inheritable ones.
+ * Removes capabilities from the bounding set. Those that the child itself has until its exec stay, because changing its
+ * user needs them; exec then gives root the bounding set, and everybody else the (cleared) ambient and inheritable
+ * sets.
  */
 static int drop_capabilities(uint64_t drop) {
   for (int capability = 0; capability < 64; capability++) {
     if (!(drop >> capability & 1)) continue;
-    /* Without privileges of our own there is nothing to hand on, and we may not shrink the set. */
+    /* Without privileges of our own there is nothing to remove, and we may not shrink the set. */
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && geteuid() == 0) return -1;
   }
   /* EINVAL: before Linux 4.3 there is no ambient set. */
@@ -114,7 +115,7 @@ static int prepare(struct plan *plan) {
   if (plan->group && setpgid(0, 0) < 0) return fail_at(plan, SESSION);
   if (place_descriptors(plan) < 0) return fail_at(plan, DESCRIPTORS);
   if (plan->terminal && ioctl(0, TIOCSCTTY, 0) < 0) return fail_at(plan, SESSION);
-  /* Best effort: lowering the score needs a capability, and a missing /proc must not stop anybody. */
+  /* Best effort: lowering the score needs a capability, and /proc may be missing. */
   if (plan->has_oom) write_oom(plan->oom);
   if (plan->umask >= 0) umask(plan->umask);
   if (plan->lose_capabilities && drop_capabilities(plan->drop) < 0) return fail_at(plan, CAPABILITIES);
@@ -127,7 +128,7 @@ static int prepare(struct plan *plan) {
 
 static int child(void *argument) {
   struct plan *plan = argument;
-  /* Node ignores SIGPIPE and handles others; a fresh program expects the defaults and nothing blocked. */
+  /* Node ignores SIGPIPE and handles other signals; a new program expects the defaults and no blocked signals. */
   const char standard[32] = {0}; /* the kernel's struct sigaction: SIG_DFL, no flags, nothing masked */
   for (int signal = 1; signal <= 64; signal++) syscall(SYS_rt_sigaction, signal, standard, NULL, 8);
   if (prepare(plan) == 0) {
@@ -187,13 +188,13 @@ static void arm(int seconds) {
 }
 
 static pid_t launch(struct plan *plan) {
-  /* Kept for the next one: only the main thread spawns, and each child is done with it when it returns. */
+  /* Used again for the next child: only the main thread spawns, and a child no longer uses it when the call returns. */
   static void *stack = MAP_FAILED;
   if (stack == MAP_FAILED)
     stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return -1;
   pthread_once(&watchdog.once, start_watchdog);
-  /* Blocked until the child has its own handlers: ours must not run on its stack. */
+  /* Signals are blocked until the child has reset the handlers: ours must not run on its stack. */
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -215,8 +216,8 @@ static pid_t launch(struct plan *plan) {
 }
 
 /*
- * The bounding set. Asked for once: it only ever shrinks, and what is no longer in it can be dropped again. What this
- * kernel does not know is not in it.
+ * The bounding set. Read once: it only ever shrinks, and dropping a capability that is no longer in it does no harm.
+ * Capabilities that this kernel does not know are not in it.
  */
 static uint64_t bounding_set(void) {
   static uint64_t known;
@@ -296,7 +297,7 @@ static napi_value spawn(napi_env env, napi_callback_info info) {
     pid = launch(&plan);
     if (pid < 0) pid = -errno;
     else if (plan.error) {
-      syscall(SYS_wait4, pid, NULL, 0, NULL); /* it is gone or going: it failed before its exec */
+      syscall(SYS_wait4, pid, NULL, 0, NULL); /* it has ended or is about to: it failed before its exec */
       pid = -(plan.error + 100000 * plan.stage);
     }
   }

@@ -1,4 +1,4 @@
-/** Starts programs with everything a tenant process needs, in about a millisecond and without a handle. */
+/** Starts programs with everything a tenant's process needs, in about a millisecond. */
 import { lazy, loadAddon, systemError } from '../load.ts'
 
 /** Who a process runs as. */
@@ -12,28 +12,31 @@ export interface Credentials {
 export interface SpawnOptions {
   /** Absolute path of the program; there is no search. */
   readonly file: string
-  /** `argv`, including the name the program sees as its own. */
+  /** `argv`, including the program's name as `argv[0]`. */
   readonly args: readonly string[]
   /** The whole environment; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>
   readonly cwd?: string
   /**
-   * `descriptors[i]` becomes descriptor `i` of the program; a negative one is /dev/null. At least stdin, stdout and
-   * stderr, at most 16. All others are closed. They stay open here: the caller closes its own.
+   * `descriptors[i]` becomes descriptor `i` of the program; a negative one is /dev/null. Must give at least stdin,
+   * stdout and stderr, at most 16. The program gets no others. They stay open here; the caller closes its own.
    */
   readonly descriptors: readonly number[]
-  /** A new session (and process group); else `group` makes only a new process group. */
+  /** Starts a new session and process group; without it, `group` starts a new process group only. */
   readonly session?: boolean
   readonly group?: boolean
   /** Makes descriptor 0 the controlling terminal; needs `session`. */
   readonly terminal?: boolean
-  /** Unset: the program runs as we do. */
+  /** Undefined: the program runs as the daemon's user. */
   readonly credentials?: Credentials
-  /** Bits to remove from the bounding set, for good (`daemon/init/capabilities.ts`). Inheritable and ambient are cleared. */
+  /**
+   * Capabilities (a mask of bits) to remove from the bounding set (`daemon/init/capabilities.ts`). The inheritable and
+   * ambient sets are cleared.
+   */
   readonly dropCapabilities?: bigint
-  /** Forbids gaining privileges through setuid programs. */
+  /** Sets no_new_privs: setuid programs give no more privileges. */
   readonly noNewPrivileges?: boolean
-  /** -1000 to 1000; best effort, because lowering it needs CAP_SYS_RESOURCE. */
+  /** -1000 to 1000. Best effort: lowering it needs CAP_SYS_RESOURCE. */
   readonly oomScore?: number
   /** Sent to the program when the thread that spawned it ends. */
   readonly deathSignal?: number
@@ -60,15 +63,15 @@ const stages = [
 /** The step at which the new process failed; `spawn` is the fork itself. */
 type SpawnStage = (typeof stages)[number]
 
-/** A start that failed; `code` says why (`ENOENT`, `EACCES`, `EAGAIN`, …), `stage` where. */
+/** A program could not be started; `code` says why (`ENOENT`, `EACCES`, `EAGAIN`, …), `stage` at which step. */
 export interface SpawnError extends NodeJS.ErrnoException {
   readonly stage: SpawnStage
 }
 
 /**
- * Starts a program and returns its pid as soon as it runs. Throws a `SpawnError` when it does not, and then no process
- * is left behind. The caller learns about the end from the reaper (`daemon/init/reaper.ts`): libuv knows nothing of
- * this child.
+ * Starts a program and returns its pid as soon as it runs. Throws a `SpawnError` when it cannot be started, and then no
+ * process is left. The end of the process is reported by the reaper (`daemon/init/reaper.ts`): libuv does not know this
+ * child.
  */
 export const spawnProcess = (options: SpawnOptions): number => {
   const { env, credentials, ...rest } = options

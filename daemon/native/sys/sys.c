@@ -35,14 +35,14 @@ static napi_value random_bytes(napi_env env, napi_callback_info info) {
   size_t length;
   errno = EINVAL;
   if (napi_get_buffer_info(env, argv[0], &data, &length) != napi_ok || length > 256) return result(env, -1);
-  /* So few are given at once, unless a signal comes before the kernel has gathered its first. */
+  /* So few come in one call, unless a signal arrives before the kernel's generator is ready. */
   ssize_t given;
   do given = getrandom(data, length, 0);
   while (given < 0 && errno == EINTR);
   return result(env, given == (ssize_t)length ? 0 : -1);
 }
 
-/* peek() → the pid of some child that has exited, left as it is; 0 when there is none; a negated errno. */
+/* peek() → the pid of a child that has exited, without reaping it; 0 when there is none; or a negated errno. */
 static napi_value peek(napi_env env, napi_callback_info info) {
   (void)info;
   siginfo_t child = {0};
@@ -79,7 +79,7 @@ static napi_value ignore_signal(napi_env env, napi_callback_info info) {
   return result(env, sigaction((int)integer(env, argv[0], -1), &ignore, NULL));
 }
 
-/* The kernel's own form: glibc keeps two real-time signals to itself. */
+/* The raw system call: glibc reserves two real-time signals. */
 struct kernel_action {
   void (*handler)(int);
   unsigned long flags;
@@ -88,9 +88,9 @@ struct kernel_action {
 };
 
 /*
- * ignore_fatal(): ignores every signal whose default would end us, unless a program fault raises it.
- * The kernel keeps such signals from PID 1, but not while its main thread has them blocked and another one has not,
- * which is so during every fork: then they end it.
+ * ignore_fatal(): ignores every signal whose default action would end us, except those that a program fault raises. The
+ * kernel drops such signals for PID 1, but not while its main thread has them blocked and another thread has not. That
+ * is so during every fork, and they would end it then.
  */
 static napi_value ignore_fatal(napi_env env, napi_callback_info info) {
   (void)info;
@@ -109,8 +109,9 @@ static napi_value ignore_fatal(napi_env env, napi_callback_info info) {
 static struct sigaction guarded[NSIG];
 
 /*
- * Whether nobody inside sent it. A sender outside of our namespace has no pid here: 0. Only what kill(2) and the kernel
- * send is believed: with sigqueue a sender writes the pid himself, and a tenant's descriptors may signal us too (F_SETSIG).
+ * Whether the sender is outside of our pid namespace: it then has no pid here, and 0 is shown. Only signals from
+ * kill(2) and from the kernel are believed: with sigqueue a sender writes the pid itself, and a tenant's descriptors
+ * may signal us too (F_SETSIG).
  */
 static int is_from_outside(const siginfo_t *sent) {
   if (sent->si_code == SI_KERNEL) return 1;

@@ -27,7 +27,9 @@ export interface Exit {
   readonly signal: number | null
 }
 
-/** Reaps one child if it has ended. `undefined`: it still runs. `'unknown'`: it is not, or no longer, a child of ours. */
+/**
+ * Reaps one child if it has ended. `undefined`: it still runs. `'unknown'`: it is not our child, or was reaped already.
+ */
 export const waitpid = (pid: number): Exit | 'unknown' | undefined => {
   const waited = addon().wait_for(pid)
   if (typeof waited !== 'number') {
@@ -39,16 +41,16 @@ export const waitpid = (pid: number): Exit | 'unknown' | undefined => {
   return undefined
 }
 
-/** The pid of some child that has ended and was not reaped yet, without reaping it. */
+/** The pid of a child that has ended and is not reaped yet; does not reap it. */
 const endedChild = (): number | undefined => {
   const pid = addon().peek()
   return pid === -ECHILD ? undefined : check('waitid', pid) || undefined
 }
 
 /**
- * Reaps every child that has ended, ours and orphans that fell to us. `leave` names the children that others wait
- * for, such as libuv: they are not touched. The kernel shows ended children one at a time, so the round stops at the first
- * one that is to be left. `more` then is true: call again once its owner had its turn.
+ * Reaps every child that has ended, including orphans that became our children. `leave` names children that somebody
+ * else reaps, such as libuv: they are not touched. The kernel shows ended children one at a time, so the round stops at
+ * the first of those. `more` is then true: call again after its owner had a turn.
  */
 export const reap = (leave: (pid: number) => boolean = () => false): { exits: Exit[]; more: boolean } => {
   const exits: Exit[] = []
@@ -60,7 +62,10 @@ export const reap = (leave: (pid: number) => boolean = () => false): { exits: Ex
   return { exits, more: false }
 }
 
-/** Signals a process, or with a negative pid its group; 0 as the signal only asks. False when there is none. */
+/**
+ * Sends a signal to a process, or with a negative pid to its group; signal 0 only checks. False when there is no such
+ * process.
+ */
 export const kill = (pid: number, signal: number): boolean => {
   const result = addon().send_signal(pid, signal)
   if (result === -ESRCH) return false
@@ -70,14 +75,17 @@ export const kill = (pid: number, signal: number): boolean => {
 
 const control = (option: number, argument: number, name: string) => check(name, addon().control(option, argument))
 
-/** Keeps other processes of the same user from reading or tracing this one, and its /proc files root's. */
+/** Makes this process undumpable: others of the same user cannot trace it, and its /proc files belong to root. */
 export const setDumpable = (on: boolean): void => void control(4, on ? 1 : 0, 'prctl(PR_SET_DUMPABLE)')
 
 /** Gives a byte range of a file back to the disk: the size stays, the range reads as zeros. */
 export const punchHole = (fd: number, offset: number, length: number): void =>
   void check('fallocate', addon().punch(fd, offset, length))
 
-/** Takes an exclusive advisory lock without waiting; false when somebody else has it. Closing the descriptor frees it. */
+/**
+ * Takes an exclusive advisory lock without waiting; false when somebody else has it. Closing the descriptor releases
+ * it.
+ */
 export const tryLock = (fd: number): boolean => {
   const result = addon().lock(fd, 2 | 4)
   if (result === -EAGAIN) return false
@@ -88,19 +96,19 @@ export const tryLock = (fd: number): boolean => {
 /** Takes a shared advisory lock without waiting. Throws `EAGAIN` when somebody has an exclusive one. */
 export const lockShared = (fd: number): void => void check('flock', addon().lock(fd, 1 | 4))
 
-/** Ignores a signal, whatever node does with it. */
+/** Ignores a signal, whatever handler Node has for it. */
 export const ignoreSignal = (signal: number): void => void check('sigaction', addon().ignore_signal(signal))
 
 /**
- * From now on the handler of `signal` (installed before with `process.on`) runs only when the sender is outside of our
- * pid namespace, or is ourselves. Without a handler the signal is ignored.
+ * From now on the handler of `signal`, which was installed with `process.on` before, runs only for senders outside of
+ * our pid namespace and for ourselves. Without a handler the signal is ignored.
  */
 export const guardSignal = (signal: number): void => void check('sigaction', addon().guard_signal(signal))
 
-/** Ignores every signal that nobody handles and that would end the process, real-time ones included. */
+/** Ignores every signal that has no handler and would end the process, including real-time signals. */
 export const ignoreFatalSignals = (): void => void check('sigaction', addon().ignore_fatal())
 
-/** At most 256 bytes that nobody can guess. Not by `node:crypto`, which takes 5 ms and 1 MB to load. */
+/** At most 256 random bytes from the kernel. `node:crypto` would take 5 ms and 1 MB to load. */
 export const randomBytes = (count: number): Buffer => {
   const bytes = Buffer.alloc(count)
   check('getrandom', addon().random_bytes(bytes))

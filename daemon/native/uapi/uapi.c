@@ -1,4 +1,4 @@
-/* The control socket of a WireGuard process, made so that nobody else has a way to it. */
+/* The control socket of a WireGuard process, made so that nobody else can connect to it. */
 #include "arguments.h"
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 /*
- * control_socket(path) → listening end + connected end * 2^20, both close-on-exec, or a negated errno. The name is gone
- * when this returns.
+ * control_socket(path) → listening end + connected end * 2^20, both close-on-exec, or a negated errno. The socket's
+ * file is gone when this returns.
  */
 static napi_value control_socket(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
@@ -34,8 +34,8 @@ static napi_value control_socket(napi_env env, napi_callback_info info) {
 }
 
 /*
- * no_more_files(pid): a process that has descriptors 0, 1 and 2 can open no other, and nobody without CAP_SYS_RESOURCE
- * can undo it. Not a limit of 0, with which poll() of anything fails.
+ * no_more_files(pid): the process keeps the descriptors it has and can open no others above 2; only CAP_SYS_RESOURCE
+ * can undo it. The limit is not 0, because poll() would fail.
  */
 static napi_value no_more_files(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);

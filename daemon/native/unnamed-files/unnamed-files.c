@@ -1,4 +1,4 @@
-/* Files without a name (O_TMPFILE), made several at a time on a thread of libuv's pool, and named later. */
+/* Files without a name (O_TMPFILE): made several at a time on a thread of libuv's pool, and named later. */
 #include "arguments.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,7 +40,9 @@ static void complete(napi_env env, napi_status status, void *data) {
   free(job);
 }
 
-/* make(dir, flags, mode, count) → promise of the descriptors, fewer after an error; a negated errno when there is none. */
+/*
+ * make(dir, flags, mode, count) → promise of the descriptors, fewer after an error; a negated errno when none was made.
+ */
 static napi_value make(napi_env env, napi_callback_info info) {
   ARGUMENTS(4);
   napi_value promise, name;
@@ -63,7 +65,7 @@ static napi_value make(napi_env env, napi_callback_info info) {
   return promise;
 }
 
-/* name(fd, path): EEXIST when something has that name already. */
+/* name(fd, path): EEXIST when the name is taken. */
 static napi_value name(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
   int fd = (int)integer(env, argv[0], -1);
@@ -71,7 +73,7 @@ static napi_value name(napi_env env, napi_callback_info info) {
   if (!path) return number(env, -EINVAL);
   int done = linkat(fd, "", AT_FDCWD, path, AT_EMPTY_PATH);
   if (done < 0 && errno == ENOENT) {
-    /* Without CAP_DAC_READ_SEARCH a descriptor goes by its path. */
+    /* Without CAP_DAC_READ_SEARCH a descriptor must be named by its path in /proc. */
     snprintf(own, sizeof own, "/proc/self/fd/%d", fd);
     done = linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
   }

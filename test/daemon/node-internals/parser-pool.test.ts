@@ -50,3 +50,13 @@ t.test('parser-pool: of many connections that end at once few parsers are kept',
   await crowd(server)
   t.ok(parsers.list.length <= 32, `${parsers.list.length} are kept`)
 })
+
+t.test('a Node without the list keeps its own limit', t => {
+  const { getBuiltinModule } = process
+  t.teardown(() => void (process.getBuiltinModule = getBuiltinModule))
+  for (const module of [undefined, {}, { parsers: [] }]) {
+    process.getBuiltinModule = (() => module) as unknown as typeof getBuiltinModule
+    t.doesNotThrow(limitParserPool)
+  }
+  t.end()
+})
