@@ -58,7 +58,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['32 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOG_FILE_BYTES'], 0, maxInteger, 32 * MiB"],
     ['a tenth', 'daemon/config/config.ts', "'SANDBOX_MAX_LOG_PERCENT'], 1, 100, 10"],
   ],
-  'output inlined': [
+  'output in answers': [
     ['64 KiB', 'daemon/config/config.ts', "'SANDBOX_MAX_IN_MEMORY_LOG_BYTES'], 1, maxInteger, 64 * KiB"],
     ['4 MiB', 'daemon/config/config.ts', "'SANDBOX_MAX_LOGS_RESPONSE_BYTES'], 1, maxInteger, 4 * MiB"],
   ],
