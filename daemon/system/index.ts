@@ -6,7 +6,7 @@ import { systemRoutes } from './routes.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
 import type { Program } from '../upgrade/program.ts'
 import type { Listed } from '../upgrade/rehearse.ts'
-import type { HandsOver } from '../upgrade/successor.ts'
+import type { HandoverSource } from '../upgrade/successor.ts'
 import { createUpgrades, type Upgrades } from '../upgrade/upgrade.ts'
 
 interface SystemDeps {
@@ -19,7 +19,7 @@ interface SystemDeps {
   readonly command: () => number | undefined
   /** Writing ends of standard inputs, for the next daemon. */
   readonly pipes: () => readonly { id: number; fd: number }[]
-  readonly terminals: HandsOver<InheritedTerminal>
+  readonly terminals: HandoverSource<InheritedTerminal>
 }
 
 export interface System {
@@ -41,7 +41,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     digest: program.digest,
     hold: deps.hold,
     async replace(what, lastUpgrade) {
-      const sessions = await terminals.leave()
+      const sessions = await terminals.disconnect()
       try {
         await program.socket()?.pause()
         // Nothing may be awaited from here on: input and output after this snapshot would be lost.
@@ -56,7 +56,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
         })
       } finally {
         await program.socket()?.resume()
-        terminals.stay()
+        terminals.acceptClients()
       }
     },
   })

@@ -4,10 +4,10 @@ import { terminalWire } from '../../shared/wire/terminal.ts'
 import type { Core } from '../core.ts'
 import { lazyRoutes } from '../lazy-routes.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
-import type { HandsOver } from '../upgrade/successor.ts'
+import type { HandoverSource } from '../upgrade/successor.ts'
 import type { Terminals } from './routes.ts'
 
-export interface TerminalRoom extends HandsOver<InheritedTerminal> {
+export interface TerminalRoom extends HandoverSource<InheritedTerminal> {
   readonly bounds: readonly Bound[]
   /** Loads them now when the daemon before this one had any, whose shells still run. */
   begin(): Promise<void>
@@ -33,12 +33,12 @@ export const createTerminalRoom = (core: Core): TerminalRoom => {
     async begin() {
       if (inherited.length > 0) await load()
     },
-    async leave() {
-      return loading ? (await loading).leave() : () => []
+    async disconnect() {
+      return loading ? (await loading).disconnect() : () => []
     },
-    stay() {
+    acceptClients() {
       // A failure to load them was reported to the client that asked for one.
-      loading?.then(({ stay }) => stay()).catch(() => undefined)
+      loading?.then(({ acceptClients }) => acceptClients()).catch(() => undefined)
     },
   }
 }

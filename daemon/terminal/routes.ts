@@ -8,7 +8,7 @@ import { terminalPage, terminalSocket } from '../../shared/wire/terminal.ts'
 import { audit } from '../audit.ts'
 import type { Closing } from '../../shared/closing.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
-import type { HandsOver } from '../upgrade/successor.ts'
+import type { HandoverSource } from '../upgrade/successor.ts'
 import { terminalHtml } from './page.ts'
 import type { SessionsDeps } from './session.ts'
 import { createSessions } from './sessions.ts'
@@ -30,7 +30,7 @@ interface TerminalDeps extends SessionsDeps {
   readonly inherited: readonly InheritedTerminal[]
 }
 
-export interface Terminals extends HandsOver<InheritedTerminal> {
+export interface Terminals extends HandoverSource<InheritedTerminal> {
   readonly bounds: readonly Bound[]
 }
 
@@ -85,12 +85,12 @@ export const openTerminals = (deps: TerminalDeps): Terminals => {
   })
   return {
     bounds: [page, socket],
-    async leave() {
+    async disconnect() {
       leaving = true
       await disconnectAll(sockets, clock)
       return all.handOver
     },
-    stay() {
+    acceptClients() {
       leaving = false
     },
   }

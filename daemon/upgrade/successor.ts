@@ -1,7 +1,7 @@
-/** A part of the daemon with clients of its own, who are told before the daemon is replaced. */
-export interface HandsOver<T> {
-  /** Disconnects the clients. The function it resolves with gives the state for the next daemon, as of its call. */
-  leave(): Promise<() => readonly T[]>
+/** A part of the daemon whose clients are disconnected before the daemon is replaced. */
+export interface HandoverSource<T> {
+  /** Resolves with a function that returns the state for the next daemon, as it is when that function is called. */
+  disconnect(): Promise<() => readonly T[]>
   /** The replacement failed: clients may connect again. */
-  stay(): void
+  acceptClients(): void
 }
