@@ -3,7 +3,7 @@ import { Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { Takeover, type Reply, type Request } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
-import { decodePath } from './server.ts'
+import { decodePath } from './request.ts'
 
 export interface Answer {
   readonly status: number
