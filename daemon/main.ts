@@ -68,10 +68,11 @@ const main = async (): Promise<void> => {
     await stop.close()
     process.exit(1)
   }
-  process.once('uncaughtException', failed)
+  const uncaught = (error: unknown) => void failed(error)
+  process.once('uncaughtException', uncaught)
   try {
     listening = await run(inherited, program, stop)
-    process.off('uncaughtException', failed)
+    process.off('uncaughtException', uncaught)
   } catch (error) {
     await failed(error)
   }

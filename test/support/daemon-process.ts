@@ -23,5 +23,5 @@ process.once('disconnect', () => {
     await listening.close(100)
     await daemon.close()
   }
-  end().finally(() => process.exit(0))
+  void end().finally(() => process.exit(0))
 })

@@ -60,7 +60,7 @@ t.test('the bodies of curl, fetch and node are taken past the streams, and the f
   const target = join(dirname(source), 'target')
   const server = createServer(async (message, response) => {
     // What came with the head is delivered behind the event.
-    await undefined
+    await Promise.resolve()
     const { rawPath, body, headers } = toRequest(message)
     const fd = openSync(target, 'w')
     const tell = (what: object) => {
