@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that can be said about the code without running it, side by side; prints only what is wrong.
+# Everything that can be said about the code without running it, side by side; prints what is wrong, and a few figures.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 PATH="$PWD/.runtime/node/bin:$PATH"
@@ -23,5 +23,7 @@ failed=0
 for rc in "$out"/*.rc; do
   name=$(basename "$rc" .rc)
   if [ "$(cat "$rc")" = 0 ]; then echo "check: $name ok"; else failed=1; echo "check: $name FAILED"; cat "$out/$name"; fi
+  # Figures that a test tells in passing.
+  sed -n 's/^ *# \([0-9]\)/check:   \1/p' "$out/$name"
 done
 exit $failed

@@ -5,11 +5,6 @@ import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
 import { readControl, type Hierarchy } from './hierarchy.ts'
 
-export interface Limits {
-  readonly memoryMb: number
-  readonly cpus: number
-}
-
 /** Scheduler period in µs; a machine may use `cpus` periods' worth of it. */
 export const periodUs = 100_000
 export const quotaUs = (cpus: number): number => Math.max(1_000, Math.round(cpus * periodUs))

@@ -1,0 +1,132 @@
+/**
+ * What the rules about size and exports let pass for now. The lists only shrink: a line that is not needed any more fails the
+ * test, and so does what has grown beyond it.
+ */
+
+/** Files longer than 250 lines (C: 400), and how long they may be. */
+export const longFiles: Readonly<Record<string, number>> = {
+  'control/resources/crud.ts': 259,
+  'daemon/native/files.c': 402,
+}
+
+/** Functions longer than 60 lines, by name, and how long they may be. */
+export const longFunctions: Readonly<Record<string, number>> = {
+  compose: 64,
+  createHost: 101,
+  createImages: 81,
+  createReaper: 64,
+  createRouting: 104,
+  createSpares: 65,
+  createTailing: 89,
+  createTunnel: 123,
+  createUploads: 79,
+  crud: 221,
+  declare: 79,
+  dispatcher: 80,
+  fakeDriver: 90,
+  feeder: 72,
+  fileTools: 118,
+  forwarder: 109,
+  gateway: 147,
+  listing: 82,
+  multipartRoutes: 68,
+  openCapture: 87,
+  openTree: 74,
+  portMonitors: 71,
+  processTools: 120,
+  reconcileLoop: 104,
+  rest: 76,
+  sandboxes: 65,
+  sandboxReconciler: 146,
+  sessions: 120,
+  splice: 63,
+  standby: 136,
+  start: 61,
+  upgrades: 74,
+}
+
+/** Import arrows between rooms that run against the grain, per tree. */
+export const againstTheGrain: Readonly<Record<string, number>> = { control: 1, daemon: 5 }
+
+/** Exported for their own tests, and used by nobody else outside their file. */
+export const openedForTests: readonly string[] = [
+  'accepts',
+  'addressOf',
+  'becomeSubreaper',
+  'bytesOf',
+  'cgroupMounts',
+  'compare',
+  'cpuSet',
+  'createSpares',
+  'fakeWorld',
+  'familyAmong',
+  'fuzzyScore',
+  'innermostPid',
+  'isSubsequence',
+  'makeSlave',
+  'matchesGlob',
+  'md5Lanes',
+  'nameservers',
+  'parseJournal',
+  'parseSockets',
+  'parseStat',
+  'priceOf',
+  'privilegesFrom',
+  'quotaUs',
+  'routingOf',
+  'schemaOf',
+  'sliceBytes',
+  'sweepInstance',
+  'templateOf',
+  'unfinishedBytes',
+]
+
+/** Exported for programs that no import shows: pieces of the bundle name them in generated code. */
+export const usedByGeneratedCode: readonly string[] = ['deferred', 'deferredRegistry', 'direct']
+
+/** Exported for nobody: the word `export` goes, or the whole. */
+export const exportedForNobody: readonly string[] = [
+  'ProcessLogs',
+  'ProcessMessage',
+  'addonDirectory',
+  'billingDimensions',
+  'cameIn',
+  'cpusFor',
+  'createWorkspace',
+  'credentialOf',
+  'daemonOomScore',
+  'driverNames',
+  'env',
+  'eventAnswer',
+  'eventKeepaliveMs',
+  'fenceRules',
+  'fieldsOf',
+  'getWorkspace',
+  'imageConfig',
+  'jsonReadLimit',
+  'largestBody',
+  'leastShare',
+  'lifecycle',
+  'listAccounts',
+  'listWorkspaces',
+  'logKeepaliveMs',
+  'logStreams',
+  'markerPath',
+  'network',
+  'openApiRoute',
+  'pageQuery',
+  'parsePositions',
+  'partEnd',
+  'periodUs',
+  'port',
+  'prefixLength',
+  'ratio',
+  'removePartial',
+  'resolutions',
+  'runtime',
+  'stdinOf',
+  'wgConfig',
+  'wordsOf',
+  'allowWatches',
+  'whyNot',
+]
