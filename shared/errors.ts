@@ -63,6 +63,10 @@ export const errors = {
     (d: { driver: string; step: string; reason: string }) => `driver ${d.driver}, ${d.step}: ${d.reason}`,
     true,
   ),
+  bad_answer: entry(
+    502,
+    (d: { from: string; reason: string }) => `${d.from} answered what cannot be understood: ${d.reason}`,
+  ),
   // The daemon's own
   path_not_found: entry(404, (d: { path: string; reason: string }) => `${d.path} not found: ${d.reason}`),
   unprocessable: entry(422, (d: { reason: string }) => d.reason),
@@ -77,15 +81,17 @@ export type Details<C extends ErrorCode> = Parameters<(typeof errors)[C]['text']
 export class AppError<C extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'AppError'
   readonly code: C
-  readonly details: Details<C>
+  /** Absent when another program told of the failure: there are only its words then. */
+  readonly details: Details<C> | undefined
   readonly status: number
   readonly retry: boolean
 
-  constructor(code: C, details: Details<C>, cause?: unknown) {
+  /** `said` is what it is about, or the message itself. */
+  constructor(code: C, said: Details<C> | string, cause?: unknown) {
     const { status, retry, text } = errors[code] as Entry<Details<C>>
-    super(text(details), cause === undefined ? undefined : { cause })
+    super(typeof said === 'string' ? said : text(said), cause === undefined ? undefined : { cause })
     this.code = code
-    this.details = details
+    this.details = typeof said === 'string' ? undefined : said
     this.status = status
     this.retry = retry
   }
@@ -94,6 +100,9 @@ export class AppError<C extends ErrorCode = ErrorCode> extends Error {
 /** Makes an error to throw: `throw fail('not_found', { kind, name })`. */
 export const fail = <C extends ErrorCode>(code: C, details: Details<C>, cause?: unknown): AppError<C> =>
   new AppError(code, details, cause)
+
+/** A failure that another program told, in its words. */
+export const told = <C extends ErrorCode>(code: C, message: string): AppError<C> => new AppError(code, message)
 
 /** True for an AppError, of the given code if one is given. */
 export const isError = <C extends ErrorCode>(error: unknown, code?: C): error is AppError<C> =>

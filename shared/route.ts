@@ -18,6 +18,7 @@ export interface Route<
   Q extends Shape = Shape,
   B extends Shape = Shape,
   R extends Shape = Shape,
+  E extends Shape = Shape,
 > {
   readonly id: string
   readonly method: Method
@@ -33,6 +34,8 @@ export interface Route<
   readonly bodyLimit: number
   /** Shape of a JSON answer; a handler may also return a Reply (a stream, another status). */
   readonly returns: R
+  /** Shape of one line, where the answer may be a stream of JSON lines. */
+  readonly events: E | undefined
   /** Content types this route may answer with when it is not plain JSON. */
   readonly produces: readonly string[]
   readonly errors: readonly ErrorCode[]
@@ -52,7 +55,7 @@ export interface Route<
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, R extends Shape> {
+export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, R extends Shape, E extends Shape> {
   id: string
   summary: string
   family?: string
@@ -63,6 +66,7 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   /** Bytes; JSON bodies above it are refused with 413. Default 64 MiB. */
   bodyLimit?: number
   returns?: R
+  events?: E
   produces?: readonly string[]
   errors?: readonly ErrorCode[]
   upgrade?: boolean
@@ -84,10 +88,11 @@ export const route = <
   Q extends Shape = Anything,
   B extends Shape = s.ZodMiniUnknown,
   R extends Shape = s.ZodMiniUnknown,
+  E extends Shape = s.ZodMiniUnknown,
 >(
   target: `${Method} /${string}`,
-  declaration: Declaration<P, Q, B, R>,
-): Route<P, Q, B, R> => {
+  declaration: Declaration<P, Q, B, R, E>,
+): Route<P, Q, B, R, E> => {
   const [method, path] = target.split(' ') as [Method, string]
   const { params, query, body, returns } = declaration
   return Object.freeze({
@@ -102,6 +107,7 @@ export const route = <
     accepts: declaration.accepts ?? (body ? 'json' : 'none'),
     bodyLimit: declaration.bodyLimit ?? 64 * 1024 * 1024,
     returns: returns ?? (s.unknown() as unknown as R),
+    events: declaration.events,
     produces: declaration.produces ?? [],
     errors: declaration.errors ?? [],
     upgrade: declaration.upgrade ?? false,

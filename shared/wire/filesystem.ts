@@ -3,6 +3,8 @@ import { route } from '../route.ts'
 import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
 
 const path = s.object({ path: s.string() })
+/** First parts of a relative path that are the path of another route. */
+const extra = { reserved: ['tree'] }
 const anyBody = 512 * 1024 * 1024
 
 export const successShape = s.object({ path: s.string(), message: s.string() })
@@ -43,6 +45,7 @@ export const readPath = route('GET /filesystem/*path', {
   id: 'filesystem.read',
   summary: 'Read a file as JSON or as bytes, or list a directory',
   params: path,
+  extra,
   query: s.object({ download: flag() }),
   returns: s.union([fileShape, directoryShape]),
   produces: ['application/octet-stream'],
@@ -59,6 +62,7 @@ export const writePath = route('PUT /filesystem/*path', {
   id: 'filesystem.write',
   summary: 'Write a file (JSON, form or raw bytes) or make a directory',
   params: path,
+  extra,
   query: s.object({ permissions: s.optional(s.string()) }),
   body: writeShape,
   accepts: 'stream',
@@ -72,6 +76,7 @@ export const deletePath = route('DELETE /filesystem/*path', {
   id: 'filesystem.delete',
   summary: 'Delete a file or directory',
   params: path,
+  extra,
   query: s.object({ recursive: flag() }),
   returns: successShape,
   errors: ['invalid_argument', 'path_not_found', 'unprocessable'],

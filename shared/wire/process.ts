@@ -63,6 +63,16 @@ export const StartProcess = s.object({
 })
 export type StartProcess = s.output<typeof StartProcess>
 
+/**
+ * A line of the event stream. `stdout`, `stderr`: `data` is what was written, `cursor` the byte offset behind it;
+ * `keepalive`: nothing; `error`: `data` says why there is no more; `result`, the last: `data` is the process as JSON.
+ */
+const ProcessEvent = s.object({
+  type: s.string(),
+  data: s.optional(s.string()),
+  cursor: s.optional(s.number()),
+})
+
 export const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
 export const ProcessMessage = s.object({ message: s.string() })
 const params = s.object({ identifier: s.string() })
@@ -84,6 +94,7 @@ export const startProcess = route('POST /process', {
   },
   body: StartProcess,
   returns: Process,
+  events: ProcessEvent,
   produces: ['application/x-ndjson'],
   errors: ['invalid_argument', 'unprocessable'],
 })
@@ -131,6 +142,7 @@ export const streamProcessLogs = route('GET /process/:identifier/logs/stream', {
   summary: 'Follow the output of a process from its beginning or from a byte offset',
   params,
   query: s.object({ cursor: intText(0), stream: s.optional(s.enum(logStreams)) }),
+  events: ProcessEvent,
   produces: ['text/plain', 'application/octet-stream', 'application/x-ndjson'],
   errors: ['not_found', 'invalid_argument'],
 })

@@ -17,6 +17,7 @@ export const watchFilesystem = route('GET /watch/filesystem/*path', {
   summary: 'Stream changes of a directory, of the whole tree below it when the path ends in /**',
   params: s.object({ path: s.string() }),
   query: s.object({ ignore: s.optional(s.string()) }),
+  events: WatchEvent,
   produces: ['text/plain'],
   errors: ['invalid_argument', 'unprocessable', 'operation_failed'],
 })

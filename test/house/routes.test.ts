@@ -58,6 +58,19 @@ t.test('every route says what it is for', async t => {
     t.match(route.summary, /^[A-Z].{7,}[^.]$/s, `${route.id}: ${route.summary}`)
 })
 
+t.test('a client finds every route of a sandbox', async t => {
+  const { daemon: made } = await daemon(t, { env: { SVC_ENV: 'dev' } })
+  const offered = new Set(Object.values(library.sandboxRoutes).flatMap(group => Object.values(group) as Route[]))
+  // What answers who looks around, or what a defect looks like, is for no program.
+  const others = /^(probe\.|system\.welcome\.|system\.panic$)/
+  const missing = made.bounds.filter(({ route }) => !offered.has(route) && !others.test(route.id))
+  t.same(
+    missing.map(({ route }) => route.id),
+    [],
+  )
+  t.equal(offered.size, new Set([...offered].map(({ id }) => id)).size)
+})
+
 t.test('what the library exports is on purpose', async t => {
-  t.same(Object.keys(library).toSorted(), ['AppError', 'isError', 'openHost'])
+  t.same(Object.keys(library).toSorted(), ['AppError', 'createClient', 'isError', 'openHost', 'sandboxRoutes'])
 })
