@@ -34,6 +34,8 @@ export interface Source {
   readonly mentions: ReadonlyMap<string, number>
   /** Codes of `fail('code', …)`, both of `fail(one ? 'a' : 'b', …)`. */
   readonly failures: readonly string[]
+  /** There is nothing to run in it. */
+  readonly typesOnly: boolean
   /** Expressions of the form `a.b`, as in `process.env`; chains up to their second member. */
   readonly members: ReadonlySet<string>
   /** Classes that are made without an argument, as in `new Date()`. */
@@ -138,6 +140,12 @@ const staticImports = ({ module }: ParseResult) => [
   ),
 ]
 
+/** A statement that is gone when the program runs. */
+const isType = (statement: Any): boolean =>
+  /^TS(Interface|TypeAlias)Declaration$/.test((statement.declaration ?? statement).type) ||
+  statement.importKind === 'type' ||
+  statement.exportKind === 'type'
+
 const sourceOf = (file: string): Source => {
   const text = readFileSync(join(root, file), 'utf8')
   const parsed = parseSync(file, text, { preserveParens: false })
@@ -157,6 +165,7 @@ const sourceOf = (file: string): Source => {
         exportName.name ? [{ name: exportName.name, typeOnly: isType }] : [],
       ),
     ),
+    typesOnly: parsed.program.body.every(isType),
     ...found,
   }
 }

@@ -8,6 +8,7 @@ import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../shared/clock.ts'
+import { coverageEnvironment } from './coverage.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
@@ -72,6 +73,7 @@ export const server = async (t: Teardowns, env: Record<string, string> = {}): Pr
     const started = spawn(process.execPath, ['control/main.ts'], {
       cwd: root,
       env: {
+        ...coverageEnvironment,
         PATH: process.env['PATH'] ?? '',
         HUTCH_DATA_DIR: dataDir,
         HUTCH_PORT: '0',
