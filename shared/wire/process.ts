@@ -72,6 +72,7 @@ const ProcessEvent = s.object({
   data: s.optional(s.string()),
   cursor: s.optional(s.number()),
 })
+export type ProcessEvent = s.output<typeof ProcessEvent>
 
 export const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
 export const ProcessMessage = s.object({ message: s.string() })

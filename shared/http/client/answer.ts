@@ -40,6 +40,16 @@ export const checked = <S extends Shape>(shape: S, text: string, from: string): 
   throw fail('bad_answer', { from, reason: [problem?.field, problem?.reason].filter(Boolean).join(': ') })
 }
 
+/** All of an answer that is not JSON. Throws `bad_answer` for more than `maxBytes`. */
+export const bytesOf = async (
+  pieces: AsyncIterable<Buffer>,
+  { from, maxBytes }: { from: string; maxBytes: number },
+): Promise<Buffer> => {
+  const { bytes, whole } = await read(pieces, maxBytes)
+  if (!whole) throw fail('bad_answer', { from, reason: `more than ${maxBytes} bytes` })
+  return bytes
+}
+
 /** The answer's JSON of at most `maxBytes`. Throws `bad_answer`. */
 export const jsonOf = async <S extends Shape>(
   shape: S,
@@ -51,7 +61,5 @@ export const jsonOf = async <S extends Shape>(
     leave()
     throw fail('bad_answer', { from, reason: type ? `${type} instead of JSON; read it as a stream` : 'no JSON' })
   }
-  const { bytes, whole } = await read(pieces, maxBytes)
-  if (!whole) throw fail('bad_answer', { from, reason: `more than ${maxBytes} bytes` })
-  return checked(shape, bytes.toString(), from)
+  return checked(shape, (await bytesOf(pieces, { from, maxBytes })).toString(), from)
 }

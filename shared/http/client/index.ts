@@ -8,7 +8,7 @@
 import { fail, told } from '../../errors.ts'
 import type { Route } from '../../route.ts'
 import type { Out, Shape } from '../../schema.ts'
-import { checked, jsonOf, throwFailure } from './answer.ts'
+import { bytesOf, checked, jsonOf, throwFailure } from './answer.ts'
 import { flowing, sentBy } from './body.ts'
 import { contextOf, lowerCase, type ClientOptions, type Context } from './context.ts'
 import { deadline, type Deadline } from './deadline.ts'
@@ -23,6 +23,8 @@ export interface Streamed extends AsyncIterable<Buffer> {
   readonly headers: Readonly<Record<string, string>>
   /** Its lines, without their ends. */
   lines(): AsyncIterable<string>
+  /** All of it, at most `maxBytes`: those of the call unless given. */
+  bytes(maxBytes?: number): Promise<Buffer>
   close(): void
 }
 
@@ -93,7 +95,14 @@ const stream = async (context: Context, route: AnyRoute, input: AnyInput, option
     }
   }
   const bounds = { from: context.from, maxBytes: options.maxBytes ?? context.maxBytes }
-  return { status, headers, [Symbol.asyncIterator]: heard, lines: () => linesOf(heard(), bounds), close: leave }
+  return {
+    status,
+    headers,
+    [Symbol.asyncIterator]: heard,
+    lines: () => linesOf(heard(), bounds),
+    bytes: (maxBytes = bounds.maxBytes) => bytesOf(heard(), { ...bounds, maxBytes }),
+    close: leave,
+  }
 }
 
 async function* events(context: Context, route: AnyRoute, input: AnyInput, options: CallOptions) {

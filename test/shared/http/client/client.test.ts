@@ -352,6 +352,8 @@ t.test('lines are whole, whatever the pieces they come in', async t => {
   const lines: string[] = []
   for await (const line of (await stream(ticks)).lines()) lines.push(line)
   t.same(lines, ['a', 'zwölf 😀\r', '', 'last'])
+  t.same(await (await stream(ticks)).bytes(), bytes)
+  await t.rejects((await stream(ticks)).bytes(5), { code: 'bad_answer', message: /more than 5 bytes/ })
 })
 
 t.test('leaving a loop or closing a stream ends the call at the other side', async t => {
