@@ -98,8 +98,10 @@ export const server = async (t: Teardowns, env: Record<string, string> = {}): Pr
     return child?.exitCode ?? null
   }
   t.teardown(async () => {
-    child?.kill('SIGKILL')
+    child?.kill('SIGTERM')
+    const late = setTimeout(() => child?.kill('SIGKILL'), 15_000)
     await exited()
+    clearTimeout(late)
   })
   await start()
   const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()

@@ -20,6 +20,9 @@ const byStatus: Readonly<Record<number, ErrorCode>> = {
   504: 'timed_out',
 }
 
+const meaningOf = (status: number): ErrorCode =>
+  byStatus[status] ?? (status >= 500 ? 'operation_failed' : 'unprocessable')
+
 const isCode = (name: string): name is ErrorCode => Object.hasOwn(errors, name)
 
 interface Told {
@@ -51,14 +54,14 @@ const read = (status: number, text: string): Told => {
   if (isText(error)) return { message: error }
   const { message: said, retryable } = (error ?? {}) as { message?: unknown; retryable?: unknown }
   if (!isText(said)) return plain
-  // A workload that cannot be reached now is 404 there, and may be asked again.
-  return status === 404 && retryable === true ? { code: 'unavailable', message: said } : { message: said }
+  // The platform speaks, not the route: a workload that cannot be reached now is 404 there, and may be asked again.
+  const meant = meaningOf(status)
+  return { code: retryable === true && !errors[meant].retry ? 'unavailable' : meant, message: said }
 }
 
 /** The error of ours: the one that is named, else one of the route's with that status, else what the status means. */
 export const failureOf = ({ errors: declared }: Pick<AnyRoute, 'errors'>, status: number, text: string): AppError => {
   const { code, message } = read(status, text)
   const likely = declared.find(one => errors[one].status === status)
-  const general = byStatus[status] ?? (status >= 500 ? 'operation_failed' : 'unprocessable')
-  return told(code ?? likely ?? general, message)
+  return told(code ?? likely ?? meaningOf(status), message)
 }

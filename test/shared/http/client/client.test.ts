@@ -155,8 +155,10 @@ t.test('a failure is the error it stands for, in the words of the other side', a
 
 t.test('where an answer names no code the route and the status decide', async t => {
   const answers: readonly (readonly [number, string, ErrorCode, string])[] = [
-    [404, '{"error":{"code":"WORKLOAD_NOT_FOUND","message":"no box","retryable":false}}', 'path_not_found', 'no box'],
+    [404, '{"error":{"code":"WORKLOAD_NOT_FOUND","message":"no box","retryable":false}}', 'not_found', 'no box'],
     [404, '{"error":{"code":"WORKLOAD_UNAVAILABLE","message":"asleep","retryable":true}}', 'unavailable', 'asleep'],
+    [500, '{"error":{"code":"INTERNAL","message":"bug","retryable":true}}', 'unavailable', 'bug'],
+    [404, '{"error":"no file"}', 'path_not_found', 'no file'],
     [502, '{"error":{"code":"UPSTREAM_FAILED","message":"no port","retryable":true}}', 'unavailable', 'no port'],
     [409, '{"error":"SANDBOX_ALREADY_EXISTS","code":409,"message":"there"}', 'already_exists', 'there'],
     [429, 'slow down', 'busy', 'slow down'],
