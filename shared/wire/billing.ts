@@ -2,7 +2,7 @@
 import { route } from '../route.ts'
 import { intText, s, text, type In } from '../schema.ts'
 
-export const resolutions = ['hourly', 'daily', 'weekly', 'monthly'] as const
+const resolutions = ['hourly', 'daily', 'weekly', 'monthly'] as const
 export const groupings = ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'] as const
 export type Resolution = (typeof resolutions)[number]
 export type Grouping = (typeof groupings)[number]

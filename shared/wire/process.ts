@@ -74,8 +74,8 @@ const ProcessEvent = s.object({
 })
 export type ProcessEvent = s.output<typeof ProcessEvent>
 
-export const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
-export const ProcessMessage = s.object({ message: s.string() })
+const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
+const ProcessMessage = s.object({ message: s.string() })
 const params = s.object({ identifier: s.string() })
 
 export const listProcesses = route('GET /process', {
@@ -132,7 +132,7 @@ export const processLogs = route('GET /process/:identifier/logs', {
   errors: ['not_found'],
 })
 
-export const logStreams = ['combined', 'stdout', 'stderr', 'events'] as const
+const logStreams = ['combined', 'stdout', 'stderr', 'events'] as const
 
 /**
  * `combined`: prefixed lines; `stdout`, `stderr`: raw bytes; `events`: what `POST /process` streams. Every one starts at

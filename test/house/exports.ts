@@ -1,6 +1,6 @@
 /** An export is for somebody: another source imports it. Tests do not count, or what nobody needs would live on in them. */
 import type { Test } from 'tap'
-import { exportedForNobody, openedForTests, usedByGeneratedCode } from './exceptions.ts'
+import { openedForTests, usedByGeneratedCode } from './exceptions.ts'
 import type { Source } from './sources.ts'
 
 /** What `package.json` exports: everything there is for users of the package. */
@@ -32,7 +32,7 @@ export const exportRules = async (t: Test, sources: readonly Source[]): Promise<
 
   await t.test('what is exported is imported by another source', async t => {
     const values = idle.filter(({ typeOnly }) => !typeOnly)
-    const excused = [...openedForTests, ...usedByGeneratedCode, ...exportedForNobody]
+    const excused = [...openedForTests, ...usedByGeneratedCode]
     t.same(
       text(values.filter(({ name }) => !excused.includes(name))),
       [],
