@@ -11,7 +11,8 @@ start() {
   shift
   ( "$@" >"$out/$name" 2>&1; echo $? >"$out/$name.rc" ) &
 }
-start types node node_modules/.bin/tsc -p .
+# Remembers what it has checked, which changes nothing but the time.
+start types node node_modules/.bin/tsc -p . --incremental --tsBuildInfoFile .runtime/types.tsbuildinfo
 start format node_modules/.bin/biome check --max-diagnostics=50 daemon control shared images test
 start lint node node_modules/.bin/oxlint -c .oxlintrc.json daemon control shared images test
 for test in test/house/*.test.ts; do
