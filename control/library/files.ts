@@ -2,7 +2,8 @@
 import { pipeline } from 'node:stream/promises'
 import type { Readable, Writable } from 'node:stream'
 import { fail, isError } from '../../shared/errors.ts'
-import type { Client, Streamed } from '../../shared/http/client/index.ts'
+import type { Streamed } from '../../shared/http/client/calls.ts'
+import type { Client } from '../../shared/http/client/index.ts'
 import type { Out } from '../../shared/schema.ts'
 import {
   deletePath,

@@ -14,14 +14,14 @@ import { matcher, type Decoding, type Match } from './match.ts'
 /** How a request ended, `ms` after it came in. */
 export interface Outcome {
   readonly status: number
-  /** A route answered, or failed; false for what no route was found for. */
+  /** Whether a route was found, even if it failed. */
   readonly matched: boolean
   readonly ms: number
 }
 
 export interface Surface {
   readonly decoding: Decoding
-  /** Headers on every reply, in lower case; a reply's own win. Told how it ended where that matters. */
+  /** Headers on every reply, in lower case; those of the reply itself win. A function gets the outcome. */
   readonly headers: Readonly<Record<string, string>> | ((outcome: Outcome) => Readonly<Record<string, string>>)
   /** Turns a failure into this surface's body. */
   renderError(error: AppError, context: { request: Request; route?: Route; requestId: string }): Reply
@@ -35,9 +35,9 @@ export interface Surface {
   readonly checkReplies?: boolean
   /** One line per request. */
   readonly logRequests?: boolean
-  /** The `source` of that line, for those who sort lines by it. */
+  /** The `source` field of that line, to filter by. */
   readonly logSource?: string
-  /** The form of the address that is written to the log. */
+  /** The address as it is logged. */
   describe?(request: Request): string
 }
 
@@ -48,12 +48,12 @@ export interface Dispatcher {
 
 const queryOf = (search: URLSearchParams): Record<string, string> => {
   const query: Record<string, string> = {}
-  // First value wins, as in the servers whose clients come to us.
+  // The first value wins, as clients expect from the servers they come from.
   for (const [key, value] of search) query[key] ??= value
   return query
 }
 
-/** Texts of the address in their declared shape; where nothing is declared there is nothing to look at. */
+/** Parameters or query in their declared shape; passed on as they are where nothing is declared. */
 const textOf = (shape: Shape, values: Record<string, string>, origin: 'params' | 'query'): unknown =>
   shape === (anything as Shape) ? values : parse(shape, values, origin)
 
@@ -139,7 +139,7 @@ export const dispatcher = (
       if (signal.aborted) return finish(reply(499))
       const known = isError(error) ? error : fail('internal', { requestId }, error)
       const shown = surface.renderError(known, { request, requestId, ...(route ? { route } : {}) })
-      // Whoever refuses so has to say what it wants (RFC 9110, section 15.5.22), on this connection or another one.
+      // A 426 must name the protocol it wants (RFC 9110, section 15.5.22).
       const wants = known.code === 'upgrade_required' ? { upgrade: 'websocket', connection: 'upgrade, close' } : {}
       return finish(new Reply(shown.status, { ...shown.headers, ...wants }, shown.body))
     }

@@ -1,4 +1,4 @@
-/** Where a server listens; pausing it, going on, and closing it without losing an answer. */
+/** Listening on a port or socket; pausing, resuming and closing without losing an answer. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
@@ -7,24 +7,24 @@ import type { ApiServer } from './server.ts'
 
 export interface Listening {
   readonly port: number
-  /** The listening socket's descriptor, while it listens; for a program that takes this one's place. */
+  /** The listening socket's descriptor, while it listens; to hand over to the program that replaces this one. */
   readonly fd: number | undefined
   readonly server: Server
   /**
-   * Stops accepting without closing the socket, which the caller must hold by another descriptor: who connects waits
-   * there. Resolves when no request waits for its answer any more, but after `graceMs` at the latest.
+   * Stops accepting without closing the socket, which the caller must hold open by another descriptor: new connections
+   * queue there. Resolves when no request waits for its answer any more, after `graceMs` at the latest.
    */
   pause(graceMs: number): Promise<void>
-  /** Goes on with a socket that listens. */
+  /** Accepts again, on a listening socket. */
   resume(fd: number): Promise<void>
   /** Stops accepting, gives open requests `graceMs` to end, then cuts them. */
   close(graceMs?: number): Promise<void>
 }
 
-/** Where a server listens; port 0 picks a free one, a descriptor is a socket that listens already. */
+/** Port 0 picks a free one; a descriptor is a socket that listens already. */
 export type Address = { port: number; host?: string } | { fd: number }
 
-/** Node keeps the descriptor of a server to itself. */
+/** Node has no public name for the descriptor of a server. */
 export const descriptorOf = (server: NetServer): number | undefined =>
   (server as unknown as { _handle?: { fd?: number } })._handle?.fd
 
@@ -39,8 +39,8 @@ const bind = (server: Server, address: Address): Promise<void> =>
   })
 
 /**
- * Resolves when nobody waits for an answer to begin or for the last bytes of one, nor has connected and not asked yet.
- * Streams that flow, and sockets that were taken over, are not waited for.
+ * Resolves when no client waits for the start or the last bytes of an answer, and none has connected without having sent
+ * a request. Streams in progress and upgraded sockets are not waited for.
  */
 const answered = async (
   server: ApiServer,
@@ -61,7 +61,7 @@ const answered = async (
     const any = { signal: AbortSignal.any([signal, over.signal]) }
     const changes = [once(server, 'request', any), ...waiting.map(one => once(one, 'close', any))]
     await Promise.race(changes).finally(() => over.abort())
-    // The others were given up with it.
+    // The other waits were aborted with it.
     void Promise.allSettled(changes)
   }
 }
@@ -74,7 +74,7 @@ export const listen = async (server: ApiServer, address: Address): Promise<Liste
   })
   await bind(server, address)
   const { port } = server.address() as AddressInfo
-  // Node counts a socket that was taken over as nobody's, yet waits for it when it closes.
+  // Node does not close upgraded sockets itself, yet waits for them when the server closes.
   const taken = new Set<Duplex>()
   server.on('upgrade', (_message, socket) => {
     taken.add(socket)
@@ -88,7 +88,7 @@ export const listen = async (server: ApiServer, address: Address): Promise<Liste
     },
     async pause(graceMs) {
       server.close()
-      // What is left then is cut: the caller cannot wait for ever.
+      // What still runs then is cut off: the caller cannot wait for ever.
       await answered(server, connections, taken, AbortSignal.timeout(graceMs)).catch(() => undefined)
     },
     resume: fd => bind(server, { fd }),

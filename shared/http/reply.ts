@@ -1,4 +1,4 @@
-/** A reply written to the client, and what it sent that nobody read. */
+/** Writes replies, and deals with request bodies that nobody has read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -30,16 +30,16 @@ export const send = async (reply: Reply, response: ServerResponse, signal: Abort
       response.end()
     }
   } catch (error) {
-    // The status line is gone: cutting the connection is the only way left to say that the body is not whole.
-    // `pipeline` has closed the response by now, so that the signal says nothing about who was first.
+    // The status line is sent: cutting the connection is the only way left to say that the body is incomplete.
+    // `pipeline` has closed the response by now, so the signal does not tell which side ended first.
     const clientLeft = body instanceof Readable ? leaving.has(errno(error) ?? '') : signal.aborted
     if (!clientLeft) log.warn('reply.cut', { error })
     response.destroy()
   }
 }
 
-/** A body nobody read: let a small rest drain so that the connection can be used again, cut a large one. */
-export const dismiss = (message: IncomingMessage): void => {
+/** An unread body: drains a small rest so that the connection can be used again, cuts a large one. */
+export const drain = (message: IncomingMessage): void => {
   if (message.complete || message.destroyed) return
   let left = 1024 * 1024
   message.on('data', (piece: Buffer) => {

@@ -1,9 +1,9 @@
-/** A request as node:http gives it, made the plain one that handlers see. */
+/** From node:http's request to the plain one that handlers see. */
 import type { IncomingMessage } from 'node:http'
 import type { Request } from '../route.ts'
 import { textOf } from '../utf8.ts'
 
-/** Decodes once; bytes that are no UTF-8 stay what they are (`utf8.ts`). A malformed escape keeps the raw text. */
+/** Decodes once; bytes that are not UTF-8 are kept (see `utf8.ts`). A malformed escape leaves the raw text. */
 export const decodePath = (rawPath: string): string => {
   if (!rawPath.includes('%')) return rawPath
   try {

@@ -1,4 +1,4 @@
-/** A node:http server in front of a dispatcher, and what it refuses before a request reaches one. */
+/** The node:http server of a dispatcher, and what it refuses before a request gets there. */
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -6,12 +6,12 @@ import { errno } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { Takeover } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
-import { connectionClosed } from './gone.ts'
-import { dismiss, send } from './reply.ts'
+import { connectionClosed } from './connection-closed.ts'
+import { drain, send } from './reply.ts'
 import { toRequest } from './request.ts'
 import { settleTarget } from './target.ts'
 
-/** What a dispatcher does with node's events; for servers that have more than one dispatcher behind one port. */
+/** Handlers for node's events; for servers with more than one dispatcher behind one port. */
 export interface Listener {
   request(message: IncomingMessage, response: ServerResponse): void
   upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -24,14 +24,14 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     response.once('close', () => gone.abort(connectionClosed))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (response.destroyed) return
-    // A body given up half-way is never parsed to its end: nothing that comes later on this connection would be seen.
+    // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
     if (result instanceof Takeover) {
-      // Asked for in a form that node does not take for an upgrade.
+      // The upgrade was asked for in a form that node does not recognise.
       response.writeHead(400, { 'content-length': '0', connection: 'close' })
       response.end()
     } else await send(result, response, gone.signal, log)
-    dismiss(message)
+    drain(message)
   }
   const upgrade = async (message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const gone = new AbortController()
@@ -40,7 +40,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (result instanceof Takeover) return result.run(socket, head, message)
     if (socket.destroyed) return
-    // A route that knows no upgrade answers as it always does, whatever kind of body that is.
+    // A route without upgrade answers as always.
     const response = new ServerResponse(message)
     response.shouldKeepAlive = false
     response.assignSocket(socket as Socket)
@@ -63,7 +63,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   }
 }
 
-/** What node's parser refuses, in HTTP's words; anything else is 400. */
+/** Status lines for what node's parser refuses; anything else is 400. */
 const refusals: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -76,18 +76,18 @@ const refuse = (socket: Duplex, status: string): void => {
 }
 
 /**
- * Browsers and our clients upgrade to WebSocket. Others offer HTTP/2 (`h2c`) with their first request, whatever it is,
- * and go on in HTTP/1.1 when the offer is ignored; a body that belongs to the request must not be taken for what follows.
+ * Browsers and our clients upgrade to WebSocket. Others offer HTTP/2 (`h2c`) with their first request and continue in
+ * HTTP/1.1 when the offer is ignored; the body of such a request must not be taken for upgraded traffic.
  */
 const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !/\bh2c?\b/i.test(headers.upgrade ?? '')
 
-/** A server that knows which of its answers are not finished. */
+/** A server that knows its unfinished answers. */
 export interface ApiServer extends Server {
   readonly answers?: ReadonlySet<ServerResponse>
 }
 
-/** A server for `listener`; no deadline on a request or reply: log streams, watches and terminals live as long as they are wanted. */
+/** A server for `listener`; no time limit on requests or replies: log streams, watches and terminals may last. */
 export const serveWith = (on: Listener): ApiServer => {
   const server = createServer({
     requestTimeout: 0,
@@ -101,7 +101,7 @@ export const serveWith = (on: Listener): ApiServer => {
   server.on('request', (message, response) => {
     answers.add(response)
     response.once('close', () => answers.delete(response))
-    // Who goes on asking on a connection of before shall connect anew.
+    // Clients on old connections are to reconnect.
     if (!server.listening) response.shouldKeepAlive = false
     if (settleTarget(message)) return on.request(message, response)
     response.writeHead(400, { connection: 'close', 'content-length': '0' })
@@ -111,10 +111,10 @@ export const serveWith = (on: Listener): ApiServer => {
     if (settleTarget(message)) on.upgrade(message, socket, head)
     else refuse(socket, '400 Bad Request')
   })
-  // We are no proxy, and say so instead of closing without a word.
+  // This is not a proxy; say so instead of just closing.
   server.on('connect', (_message, socket) => refuse(socket, '404 Not Found'))
   server.on('clientError', (error, socket) => {
-    // In the middle of an answer an error would be read as part of it.
+    // In the middle of an answer, an error would be read as part of it.
     if ([...answers].some(({ headersSent, req }) => headersSent && req.socket === socket)) socket.destroy()
     else refuse(socket, refusals[errno(error) ?? ''] ?? '400 Bad Request')
   })

@@ -3,13 +3,13 @@ import { route } from '../route.ts'
 import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
 
 const path = s.object({ path: s.string() })
-/** First parts of a relative path that are the path of another route. */
+/** A relative path beginning with one of these would match another route. */
 const extra = { reserved: ['tree'] }
 const anyBody = 512 * 1024 * 1024
 
 export const successShape = s.object({ path: s.string(), message: s.string() })
 
-/** The name as it is written in an address; only where it is no UTF-8 and `name` cannot show it. */
+/** The name as written in an address; only for names that are not UTF-8, which `name` cannot show. */
 const escapedName = s.optional(s.string())
 
 export const fileEntryShape = s.object({
@@ -148,7 +148,7 @@ export const writeArchive = route('PUT /filesystem-archive/*path', {
   errors: ['invalid_argument', 'unprocessable'],
 })
 
-// What these texts may be is looked at where they are used, in the words clients know.
+// Checked where they are used, with the messages that clients know.
 const maxResults = described(s.optional(s.string()), { ...integerOrNothing, minimum: 0 })
 const excludeDirs = s.optional(s.string())
 

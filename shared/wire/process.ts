@@ -25,7 +25,7 @@ export const Process = s.object({
   maxRestarts: s.int(),
   restartCount: s.int(),
   keepAlive: s.boolean(),
-  /** Only there, and true, for a process whose input can be written. */
+  /** Present, and true, only for a process whose input can be written. */
   stdin: s.optional(s.boolean()),
 })
 export type Process = s.output<typeof Process>
@@ -64,7 +64,7 @@ export const StartProcess = s.object({
 export type StartProcess = s.output<typeof StartProcess>
 
 /**
- * A line of the event stream. `stdout`, `stderr`: `data` is what was written, `cursor` the byte offset behind it;
+ * A line of the event stream. `stdout`, `stderr`: `data` is what was written, `cursor` the byte offset after it;
  * `keepalive`: nothing; `error`: `data` says why there is no more; `result`, the last: `data` is the process as JSON.
  */
 const ProcessEvent = s.object({
@@ -87,7 +87,7 @@ export const listProcesses = route('GET /process', {
 export const startProcess = route('POST /process', {
   id: 'process.start',
   summary: 'Start a command; answers at once, when it ends, when its ports listen, or as a stream of events',
-  // Not to what needs one that still runs.
+  // Not to routes that need the process to be running still.
   leadsTo: {
     'process.get': { identifier: 'name' },
     'process.logs': { identifier: 'pid' },

@@ -1,7 +1,10 @@
 import { route } from '../route.ts'
 import { s } from '../schema.ts'
 
-/** One line of a watch. `op` joins several of CREATE, REMOVE, WRITE, RENAME, CHMOD with `|`; '' on a line that only tells an error. */
+/**
+ * One line of a watch. `op` joins several of CREATE, REMOVE, WRITE, RENAME, CHMOD with `|`; it is '' on a line that only
+ * reports an error.
+ */
 export const WatchEvent = s.object({
   op: s.string(),
   /** Base name. */

@@ -53,12 +53,12 @@ export const bytesOf = async (
 /** The answer's JSON of at most `maxBytes`. Throws `bad_answer`. */
 export const jsonOf = async <S extends Shape>(
   shape: S,
-  { status, headers, pieces, leave }: Answered,
+  { status, headers, pieces, cancel }: Answered,
   { from, maxBytes }: { from: string; maxBytes: number },
 ): Promise<Out<S>> => {
   const type = headers['content-type'] ?? ''
   if (status !== 204 && !/^application\/(json|[\w.-]+\+json)\b/i.test(type)) {
-    leave()
+    cancel()
     throw fail('bad_answer', { from, reason: type ? `${type} instead of JSON; read it as a stream` : 'no JSON' })
   }
   return checked(shape, (await bytesOf(pieces, { from, maxBytes })).toString(), from)

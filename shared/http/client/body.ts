@@ -6,13 +6,13 @@ import { jsonText } from '../../route.ts'
 import type { Deadline } from './deadline.ts'
 import type { AnyInput, AnyRoute, Bytes, Form } from './input.ts'
 
-export interface Sent {
+export interface RequestBody {
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array | Streaming | undefined
+  readonly body: string | Uint8Array | Upload | undefined
 }
 
 /** A body that is read as it is sent. */
-export interface Streaming {
+export interface Upload {
   readonly source: Readable
   /** What comes before and after it. */
   readonly around: readonly [before: Buffer, after: Buffer]
@@ -27,7 +27,7 @@ const isBytes = (value: unknown): value is Bytes =>
 const quoted = (name: string): string =>
   name.replace(/["\r\n]/g, char => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)
 
-const formBody = ({ file, fields = {} }: Form): Sent => {
+const formBody = ({ file, fields = {} }: Form): RequestBody => {
   const boundary = `form-${randomUUID()}`
   const begin = (rest: string) => `--${boundary}\r\ncontent-disposition: form-data; ${rest}\r\n\r\n`
   const texts = Object.entries(fields).map(([name, value]) => `${begin(`name="${quoted(name)}"`)}${value}\r\n`)
@@ -45,7 +45,7 @@ const formBody = ({ file, fields = {} }: Form): Sent => {
 }
 
 /** Headers and body of the request: JSON, bytes or a form. Throws `invalid_argument` for what the route does not take. */
-export const sentBy = ({ id, accepts }: AnyRoute, { body, form }: AnyInput): Sent => {
+export const requestBody = ({ id, accepts }: AnyRoute, { body, form }: AnyInput): RequestBody => {
   if (form !== undefined) {
     if (accepts !== 'stream') throw fail('invalid_argument', { field: 'form', reason: `${id} takes no form` })
     return formBody(form)
@@ -66,27 +66,27 @@ export const sentBy = ({ id, accepts }: AnyRoute, { body, form }: AnyInput): Sen
 }
 
 /**
- * The stream that is sent. Every piece puts the deadline off; a source that fails gives the call up with its error; a call
- * that is given up leaves the source.
+ * The stream that is sent. Every piece restarts the time limit; an error of the source aborts the call with it; when the call
+ * ends, the source is destroyed.
  */
-export const flowing = ({ source, around: [before, after] }: Streaming, limit: Deadline): Readable => {
-  const flow = new Transform({
+export const uploadStream = ({ source, around: [before, after] }: Upload, limit: Deadline): Readable => {
+  const upload = new Transform({
     transform(piece, _encoding, done) {
-      limit.again()
+      limit.restart()
       done(null, piece)
     },
     flush(done) {
       done(null, after)
     },
   })
-  if (before.length > 0) flow.push(before)
+  if (before.length > 0) upload.push(before)
   let over = false
-  flow.once('close', () => {
+  upload.once('close', () => {
     over = true
     source.destroy()
   })
   finished(source, error => {
-    if (error && !over) limit.giveUp(error)
+    if (error && !over) limit.abort(error)
   })
-  return source.pipe(flow)
+  return source.pipe(upload)
 }

@@ -1,33 +1,33 @@
-/** One signal for the ways in which a call is given up: its caller's, and its time. */
+/** One signal for everything that ends a call early: its caller, its time limit, or `abort`. */
 export interface Deadline {
   readonly signal: AbortSignal
-  /** The time begins anew; another one if it is given. 0 stops it. */
-  again(ms?: number): void
-  giveUp(reason: unknown): void
-  /** Nothing is given up any more. */
+  /** Starts the time limit again, with another length if one is given. */
+  restart(ms?: number): void
+  abort(reason: unknown): void
+  /** Ends the time limit and stops listening to the caller. */
   stop(): void
 }
 
-/** `late` makes the reason when `ms` are over. `Infinity` is no limit. */
+/** `late` makes the abort reason when `ms` have passed. `Infinity` is no limit. */
 export const deadline = (given: AbortSignal | undefined, ms: number, late: (ms: number) => Error): Deadline => {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let length = ms
-  const again = (next = length): void => {
+  const restart = (next = length): void => {
     clearTimeout(timer)
     length = next
-    // Node takes longer ones for 1 ms.
-    if (length > 0 && length < 2 ** 31) timer = setTimeout(() => giveUp(late(length)), length)
+    // Node runs timers beyond 2^31 ms at once.
+    if (length > 0 && length < 2 ** 31) timer = setTimeout(() => abort(late(length)), length)
   }
-  const giveUp = (reason: unknown): void => controller.abort(reason)
-  const left = (): void => giveUp(given?.reason)
+  const abort = (reason: unknown): void => controller.abort(reason)
+  const left = (): void => abort(given?.reason)
   if (given?.aborted) left()
   else given?.addEventListener('abort', left, { once: true })
-  again()
+  restart()
   return {
     signal: controller.signal,
-    again,
-    giveUp,
+    restart,
+    abort,
     stop() {
       clearTimeout(timer)
       given?.removeEventListener('abort', left)

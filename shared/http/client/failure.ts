@@ -1,5 +1,5 @@
 /** An answer that is a failure, as the error of ours that it stands for. */
-import { errors, told, type AppError, type ErrorCode } from '../../errors.ts'
+import { errors, reported, type AppError, type ErrorCode } from '../../errors.ts'
 import type { AnyRoute } from './input.ts'
 
 /** What a status means where nothing says more. */
@@ -25,7 +25,7 @@ const meaningOf = (status: number): ErrorCode =>
 
 const isCode = (name: string): name is ErrorCode => Object.hasOwn(errors, name)
 
-interface Told {
+interface Reported {
   /** The code, where the answer names one of ours. */
   readonly code?: ErrorCode
   readonly message: string
@@ -37,7 +37,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
  * Reads the three shapes of a failure: a sandbox's `{error: message}`, the management API's `{error: code, message}` and the
  * gateway's `{error: {code, message, retryable}}`. Anything else is its own message.
  */
-const read = (status: number, text: string): Told => {
+const read = (status: number, text: string): Reported => {
   const plain = { message: text.trim() || `answered ${status}` }
   let body: unknown
   try {
@@ -63,5 +63,5 @@ const read = (status: number, text: string): Told => {
 export const failureOf = ({ errors: declared }: Pick<AnyRoute, 'errors'>, status: number, text: string): AppError => {
   const { code, message } = read(status, text)
   const likely = declared.find(one => errors[one].status === status)
-  return told(code ?? likely ?? meaningOf(status), message)
+  return reported(code ?? likely ?? meaningOf(status), message)
 }

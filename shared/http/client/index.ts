@@ -3,30 +3,16 @@
  *
  *     const sandbox = createClient({ api: 'sandbox', baseUrl: metadata.url, credential: key })
  *     const { pid } = await sandbox.ask(startProcess, { body: { command: 'make' } })
- *     for await (const { type, data } of sandbox.events(streamProcessLogs, { params: { identifier: pid }, query: { stream: 'events' } })) …
+ *     const log = { params: { identifier: pid }, query: { stream: 'events' } } as const
+ *     for await (const { type, data } of sandbox.events(streamProcessLogs, log)) …
  */
-import { fail, told } from '../../errors.ts'
 import type { Route } from '../../route.ts'
 import type { Out, Shape } from '../../schema.ts'
-import { bytesOf, checked, jsonOf, throwFailure } from './answer.ts'
-import { flowing, sentBy } from './body.ts'
-import { contextOf, lowerCase, type ClientOptions, type Context } from './context.ts'
-import { deadline, type Deadline } from './deadline.ts'
-import type { AnyInput, AnyRoute, CallArguments, CallOptions } from './input.ts'
-import { linesOf } from './lines.ts'
+import { jsonOf } from './answer.ts'
+import { events, open, stream, type Streamed } from './calls.ts'
+import { contextOf, type ClientOptions } from './context.ts'
+import type { AnyInput, CallArguments } from './input.ts'
 import { targetOf } from './target.ts'
-import { send, type Answered } from './transport.ts'
-
-/** An answer as it comes: read it to its end, leave a loop over it, or close it. */
-export interface Streamed extends AsyncIterable<Buffer> {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  /** Its lines, without their ends. */
-  lines(): AsyncIterable<string>
-  /** All of it, at most `maxBytes`: those of the call unless given. */
-  bytes(maxBytes?: number): Promise<Buffer>
-  close(): void
-}
 
 /**
  * A failure that the other side answers is an `AppError` with its code and words; `unavailable` when there is no answer,
@@ -55,62 +41,6 @@ export interface Client {
   ): URL
   /** Cuts calls under way: they reject. A transport that was given stays open. */
   close(): Promise<void>
-}
-
-/** Sends the call; the answer is none of the failures. The deadline still runs. */
-const open = async (
-  { origin, prefix, decoding, headers: usual, from, timeoutMs: usualMs, transport }: Context,
-  route: AnyRoute,
-  input: AnyInput,
-  { signal, timeoutMs = usualMs, headers }: CallOptions,
-): Promise<{ answer: Answered; limit: Deadline }> => {
-  if (route.upgrade) throw told('upgrade_required', `${route.id} speaks WebSocket only; url() tells where to open one`)
-  const { body, headers: described } = sentBy(route, input)
-  const target = prefix + targetOf(route, input, decoding)
-  const given = { ...described, ...usual, ...lowerCase(headers) }
-  const limit = deadline(signal, timeoutMs, afterMs => fail('timed_out', { what: `${route.id} of ${from}`, afterMs }))
-  const answer = await send(
-    transport,
-    {
-      origin,
-      path: target,
-      method: route.method,
-      headers: given,
-      body: typeof body === 'object' && 'source' in body ? flowing(body, limit) : (body ?? null),
-    },
-    { from, limit },
-  )
-  await throwFailure(route, answer)
-  return { answer, limit }
-}
-
-const stream = async (context: Context, route: AnyRoute, input: AnyInput, options: CallOptions): Promise<Streamed> => {
-  const { answer, limit } = await open(context, route, input, options)
-  const { status, headers, pieces, leave } = answer
-  limit.again(options.idleMs ?? Infinity)
-  const heard = async function* () {
-    for await (const piece of pieces) {
-      limit.again()
-      yield piece
-    }
-  }
-  const bounds = { from: context.from, maxBytes: options.maxBytes ?? context.maxBytes }
-  return {
-    status,
-    headers,
-    [Symbol.asyncIterator]: heard,
-    lines: () => linesOf(heard(), bounds),
-    bytes: (maxBytes = bounds.maxBytes) => bytesOf(heard(), { ...bounds, maxBytes }),
-    close: leave,
-  }
-}
-
-async function* events(context: Context, route: AnyRoute, input: AnyInput, options: CallOptions) {
-  const { events: shape, id } = route
-  if (!shape) throw fail('invalid_argument', { field: id, reason: 'streams no events' })
-  const headers = { accept: 'text/event-stream', ...options.headers }
-  const streamed = await stream(context, route, input, { ...options, headers })
-  for await (const line of streamed.lines()) if (line !== '') yield checked(shape, line, context.from)
 }
 
 /** Makes a client; nothing is sent before a call. Throws `invalid_argument` for an address that is none. */

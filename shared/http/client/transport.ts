@@ -3,7 +3,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { fail, messageOf } from '../../errors.ts'
 import type { Deadline } from './deadline.ts'
 
-/** Connections that several clients may share; who made it closes it. */
+/** Connections that several clients may share; to be closed by whoever made it. */
 export type Transport = Pick<Dispatcher, 'request' | 'destroy'>
 
 /** At most 128 connections per origin. No time limits of its own: each call has one. */
@@ -15,10 +15,10 @@ export type Sending = Omit<Dispatcher.RequestOptions, 'signal'>
 export interface Answered {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** As it comes; failing ends in an error of ours. Leaving it gives the rest up. */
+  /** The body as it comes. A broken connection throws `unavailable`; leaving the loop cancels the rest. */
   readonly pieces: AsyncIterable<Buffer>
-  /** Gives up what was not read. */
-  leave(): void
+  /** Cancels what was not read. */
+  cancel(): void
 }
 
 const flat = (headers: Dispatcher.ResponseData['headers']): Record<string, string> =>
@@ -39,16 +39,16 @@ export const send = async (
     throw failed('did not answer', error)
   })
   const { statusCode, headers, body } = answer
-  // One that is given up says so by an event, which nobody waits for.
+  // A destroyed body emits an error, which would be uncaught otherwise.
   body.on('error', () => {})
-  const leave = (): void => {
+  const cancel = (): void => {
     limit.stop()
     body.destroy()
   }
   return {
     status: statusCode,
     headers: flat(headers),
-    leave,
+    cancel,
     pieces: {
       async *[Symbol.asyncIterator]() {
         try {
@@ -56,7 +56,7 @@ export const send = async (
         } catch (error) {
           throw failed('broke its answer off', error)
         } finally {
-          leave()
+          cancel()
         }
       },
     },

@@ -149,7 +149,11 @@ t.test('a failure is the error it stands for, in the words of the other side', a
     const { message } = fail(code, { reason: 'because', kind: 'box', name: 'x' } as never)
     t.match(await told(asManagement, code), { name: 'AppError', code, message, retry: errors[code].retry })
   }
-  t.match(await told(asSandbox, 'not_found'), { code: 'not_found', message: 'box "x" not found', details: undefined })
+  t.match(await told(asSandbox, 'not_found'), {
+    code: 'not_found',
+    message: 'box "x" not found',
+    details: undefined,
+  })
   t.match(await told(asSandbox, 'unprocessable'), { code: 'unprocessable', message: 'because' })
 })
 
