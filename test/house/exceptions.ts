@@ -21,7 +21,6 @@ export const longFunctions: Readonly<Record<string, number>> = {
   createTunnel: 123,
   createUploads: 79,
   crud: 221,
-  dispatcher: 80,
   fakeDriver: 90,
   feeder: 72,
   fileTools: 118,
