@@ -10,7 +10,7 @@ import { headerOf, type WireNames } from './wire-names.ts'
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
 
 /** The bearer credential of a request; throws `unauthenticated` when there is none. */
-export const credentialOf = (headers: Request['headers'], names: WireNames): string => {
+const credentialOf = (headers: Request['headers'], names: WireNames): string => {
   const value = headerOf(headers, names.credentialHeaders)
   if (!value) throw fail('unauthenticated', { reason: 'send an API key as "Authorization: Bearer <key>"' })
   const [, key] = /^Bearer +(\S+)\s*$/i.exec(value) ?? []

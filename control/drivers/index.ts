@@ -1,6 +1,6 @@
 /** The drivers there are. A new one is a folder and a line here. */
 import { fail } from '../../shared/errors.ts'
-import type { Driver, Probe } from './driver.ts'
+import type { Driver } from './driver.ts'
 import { fakeDriver } from './fake/index.ts'
 import type { DriverConfig, DriverDeps, DriverModule } from './module.ts'
 import { openOci } from './oci/index.ts'
@@ -13,14 +13,7 @@ const modules: readonly DriverModule[] = [
   { name: 'fake', open: async () => fakeDriver() },
 ]
 
-export const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
-
-/** What an unusable driver says: every failed finding with its next action. */
-export const whyNot = ({ findings }: Probe): string =>
-  findings
-    .filter(({ ok }) => !ok)
-    .map(({ what, next }) => (next ? `${what} (${next})` : what))
-    .join('; ')
+const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
 
 /**
  * Opens the configured driver. `auto` opens the strongest tier that is usable with the configured runtime; it never

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
-import { connectionClosed } from '../../shared/http/gone.ts'
+import { connectionClosed } from '../../shared/http/connection-closed.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Workspace } from '../store/store.ts'

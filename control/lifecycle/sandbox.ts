@@ -16,5 +16,3 @@ export const sandboxLife = lifecycle('DEPLOYING', {
   DELETING: { delete: 'DELETING', gone: 'TERMINATED' },
   TERMINATED: { delete: 'TERMINATED' },
 })
-
-export type SandboxStatus = (typeof sandboxLife)['initial']

@@ -78,12 +78,29 @@ export interface Kind<S extends Shape = Shape> {
   presentSpec?(resource: Resource, options: PresentOptions): Record<string, unknown>
 }
 
+/** What of a kind its routes are declared from: data, no hooks. */
+export type KindFace = Pick<
+  Kind,
+  | 'kind'
+  | 'plural'
+  | 'scope'
+  | 'param'
+  | 'parent'
+  | 'spec'
+  | 'answers'
+  | 'statuses'
+  | 'hiddenStatuses'
+  | 'paginated'
+  | 'byExternalId'
+  | 'detailedErrors'
+>
+
 // A kind of any spec is used through the plain Kind: hooks are methods, whose parameters may be narrower.
 export const defineKind = <S extends Shape>(kind: Kind<S>): Kind => kind as unknown as Kind
 
 /** Name of the path parameter of a kind. */
-export const paramOf = (kind: Kind): string => kind.param ?? `${kind.kind}Name`
+export const paramOf = (kind: KindFace): string => kind.param ?? `${kind.kind}Name`
 
 /** Path of the collection: `/v0/sandboxes/:sandboxName/previews`. */
-export const pathOf = (kind: Kind): `/${string}` =>
+export const pathOf = (kind: KindFace): `/${string}` =>
   kind.parent ? `${pathOf(kind.parent)}/:${paramOf(kind.parent)}/${kind.plural}` : `/v0/${kind.plural}`

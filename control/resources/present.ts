@@ -1,10 +1,10 @@
 /** A stored resource as the API answers it. */
-import { s, type Out } from '../../shared/schema.ts'
+import { s, type Out, type Shape } from '../../shared/schema.ts'
 import type { Resource, ResourceEvent } from '../store/store.ts'
-import type { Kind } from './kind.ts'
+import type { Kind, KindFace } from './kind.ts'
 import { metadataAnswer, presentMetadata } from './metadata.ts'
 
-export const eventAnswer = s.object({
+const eventAnswer = s.object({
   type: s.string(),
   status: s.string(),
   message: s.string(),
@@ -23,15 +23,27 @@ export interface Presented {
   readonly [more: string]: unknown
 }
 
+type SpecAnswer<K> = K extends { answers: { spec: infer S extends Shape } } ? S : s.ZodMiniObject<{}, s.core.$loose>
+type MoreAnswers<K> = K extends { answers: { more: infer M extends Readonly<Record<string, Shape>> } } ? M : {}
+
+/** What the compiler knows of the answers of a kind. */
+type AnswerShape<K> = s.ZodMiniObject<CommonAnswer & { spec: SpecAnswer<K> } & MoreAnswers<K>, s.core.$loose>
+
+type CommonAnswer = {
+  metadata: typeof metadataAnswer
+  status: s.ZodMiniEnum<{ [status: string]: string }>
+  events: s.ZodMiniOptional<s.ZodMiniArray<typeof eventAnswer>>
+}
+
 /** Shape of one resource of the kind as answered. */
-export const answerOf = (kind: Kind) =>
+export const answerOf = <K extends Pick<KindFace, 'answers' | 'statuses'>>(kind: K): AnswerShape<K> =>
   s.looseObject({
     metadata: metadataAnswer,
     spec: kind.answers?.spec ?? s.looseObject({}),
     status: s.enum(kind.statuses as [string, ...string[]]),
     events: s.optional(s.array(eventAnswer)),
     ...kind.answers?.more,
-  })
+  }) as unknown as AnswerShape<K>
 
 const presentEvent = ({ time, type, status, message, revision }: ResourceEvent): EventAnswer => ({
   type,

@@ -6,14 +6,14 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import { handle, route, type Bound, type Context } from '../../shared/route.ts'
 import { flag, s } from '../../shared/schema.ts'
 import type { Actor, Crud, ResourceInput } from './crud.ts'
-import { paramOf, pathOf, type Kind } from './kind.ts'
+import { paramOf, pathOf, type KindFace } from './kind.ts'
 import { metadataInput } from './metadata.ts'
 import { answerOf } from './present.ts'
 
 const always: ErrorCode[] = ['unauthenticated', 'forbidden', 'not_found', 'internal']
 const writing: ErrorCode[] = ['invalid_argument', 'invalid_body', 'payload_too_large', ...always]
 
-const pageOf = (kind: Kind) =>
+const pageOf = <K extends KindFace>(kind: K) =>
   s.union([
     s.object({
       data: s.array(answerOf(kind)),
@@ -23,27 +23,47 @@ const pageOf = (kind: Kind) =>
   ])
 
 /** Shape of what a create or update of the kind takes. */
-export const bodyOf = (kind: Kind) => s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec) })
+export const bodyOf = <K extends Pick<KindFace, 'spec'>>(kind: K) =>
+  s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec as K['spec']) })
 
-/** Declares every endpoint of the kind; handlers are bound by `kindRoutes`. */
-const declare = (kind: Kind) => {
+/** The parameters in the path of one resource of a kind, its parents' among them. */
+type Names<K> = K extends { param: infer P extends string }
+  ? P
+  :
+      | (K extends { kind: infer N extends string } ? `${N}Name` : never)
+      | (K extends { parent: infer P extends KindFace } ? Names<P> : never)
+
+const params = <N extends string>(names: readonly string[]) =>
+  s.object(Object.fromEntries(names.map(name => [name, s.string()]))) as s.ZodMiniObject<{
+    [K in N]: s.ZodMiniString<string>
+  }>
+
+/** What the declarations of one kind have in common. */
+const partsOf = <K extends KindFace>(kind: K) => {
   const collection = pathOf(kind)
-  const { parent } = kind
-  const outer = parent ? { [paramOf(parent)]: s.string() } : {}
-  const one: `/${string}` = `${collection}/:${paramOf(kind)}`
-  const inner = s.object({ ...outer, [paramOf(kind)]: s.string() })
-  const name = kind.kind
-  const family = kind.plural
-  const scope = (action: string) => ({ scope: `${kind.scope}:${action}` })
-  const body = bodyOf(kind)
-  const answer = answerOf(kind)
-  const query = s.object(tenantQuery)
+  const outerNames = kind.parent ? [paramOf(kind.parent)] : []
+  return {
+    collection,
+    one: `${collection}/:${paramOf(kind)}` as const,
+    outer: params<Exclude<Names<K>, Names<Omit<K, 'parent'>>>>(outerNames),
+    inner: params<Names<K>>([...outerNames, paramOf(kind)]),
+    scope: (action: string) => ({ scope: `${kind.scope}:${action}` }),
+    body: bodyOf(kind),
+    answer: answerOf(kind),
+    query: s.object(tenantQuery),
+  }
+}
+
+/** Endpoints of the collection. */
+const declareMany = <K extends KindFace>(kind: K) => {
+  const { kind: name, plural: family } = kind
+  const { collection, outer, scope, body, answer, query } = partsOf(kind)
   return {
     list: route(`GET ${collection}`, {
       id: `${family}.list`,
       summary: `Lists ${family}; in pages from version 2026-04-28, before as a bare array`,
       family,
-      params: s.object(outer),
+      params: outer,
       query: listQuery({ externalId: kind.byExternalId, hidden: kind.hiddenStatuses.length > 0 }),
       returns: pageOf(kind),
       errors: ['invalid_argument', ...always],
@@ -53,7 +73,7 @@ const declare = (kind: Kind) => {
       id: `${family}.create`,
       summary: `Creates a ${name}; without a name one is given`,
       family,
-      params: s.object(outer),
+      params: outer,
       query: s.object({ ...tenantQuery, createIfNotExist: flag() }),
       body,
       bodyLimit,
@@ -61,6 +81,24 @@ const declare = (kind: Kind) => {
       errors: [...writing, 'already_exists'],
       extra: { ...scope('create'), ...(kind.detailedErrors ? { detailedErrors: name } : {}) },
     }),
+    byExternalId: route(`GET ${collection}/by-external-id/:externalId`, {
+      id: `${family}.getByExternalId`,
+      summary: `Answers the newest live ${name} with that external id`,
+      family,
+      params: s.extend(outer, { externalId: s.string() }),
+      query,
+      returns: answer,
+      errors: always,
+      extra: scope('get'),
+    }),
+  }
+}
+
+/** Endpoints of one resource. */
+const declareOne = <K extends KindFace>(kind: K) => {
+  const { kind: name, plural: family } = kind
+  const { one, inner, scope, body, answer, query } = partsOf(kind)
+  return {
     get: route(`GET ${one}`, {
       id: `${family}.get`,
       summary: `Answers one ${name}`,
@@ -93,25 +131,18 @@ const declare = (kind: Kind) => {
       errors: [...always, 'changed_meanwhile'],
       extra: scope('delete'),
     }),
-    byExternalId: route(`GET ${collection}/by-external-id/:externalId`, {
-      id: `${family}.getByExternalId`,
-      summary: `Answers the newest live ${name} with that external id`,
-      family,
-      params: s.object({ ...outer, externalId: s.string() }),
-      query,
-      returns: answer,
-      errors: always,
-      extra: scope('get'),
-    }),
   }
 }
+
+/** Declares every endpoint of the kind; handlers are bound by `kindRoutes`. */
+export const declareKind = <K extends KindFace>(kind: K) => ({ ...declareMany(kind), ...declareOne(kind) })
 
 const actorOf = (context: Context): Actor => factsOf(context).actor
 
 /** The bound endpoints of a kind. */
 export const kindRoutes = (verbs: Crud): Bound[] => {
   const { kind } = verbs
-  const declared = declare(kind)
+  const declared = declareKind(kind)
   const within = (params: Record<string, string>) =>
     kind.parent ? { parent: params[paramOf(kind.parent)] as string } : {}
   const nameIn = (params: Record<string, string>) => params[paramOf(kind)] as string

@@ -3,7 +3,7 @@ import { s } from '../../shared/schema.ts'
 import { expiryOf } from '../reconcile/expiry.ts'
 import { internalOf } from '../reconcile/record.ts'
 import type { Resource } from '../store/store.ts'
-import { defineKind, statuses, type Consequence, type Kind, type Spec } from './kind.ts'
+import { defineKind, statuses, type Consequence, type Kind, type KindFace, type Spec } from './kind.ts'
 import { acceptSandbox, type AcceptDeps } from './sandbox-accept.ts'
 import { sandboxSpec } from './sandbox-spec.ts'
 import { mask, storedSandbox, type StoredEnv, type StoredSandbox } from './sandbox-stored.ts'
@@ -62,24 +62,29 @@ const statusAt = (row: Resource, now: number): string => {
 const presentEnv = (env: StoredEnv, open: ((sealed: string) => string) | undefined) =>
   'sealed' in env ? { name: env.name, value: open ? open(env.sealed) : mask, secret: true } : { ...env }
 
+/** What its routes are declared from. */
+export const sandboxFace = {
+  kind: 'sandbox',
+  plural: 'sandboxes',
+  scope: 'sandboxes',
+  spec: sandboxSpec,
+  answers,
+  statuses,
+  hiddenStatuses: ['TERMINATED'],
+  paginated: true,
+  byExternalId: true,
+  detailedErrors: true,
+} as const satisfies KindFace
+
 /** Makes the kind; the same for every host but for what it is given. */
 export const sandboxKind = (deps: AcceptDeps): Kind =>
   defineKind({
-    kind: 'sandbox',
-    plural: 'sandboxes',
-    scope: 'sandboxes',
-    spec: sandboxSpec,
-    answers,
-    statuses,
+    ...sandboxFace,
     initialStatus: spec => (storedSandbox({ spec }).enabled ? 'DEPLOYING' : 'DEACTIVATED'),
-    hiddenStatuses: ['TERMINATED'],
     replaceableStatuses: ['TERMINATED', 'FAILED'],
     removal: 'reconciled',
-    paginated: true,
     filterStatusOnEveryVersion: true,
     listsEvents: false,
-    byExternalId: true,
-    detailedErrors: true,
     accept: async (input, previous) =>
       (await acceptSandbox(input, previous && storedSandbox(previous), deps)) as unknown as Spec,
     consequence,

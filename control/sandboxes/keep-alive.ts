@@ -1,8 +1,10 @@
-import { request } from 'undici'
+import { createClient } from '../../shared/http/client/index.ts'
+import { activity } from '../../shared/wire/system.ts'
 import { internalOf } from '../reconcile/record.ts'
 import type { Store } from '../store/store.ts'
 
-const boundMs = 2_000
+/** An answer is a few numbers. */
+const bounds = { timeoutMs: 2_000, maxBytes: 64 * 1024 }
 
 /**
  * Asks a sandbox's daemon how many keep-alive processes it runs. What a sandbox says is not trusted beyond this: it
@@ -14,12 +16,10 @@ export const keepAliveCount =
     const row = await store.resources.getByUid(uid)
     const address = row && internalOf(row).address
     if (!address) return 0
-    const { statusCode, body } = await request(`http://${address.host}:${address.port}/system/activity`, {
-      headersTimeout: boundMs,
-      bodyTimeout: boundMs,
-    })
-    const text = await body.text()
-    if (statusCode !== 200) throw new Error(`the daemon answered ${statusCode}`)
-    const { keepAlive } = JSON.parse(text) as { keepAlive: unknown }
-    return typeof keepAlive === 'number' ? keepAlive : 0
+    const daemon = createClient({ api: 'sandbox', baseUrl: `http://${address.host}:${address.port}`, ...bounds })
+    try {
+      return (await daemon.ask(activity)).keepAlive
+    } finally {
+      await daemon.close()
+    }
   }

@@ -1,6 +1,6 @@
 /** The daemon's listening socket, which outlives the daemon: clients that connect while it is replaced wait in its queue. */
 import { closeSync, fstatSync } from 'node:fs'
-import type { Listening } from '../../shared/http/server.ts'
+import type { Listening } from '../../shared/http/listen.ts'
 import { copyDescriptor } from '../native/descriptors/descriptors.ts'
 import type { Inherited } from './handover.ts'
 

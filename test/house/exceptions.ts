@@ -1,0 +1,62 @@
+/**
+ * What the rules about size and exports let pass for now. The lists only shrink: a line that is not needed any more fails the
+ * test, and so does what has grown beyond it.
+ */
+
+/** Files longer than 250 lines (C: 400), and how long they may be. */
+export const longFiles: Readonly<Record<string, number>> = {
+  'control/resources/crud.ts': 259,
+}
+
+/** Functions longer than 60 lines, by name, and how long they may be. */
+export const longFunctions: Readonly<Record<string, number>> = {
+  createHost: 101,
+  createImages: 81,
+  crud: 221,
+  fakeDriver: 90,
+  forwarder: 109,
+  gateway: 147,
+  listing: 82,
+  reconcileLoop: 104,
+  sandboxes: 65,
+  sandboxReconciler: 146,
+  splice: 63,
+  standby: 136,
+}
+
+/** Import arrows between rooms that run against the grain, per tree. */
+export const againstTheGrain: Readonly<Record<string, number>> = { control: 1 }
+
+/** Exported for their own tests, and used by nobody else outside their file. */
+export const openedForTests: readonly string[] = [
+  'accepts',
+  'addressOf',
+  'bytesOf',
+  'cgroupMounts',
+  'compare',
+  'cpuSet',
+  'createFilePool',
+  'fakeWorld',
+  'fuzzyScore',
+  'innermostPid',
+  'internalNames',
+  'isSubsequence',
+  'matchesGlob',
+  'nameservers',
+  'parseJournal',
+  'parseSockets',
+  'priceOf',
+  'privilegesFrom',
+  'processTreeAmong',
+  'quotaUs',
+  'routingOf',
+  'schemaOf',
+  'sliceBytes',
+  'sweepInstance',
+  'templateOf',
+  'unfinishedBytes',
+  'usedOfSchemas',
+]
+
+/** Exported for programs that no import shows: pieces of the bundle name them in generated code. */
+export const usedByGeneratedCode: readonly string[] = ['deferred', 'deferredRegistry', 'direct']
