@@ -4,7 +4,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Request } from '../../shared/route.ts'
 import type { ApiKey, Tenants, Workspace } from '../store/store.ts'
-import { headerOf, type WireNames } from './wire-names.ts'
+import { headerOf, type WireNames } from '../wire/names.ts'
 
 /** SHA-256 of an API key in hex, as stored. */
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')

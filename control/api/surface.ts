@@ -7,7 +7,7 @@ import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, Workspace } from '../store/store.ts'
 import type { Auth } from './auth.ts'
 import { versionOf, type Version } from './versions.ts'
-import type { WireNames } from './wire-names.ts'
+import type { WireNames } from '../wire/names.ts'
 
 /** What is known of a request before its handler runs. `workspace` and `actor` are absent on account routes. */
 export interface Facts {

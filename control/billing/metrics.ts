@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import type { MetricsAnswer, MetricsEntry } from '../../shared/wire/billing.ts'
 import { parse, s } from '../../shared/schema.ts'
-import type { Binding, Cursors } from '../api/cursors.ts'
+import type { Binding, Cursors } from '../wire/cursors.ts'
 import type { Store } from '../store/store.ts'
 import { compareKeys, groupsOf, type Cell, type Group } from './groups.ts'
 import { priceList, toUnits, toUsd } from './money.ts'

@@ -1,7 +1,7 @@
 /** From an address to a sandbox whose daemon answers, and that stays awake while it is used. */
 import type { Changes } from '../reconcile/changes.ts'
-import { internalOf } from '../reconcile/record.ts'
-import type { Standby } from '../standby/standby.ts'
+import { internalOf } from '../instances/record.ts'
+import type { Standby } from '../instances/standby.ts'
 import type { Resource, Store, Workspace } from '../store/store.ts'
 import type { SandboxAddress } from './address.ts'
 import { GatewayError } from './errors.ts'

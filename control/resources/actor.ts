@@ -1,7 +1,7 @@
 /** Who acts on resources, and with what. */
 import type { Clock } from '../../shared/clock.ts'
 import type { Ids } from '../../shared/ids.ts'
-import type { Cursors } from '../api/cursors.ts'
+import type { Cursors } from '../wire/cursors.ts'
 import type { Resource, Store } from '../store/store.ts'
 import type { Kind } from './kind.ts'
 

@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { internalOf } from '../reconcile/record.ts'
+import { internalOf } from './record.ts'
 import type { Store } from '../store/store.ts'
 
 const boundMs = 2_000

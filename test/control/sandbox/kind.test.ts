@@ -1,5 +1,5 @@
 import t from 'tap'
-import { environmentOf, routingOf } from '../../../control/resources/sandbox-stored.ts'
+import { environmentOf, routingOf } from '../../../control/sandbox/stored.ts'
 import type { Resource, Store } from '../../../control/store/store.ts'
 import { control } from '../../support/control.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { expiryOf, retentionMs } from '../../../control/reconcile/expiry.ts'
+import { expiryOf, retentionMs } from '../../../control/sandbox/expiry.ts'
 import type { Resource } from '../../../control/store/store.ts'
 
 const created = Date.UTC(2026, 0, 1)

@@ -1,7 +1,7 @@
 /** Every kind this host serves. A new one is a definition file and a line here. */
-import type { Kind } from './kind.ts'
-import { sandboxKind } from './sandbox.ts'
-import type { AcceptDeps } from './sandbox-accept.ts'
+import type { Kind } from './resources/kind.ts'
+import { sandboxKind } from './sandbox/kind.ts'
+import type { AcceptDeps } from './sandbox/accept.ts'
 
 export interface KindDeps extends AcceptDeps {}
 

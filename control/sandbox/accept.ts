@@ -4,10 +4,10 @@
  */
 import { fail } from '../../shared/errors.ts'
 import type { Sealer } from '../secrets.ts'
-import { memoryMb, type EnvInput, type LifecycleInput, type NetworkInput, type RuntimeInput } from './sandbox-spec.ts'
-import type { SandboxSpecInput } from './sandbox-spec.ts'
-import { mask, type StoredEnv, type StoredNetwork, type StoredRoute, type StoredRuntime } from './sandbox-stored.ts'
-import type { StoredSandbox } from './sandbox-stored.ts'
+import { memoryMb, type EnvInput, type LifecycleInput, type NetworkInput, type RuntimeInput } from './spec.ts'
+import type { SandboxSpecInput } from './spec.ts'
+import { mask, type StoredEnv, type StoredNetwork, type StoredRoute, type StoredRuntime } from './stored.ts'
+import type { StoredSandbox } from './stored.ts'
 
 export interface AcceptDeps {
   readonly images: { resolve(reference: string): Promise<unknown> }

@@ -5,7 +5,7 @@
  * Make sure to inspect the output below.  Do not ignore changes!
  */
 'use strict'
-exports[`test/control/lifecycle/sandbox.test.ts > TAP > the table is the one that is documented > must match snapshot 1`] = `
+exports[`test/control/sandbox/life.test.ts > TAP > the table is the one that is documented > must match snapshot 1`] = `
 Array [
   "DEPLOYING -- deployed --> DEPLOYED",
   "DEPLOYING -- broke --> FAILED",

@@ -1,12 +1,12 @@
 /** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
 import { s } from '../../shared/schema.ts'
-import { expiryOf } from '../reconcile/expiry.ts'
-import { internalOf } from '../reconcile/record.ts'
+import { expiryOf } from './expiry.ts'
+import { internalOf } from '../instances/record.ts'
 import type { Resource } from '../store/store.ts'
-import { defineKind, statuses, type Consequence, type Kind, type Spec } from './kind.ts'
-import { acceptSandbox, type AcceptDeps } from './sandbox-accept.ts'
-import { sandboxSpec } from './sandbox-spec.ts'
-import { mask, storedSandbox, type StoredEnv, type StoredSandbox } from './sandbox-stored.ts'
+import { defineKind, statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
+import { acceptSandbox, type AcceptDeps } from './accept.ts'
+import { sandboxSpec } from './spec.ts'
+import { mask, storedSandbox, type StoredEnv, type StoredSandbox } from './stored.ts'
 
 const answers = {
   spec: s.looseObject({

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeDriver, fakeWorld } from '../../../control/drivers/fake/index.ts'
-import { census } from '../../../control/reconcile/census.ts'
+import { census } from '../../../control/instances/census.ts'
 import { openStore } from '../../../control/store/sqlite/open.ts'
 import { silentLog } from '../../../shared/log.ts'
 

@@ -1,14 +1,14 @@
 /** The endpoints of a kind, derived from its definition. */
-import { listQuery, tenantQuery } from '../api/paging.ts'
-import { bodyLimit, factsOf } from '../api/surface.ts'
-import { pages } from '../api/versions.ts'
+import { listQuery, tenantQuery } from './paging.ts'
+import { bodyLimit, factsOf } from './surface.ts'
+import { pages } from './versions.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import { handle, route, type Bound, type Context } from '../../shared/route.ts'
 import { flag, s } from '../../shared/schema.ts'
-import type { Actor, Crud, ResourceInput } from './crud.ts'
-import { paramOf, pathOf, type Kind } from './kind.ts'
-import { metadataInput } from './metadata.ts'
-import { answerOf } from './present.ts'
+import type { Actor, Crud, ResourceInput } from '../resources/crud.ts'
+import { paramOf, pathOf, type Kind } from '../resources/kind.ts'
+import { metadataInput } from '../resources/metadata.ts'
+import { answerOf } from '../resources/present.ts'
 
 const always: ErrorCode[] = ['unauthenticated', 'forbidden', 'not_found', 'internal']
 const writing: ErrorCode[] = ['invalid_argument', 'invalid_body', 'payload_too_large', ...always]

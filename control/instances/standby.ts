@@ -7,7 +7,7 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 import { messageOf } from '../../shared/errors.ts'
 import type { Driver, Machine } from '../drivers/driver.ts'
-import { internalOf, onNewest, runningRates, standbyRates, type Records } from '../reconcile/record.ts'
+import { internalOf, onNewest, runningRates, standbyRates, type Records } from './record.ts'
 import type { Resource, Store } from '../store/store.ts'
 
 export interface Standby {

@@ -1,4 +1,4 @@
-import { lifecycle } from './machine.ts'
+import { lifecycle } from '../reconcile/state-table.ts'
 
 /**
  * The life of a sandbox. Standby is not a status: a sleeping sandbox is DEPLOYED.

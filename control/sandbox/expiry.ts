@@ -1,6 +1,6 @@
 import { durationMs } from '../../shared/durations.ts'
 import type { Resource } from '../store/store.ts'
-import { internalOf } from './record.ts'
+import { internalOf } from '../instances/record.ts'
 
 export interface Expiry {
   /** Epoch ms. */

@@ -1,9 +1,9 @@
 /** What the machinery remembers of a sandbox in `Resource.internal`, and the only code that changes its status. */
 import type { Clock } from '../../shared/clock.ts'
 import { isError } from '../../shared/errors.ts'
-import { sandboxLife } from '../lifecycle/sandbox.ts'
+import { sandboxLife } from '../sandbox/life.ts'
 import type { Change, Rate, Resource, Store } from '../store/store.ts'
-import type { Changes } from './changes.ts'
+import type { Changes } from '../reconcile/changes.ts'
 
 export interface SandboxInternal {
   /** RUNNING or STANDBY while DEPLOYED. */

@@ -1,5 +1,5 @@
 import type { Resource } from '../store/store.ts'
-import { storedSandbox } from '../resources/sandbox-stored.ts'
+import { storedSandbox } from './stored.ts'
 
 export interface UrlOptions {
   /** Without a trailing slash. */

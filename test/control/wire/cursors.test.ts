@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createCursors } from '../../../control/api/cursors.ts'
+import { createCursors } from '../../../control/wire/cursors.ts'
 import { fakeClock } from '../../support/clock.ts'
 
 const binding = { list: 'sandboxes', workspace: 'a', q: undefined, status: ['DEPLOYED', 'FAILED'] }

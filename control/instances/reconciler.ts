@@ -4,8 +4,8 @@ import { isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Driver, Machine, MachineSpec } from '../drivers/driver.ts'
 import type { Resource, Store } from '../store/store.ts'
-import { expiryOf, retentionMs } from './expiry.ts'
-import type { Outcome, Reconcile } from './loop.ts'
+import { expiryOf, retentionMs } from '../sandbox/expiry.ts'
+import type { Outcome, Reconcile } from '../reconcile/loop.ts'
 import { internalOf, runningRates, type InfrastructureError, type Records, type SandboxInternal } from './record.ts'
 
 /** Fills in what a machine is made from; throws `invalid_argument` when the image is unknown. */

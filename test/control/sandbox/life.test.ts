@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sandboxLife } from '../../../control/lifecycle/sandbox.ts'
+import { sandboxLife } from '../../../control/sandbox/life.ts'
 
 const who = { kind: 'sandbox', name: 'a' }
 

@@ -1,9 +1,9 @@
 import { fail } from '../../shared/errors.ts'
 import { handle, type Bound, type Context } from '../../shared/route.ts'
 import { accountMetrics, groupings, metricsGroupings, metricsResourceTypes } from '../../shared/wire/billing.ts'
-import { factsOf } from '../api/surface.ts'
-import { queryMetrics, type BillingDeps } from './metrics.ts'
-import { windowOf, type Caller } from './question.ts'
+import { factsOf } from './surface.ts'
+import { queryMetrics, type BillingDeps } from '../billing/metrics.ts'
+import { windowOf, type Caller } from '../billing/question.ts'
 
 /** Bills are for members of the account; of another one nothing is said, not even whether it exists. */
 const callerOf = (accountId: string, context: Context): Caller => {

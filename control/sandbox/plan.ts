@@ -1,9 +1,9 @@
 /** From a sandbox's record to the machine it should be. */
-import type { WireNames } from '../api/wire-names.ts'
+import type { WireNames } from '../wire/names.ts'
 import type { Image, Images } from '../images/images.ts'
-import { internalOf } from '../reconcile/record.ts'
-import type { Plan } from '../reconcile/sandboxes.ts'
-import { environmentOf, storedSandbox } from '../resources/sandbox-stored.ts'
+import { internalOf } from '../instances/record.ts'
+import type { Plan } from '../instances/reconciler.ts'
+import { environmentOf, storedSandbox } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource, Store } from '../store/store.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { headerOf, wireNames } from '../../../control/api/wire-names.ts'
+import { headerOf, wireNames } from '../../../control/wire/names.ts'
 
 const two = wireNames([
   { header: 'Svc', short: 'svc', image: 'svc' },
