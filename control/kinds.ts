@@ -1,8 +1,9 @@
-/** Every kind this host serves. A new one is a definition file and a line here. */
+/** Every kind this host serves, by its name. A new one is a definition file and a line here. */
 import type { Kind } from './resources/kind.ts'
-import { sandboxKind } from './sandbox/kind.ts'
-import type { AcceptDeps } from './sandbox/accept.ts'
+import { sandboxKind, type SandboxDeps } from './sandbox/kind.ts'
 
-export interface KindDeps extends AcceptDeps {}
+export interface KindDeps extends SandboxDeps {}
 
-export const resourceKinds = (deps: KindDeps): readonly Kind[] => [sandboxKind(deps)]
+export const createKinds = (deps: KindDeps) => ({ sandbox: sandboxKind(deps) }) satisfies Record<string, Kind>
+
+export type Kinds = ReturnType<typeof createKinds>

@@ -6,8 +6,8 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import { handle, route, type Bound, type Context } from '../../shared/route.ts'
 import { flag, s } from '../../shared/schema.ts'
 import type { Actor, Crud, ResourceInput } from '../resources/crud.ts'
-import { paramOf, pathOf, type Kind } from '../resources/kind.ts'
-import { metadataInput } from '../resources/metadata.ts'
+import { ancestorsOf, paramOf, pathOf, type Kind } from '../resources/kind.ts'
+import { bodyOf } from '../resources/body.ts'
 import { answerOf } from '../resources/present.ts'
 
 const always: ErrorCode[] = ['unauthenticated', 'forbidden', 'not_found', 'internal']
@@ -22,14 +22,10 @@ const pageOf = (kind: Kind) =>
     s.array(answerOf(kind)),
   ])
 
-/** Shape of what a create or update of the kind takes. */
-export const bodyOf = (kind: Kind) => s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec) })
-
 /** Declares every endpoint of the kind; handlers are bound by `kindRoutes`. */
 const declare = (kind: Kind) => {
   const collection = pathOf(kind)
-  const { parent } = kind
-  const outer = parent ? { [paramOf(parent)]: s.string() } : {}
+  const outer = Object.fromEntries(ancestorsOf(kind).map(ancestor => [paramOf(ancestor), s.string()]))
   const one: `/${string}` = `${collection}/:${paramOf(kind)}`
   const inner = s.object({ ...outer, [paramOf(kind)]: s.string() })
   const name = kind.kind
@@ -112,8 +108,9 @@ const actorOf = (context: Context): Actor => factsOf(context).actor
 export const kindRoutes = (verbs: Crud): Bound[] => {
   const { kind } = verbs
   const declared = declare(kind)
-  const within = (params: Record<string, string>) =>
-    kind.parent ? { parent: params[paramOf(kind.parent)] as string } : {}
+  const within = (params: Record<string, string>) => ({
+    parents: ancestorsOf(kind).map(ancestor => params[paramOf(ancestor)] as string),
+  })
   const nameIn = (params: Record<string, string>) => params[paramOf(kind)] as string
   return [
     handle(declared.list, async ({ params, query }, context) => {

@@ -1,10 +1,9 @@
 /** One request to a workload and its answer back, byte for byte: nothing is buffered, back-pressure is kept both ways. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Pool, type Dispatcher } from 'undici'
-import { messageOf } from '../../shared/errors.ts'
-import { GatewayError } from './errors.ts'
+import { fail, messageOf, type AppError } from '../../shared/errors.ts'
+import type { Address } from '../store/store.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
-import type { Upstream } from './resolve.ts'
 
 export interface Forwarder {
   /** Resolves when the answer is delivered, rejects when the workload gives none; after its head left, cuts instead. */
@@ -15,7 +14,7 @@ export interface Forwarder {
 }
 
 export interface Forwarding {
-  readonly upstream: Upstream
+  readonly upstream: Address
   readonly target: string
   /** What the client's address has before `target`. */
   readonly base: string
@@ -34,11 +33,11 @@ const reasonPhrase = (text: string | undefined): string => (text ?? '').replace(
 const nothing = Buffer.alloc(0)
 
 /** The workload gave no answer that could be passed on. */
-const upstreamFailed = (error: unknown, port: number): GatewayError => {
-  const said = refused(error)
+const upstreamFailed = (error: unknown, port: number): AppError => {
+  const reason = refused(error)
     ? `nothing answers on port ${port} of the sandbox`
     : `port ${port} of the sandbox gives no answer that is HTTP: ${messageOf(error)}`
-  return new GatewayError('UPSTREAM_FAILED', said, error)
+  return fail('upstream_failed', { reason }, error)
 }
 
 const refused = (error: unknown): boolean =>
@@ -51,7 +50,7 @@ const refused = (error: unknown): boolean =>
 export const forwarder = (): Forwarder => {
   const pools = new Map<string, Pool>()
 
-  const poolOf = ({ host, port }: Upstream): Pool => {
+  const poolOf = ({ host, port }: Address): Pool => {
     const origin = `http://${host}:${port}`
     let pool = pools.get(origin)
     if (!pool) {

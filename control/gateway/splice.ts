@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
-import { GatewayError } from './errors.ts'
+import { fail } from '../../shared/errors.ts'
+import type { Address } from '../store/store.ts'
 import { requestHeaders } from './headers.ts'
-import type { Upstream } from './resolve.ts'
 
 export interface Splicing {
-  readonly upstream: Upstream
+  readonly upstream: Address
   readonly target: string
   readonly request: IncomingMessage
   readonly socket: Duplex
@@ -23,12 +23,12 @@ export interface Splicing {
 /** An open socket without traffic for this long keeps nobody awake any more. */
 const silenceMs = 15 * 60_000
 
-const connected = (upstream: Upstream): Promise<Socket> =>
+const connected = (upstream: Address): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: upstream.host, port: upstream.port, noDelay: true })
     socket.once('connect', () => resolve(socket))
     socket.once('error', error =>
-      reject(new GatewayError('UPSTREAM_FAILED', `nothing answers on port ${upstream.port} of the sandbox`, error)),
+      reject(fail('upstream_failed', { reason: `nothing answers on port ${upstream.port} of the sandbox` }, error)),
     )
   })
 

@@ -1,26 +1,30 @@
 import { fail } from '../../shared/errors.ts'
 
 /** `state → { event → next state }`. A misspelt target does not compile. */
-export type Table<S extends string, E extends string> = { readonly [state in S]: { readonly [event in E]?: S } }
+export type Moves<S extends string, E extends string> = { readonly [state in S]: { readonly [event in E]?: S } }
 
-export interface Lifecycle<S extends string, E extends string> {
+export interface StateTable<S extends string = string, E extends string = string> {
   readonly initial: S
   readonly states: readonly S[]
-  readonly table: Table<S, E>
+  readonly moves: Moves<S, E>
   /** The state after `event`; throws `wrong_state` naming state and event when the table has no such move. */
-  next(state: string, event: E, who: { kind: string; name: string }): S
+  next(state: string, event: string, who: { kind: string; name: string }): S
   /** Whether the table has that move. */
-  allows(state: string, event: E): boolean
+  allows(state: string, event: string): boolean
 }
 
-/** Builds a lifecycle from its table; the only place that decides whether a move is legal. */
-export const lifecycle = <S extends string, E extends string>(initial: S, table: Table<S, E>): Lifecycle<S, E> => {
-  const target = (state: string, event: E): S | undefined =>
-    (table as Record<string, { [event in E]?: S }>)[state]?.[event]
+/** A member that the record itself has: states and events come from stores and callers. */
+const own = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(record, key) ? record[key] : undefined
+
+/** Builds a state table; the only place that decides whether a move is legal. */
+export const stateTable = <S extends string, E extends string>(initial: S, moves: Moves<S, E>): StateTable<S, E> => {
+  const target = (state: string, event: string): S | undefined =>
+    own(own<{ readonly [event: string]: S | undefined }>(moves, state) ?? {}, event)
   return {
     initial,
-    states: Object.keys(table) as S[],
-    table,
+    states: Object.keys(moves) as S[],
+    moves,
     allows: (state, event) => target(state, event) !== undefined,
     next(state, event, who) {
       const next = target(state, event)

@@ -3,6 +3,7 @@
  * which is cleared whenever a spec comes without one; `null` and `''` clear ttl, expires and lifecycle.
  */
 import { fail } from '../../shared/errors.ts'
+import type { Images } from '../images/images.ts'
 import type { Sealer } from '../secrets.ts'
 import { memoryMb, type EnvInput, type LifecycleInput, type NetworkInput, type RuntimeInput } from './spec.ts'
 import type { SandboxSpecInput } from './spec.ts'
@@ -10,7 +11,7 @@ import { mask, type StoredEnv, type StoredNetwork, type StoredRoute, type Stored
 import type { StoredSandbox } from './stored.ts'
 
 export interface AcceptDeps {
-  readonly images: { resolve(reference: string): Promise<unknown> }
+  readonly images: Pick<Images, 'resolve'>
   readonly sealer: Sealer
   /** Codes this host answers to; the first is the default and what `auto` means. */
   readonly regions: readonly string[]

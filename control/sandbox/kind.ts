@@ -1,39 +1,14 @@
 /** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
-import { s } from '../../shared/schema.ts'
-import { expiryOf } from './expiry.ts'
-import { internalOf } from '../instances/record.ts'
-import type { Resource } from '../store/store.ts'
 import { defineKind, statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
+import type { Resource } from '../store/store.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
+import { expiryOf, retentionMs } from './expiry.ts'
+import { sandboxLife } from './life.ts'
+import { planner, type PlanDeps } from './plan.ts'
+import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { sandboxSpec } from './spec.ts'
-import { mask, storedSandbox, type StoredEnv, type StoredSandbox } from './stored.ts'
-
-const answers = {
-  spec: s.looseObject({
-    enabled: s.boolean(),
-    region: s.string(),
-    runtime: s.looseObject({
-      image: s.string(),
-      memory: s.int(),
-      envs: s.optional(s.array(s.object({ name: s.string(), value: s.string(), secret: s.optional(s.boolean()) }))),
-      ports: s.optional(
-        s.array(s.object({ target: s.int(), name: s.optional(s.string()), protocol: s.optional(s.string()) })),
-      ),
-      expires: s.optional(s.string()),
-      ttl: s.optional(s.string()),
-    }),
-    network: s.optional(s.looseObject({})),
-    lifecycle: s.optional(s.looseObject({})),
-  }),
-  more: {
-    state: s.optional(s.enum(['RUNNING', 'STANDBY'])),
-    expiresIn: s.optional(s.int()),
-    lastUsedAt: s.optional(s.string()),
-    errors: s.optional(
-      s.array(s.object({ code: s.string(), message: s.string(), time: s.string(), fatal: s.boolean() })),
-    ),
-  },
-}
+import { storedSandbox, type StoredSandbox } from './stored.ts'
+import { redeployed, sandboxWorkload } from './workload.ts'
 
 /** What cannot change under a running machine. */
 const baked = ({ runtime }: StoredSandbox): string =>
@@ -42,36 +17,32 @@ const baked = ({ runtime }: StoredSandbox): string =>
 const consequence = (previous: Resource, next: Spec): Consequence | undefined => {
   const before = storedSandbox(previous)
   const after = storedSandbox({ spec: next })
-  if (before.enabled && !after.enabled) return { status: 'DEACTIVATING', message: 'disabled' }
-  if (!before.enabled && after.enabled) return { status: 'DEPLOYING', message: 'enabled' }
+  if (before.enabled && !after.enabled) return { event: 'disable', message: 'disabled' }
+  if (!before.enabled && after.enabled) return { event: 'enable', message: 'enabled' }
   if (baked(before) === baked(after) || !after.enabled) return undefined
   return {
-    status: 'DEPLOYING',
+    event: 'redeploy',
     message: 'deployed anew: image, memory or environment changed',
-    // The old machine goes before the new one comes; the image is looked up again.
-    internal: { remake: true, image: undefined, attempts: 0 },
+    internal: redeployed(previous),
   }
 }
 
-const statusAt = (row: Resource, now: number): string => {
-  if (row.status === 'DELETING' || row.status === 'TERMINATED') return row.status
-  const expiry = expiryOf(row)
-  return expiry && expiry.at <= now ? 'TERMINATED' : row.status
+export interface SandboxDeps extends AcceptDeps, PlanDeps {
+  /** Idle time before a sandbox is suspended, ms. */
+  readonly standbyAfterMs: number
 }
 
-const presentEnv = (env: StoredEnv, open: ((sealed: string) => string) | undefined) =>
-  'sealed' in env ? { name: env.name, value: open ? open(env.sealed) : mask, secret: true } : { ...env }
-
 /** Makes the kind; the same for every host but for what it is given. */
-export const sandboxKind = (deps: AcceptDeps): Kind =>
+export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     kind: 'sandbox',
     plural: 'sandboxes',
     scope: 'sandboxes',
     spec: sandboxSpec,
     answers,
+    life: sandboxLife,
     statuses,
-    initialStatus: spec => (storedSandbox({ spec }).enabled ? 'DEPLOYING' : 'DEACTIVATED'),
+    initialStatus: spec => (storedSandbox({ spec }).enabled ? sandboxLife.initial : 'DEACTIVATED'),
     hiddenStatuses: ['TERMINATED'],
     replaceableStatuses: ['TERMINATED', 'FAILED'],
     removal: 'reconciled',
@@ -80,38 +51,14 @@ export const sandboxKind = (deps: AcceptDeps): Kind =>
     listsEvents: false,
     byExternalId: true,
     detailedErrors: true,
+    dataPlane: { label: 'sbx', region: record => storedSandbox(record).region },
+    workload: sandboxWorkload({ standbyAfterMs: deps.standbyAfterMs, plan: planner(deps) }),
+    expiry: expiryOf,
+    retentionMs,
     accept: async (input, previous) =>
       (await acceptSandbox(input, previous && storedSandbox(previous), deps)) as unknown as Spec,
     consequence,
     statusAt,
-    present(row, { now }) {
-      const { state, lastUsedAt, errors } = internalOf(row)
-      const expiry = expiryOf(row)
-      return {
-        ...(statusAt(row, now) === 'DEPLOYED' && state ? { state } : {}),
-        ...(expiry ? { expiresIn: Math.max(0, Math.ceil((expiry.at - now) / 1000)) } : {}),
-        ...(lastUsedAt ? { lastUsedAt: new Date(lastUsedAt).toISOString() } : {}),
-        ...(errors && errors.length > 0 ? { errors } : {}),
-      }
-    },
-    presentSpec(row, { showSecrets }) {
-      const { runtime, network, ...rest } = storedSandbox(row)
-      const { envs, ...plain } = runtime
-      const open = showSecrets ? deps.sealer.open : undefined
-      const routing = network?.proxy?.routing
-      return {
-        ...rest,
-        runtime: { ...plain, ...(envs ? { envs: envs.map(env => presentEnv(env, open)) } : {}) },
-        ...(network
-          ? {
-              network: routing
-                ? {
-                    ...network,
-                    proxy: { ...network.proxy, routing: routing.map(rule => ({ ...rule, secrets: undefined })) },
-                  }
-                : network,
-            }
-          : {}),
-      }
-    },
+    present: presentSandbox,
+    presentSpec: (record, options) => presentSpec(record, options, deps.sealer),
   })

@@ -1,14 +1,13 @@
 /** From a sandbox's record to the machine it should be. */
 import type { WireNames } from '../wire/names.ts'
 import type { Image, Images } from '../images/images.ts'
-import { internalOf } from '../instances/record.ts'
-import type { Plan } from '../instances/reconciler.ts'
+import type { Workload } from '../reconcile/rules.ts'
 import { environmentOf, storedSandbox } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource, Store } from '../store/store.ts'
 
 export interface PlanDeps {
-  readonly images: Images
+  readonly images: Pick<Images, 'resolve'>
   readonly sealer: Sealer
   readonly names: WireNames
   readonly store: Store
@@ -25,35 +24,35 @@ export const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2
 const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
 
-export const planner = (deps: PlanDeps): Plan => {
+export const planner = (deps: PlanDeps): Workload['plan'] => {
   const { images, sealer, names, store, wireNames } = deps
 
-  const platform = async (row: Resource): Promise<Record<string, string>> => {
-    const workspace = await store.tenants.workspace(row.workspace)
+  const platform = async (owner: Resource): Promise<Record<string, string>> => {
+    const workspace = await store.tenants.workspace(owner.workspace)
     return names.environment({
       ENV: 'prod',
       CLOUD: 'true',
       TYPE: 'sandbox',
-      NAME: row.name,
-      WORKSPACE: row.workspace,
-      WORKSPACE_ID: workspace?.id ?? row.workspace,
-      REGION: storedSandbox(row).region,
+      NAME: owner.name,
+      WORKSPACE: owner.workspace,
+      WORKSPACE_ID: workspace?.id ?? owner.workspace,
+      REGION: storedSandbox(owner).region,
     })
   }
 
-  return async row => {
-    const { runtime } = storedSandbox(row)
+  return async (owner, instance) => {
+    const { runtime } = storedSandbox(owner)
     const image: Image = await images.resolve(runtime.image)
-    const pinned = internalOf(row).image ?? { digest: image.digest, rootfs: image.rootfs }
+    const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
     return {
       image: { digest: pinned.digest, rootfs: pinned.rootfs },
       spec: {
-        id: row.uid,
+        id: instance.id,
         rootfs: pinned.rootfs,
         memoryMb: runtime.memory,
         cpus: cpusFor(runtime.memory),
-        hostname: row.name,
+        hostname: owner.name,
         workdir,
         env: {
           PATH: systemPath,
@@ -62,8 +61,8 @@ export const planner = (deps: PlanDeps): Plan => {
           DO_NOT_TRACK: '1',
           // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
           DISABLE_REQUEST_LOGGING: 'true',
-          ...(await platform(row)),
-          ...withoutOurs({ ...image.env, ...environmentOf(row, sealer) }),
+          ...(await platform(owner)),
+          ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
           WORKDIR: workdir,
           HUTCH_WIRE_NAMES: wireNames,
         },

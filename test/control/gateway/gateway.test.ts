@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import WebSocket, { WebSocketServer } from 'ws'
-import { hashKey } from '../../../control/api/auth.ts'
+import { hashKey } from '../../../control/auth/keys.ts'
 import { testHost, type HostOptions } from '../../support/whole-host.ts'
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => unknown

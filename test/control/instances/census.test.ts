@@ -1,5 +1,6 @@
 import t from 'tap'
 import { fakeDriver, fakeWorld } from '../../../control/drivers/fake/index.ts'
+import { driversOf } from '../../../control/drivers/drivers.ts'
 import { census } from '../../../control/instances/census.ts'
 import { openStore } from '../../../control/store/sqlite/open.ts'
 import { silentLog } from '../../../shared/log.ts'
@@ -17,8 +18,8 @@ t.test('an orphan that cannot be removed holds nobody up and is tried again', as
   })
   const spec = { rootfs: '/', memoryMb: 64, cpus: 1, hostname: 'x', env: {}, workdir: '/' }
   for (const id of ['a', 'b']) await driver.create({ ...spec, id })
-  const known = census({ driver, store, log: silentLog })
-  t.same(await known.survey(), [])
+  const known = census({ drivers: driversOf(driver), store, log: silentLog })
+  t.same(await known.survey(), { ended: [], failures: [] })
   t.same([...world.machines.keys()], ['a'], 'the other one is gone')
   stuck = false
   await known.survey()

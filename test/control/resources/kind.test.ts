@@ -1,5 +1,6 @@
 /** A kind is one definition: two that no host has get everything the sandbox has. */
 import t from 'tap'
+import { stateTable } from '../../../control/reconcile/state-table.ts'
 import { defineKind, type Kind } from '../../../control/resources/kind.ts'
 import { fail } from '../../../shared/errors.ts'
 import { s } from '../../../shared/schema.ts'
@@ -11,8 +12,12 @@ const gadget: Kind = defineKind({
   scope: 'gadgets',
   param: 'gadgetId',
   spec: s.object({ sizeMb: s._default(s.int().check(s.gte(1)), 64) }),
-  statuses: ['BUSY', 'READY', 'GONE', 'DELETING'],
-  initialStatus: () => 'BUSY',
+  life: stateTable('BUSY', {
+    BUSY: { made: 'READY', grow: 'BUSY', delete: 'DELETING' },
+    READY: { grow: 'BUSY', delete: 'DELETING' },
+    DELETING: { delete: 'DELETING', gone: 'GONE' },
+    GONE: { delete: 'GONE' },
+  }),
   hiddenStatuses: ['GONE'],
   replaceableStatuses: ['GONE'],
   removal: 'reconciled',
@@ -29,7 +34,7 @@ const gadget: Kind = defineKind({
     return { sizeMb }
   },
   consequence: (previous, spec) =>
-    previous.spec['sizeMb'] === spec['sizeMb'] ? undefined : { status: 'BUSY', message: 'growing' },
+    previous.spec['sizeMb'] === spec['sizeMb'] ? undefined : { event: 'grow', message: 'growing' },
   present: () => ({ shiny: true }),
   presentSpec: ({ spec }) => ({ ...spec, sizeGb: Number(spec['sizeMb']) / 1024 }),
 })
@@ -40,8 +45,6 @@ const note: Kind = defineKind({
   scope: 'gadgets',
   parent: gadget,
   spec: s.object({ text: s.string() }),
-  statuses: ['READY', 'DELETING'],
-  initialStatus: () => 'READY',
   hiddenStatuses: [],
   replaceableStatuses: [],
   removal: 'immediate',
@@ -89,7 +92,7 @@ t.test('a status filter of an older version is checked but applied only where th
 })
 
 t.test('a kind inside another lives and goes with it', async t => {
-  const { call, store, poked } = await control(t, { kinds })
+  const { call, store, poked, transition } = await control(t, { kinds })
   const text = { spec: { text: 'hello' } }
   t.match(await call('POST', '/gadgets/none/notes', text), { status: 404, body: { message: /gadget "none"/ } })
   for (const name of ['a', 'b']) await call('POST', '/gadgets', { metadata: { name } })
@@ -107,13 +110,15 @@ t.test('a kind inside another lives and goes with it', async t => {
   t.match(poked, [/^note\//, /^gadget\//])
 
   const gone = await store.resources.get({ kind: 'gadget', workspace: 'default', parent: '', name: 'b' })
-  await store.resources.remove(gone?.uid ?? '', 0)
+  if (gone) await transition.write([{ remove: gone }])
   t.equal((await call('GET', '/gadgets/b/notes')).status, 404)
   await call('POST', '/gadgets', { metadata: { name: 'b' } })
   t.same((await call('GET', '/gadgets/b/notes')).body, [], 'a new one does not inherit')
   await call('POST', '/gadgets/b/notes', { metadata: { name: 'n' }, ...text })
 
-  t.match(await call('DELETE', '/gadgets/b/notes/n'), { status: 200, body: { status: 'DELETING' } })
+  const erased = await call('DELETE', '/gadgets/b/notes/n')
+  t.match(erased, { status: 200, body: { metadata: { name: 'n' } } })
+  t.notHas(erased.body, 'status', 'a kind without one has none')
   t.equal((await call('GET', '/gadgets/b/notes/n')).status, 404, 'removed at once')
 })
 

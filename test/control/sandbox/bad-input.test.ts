@@ -148,7 +148,7 @@ t.test('members nobody knows are ignored, and names from Object.prototype are pl
     '"spec":{"runtime":{"generation":"mk3","storageMb":1},"snapshotEnabled":true},"status":"DEPLOYED"}'
   const { status, body: made } = await call('POST', '/sandboxes', body)
   t.equal(status, 200)
-  t.match(made, { metadata: { labels: { constructor: 'x' }, plan: 'self-hosted' }, status: 'DEPLOYING' })
+  t.match(made, { metadata: { labels: { constructor: 'x' }, plan: 'test' }, status: 'DEPLOYING' })
   t.notHas(made.spec.runtime, 'generation')
 })
 

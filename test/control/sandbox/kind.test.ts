@@ -1,7 +1,8 @@
 import t from 'tap'
 import { environmentOf, routingOf } from '../../../control/sandbox/stored.ts'
-import type { Resource, Store } from '../../../control/store/store.ts'
+import type { Instance, Resource, Store, WritableStore } from '../../../control/store/store.ts'
 import { control } from '../../support/control.ts'
+import { become, instanceOf, putInstance } from '../../support/records.ts'
 
 const row = async (store: Store, name: string): Promise<Resource> => {
   const found = await store.resources.get({ kind: 'sandbox', workspace: 'default', parent: '', name })
@@ -9,11 +10,12 @@ const row = async (store: Store, name: string): Promise<Resource> => {
   return found
 }
 
-/** What the reconciler writes when the machine is up. */
-const deployed = async (store: Store, name: string, internal: Record<string, unknown> = {}) => {
+/** What is written when the machine is up. */
+const deployed = async (store: WritableStore, name: string, given: Partial<Instance> = {}, since?: number) => {
   const found = await row(store, name)
-  const now = found.createdAt
-  await store.resources.update(found.uid, found.version, { status: 'DEPLOYED', internal }, now)
+  await become(store, found.uid, { status: 'DEPLOYED' })
+  const rates = since === undefined ? [] : [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 1 }]
+  await putInstance(store, instanceOf(found, given), rates)
 }
 
 t.test('a new sandbox has its defaults, its address, an event, and is handed to the reconciler', async t => {
@@ -173,17 +175,17 @@ t.test('an update keeps what is absent, clears what is cleared, and network is c
 })
 
 t.test('image, memory and environment replace the machine', async t => {
-  const { call, store, poked } = await control(t)
+  const { call, store, clock, poked } = await control(t)
   await call('POST', '/sandboxes', { metadata: { name: 'a' } })
   const changes = [{ image: 'svc/other:latest' }, { memory: 512 }, { envs: [{ name: 'A', value: 'b' }] }]
   for (const [at, runtime] of changes.entries()) {
-    await deployed(store, 'a', { image: 'digest', turnedAt: 1 })
+    await deployed(store, 'a', { id: `i-${at}`, revision: String(at), memoryMb: 512 }, clock.now())
     poked.length = 0
     const { body } = await call('PUT', '/sandboxes/a', { spec: { runtime } })
     t.match(body, { status: 'DEPLOYING', spec: { runtime } })
     t.equal(body.events.length, at + 2)
-    t.match((await row(store, 'a')).internal, { remake: true, turnedAt: 1 })
-    t.notHas((await row(store, 'a')).internal, 'image')
+    t.match(await store.instances.get(`i-${at}`), { status: 'stopping' }, 'in the same transaction')
+    t.match(await store.meter.intervals(`i-${at}`), [{ to: clock.now() }], 'and it costs nothing any more')
     t.equal(poked.length, 1)
   }
 })
@@ -203,7 +205,7 @@ t.test('state, last use and errors are shown; state only while deployed', async 
   await call('POST', '/sandboxes', { metadata: { name: 'a' } })
   t.notHas((await call('GET', '/sandboxes/a')).body, 'state')
   const errors = [{ code: 'MACHINE_LOST', message: 'm', time: '2026-01-01T00:00:00.000Z', fatal: false }]
-  await deployed(store, 'a', { state: 'STANDBY', lastUsedAt: clock.now(), errors })
+  await deployed(store, 'a', { status: 'standby', lastUsedAt: clock.now(), errors })
   const shown = { state: 'STANDBY', lastUsedAt: '2026-01-01T00:00:00.000Z', errors }
   t.match((await call('GET', '/sandboxes/a')).body, shown)
   t.match((await call('GET', '/sandboxes')).body.data, [shown])
@@ -237,6 +239,6 @@ t.test('deleting answers the sandbox and may be repeated', async t => {
   t.match(await call('PUT', '/sandboxes/a', {}), { status: 409, body: { message: /DELETING/ } })
   t.match(await call('POST', '/sandboxes', { metadata: { name: 'a' } }), { status: 409 })
   const found = await row(store, 'a')
-  await store.resources.update(found.uid, found.version, { status: 'TERMINATED' }, found.updatedAt)
+  await become(store, found.uid, { status: 'TERMINATED' })
   t.match(await call('DELETE', '/sandboxes/a'), { status: 200, body: { status: 'TERMINATED' } })
 })

@@ -6,7 +6,7 @@ const who = { kind: 'sandbox', name: 'a' }
 t.test('the table is the one that is documented', async t => {
   t.matchSnapshot(
     sandboxLife.states.flatMap(state =>
-      Object.entries(sandboxLife.table[state]).map(([event, next]) => `${state} -- ${event} --> ${next}`),
+      Object.entries(sandboxLife.moves[state]).map(([event, next]) => `${state} -- ${event} --> ${next}`),
     ),
   )
 })
