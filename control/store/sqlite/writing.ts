@@ -36,6 +36,9 @@ const ofResources = (prepare: Prepare) => ({
       .where('uid', '=', given.uid),
   ),
   remove: prepare((given: { uid: string }) => query.deleteFrom('resources').where('uid', '=', given.uid)),
+})
+
+const ofInside = (prepare: Prepare) => ({
   // '0' is the character after '/': the range holds everything below the path.
   inside: prepare((given: { workspace: string; path: string; kinds: string }) =>
     query
@@ -53,6 +56,9 @@ const ofResources = (prepare: Prepare) => ({
         ]),
       ),
   ),
+})
+
+const ofEvents = (prepare: Prepare) => ({
   addEvent: prepare((given: Omit<ResourceEvent, 'revision'> & { uid: string; revision: string | null }) =>
     query.insertInto('events').values({
       uid: given.uid,
@@ -120,6 +126,11 @@ const ofInstances = (prepare: Prepare) => ({
   removeInstance: prepare((given: { id: string }) => query.deleteFrom('instances').where('id', '=', given.id)),
 })
 
-export const writing = (prepare: Prepare) => ({ ...ofResources(prepare), ...ofInstances(prepare) })
+export const writing = (prepare: Prepare) => ({
+  ...ofResources(prepare),
+  ...ofInside(prepare),
+  ...ofEvents(prepare),
+  ...ofInstances(prepare),
+})
 
 export type Writing = ReturnType<typeof writing>
