@@ -158,6 +158,8 @@ t.test('our credential never reaches the workload; its own does', async t => {
   const byStandard = await seen({ authorization: `Bearer ${key}` })
   t.equal(byStandard['authorization'], undefined)
   t.notMatch(JSON.stringify([byOurs, byStandard]), new RegExp(key))
+  const ofAnother = await seen({ 'x-svc-authorization': 'Basic dXNlcjpzZWNyZXQ=', authorization: `Bearer ${key}` })
+  t.equal(ofAnother['authorization'], undefined, 'the first header that carries a bearer is the credential')
   const wrongOurs = await seen({ 'x-svc-authorization': 'not a bearer', authorization: `Bearer ${key}` })
   t.notMatch(JSON.stringify(wrongOurs), new RegExp(key))
 })

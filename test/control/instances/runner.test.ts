@@ -160,6 +160,27 @@ t.test('one that cannot be made is given up while the record may break, else tri
   t.same(await made.statuses(warm.uid), ['standby'], 'made, and asleep by now')
 })
 
+t.test('one that has run holds files, and is not given up because the box is not right just now', async t => {
+  let failing = false
+  const made = await runner(t, {
+    faults: point => {
+      if (failing && point === 'create.before') throw new Error('no luck')
+    },
+  })
+  const { uid } = await made.create('crew', 'a', {})
+  await made.runner.start()
+  await settle(made)
+  const [first] = await made.store.instances.ofOwner(uid)
+  failing = true
+  made.world.machines.clear()
+  await made.clock.tick(200_000)
+  t.equal(await statusOf(made, uid), 'DEPLOYING')
+  failing = false
+  await made.clock.tick(60_000)
+  t.match(await made.store.instances.ofOwner(uid), [{ id: first?.id, attempts: 0 }])
+  t.equal(await statusOf(made, uid), 'DEPLOYED')
+})
+
 t.test('a full box is waited for, however long', async t => {
   let full = true
   const made = await runner(t, {
@@ -201,7 +222,7 @@ t.test('each machine is looked after by its own driver; one that is not open is 
   const [here, there] = [fakeWorld(), fakeWorld()]
   const other = { ...fakeDriver({ world: there }), name: 'other' }
   const spec = { rootfs: '/', memoryMb: 64, cpus: 1, hostname: 'x', env: {}, workdir: '/' }
-  for (const id of ['old', 'orphan']) await other.create({ ...spec, id })
+  for (const id of ['old', 'orphan', 'ours']) await other.create({ ...spec, id })
   const made = await runner(t, { world: here, others: [other] })
   const add = async (name: string, id: string, driver: string) => {
     const owner = await put(made.store, record({ kind: 'crew', name, createdAt: made.clock.now() }))
@@ -210,6 +231,9 @@ t.test('each machine is looked after by its own driver; one that is not open is 
   await add('a', 'old', 'other')
   const lost = await add('b', 'lost', 'other')
   const closed = await add('c', 'far', 'closed')
+  // Its row names this host's own driver: what another one has under that id is nobody's.
+  await fakeDriver({ world: here }).create({ ...spec, id: 'ours' })
+  await add('e', 'ours', 'fake')
   await made.runner.start()
   await made.create('crew', 'd', {})
   await settle(made)
@@ -217,7 +241,7 @@ t.test('each machine is looked after by its own driver; one that is not open is 
   t.match(await made.store.instances.get(lost.id), { status: 'running', errors: [{ code: 'MACHINE_LOST' }] })
   t.same(await made.store.instances.get(closed.id), closed, 'nothing is known of it, so nothing is done')
   t.match(await made.store.instances.ofOwner('uid-d'), [{ driver: 'fake', status: 'running' }])
-  t.equal(here.machines.size, 1, 'new ones are the preferred driver’s')
+  t.equal(here.machines.size, 2, 'new ones are the preferred driver’s')
   await made.clock.tick(afterMs)
   t.equal(there.machines.get('old')?.phase, 'frozen')
   await made.move('uid-a', 'delete')

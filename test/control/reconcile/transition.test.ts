@@ -21,6 +21,8 @@ const disk: Rules = {
   }),
   hiddenStatuses: ['GONE'],
   keptWhileReferenced: true,
+  references: spec =>
+    spec['copyOf'] ? [{ field: 'spec.copyOf', kind: 'disk', parent: '', name: String(spec['copyOf']) }] : [],
 }
 
 /** Lives inside a crew, and names disks. */
@@ -192,12 +194,16 @@ t.test(
 
 t.test('a record that is over remembers when, and names nobody any more', async t => {
   const { store, write, create, now, clock } = await prepared(t)
-  await create('disk', 'd')
+  await create('disk', 'e')
+  await create('disk', 'd', { spec: { copyOf: 'e' } })
+  const e = { kind: 'disk', workspace: 'main', parent: '', name: 'e' }
   await clock.tick(5)
   await write([{ record: await now('disk-d'), event: { name: 'delete', message: 'deleted' } }])
+  t.same(await store.resources.usageCounts(e), { disk: 1 }, 'until it is gone it holds what it names')
   await clock.tick(5)
   const { resources } = await write([{ record: await now('disk-d'), event: { name: 'gone', message: 'gone' } }])
   t.match(resources, [{ status: 'GONE', internal: { terminatedAt: clock.now() } }])
+  t.same(await store.resources.usageCounts(e), {})
   await clock.tick(5)
   const { resources: after } = await write([
     { record: await now('disk-d'), event: { name: 'delete', message: 'again' } },
