@@ -2,9 +2,9 @@
 import type { Instance, InstanceError, Resource } from '../store/store.ts'
 
 export interface History {
-  /** Last resume or suspend of any of them, epoch ms. */
-  readonly turnedAt?: number
-  readonly lastUsedAt?: number
+  /** Last resume or suspend of any of them, epoch ms; undefined when none ever ran. */
+  readonly turnedAt: number | undefined
+  readonly lastUsedAt: number | undefined
   /** Oldest first. */
   readonly errors: readonly InstanceError[]
 }
@@ -15,19 +15,18 @@ const errorsKept = 20
 export const withError = (errors: readonly InstanceError[], error: InstanceError): InstanceError[] =>
   [...errors, error].slice(-errorsKept)
 
-const latest = (times: readonly (number | undefined)[]): number | undefined =>
-  times.reduce((last, time) => (last === undefined || (time !== undefined && time > last) ? time : last), undefined)
+const later = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || (other !== undefined && other > one) ? other : one
 
 /** Of the record, with the instances it has now. */
 export const historyOf = ({ internal }: Pick<Resource, 'internal'>, instances: readonly Instance[]): History => {
-  const past = internal as Partial<History>
-  const turnedAt = latest([past.turnedAt, ...instances.map(instance => instance.turnedAt)])
-  const lastUsedAt = latest([past.lastUsedAt, ...instances.map(instance => instance.lastUsedAt)])
-  return {
-    ...(turnedAt === undefined ? {} : { turnedAt }),
-    ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
-    errors: [...(past.errors ?? []), ...instances.flatMap(({ errors }) => errors)].slice(-errorsKept),
+  let { turnedAt, lastUsedAt, errors = [] } = internal as Partial<History>
+  for (const instance of instances) {
+    turnedAt = later(turnedAt, instance.turnedAt)
+    lastUsedAt = later(lastUsedAt, instance.lastUsedAt)
+    if (instance.errors.length > 0) errors = [...errors, ...instance.errors].slice(-errorsKept)
   }
+  return { turnedAt, lastUsedAt, errors }
 }
 
 /** What the record remembers (`internal`) when one of its instances goes. */
