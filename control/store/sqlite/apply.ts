@@ -93,7 +93,8 @@ const steps: Steps = {
     if (unlessReferenced) context.references.needUnused(resource)
   },
   removeInside(context, { workspace, path, kinds }) {
-    for (const one of context.run.inside.all({ workspace, path, kinds: JSON.stringify(kinds) })) erase(context, one)
+    const given = { workspace, path, kinds: JSON.stringify(kinds) }
+    for (const one of [...context.run.children.all(given), ...context.run.deeper.all(given)]) erase(context, one)
   },
   expect(context, { uid, version }) {
     resourceAt(context, uid, version)

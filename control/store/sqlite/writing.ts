@@ -38,23 +38,27 @@ const ofResources = (prepare: Prepare) => ({
   remove: prepare((given: { uid: string }) => query.deleteFrom('resources').where('uid', '=', given.uid)),
 })
 
+interface Inside {
+  workspace: string
+  path: string
+  kinds: string
+}
+
+const insideOf = ({ workspace, kinds }: Inside) =>
+  query
+    .selectFrom('resources')
+    .select(['uid', 'kind', 'workspace', 'parent', 'name'])
+    .where('kind', 'in', sql<string>`(SELECT value FROM json_each(${kinds}))`)
+    .where('workspace', '=', workspace)
+
+// Two statements, because a range that is the one or the other would be looked for in no index.
 const ofInside = (prepare: Prepare) => ({
+  children: prepare((given: Inside) => insideOf(given).where('parent', '=', given.path)),
   // '0' is the character after '/': the range holds everything below the path.
-  inside: prepare((given: { workspace: string; path: string; kinds: string }) =>
-    query
-      .selectFrom('resources')
-      .select(['uid', 'kind', 'workspace', 'parent', 'name'])
-      .where('kind', 'in', sql<string>`(SELECT value FROM json_each(${given.kinds}))`)
-      .where('workspace', '=', given.workspace)
-      .where(or =>
-        or.or([
-          or('parent', '=', given.path),
-          or.and([
-            or('parent', '>=', sql<string>`${given.path} || '/'`),
-            or('parent', '<', sql<string>`${given.path} || '0'`),
-          ]),
-        ]),
-      ),
+  deeper: prepare((given: Inside) =>
+    insideOf(given)
+      .where('parent', '>=', sql<string>`${given.path} || '/'`)
+      .where('parent', '<', sql<string>`${given.path} || '0'`),
   ),
 })
 

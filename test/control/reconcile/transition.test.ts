@@ -155,6 +155,23 @@ t.test(
   },
 )
 
+t.test('a record and what lives in it are made in one step, or none of them', async t => {
+  const { store, write, draft, create } = await prepared(t)
+  await create('disk', 'd')
+  const within = (name: string, disks: string[]) => ({
+    create: draft('mount', name, { parent: 'a', spec: { disks } }),
+    message: 'made',
+  })
+  const outer = { create: draft('crew', 'a'), message: 'made' }
+  await t.rejects(write([outer, within('m', ['d']), within('n', ['none'])]), { message: /spec.disks.0: disk "none"/ })
+  t.equal(await store.resources.count('crew', 'main'), 0)
+  const { resources } = await write([outer, within('m', ['d']), within('n', [])])
+  t.same(
+    resources.map(({ uid }) => uid),
+    ['crew-a', 'mount-m', 'mount-n'],
+  )
+})
+
 t.test('kinds live inside kinds, at any depth, and go with what they live in', async t => {
   const { store, write, create, now } = await prepared(t)
   const missing = { code: 'not_found', message: 'crew "a" not found' }
