@@ -1,4 +1,5 @@
 /** Sees to it that a record has the instances it wants and ends when its time is over, a step at a time. */
+import { isUp } from '../reconcile/instance-life.ts'
 import type { Outcome, Reconcile } from '../reconcile/loop.ts'
 import type { Rules } from '../reconcile/rules.ts'
 import { onNewest } from '../reconcile/transition.ts'
@@ -58,11 +59,8 @@ const step = async (context: Context, looked: Looked): Promise<Outcome | undefin
   const expiresInMs = await expire(context, looked)
   if (expiresInMs === undefined) return { againMs: 0 }
   const added = await scale(context, looked)
-  for (const id of [
-    ...instances.filter(({ status }) => !['running', 'standby'].includes(status)).map(one => one.id),
-    ...added,
-  ])
-    context.pokeInstance(id)
+  const underWay = instances.filter(instance => !isUp(instance)).map(({ id }) => id)
+  for (const id of [...underWay, ...added]) context.pokeInstance(id)
   if (instances.length + added.length === 0 && allows(context, owner, 'gone')) {
     await context.transition.write([
       { record: owner, event: { name: 'gone', message: 'everything it held on the box is given back' } },

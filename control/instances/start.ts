@@ -82,8 +82,8 @@ export const start = async (context: Context, subject: Subject, signal: AbortSig
   const { instance, owner, workload, driver } = subject
   const begun = clock.elapsed()
   const others = await store.instances.ofOwner(owner.uid)
-  // What its owner had before goes first; who removes it pokes the owner, and that one us.
-  if (others.some(({ status }) => status === 'stopping')) return {}
+  // What its owner had there before goes first; who removes it pokes the owner, and that one us.
+  if (others.some(one => one.status === 'stopping' && one.driver === instance.driver)) return {}
   let plan: MachinePlan
   let machine: Machine
   try {

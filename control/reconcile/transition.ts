@@ -48,8 +48,9 @@ const stopping = async (context: Context, moves: readonly Move[]): Promise<Move[
     if (!workload) continue
     const instances = await store.instances.ofOwner(before.uid)
     const owner = after.get(before.uid)
-    for (const instance of owner ? unwantedOf(owner, instances, workload) : instances)
-      if (!about.has(instance.id)) stops.push({ instance, event: 'stop' })
+    const unwanted = owner ? unwantedOf(owner, instances, workload) : instances
+    for (const instance of unwanted)
+      if (!about.has(instance.id) && instance.status !== 'stopping') stops.push({ instance, event: 'stop' })
   }
   return stops
 }
@@ -59,40 +60,40 @@ const addWrite = ({ now }: Context, { add }: Extract<Move, { add: unknown }>): W
   instance: { ...add, version: 1, status: instanceLife.initial, createdAt: now, attempts: 0, errors: [] },
 })
 
-const instanceWrite = async (context: Context, move: Extract<Move, { instance: Instance }>): Promise<Write> => {
+const instanceWrites = async (context: Context, move: Extract<Move, { instance: Instance }>): Promise<Write[]> => {
+  const { rules, after } = context
   const { instance, event, change } = move
   const { id, version, status: before } = instance
-  if (!event) return { type: 'updateInstance', id, version, change: change ?? {} }
+  if (!event) return [{ type: 'updateInstance', id, version, change: change ?? {} }]
   const status = instanceLife.next(before, event, { kind: 'instance', name: id })
   const next = { ...instance, ...(change as Partial<Instance>), status }
   const owner = status === 'stopping' ? undefined : await ownerOf(context, next.owner.uid)
-  const rates = owner ? (context.rules.get(owner.kind)?.workload?.rates(next, owner) ?? []) : []
-  return {
-    type: 'updateInstance',
-    id,
-    version,
-    change: { ...change, status },
-    metered: { rates, lost: event === 'lost' },
-  }
+  const rates = owner ? (rules.get(owner.kind)?.workload?.rates(next, owner) ?? []) : []
+  const metered = { rates, lost: event === 'lost' }
+  const write: Write = { type: 'updateInstance', id, version, change: { ...change, status }, metered }
+  // What it costs follows from the owner as it was read.
+  return owner && !after.has(owner.uid) ? [{ type: 'expect', uid: owner.uid, version: owner.version }, write] : [write]
 }
 
 const writesOf = async (context: Context, move: Move): Promise<readonly Write[]> => {
   if ('expect' in move) return [{ type: 'expect', uid: move.expect.uid, version: move.expect.version }]
   if ('add' in move) return [addWrite(context, move)]
   if ('drop' in move) return [{ type: 'removeInstance', id: move.drop.id, version: move.drop.version }]
-  if ('instance' in move) return [await instanceWrite(context, move)]
+  if ('instance' in move) return instanceWrites(context, move)
   // Made before: what follows for instances depends on the records as they become.
   return []
 }
 
-/** Whom a move concerns: those who wait for that record are told. */
-const concerned = (move: Move): string => {
-  if ('create' in move) return move.create.uid
-  if ('record' in move) return move.record.uid
-  if ('remove' in move) return move.remove.uid
-  if ('expect' in move) return move.expect.uid
-  if ('add' in move) return move.add.owner.uid
-  return 'drop' in move ? move.drop.owner.uid : move.instance.owner.uid
+/** Whom a move concerns: those who wait for these records are told. */
+const concerned = (move: Move): readonly string[] => {
+  if ('create' in move) return [move.create.uid]
+  if ('record' in move) return [move.record.uid]
+  if ('remove' in move) return [move.remove.uid]
+  if ('expect' in move) return []
+  if ('add' in move) return [move.add.owner.uid]
+  if ('drop' in move) return [move.drop.owner.uid]
+  const { instance, change } = move
+  return [instance.owner.uid, ...(change?.owner ? [change.owner.uid] : [])]
 }
 
 export const transition = (deps: {
@@ -115,14 +116,14 @@ export const transition = (deps: {
       const others: Write[] = []
       for (const move of rest) others.push(...(await writesOf(context, move)))
       const written = await store.apply([...ofRecords, ...others], now)
-      for (const uid of new Set(moves.map(concerned))) changes.changed(uid)
+      for (const uid of new Set(moves.flatMap(concerned))) changes.changed(uid)
       return written
     },
   }
 }
 
 /** Takes a step that reads before it writes, again when somebody else wrote in between; `attempts` times at most. */
-export const onNewest = async <T>(step: () => Promise<T>, attempts = Infinity): Promise<T> => {
+export const onNewest = async <T>(step: () => Promise<T>, attempts = 20): Promise<T> => {
   for (let attempt = 1; ; attempt++)
     try {
       return await step()

@@ -230,13 +230,40 @@ t.test('a record that is over remembers when, and names nobody any more', async 
 })
 
 t.test('who waits for a record is told of it and of its machines, and only when it has happened', async t => {
-  const { told, write, running } = await prepared(t)
+  const { told, write, running, store, create } = await prepared(t)
   const owner = await running('a', ['i'])
   told.length = 0
   await t.rejects(write([{ record: { ...owner, version: 1 }, change: {} }]), { code: 'changed_meanwhile' })
   t.same(told, [])
   await write([{ expect: owner }])
-  t.same(told, ['crew-a'])
+  t.same(told, [], 'nothing happened to it')
+  const instance = await store.instances.get('i')
+  if (!instance) throw new Error('no instance')
+  await create('crew', 'b')
+  told.length = 0
+  const given = { uid: 'crew-b', kind: 'crew', workspace: 'main', parent: '', name: 'b' }
+  await write([{ instance, change: { owner: given } }])
+  t.same(told, ['crew-a', 'crew-b'], 'who had it and who has it')
+})
+
+t.test('what a machine costs follows from its owner as it is when that is written', async t => {
+  const { store, write, running, now } = await prepared(t)
+  await running('a', ['i'])
+  const instance = await store.instances.get('i')
+  if (!instance) throw new Error('no instance')
+  const read = store.resources.getByUid
+  let raced = false
+  store.resources.getByUid = async uid => {
+    const found = await read(uid)
+    if (!raced) {
+      raced = true
+      await write([{ record: await now(uid), change: { spec: { count: 1, other: true } } }])
+    }
+    return found
+  }
+  await t.rejects(write([{ instance, event: 'suspended' }]), { code: 'changed_meanwhile' })
+  await write([{ instance, event: 'suspended' }])
+  t.match(await store.instances.get('i'), { status: 'standby' })
 })
 
 t.test(
