@@ -17,9 +17,7 @@ import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
 import { daemonClient } from './library/daemon.ts'
-import { libraryHold } from './library/hold.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
-import type { Crud } from './resources/crud.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
 export { createClient, type Client } from '../shared/http/client/index.ts'
@@ -28,7 +26,7 @@ export type { ClientOptions } from '../shared/http/client/context.ts'
 export type { CallInput, CallOptions } from '../shared/http/client/input.ts'
 export { sandboxRoutes } from '../shared/wire/index.ts'
 export type { Config } from './config.ts'
-export { managementRoutes } from './library/routes.ts'
+export { managementRoutes } from './api/management-routes.ts'
 export type { ExecOptions, ExecResult } from './library/exec.ts'
 export type { Directory, FileEntry, Files } from './library/files.ts'
 export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
@@ -57,11 +55,13 @@ export interface Hutch {
 const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
-  const { api, store, resolver, first } = host
-  const daemon = daemonClient({ hold: libraryHold(resolver.hold) })
-  const verbs = api.verbs.get('sandbox') as Crud
+  const { verbs, store, runner, first } = host
+  const daemon = daemonClient(runner)
   const of = (workspace: string): SandboxLibrary =>
-    sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs, store, call: daemon.call, ids: deps.ids })
+    sandboxLibrary(
+      { workspace, name: actorName, admin: true },
+      { verbs: verbs.sandbox, store, call: daemon.call, ids: deps.ids },
+    )
   const close = async (): Promise<void> => {
     await daemon.close()
     await host.close()

@@ -2,7 +2,7 @@ import type { IdMaps } from '../../shared/drives/provider.ts'
 import { fail } from '../../shared/errors.ts'
 import { createClient } from '../../shared/http/client/index.ts'
 import { activity } from '../../shared/wire/system.ts'
-import type { Upstream } from '../gateway/resolve.ts'
+import type { Address } from '../store/store.ts'
 
 const bounds = { timeoutMs: 10_000, maxBytes: 64 * 1024 }
 const id = /^\d{1,10}$/
@@ -13,7 +13,7 @@ const idOf = (value: string): string => (id.test(value) && Number(value) < 4_294
  * Asks a sandbox's daemon whom drives should belong to there. Whatever it says, it is only about what that sandbox sees:
  * other sandboxes and the disk know the drive's owner. Throws `busy` when it does not answer.
  */
-export const driveOwnerOf = async (sandbox: string, { host, port }: Upstream): Promise<IdMaps> => {
+export const driveOwnerOf = async (sandbox: string, { host, port }: Address): Promise<IdMaps> => {
   const daemon = createClient({ api: 'sandbox', baseUrl: `http://${host}:${port}`, ...bounds })
   try {
     const { drives } = await daemon.ask(activity)

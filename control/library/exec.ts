@@ -4,6 +4,7 @@ import { checked } from '../../shared/http/client/answer.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { s } from '../../shared/schema.ts'
 import { killProcess, startProcess, type ProcessEvent } from '../../shared/wire/process.ts'
+import type { Owner } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
 export interface ExecOptions {
@@ -68,7 +69,7 @@ const collect = async (events: AsyncIterable<ProcessEvent>, options: ExecOptions
  * `unprocessable` when it writes too much.
  */
 export const exec = async (
-  uid: string,
+  owner: Owner,
   options: ExecOptions,
   deps: { call: DaemonCall; ids: Ids },
 ): Promise<ExecResult> => {
@@ -78,10 +79,10 @@ export const exec = async (
   const name = `exec-${ids.short(12)}`
   // A time limit is kept by the daemon for processes that keep the sandbox awake; 0 is none.
   const body = { name, command, workingDir, env, keepAlive: true, timeout: timeoutSeconds ?? 0 }
-  const kill = () => call(uid, daemon => daemon.ask(killProcess, { params: { identifier: name } }))
+  const kill = () => call(owner, daemon => daemon.ask(killProcess, { params: { identifier: name } }))
   try {
     return await call(
-      uid,
+      owner,
       daemon => collect(daemon.events(startProcess, { body }, signal ? { signal } : {}), options),
       signal,
     )

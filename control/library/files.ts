@@ -12,6 +12,7 @@ import {
   type directoryShape,
   type fileEntryShape,
 } from '../../shared/wire/filesystem.ts'
+import type { Owner } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
 export type FileEntry = Out<typeof fileEntryShape>
@@ -34,10 +35,10 @@ export interface Files {
 /** A larger file is downloaded. */
 const maxReadBytes = 512 * 1024 * 1024
 
-export const files = (uidOf: () => Promise<string>, deps: { call: DaemonCall }): Files => {
+export const files = (ownerOf: () => Promise<Owner>, deps: { call: DaemonCall }): Files => {
   const on = async <T>(path: string, use: (daemon: Client) => Promise<T>): Promise<T> => {
-    const uid = await uidOf()
-    return deps.call(uid, daemon =>
+    const owner = await ownerOf()
+    return deps.call(owner, daemon =>
       use(daemon).catch(error => {
         throw isError(error, 'path_not_found') ? fail('not_found', { kind: 'file', name: path }, error) : error
       }),

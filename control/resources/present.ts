@@ -1,7 +1,7 @@
 /** A stored resource as the API answers it. */
 import { s, type Out, type Shape } from '../../shared/schema.ts'
-import type { Resource, ResourceEvent } from '../store/store.ts'
-import type { Kind, KindFace } from './kind.ts'
+import type { ResourceEvent } from '../store/store.ts'
+import { statusesOf, statusOf, type Found, type Kind, type KindFace } from './kind.ts'
 import { metadataAnswer, presentMetadata } from './metadata.ts'
 
 const eventAnswer = s.object({
@@ -18,7 +18,8 @@ type EventAnswer = Out<typeof eventAnswer>
 export interface Presented {
   readonly metadata: ReturnType<typeof presentMetadata>
   readonly spec: Record<string, unknown>
-  readonly status: string
+  /** Absent for kinds without one. */
+  readonly status?: string
   readonly events?: EventAnswer[]
   readonly [more: string]: unknown
 }
@@ -27,20 +28,25 @@ type SpecAnswer<K> = K extends { answers: { spec: infer S extends Shape } } ? S 
 type MoreAnswers<K> = K extends { answers: { more: infer M extends Readonly<Record<string, Shape>> } } ? M : {}
 
 /** What the compiler knows of the answers of a kind. */
-type AnswerShape<K> = s.ZodMiniObject<CommonAnswer & { spec: SpecAnswer<K> } & MoreAnswers<K>, s.core.$loose>
+type AnswerShape<K> = s.ZodMiniObject<
+  CommonAnswer & StatusAnswer<K> & { spec: SpecAnswer<K> } & MoreAnswers<K>,
+  s.core.$loose
+>
+
+type Status = s.ZodMiniEnum<{ [status: string]: string }>
+type StatusAnswer<K> = { status: K extends { statuses: readonly string[] } ? Status : s.ZodMiniOptional<Status> }
 
 type CommonAnswer = {
   metadata: typeof metadataAnswer
-  status: s.ZodMiniEnum<{ [status: string]: string }>
   events: s.ZodMiniOptional<s.ZodMiniArray<typeof eventAnswer>>
 }
 
 /** Shape of one resource of the kind as answered. */
-export const answerOf = <K extends Pick<KindFace, 'answers' | 'statuses'>>(kind: K): AnswerShape<K> =>
+export const answerOf = <K extends Pick<KindFace, 'answers' | 'life' | 'statuses'>>(kind: K): AnswerShape<K> =>
   s.looseObject({
     metadata: metadataAnswer,
     spec: kind.answers?.spec ?? s.looseObject({}),
-    status: s.enum(kind.statuses as [string, ...string[]]),
+    ...(statusesOf(kind).length > 0 ? { status: s.enum(statusesOf(kind) as [string, ...string[]]) } : {}),
     events: s.optional(s.array(eventAnswer)),
     ...kind.answers?.more,
   }) as unknown as AnswerShape<K>
@@ -62,10 +68,14 @@ export interface Presenting {
 }
 
 /** The wire form of a resource; events are left out unless given. */
-export const present = (kind: Kind, resource: Resource, options: Presenting): Presented => ({
-  metadata: presentMetadata(resource, options),
-  spec: kind.presentSpec?.(resource, options) ?? { ...resource.spec },
-  status: kind.statusAt?.(resource, options.now) ?? resource.status,
-  ...kind.present?.(resource, options),
-  ...(options.events ? { events: options.events.map(presentEvent) } : {}),
-})
+export const present = (kind: Kind, found: Found, options: Presenting): Presented => {
+  const { record } = found
+  const status = statusOf(kind, found, options.now)
+  return {
+    metadata: presentMetadata(record, options),
+    spec: kind.presentSpec?.(record, options) ?? { ...record.spec },
+    ...(status ? { status } : {}),
+    ...kind.present?.(found, options),
+    ...(options.events ? { events: options.events.map(presentEvent) } : {}),
+  }
+}

@@ -4,8 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { driveOwnerOf } from '../../../control/drives/owner.ts'
-import { keepAliveCount } from '../../../control/sandboxes/keep-alive.ts'
-import type { Store } from '../../../control/store/store.ts'
+import { keepAliveCount } from '../../../control/instances/keep-alive.ts'
 
 const sandbox = async (t: Test, listener: RequestListener) => {
   const server = createServer(listener).listen(0, '127.0.0.1')
@@ -15,10 +14,9 @@ const sandbox = async (t: Test, listener: RequestListener) => {
     server.close()
   })
   const address = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
-  const resources = { getByUid: async () => ({ internal: { address } }) }
   return {
     owner: () => driveOwnerOf('box', address),
-    count: () => keepAliveCount({ resources } as unknown as Store)('uid'),
+    count: () => keepAliveCount(address),
   }
 }
 
