@@ -22,10 +22,10 @@ packages:
 	@bash images/setup/packages.sh
 
 images: setup ## Builds the base images (part of setup; says where they are).
-	@$(NODE) images/list.ts
+	@$(NODE) control/main.ts image list
 
 run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
-	@$(NODE) control/main.ts
+	@$(NODE) control/main.ts run
 
 demo: setup ## Creates a sandbox, runs code in it, shows the bill.
 	@$(NODE) control/demo/main.ts
@@ -50,7 +50,7 @@ bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machine
 	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)
 
 doctor: setup ## Probes this machine by doing; says which drivers can be used and what to mend.
-	@$(NODE) control/doctor/main.ts
+	@$(NODE) control/main.ts doctor
 
 clean: ## Removes what was built here (not the Node binary, not the data directory).
 	@rm -rf .runtime/bundle .runtime/bundles .runtime/images .tap

@@ -23,9 +23,12 @@ import { frontServer } from './front.ts'
 import { forwarder } from './gateway/forward.ts'
 import { gateway } from './gateway/gateway.ts'
 import { resolver, type Resolver } from './gateway/resolve.ts'
+import { defaultImage } from './images/default.ts'
 import { createImages, type Images } from './images/images.ts'
+import { listenFailure, publicUrlOf } from './listening.ts'
 import { claimDataDir } from './one-host.ts'
 import { resourceKinds } from './resources/index.ts'
+import { prepareRuntime } from './runtime/prepare.ts'
 import { planner } from './sandboxes/plan.ts'
 import { sandboxes, type Sandboxes } from './sandboxes/sandboxes.ts'
 import { sandboxUrl } from './sandboxes/url.ts'
@@ -67,8 +70,9 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
   const { clock, ids, log } = deps
   const closer = closing({ log, boundMs: 30_000 })
   try {
-    await prepareDataDir(config.dataDir, log)
-    closer.add('data directory', await claimDataDir(config.dataDir))
+    const realDataDir = await prepareDataDir(config.dataDir, log)
+    closer.add('data directory', await claimDataDir(realDataDir))
+    await prepareRuntime(config, { log, clock })
     const store = await openStore({ path: join(config.dataDir, 'hutch.db') }, { log })
     closer.add('store', store.close)
     const first = await bootstrap(config, { store, clock, ids })
@@ -93,10 +97,10 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
       images,
       sealer,
       regions: config.regions,
-      defaultImage: names.imageName('base-image:latest'),
+      defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
       egressRules: false,
     })
-    let publicUrl = config.publicUrl || `http://${config.host}:${config.port}`
+    let publicUrl = publicUrlOf(config, config.port)
     const api = createApi({
       store,
       clock,
@@ -151,9 +155,13 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
       cursors,
       first,
       async listen() {
-        const listening = await listen(frontServer({ api: api.dispatcher, gateway: plane, log }), config)
+        const listening = await listen(frontServer({ api: api.dispatcher, gateway: plane, log }), config).catch(
+          error => {
+            throw listenFailure(error, config)
+          },
+        )
         closer.add('http', () => listening.close(5_000))
-        if (!config.publicUrl) publicUrl = `http://${config.host}:${listening.port}`
+        publicUrl = publicUrlOf(config, listening.port)
         return { url: publicUrl, port: listening.port }
       },
       close: closer.close,

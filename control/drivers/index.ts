@@ -1,5 +1,6 @@
 /** The drivers there are. A new one is a folder and a line here. */
 import { fail } from '../../shared/errors.ts'
+import { command } from '../../shared/installation.ts'
 import type { Driver, Probe } from './driver.ts'
 import { fakeDriver } from './fake/index.ts'
 import type { DriverConfig, DriverDeps, DriverModule } from './module.ts'
@@ -46,6 +47,6 @@ export const openDriver = async (config: DriverConfig, deps: DriverDeps): Promis
   throw fail('driver_failed', {
     driver: 'auto',
     step: 'open',
-    reason: `no driver is usable here; run make doctor: ${reasons.join(' | ')}`,
+    reason: `no driver is usable here; run ${command('doctor')}: ${reasons.join(' | ')}`,
   })
 }

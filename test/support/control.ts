@@ -72,7 +72,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
       images,
       sealer,
       regions: ['local', 'eu-fra-1'],
-      defaultImage,
+      defaultImage: async () => defaultImage,
       egressRules: options.egressRules ?? true,
     }),
     ...(options.kinds ?? []),

@@ -1,0 +1,137 @@
+/**
+ * What an installed package carries for sandboxes: `runtime.tar.zst` with the runtime bundle and the image `busybox`, and
+ * `runtime.json`, which says what is in it. It is unpacked once for each data directory and not used where it lies: npm
+ * replaces a package by removing it, and running sandboxes go on with the bundle they were started with.
+ *
+ *     DATA/runtime/bundles/<digest>/   as a build of a checkout leaves them; `current` leads to the one of this package
+ *     DATA/runtime/bundle              the same link, for the server
+ *     DATA/runtime/images/             control/images/layout.ts
+ */
+import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pruneBundles } from '../../images/runtime/prune.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { errno } from '../../shared/errors.ts'
+import { installation, type Installation } from '../../shared/installation.ts'
+import type { Log } from '../../shared/log.ts'
+import { parse, s, type Out } from '../../shared/schema.ts'
+import { runtimeDirOf, type Config } from '../config.ts'
+import { namePath, readName, treePath } from '../images/layout.ts'
+import { extract } from './extract.ts'
+
+interface Deps {
+  readonly log: Log
+  readonly clock: Clock
+}
+
+const digest = s.string().check(s.regex(/^[0-9a-f]{32}$/))
+const shape = s.object({ bundle: digest, images: s.record(s.string(), digest) })
+type Contents = Out<typeof shape>
+
+const unpackedForMs = 60 * 60_000
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    error => {
+      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return false
+      throw error
+    },
+  )
+
+/** Where the parts of an archive are, in it and where it is unpacked: each is whole when the file named `proof` is there. */
+const partsOf = ({ bundle, images }: Contents): { path: string; proof: string }[] => [
+  { path: join('bundles', bundle), proof: 'bundle.json' },
+  ...Object.values(images).map(tree => ({ path: treePath('images', tree), proof: 'image.json' })),
+]
+
+/** Replaces a link or makes it; no reader finds none. */
+const link = async (target: string, path: string): Promise<void> => {
+  const beside = `${path}.${process.pid}.new`
+  await rm(beside, { force: true })
+  await symlink(target, beside)
+  await rename(beside, path)
+}
+
+const place = async (from: string, to: string): Promise<void> => {
+  await rename(from, to).catch(error => {
+    // Another process has placed the same meanwhile.
+    if (errno(error) !== 'ENOTEMPTY' && errno(error) !== 'EEXIST') throw error
+  })
+}
+
+/** What an unpacking that was killed has left; one of another process may be under way. */
+const removeRemains = async (dir: string, now: number): Promise<void> => {
+  for (const name of await readdir(dir)) {
+    const path = join(dir, name)
+    if (name.startsWith('.new-') && now - (await stat(path)).mtimeMs > unpackedForMs)
+      await rm(path, { recursive: true, force: true })
+  }
+}
+
+/** Bundles of earlier versions that no sandbox uses any more; only root sees who uses what. */
+const prune = (dir: string, { log, clock }: Deps): void => {
+  if (process.geteuid?.() !== 0) return
+  try {
+    const gone = pruneBundles(join(dir, 'bundles'), clock.now())
+    if (gone.length > 0) log.info('runtime.pruned', { bundles: gone })
+  } catch (error) {
+    log.warn('runtime.unpruned', { dir, error })
+  }
+}
+
+const unpackParts = async (archive: string, dir: string, contents: Contents, deps: Deps): Promise<void> => {
+  const parts = partsOf(contents)
+  const here = await Promise.all(parts.map(({ path, proof }) => isThere(join(dir, path, proof))))
+  if (here.every(Boolean)) return
+  deps.log.info('runtime.unpacking', { dir, note: 'once for this version and data directory' })
+  await removeRemains(dir, deps.clock.now())
+  const work = await mkdtemp(join(dir, '.new-'))
+  try {
+    await extract(archive, work)
+    // Its age counts from now: bundles that nobody uses are removed by age.
+    await writeFile(join(work, 'bundles', contents.bundle, '.inputs'), 'package\n')
+    for (const { path } of parts) await place(join(work, path), join(dir, path))
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+/** Unpacks what is missing and makes it current. `from` is the directory of the archive; throws `unavailable`. */
+export const unpackRuntime = async (from: string, dir: string, deps: Deps): Promise<void> => {
+  const contents = parse(shape, JSON.parse(await readFile(join(from, 'runtime.json'), 'utf8')), 'config')
+  for (const part of ['bundles', 'images/trees', 'images/names'])
+    await mkdir(join(dir, part), { recursive: true, mode: 0o755 })
+  await unpackParts(join(from, 'runtime.tar.zst'), dir, contents, deps)
+  await link(contents.bundle, join(dir, 'bundles/current'))
+  await link(join('bundles', contents.bundle), join(dir, 'bundle'))
+  const images = join(dir, 'images')
+  for (const [name, tree] of Object.entries(contents.images)) {
+    if ((await readName(images, name)) === tree) continue
+    const beside = join(images, 'names', `.${process.pid}.new`)
+    await writeFile(beside, `${JSON.stringify({ digest: tree })}\n`)
+    await rename(beside, namePath(images, name))
+  }
+  prune(dir, deps)
+}
+
+type Places = Pick<Config, 'dataDir' | 'bundleDir' | 'imagesDir'>
+
+/** Where an installed package unpacks its archive; undefined for a checkout, and when both were put elsewhere. */
+const unpackDir = ({ dataDir, bundleDir, imagesDir }: Places, { kind, root }: Installation): string | undefined => {
+  const dir = runtimeDirOf({ kind, root }, dataDir)
+  const isUsed = bundleDir === join(dir, 'bundle') || imagesDir === join(dir, 'images')
+  return kind === 'package' && isUsed ? dir : undefined
+}
+
+/** Sees to it that the runtime files are in the data directory, which is there. A checkout has built its own. */
+export const prepareRuntime = async (places: Places, deps: Deps, from = installation): Promise<void> => {
+  const dir = unpackDir(places, from)
+  if (dir !== undefined) await unpackRuntime(join(from.root, 'dist'), dir, deps)
+}
+
+/** Whether the bundle is not there yet and `prepareRuntime` will put it there. */
+export const unpacksLater = async (places: Places, from = installation): Promise<boolean> =>
+  unpackDir(places, from) !== undefined &&
+  !(await isThere(join(places.bundleDir, 'bundle.json'))) &&
+  isThere(join(from.root, 'dist/runtime.tar.zst'))
