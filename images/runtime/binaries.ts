@@ -25,8 +25,12 @@ const programs: readonly { readonly name: string; readonly links?: readonly stri
 
 const searchPath = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin']
 
+/** Path of a program of this machine, or undefined. */
+export const findProgram = (name: string): string | undefined =>
+  searchPath.map(dir => join(dir, name)).find(path => existsSync(path))
+
 const find = (name: string): string => {
-  const found = searchPath.map(dir => join(dir, name)).find(existsSync)
+  const found = findProgram(name)
   if (!found) throw new Error(`${name} is missing on this machine; run: make setup`)
   return realpathSync(found)
 }
