@@ -6,6 +6,7 @@
  *     const { stdout } = await host.sandboxes.exec(metadata.name, 'uname -a')
  *     await host.close() // sandboxes run on; the next openHost finds them
  */
+/// <reference types="node" preserve="true" />
 import { systemClock } from '../shared/clock.ts'
 import type { Config } from './config.ts'
 import { loadConfig } from './config.ts'
