@@ -7,7 +7,7 @@
  *     DATA/runtime/bundle              the same link, for the server
  *     DATA/runtime/images/             control/images/layout.ts
  */
-import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pruneBundles } from '../../images/runtime/prune.ts'
 import type { Clock } from '../../shared/clock.ts'
@@ -18,6 +18,7 @@ import { parse, s, type Out } from '../../shared/schema.ts'
 import { runtimeDirOf, type Config } from '../config.ts'
 import { namePath, readName, treePath } from '../images/layout.ts'
 import { extract } from './extract.ts'
+import { inWork, place, publish, removeRemains } from './place.ts'
 
 interface Deps {
   readonly log: Log
@@ -27,8 +28,6 @@ interface Deps {
 const digest = s.string().check(s.regex(/^[0-9a-f]{32}$/))
 const shape = s.object({ bundle: digest, images: s.record(s.string(), digest) })
 type Contents = Out<typeof shape>
-
-const unpackedForMs = 60 * 60_000
 
 const isThere = (path: string): Promise<boolean> =>
   access(path).then(
@@ -44,30 +43,6 @@ const partsOf = ({ bundle, images }: Contents): { path: string; proof: string }[
   { path: join('bundles', bundle), proof: 'bundle.json' },
   ...Object.values(images).map(tree => ({ path: treePath('images', tree), proof: 'image.json' })),
 ]
-
-/** Replaces a link or makes it; no reader finds none. */
-const link = async (target: string, path: string): Promise<void> => {
-  const beside = `${path}.${process.pid}.new`
-  await rm(beside, { force: true })
-  await symlink(target, beside)
-  await rename(beside, path)
-}
-
-const place = async (from: string, to: string): Promise<void> => {
-  await rename(from, to).catch(error => {
-    // Another process has placed the same meanwhile.
-    if (errno(error) !== 'ENOTEMPTY' && errno(error) !== 'EEXIST') throw error
-  })
-}
-
-/** What an unpacking that was killed has left; one of another process may be under way. */
-const removeRemains = async (dir: string, now: number): Promise<void> => {
-  for (const name of await readdir(dir)) {
-    const path = join(dir, name)
-    if (name.startsWith('.new-') && now - (await stat(path)).mtimeMs > unpackedForMs)
-      await rm(path, { recursive: true, force: true })
-  }
-}
 
 /** Bundles of earlier versions that no sandbox uses any more; only root sees who uses what. */
 const prune = (dir: string, { log, clock }: Deps): void => {
@@ -86,15 +61,12 @@ const unpackParts = async (archive: string, dir: string, contents: Contents, dep
   if (here.every(Boolean)) return
   deps.log.info('runtime.unpacking', { dir, note: 'once for this version and data directory' })
   await removeRemains(dir, deps.clock.now())
-  const work = await mkdtemp(join(dir, '.new-'))
-  try {
+  await inWork(dir, async work => {
     await extract(archive, work)
     // Its age counts from now: bundles that nobody uses are removed by age.
     await writeFile(join(work, 'bundles', contents.bundle, '.inputs'), 'package\n')
     for (const { path } of parts) await place(join(work, path), join(dir, path))
-  } finally {
-    await rm(work, { recursive: true, force: true })
-  }
+  })
 }
 
 /** Unpacks what is missing and makes it current. `from` is the directory of the archive; throws `unavailable`. */
@@ -103,14 +75,12 @@ export const unpackRuntime = async (from: string, dir: string, deps: Deps): Prom
   for (const part of ['bundles', 'images/trees', 'images/names'])
     await mkdir(join(dir, part), { recursive: true, mode: 0o755 })
   await unpackParts(join(from, 'runtime.tar.zst'), dir, contents, deps)
-  await link(contents.bundle, join(dir, 'bundles/current'))
-  await link(join('bundles', contents.bundle), join(dir, 'bundle'))
+  await publish(dir, join(dir, 'bundles/current'), path => symlink(contents.bundle, path))
+  await publish(dir, join(dir, 'bundle'), path => symlink(join('bundles', contents.bundle), path))
   const images = join(dir, 'images')
   for (const [name, tree] of Object.entries(contents.images)) {
-    if ((await readName(images, name)) === tree) continue
-    const beside = join(images, 'names', `.${process.pid}.new`)
-    await writeFile(beside, `${JSON.stringify({ digest: tree })}\n`)
-    await rename(beside, namePath(images, name))
+    if ((await readName(images, name)) !== tree)
+      await publish(dir, namePath(images, name), path => writeFile(path, `${JSON.stringify({ digest: tree })}\n`))
   }
   prune(dir, deps)
 }
