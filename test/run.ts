@@ -1,7 +1,7 @@
 /**
  * Runs the tests (node-tap files, each a program that prints TAP) and closes with `N passed, N failed` (and `, N skipped`).
  *
- *     node test/run.ts [test/a.test.ts …]
+ *     node test/run.ts [test/a.test.ts … | --only part-of-a-path]
  *
  * A file that fails beside others is run again by itself, twice at most; if it passes then, it counts as passed and is named
  * in the output, so that a machine too busy to keep a limit does not look like a defect, and a flaky test does not
@@ -107,10 +107,19 @@ const explain = (result: FileResult): void => {
   }
 }
 
-const given = process.argv.slice(2)
-const files = given.length
-  ? given.map(file => relative(root, new URL(file, `file://${process.cwd()}/`).pathname))
-  : globSync('test/**/*.test.ts', { cwd: root }).sort()
+/** Paths from the root: all test files, those that were given, or those with a part in their path. */
+const filesFor = ([flag, ...rest]: readonly string[]): string[] => {
+  const all = globSync('test/**/*.test.ts', { cwd: root }).sort()
+  if (flag === undefined) return all
+  if (flag === '--only') return all.filter(file => file.includes(rest.join(' ')))
+  return [flag, ...rest].map(file => relative(root, new URL(file, `file://${process.cwd()}/`).pathname))
+}
+
+const files = filesFor(process.argv.slice(2))
+if (files.length === 0) {
+  out(`no test file has "${process.argv.slice(3).join(' ')}" in its path`)
+  process.exit(1)
+}
 mkdirSync(`${root}.runtime`, { recursive: true })
 out(`${files.length} test files, two at a time; full output in .runtime/test.tap`)
 const first = await run(files, 2, `${root}.runtime/test.tap`)
