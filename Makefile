@@ -3,10 +3,17 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check fuzz bench doctor images daemon clean package packages as-root
+.PHONY: help setup demo run test check fuzz bench doctor images daemon clean package packages
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
+
+# Said at once and in one line: set-up, which comes first, would say other things that need root.
+ifneq ($(filter doctor,$(MAKECMDGOALS)),)
+ifneq ($(shell id -u),0)
+$(error hutch: the doctor tries namespaces, mounts and firewall rules, which needs root; run: sudo make doctor)
+endif
+endif
 
 help: ## Lists the targets.
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | while IFS=$$'\t' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -49,11 +56,7 @@ fuzz: setup ## Sends a sandbox what its API document allows and does not (schema
 bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines.
 	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)
 
-# Before set-up, which would say other things that need root.
-as-root:
-	@[ "$$(id -u)" = 0 ] || { echo 'hutch: the doctor tries namespaces, mounts and firewall rules, which needs root; run: sudo make doctor' >&2; exit 1; }
-
-doctor: as-root setup ## Probes this machine by doing; says which drivers can be used and what to mend.
+doctor: setup ## Probes this machine by doing; says which drivers can be used and what to mend.
 	@$(NODE) control/main.ts doctor
 
 package: setup ## Makes the npm package hutch-VERSION.tgz in .runtime/package (npm pack does the same).

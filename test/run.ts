@@ -8,10 +8,10 @@
  * hide. What the machine lacks is skipped, counted and named; a skipped driver that this machine can run fails the run.
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, globSync, mkdirSync, type WriteStream } from 'node:fs'
-import { relative } from 'node:path'
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Parser, type Result } from 'tap-parser'
+import { testFiles } from './support/test-files.ts'
 
 interface FileResult {
   readonly file: string
@@ -107,15 +107,7 @@ const explain = (result: FileResult): void => {
   }
 }
 
-/** Paths from the root: all test files, those that were given, or those with a part in their path. */
-const filesFor = ([flag, ...rest]: readonly string[]): string[] => {
-  const all = globSync('test/**/*.test.ts', { cwd: root }).sort()
-  if (flag === undefined) return all
-  if (flag === '--only') return all.filter(file => file.includes(rest.join(' ')))
-  return [flag, ...rest].map(file => relative(root, new URL(file, `file://${process.cwd()}/`).pathname))
-}
-
-const files = filesFor(process.argv.slice(2))
+const files = testFiles(root, process.cwd(), process.argv.slice(2))
 if (files.length === 0) {
   out(`no test file has "${process.argv.slice(3).join(' ')}" in its path`)
   process.exit(1)
