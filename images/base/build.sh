@@ -26,7 +26,8 @@ trap 'rm -rf "$work" "$extra"' EXIT
 
 # npm comes from its registry; node itself is a link into the bundle, whose pages every sandbox shares.
 mkdir -p "$extra/usr/local/lib/node_modules" "$extra/usr/local/bin" "$extra/etc/apt/apt.conf.d" "$extra/.hutch"
-(cd "$extra" && npm pack --silent "npm@$npm_version" >/dev/null </dev/null && tar xzf npm-*.tgz && rm npm-*.tgz)
+fetch_npm() { (cd "$extra" && npm pack --loglevel=http "npm@$npm_version" </dev/null && tar xzf npm-*.tgz && rm npm-*.tgz); }
+progress "fetching npm $npm_version for the image base" "$work/log" fetch_npm || failed "$work/log" npm
 mv "$extra/package" "$extra/usr/local/lib/node_modules/npm"
 rm -rf "$extra/usr/local/lib/node_modules/npm"/{docs,man}
 chmod -R u=rwX,go=rX "$extra/usr/local/lib/node_modules/npm"
@@ -69,11 +70,7 @@ build() {
     --customize-hook="for dir in $volatile; do find \"\$1\$dir\" -name __pycache__ -prune -exec rm -r {} +; done" \
     "${sources[@]}" <"$work/sources" >"$work/base.tar"
 }
-progress 'building the image base with mmdebstrap (a few minutes)' "$work/log" build || {
-  echo 'hutch: mmdebstrap failed; it says:' >&2
-  grep -E '^(E|W):' "$work/log" | tail -n 20 >&2
-  exit 1
-}
+progress 'building the image base with mmdebstrap (a few minutes)' "$work/log" build || failed "$work/log" mmdebstrap
 grep '^hutch: ' "$work/log" || true
 digest=$(sha256sum "$work/base.tar" | cut -c1-32)
 mkdir "$work/rootfs"

@@ -66,11 +66,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
 apt() {
-  progress "$1" "$log" apt-get "${apt_options[@]}" -y --no-install-recommends "${@:2}" || {
-    echo "hutch: apt-get failed; it says:" >&2
-    grep -E '^(E|W|Err):' "$log" | tail -n 20 >&2
-    return 1
-  }
+  progress "$1" "$log" apt-get "${apt_options[@]}" -y --no-install-recommends "${@:2}" || failed "$log" apt-get
 }
 apt "looking for Debian packages" update
 if [ -n "$missing" ]; then apt "installing Debian packages: $(echo $missing)" install $missing; fi

@@ -13,11 +13,7 @@ command -v npm >/dev/null || { echo 'hutch: npm is missing; install it with: apt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fetch() { (cd "$work" && npm pack --loglevel=http "node-linux-$arch@$version" && tar xzf node-linux-*.tgz); }
-progress "fetching Node $version from the npm registry" "$work/log" fetch || {
-  echo 'hutch: npm could not fetch Node; it says:' >&2
-  grep -E '^npm (error|ERR!)' "$work/log" | head -n 20 >&2
-  exit 1
-}
+progress "fetching Node $version from the npm registry" "$work/log" fetch || failed "$work/log" npm
 mkdir -p .runtime
 rm -rf .runtime/node.new
 cp -r "$work/package" .runtime/node.new

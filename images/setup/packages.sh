@@ -17,14 +17,10 @@ cp -r .runtime/node "$work/node"
 export PATH="$work/node/bin:$PATH" npm_config_nodedir="$work/node"
 # Not `npm ci`: it refuses a lock without the packages of other platforms, which a registry need not have.
 install() { (cd "$work" && npm install --no-save --no-audit --no-fund --loglevel=http </dev/null); }
-progress 'installing npm packages' "$work/log" install || {
-  echo 'hutch: npm install failed; it says:' >&2
-  grep -E '^npm (error|ERR!)' "$work/log" | grep -v '^npm error *$' | head -n 40 >&2
-  exit 1
-}
+progress 'installing npm packages' "$work/log" install || failed "$work/log" npm
 # tap compiles its plugin set (.taprc leaves the TypeScript one out: Node strips types itself).
 plugins() { (cd "$work" && npx tap build </dev/null); }
-progress 'building the test runner' "$work/log" plugins || { tail -n 20 "$work/log" >&2; exit 1; }
+progress 'building the test runner' "$work/log" plugins || failed "$work/log" tap
 rm -rf node_modules
 mv "$work/node_modules" node_modules
 echo "$stamp" > .runtime/packages

@@ -21,3 +21,10 @@ progress() {
   wait "$ticker" 2>/dev/null || true
   return "$code"
 }
+
+# failed LOG WHO: says on the standard error what WHO has written of its failure.
+failed() {
+  echo "hutch: $2 failed; it says:" >&2
+  { grep -E '^(npm (error|ERR!) .|E: |W: |Err:)' "$1" || tail -n 20 "$1"; } | tail -n 40 >&2
+  return 1
+}
