@@ -12,7 +12,7 @@ progress() {
   (
     while sleep 5 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
       last=$(tail -c 2000 "$log" 2>/dev/null | tr '\r' '\n' | grep -v '^[[:space:]]*$' | tail -n 1 | cut -c1-100 || true)
-      echo "setup: $what, $((SECONDS - start)) s${last:+: $last}"
+      echo "setup: ($((SECONDS - start)) s) ${last:-$what}"
     done
   ) &
   ticker=$!
@@ -25,6 +25,6 @@ progress() {
 # failed LOG WHO: says on the standard error what WHO has written of its failure.
 failed() {
   echo "hutch: $2 failed; it says:" >&2
-  { grep -E '^(npm (error|ERR!) .|E: |W: |Err:)' "$1" || tail -n 20 "$1"; } | tail -n 40 >&2
+  { grep -E '^(npm (error|ERR!) .|E: |W: |Err:| .* (Depends|PreDepends|Conflicts|Breaks): )' "$1" || tail -n 20 "$1"; } | tail -n 40 >&2
   return 1
 }
