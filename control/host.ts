@@ -79,7 +79,7 @@ export const createHost = async (config: Config, deps: HostDeps): Promise<Host> 
     const names = wireNames(config.wireNames)
     const sealer = createSealer(await sealingKey(config.dataDir, ids))
     const cursors = createCursors({ key: await cursorKey(config.dataDir, ids), clock })
-    const images = await createImages(config, { ids })
+    const images = await createImages(config, { ids, log, clock })
     const driver = deps.driver ?? (await openDriver(config, { log, clock }))
     closer.add('driver', driver.close)
     const answers = await openDrives(config, { driver, clock, ids, log })

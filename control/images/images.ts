@@ -7,8 +7,10 @@ import { access, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WireName } from '../config.ts'
 import { readIfThere, writeDurably } from '../durable.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { errno, fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import { fetchImage } from './fetch.ts'
 import { entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
@@ -49,8 +51,24 @@ export interface ImagesConfig {
 
 const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
 
+/** Says every few seconds, while an import runs, at which step it is. */
+const reportSteps = (about: { image: string; source: string }, { log, clock }: Pick<ImagesDeps, 'log' | 'clock'>) => {
+  const start = clock.elapsed()
+  let step = ''
+  const stop = clock.every(5_000, () =>
+    log.info('image.importing', { ...about, step, seconds: Math.round((clock.elapsed() - start) / 1000) }),
+  )
+  return { stop, onStep: (next: string) => void (step = next) }
+}
+
+export interface ImagesDeps {
+  readonly ids: Ids
+  readonly log: Log
+  readonly clock: Clock
+}
+
 /** Opens the store; work that a crash left half done is removed. */
-export const createImages = async (config: ImagesConfig, deps: { ids: Ids }): Promise<Images> => {
+export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Promise<Images> => {
   const { ids } = deps
   const own = join(config.dataDir, 'images')
   const aliases = config.aliases ?? defaultAliases
@@ -89,11 +107,14 @@ export const createImages = async (config: ImagesConfig, deps: { ids: Ids }): Pr
   const place = async (name: string, source: string, signal?: AbortSignal): Promise<Image> => {
     const work = join(own, `.new-${ids.short(12)}`)
     await mkdir(work, { mode: 0o755 })
+    const { stop, onStep } = reportSteps({ image: name, source }, deps)
     try {
-      const digest = await fetchImage({ name, source, work, have: digest => exists(treePath(own, digest)) }, signal)
+      const have = (digest: string) => exists(treePath(own, digest))
+      const digest = await fetchImage({ name, source, work, have, onStep }, signal)
       await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
       await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
     } finally {
+      stop()
       await rm(work, { recursive: true, force: true })
     }
     return (await load(own, name)) ?? Promise.reject(await unknown(name))
