@@ -114,3 +114,23 @@ t.test('logs are JSON lines unless text is asked for', async t => {
   await status(text.url() as string, text.dataDir)
   t.match(text.said.error, /^\d\d:\d\d:\d\d (info|debug) {1,2}\w/)
 })
+
+t.test('hutchd alone: on loopback, where it was told to work', async t => {
+  const run = hutch(t, ['daemon', '--port', '0', '--workdir', '/usr'])
+  const listening = () => /"daemon\.listening".*"port":(\d+)/.exec(run.said.error)?.[1]
+  await until(async () => listening() !== undefined || run.child.exitCode !== null, 'the daemon to listen')
+  const port = listening() as string
+  const answer = await fetch(`http://127.0.0.1:${port}/process`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ command: 'pwd', waitForCompletion: true }),
+  })
+  t.match(await answer.json(), { stdout: '/usr\n' })
+  const listeners = readFileSync('/proc/net/tcp', 'utf8')
+  t.match(listeners, ` 0100007F:${Number(port).toString(16).toUpperCase().padStart(4, '0')} 00000000:0000 0A`)
+  run.child.kill('SIGTERM')
+  await run.ended
+  const nowhere = hutch(t, ['daemon', '--workdir', '/nowhere'])
+  t.equal((await nowhere.ended)[0], 1)
+  t.match(nowhere.said.error, /^hutch: --workdir: ENOENT: [^\n]*\/nowhere'\n$/)
+})
