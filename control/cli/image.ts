@@ -36,8 +36,11 @@ export const run = async ({ env, cwd, words, say }: Invocation): Promise<number>
   if (verb === undefined || more.length > 0 || !['list', 'base'].includes(verb))
     throw misuse('image takes one word, list or base; see hutch image --help')
   const config = loadConfig(env, cwd)
-  await prepareDataDir(config.dataDir, silentLog)
-  await prepareRuntime(config, { log: silentLog, clock: systemClock() })
+  // A checkout has its images in itself.
+  if (installation.kind === 'package') {
+    await prepareDataDir(config.dataDir, silentLog)
+    await prepareRuntime(config, { log: silentLog, clock: systemClock() })
+  }
   if (verb === 'base') return build(config)
   await list(config, say)
   return 0

@@ -50,6 +50,7 @@ const watchStops = (clock: Clock, say: Invocation['say']): Stop => {
 }
 
 const announce = async (host: Host, config: Config, say: Invocation['say']): Promise<void> => {
+  const isBaseHere = await isKnown(host.images, 'base')
   const { url, port } = await host.listen()
   const keyFile = join(config.dataDir, 'admin-key')
   say(`hutch: serving on ${url} with driver ${host.driver.name}; data in ${config.dataDir}`)
@@ -59,7 +60,7 @@ const announce = async (host: Host, config: Config, say: Invocation['say']): Pro
     )
     say('  travel unencrypted: put a proxy with TLS in front, and its address into HUTCH_PUBLIC_URL')
   }
-  if (!(await isKnown(host.images, 'base')))
+  if (!isBaseHere)
     say(
       `hutch: the image base is not built; ${command('image base')} does it. Sandboxes that name no image get busybox`,
     )
