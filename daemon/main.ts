@@ -40,7 +40,7 @@ const run = async (inherited: Inherited, program: Program, stop: Closing): Promi
   const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program })
   stop.add('daemon', daemon.close)
   const given = config.rehearsal ? rehearsalSocket : inheritedSocket(inherited.listener)
-  const place = given ?? { port: config.port }
+  const place = given ?? { port: config.port, ...(config.host !== undefined && { host: config.host }) }
   const listening = await listen(serve(daemon.dispatcher, { log }), place)
   stop.add('http', () => listening.close(10_000))
   log.info('daemon.listening', { port: listening.port })

@@ -47,6 +47,7 @@ export const openedForTests: readonly string[] = [
   'familyAmong',
   'fuzzyScore',
   'innermostPid',
+  'installationOf',
   'isSubsequence',
   'makeSlave',
   'matchesGlob',
