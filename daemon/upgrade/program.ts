@@ -94,7 +94,7 @@ export const createProgram = ({ args: own, env, script, socket = () => undefined
   async start(what) {
     const [file = '', ...args] = commandOf(what)
     // It listens already: a tenant can neither take the port before the candidate nor answer in its place.
-    const { port, fd } = listenTcp(0, { loopback: true })
+    const { port, fd } = listenTcp(0, '127.0.0.1')
     try {
       const child = spawn(file, [...args, '--port', String(port)], {
         stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit', fd],

@@ -24,6 +24,7 @@ export const openedForTests: readonly string[] = [
   'fakeWorld',
   'fuzzyScore',
   'innermostPid',
+  'installationOf',
   'internalNames',
   'isSubsequence',
   'matchesGlob',

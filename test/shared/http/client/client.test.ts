@@ -58,7 +58,7 @@ const bounds: Bound[] = [
     }),
   ),
   handle(failing, ({ params }) => {
-    throw fail(params.code as 'forbidden', { reason: 'because', kind: 'box', name: 'x' } as never)
+    throw fail(params.code as 'forbidden', { reason: 'because', kind: 'box', name: 'x', headers: ['X'] } as never)
   }),
   handle(headers, (_, { request }) => ({ ...request.headers })),
 ]
@@ -146,7 +146,8 @@ t.test('a failure is the error it stands for, in the words of the other side', a
   }
   for (const code of Object.keys(errors) as ErrorCode[]) {
     if (['invalid_api_version', 'invalid_image'].includes(code)) continue
-    const { message } = fail(code, { reason: 'because', kind: 'box', name: 'x' } as never)
+    const said = { reason: 'because', kind: 'box', name: 'x', headers: ['X'], users: ['y'], more: 0 }
+    const { message } = fail(code, said as never)
     t.match(await told(asManagement, code), { name: 'AppError', code, message, retry: errors[code].retry })
   }
   t.match(await told(asSandbox, 'not_found'), {
