@@ -47,10 +47,9 @@ const portOf = (value: string | undefined, flag: string): number => {
   return parsed
 }
 
-const addressOf = (value: string | undefined, flag: string): string | undefined => {
+const hostOf = (value: string | undefined): string | undefined => {
   if (!value) return undefined
-  // A name would be looked up with the configuration of whoever owns the file system.
-  if (isIP(value) === 0) throw fail('invalid_argument', { field: flag, reason: 'must be an IP address' })
+  if (isIP(value) === 0) throw fail('invalid_argument', { field: '-host', reason: 'must be an IP address' })
   return value
 }
 
@@ -68,7 +67,7 @@ export const parseFlags = (argv: readonly string[]): Flags => {
   return {
     // The short flag wins over the long one, unless it gives the default.
     port: short === defaultPort ? long : short,
-    host: addressOf(given['host'], '-host'),
+    host: hostOf(given['host']),
     command: given['c'] || given['command'] || undefined,
     user: given['user'] || undefined,
     telemetry: !switchOf(given['disable-telemetry'], '-disable-telemetry'),

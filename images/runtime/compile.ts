@@ -47,7 +47,7 @@ interface CompileOptions {
   readonly deferSchemas?: boolean
 }
 
-const buildDaemon = (root: string, entry: string, info: BuildInfo, { deferSchemas = true }: CompileOptions = {}) =>
+const buildDaemon = (root: string, entry: string, info: BuildInfo, deferSchemas: boolean) =>
   build({
     ...small,
     absWorkingDir: root,
@@ -72,9 +72,9 @@ export const compileDaemon = async (
   root: string,
   entry: string,
   info: BuildInfo,
-  options: CompileOptions = {},
+  { deferSchemas = true }: CompileOptions = {},
 ): Promise<Map<string, string>> => {
-  const { outputFiles, metafile } = await buildDaemon(root, entry, info, options)
+  const { outputFiles, metafile } = await buildDaemon(root, entry, info, deferSchemas)
   const modules = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
   const first = loadedFirst(metafile, 'main.js')
   const pieces = new Map([['main.js', await pack(modules, first)]])
@@ -85,7 +85,7 @@ export const compileDaemon = async (
 /** Directories, from `root`, of the npm packages that the daemon's pieces have code of. */
 export const bundledPackages = async (root: string): Promise<string[]> => {
   const info = { version: '', gitCommit: '', buildTime: '' }
-  const { metafile } = await buildDaemon(root, 'daemon/main.ts', info)
+  const { metafile } = await buildDaemon(root, 'daemon/main.ts', info, true)
   const inputs = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs))
   const directories = inputs.flatMap(([path, { bytesInOutput }]) => {
     const directory = /^(?:.*:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
