@@ -8,9 +8,10 @@ import { children, type Hierarchy } from './cgroup/hierarchy.ts'
 import { removeParent } from './cgroup/parent.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
 import { namesOf, type Names } from './names.ts'
-import { claims, releaseBlock, type Claim } from './net/block.ts'
+import { claims, releaseBlock } from './net/block.ts'
 import { lowerFences } from './net/firewall.ts'
 import { existingSlots, removeLinks, slotAt } from './net/link.ts'
+import type { Claimant } from './registry.ts'
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -21,7 +22,7 @@ const exists = (path: string): Promise<boolean> =>
     },
   )
 
-const isDead = async ({ dataDir, pid }: Claim): Promise<boolean> =>
+const isDead = async ({ dataDir, pid }: Claimant): Promise<boolean> =>
   !(await exists(dataDir)) && !(await exists(`/proc/${pid}`))
 
 /** Ends the machines of an instance and removes every group of it. */
