@@ -4,14 +4,18 @@
  */
 import {
   chmodSync,
+  closeSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -33,6 +37,16 @@ const lastCommit = async (): Promise<{ gitCommit: string; buildTime: string }> =
   })
   const [gitCommit = '', buildTime = ''] = stdout.split(' ')
   return { gitCommit: gitCommit || 'unknown', buildTime: buildTime || 'unknown' }
+}
+
+/**
+ * Running sandboxes see the directory of bundles and read in `latest` what they may upgrade to: written in place, as theirs
+ * is an overlay that would go on showing a file which another one has replaced.
+ */
+const writeLatest = (file: string, digest: string): void => {
+  const fd = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o644)
+  writeSync(fd, `${digest}\n`, 0)
+  closeSync(fd)
 }
 
 /** Only root sees what others use. */
@@ -58,7 +72,6 @@ try {
   if (existsSync(place)) writeFileSync(join(place, '.inputs'), `${values.inputs}\n`)
   else renameSync(work, place)
   const link = join(runtime, `.bundle-${process.pid}`)
-  // Running sandboxes see the directory of bundles and find by `current` what they may upgrade to.
   for (const [target, name] of [
     [digest, 'bundles/current'],
     [join('bundles', digest), 'bundle'],
@@ -66,6 +79,7 @@ try {
     symlinkSync(target, link)
     renameSync(link, join(runtime, name))
   }
+  writeLatest(join(runtime, 'bundles/latest'), digest)
   console.log(`setup: runtime bundle ${digest}`)
   prune(join(runtime, 'bundles'))
 } finally {

@@ -2,7 +2,8 @@
  * Takes away bundles that nobody uses any more: each has a hundred megabytes, and every change of the daemon makes one.
  * Used are the one that `current` leads to, those that a daemon has locked (it hides from everybody else), those that
  * another program runs from or that are mounted somewhere, and those whose directory somebody holds open (a server makes
- * new sandboxes of the bundle that it began with).
+ * new sandboxes of the bundle that it began with). A sandbox has overlays of bundles, in which files are others than here
+ * and locks their own: there they are known by their names.
  */
 import { spawnSync } from 'node:child_process'
 import {
@@ -44,13 +45,19 @@ const identity = (path: string): string | undefined =>
     return `${dev}:${ino}`
   })
 
-/** Files that one process runs or holds open. */
-const filesOf = (process: string): string[] => {
+/** Files that one process runs or holds open: what they are, and their paths as it sees them. */
+const filesOf = (process: string): { identities: string[]; paths: string[] } => {
   const descriptors = ifThere(() => readdirSync(join(process, 'fd'))) ?? []
-  return ['exe', 'cwd', ...descriptors.map(name => join('fd', name))].flatMap(
-    name => identity(join(process, name)) ?? [],
-  )
+  const links = ['exe', 'cwd', ...descriptors.map(name => join('fd', name))].map(name => join(process, name))
+  return {
+    identities: links.flatMap(link => identity(link) ?? []),
+    paths: links.flatMap(link => ifThere(() => readlinkSync(link)) ?? []),
+  }
 }
+
+/** Whether a line of mountinfo shows the bundle, by its directory in the file system or as a layer of an overlay. */
+const shows = (line: string, name: string): boolean =>
+  line.split(' ')[3]?.endsWith(`/${name}`) === true || line.includes(`lowerdir=bundle/${name}:`)
 
 /** Whether a daemon holds the bundle; what cannot be found out counts as held. */
 const isLocked = (bundle: string): boolean => {
@@ -73,17 +80,17 @@ const bundlesInUse = (dir: string, names: readonly string[]): Set<string> => {
   for (const pid of readdirSync(proc)) {
     if (!/^\d+$/.test(pid)) continue
     const process = join(proc, pid)
-    for (const file of filesOf(process)) {
+    const { identities, paths } = filesOf(process)
+    for (const file of identities) {
       const name = owner.get(file)
       if (name !== undefined) used.add(name)
     }
+    for (const name of names) if (paths.some(path => path.includes(`/releases/${name}/`))) used.add(name)
     const namespace = ifThere(() => readlinkSync(join(process, 'ns/mnt')))
     if (namespace === undefined || namespaces.has(namespace)) continue
     namespaces.add(namespace)
     const mounts = ifThere(() => readFileSync(join(process, 'mountinfo'), 'utf8')) ?? ''
-    // The fourth field is the directory within its file system, whatever it is called where it is mounted.
-    for (const line of mounts.split('\n'))
-      for (const name of names) if (line.split(' ')[3]?.endsWith(`/${name}`)) used.add(name)
+    for (const line of mounts.split('\n')) for (const name of names) if (shows(line, name)) used.add(name)
   }
   return used
 }
