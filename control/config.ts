@@ -5,6 +5,8 @@ import { parseWireNames, type WireName } from '../shared/wire-names.ts'
 
 export type { WireName } from '../shared/wire-names.ts'
 
+export type UserNamespaces = 'auto' | 'on' | 'off'
+
 export interface Config {
   readonly host: string
   readonly port: number
@@ -31,6 +33,8 @@ export interface Config {
   readonly slotsAhead: number
   /** Processes and threads of one sandbox. */
   readonly pidsLimit: number
+  /** Whether sandboxes have users of their own: where the box can, always or not at all, never. */
+  readonly userNamespaces: UserNamespaces
   /** USD per unit of each billing dimension. */
   readonly prices: Readonly<Record<string, number>>
   /** The unpacked runtime bundle that goes into every sandbox. */
@@ -103,6 +107,7 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
       .filter(Boolean),
     slotsAhead: number(env, 'HUTCH_SLOTS_AHEAD', 8, 0, 1_024),
     pidsLimit: number(env, 'HUTCH_PIDS_LIMIT', 4_096, 32, 4_194_304),
+    userNamespaces: choice(env, 'HUTCH_USER_NAMESPACES', 'auto', ['auto', 'on', 'off']),
     prices: prices(env['HUTCH_PRICES']),
     bundleDir: resolve(cwd, env['HUTCH_BUNDLE_DIR'] || '.runtime/bundle'),
     imagesDir: resolve(cwd, env['HUTCH_IMAGES_DIR'] || '.runtime/images'),

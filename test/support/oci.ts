@@ -55,7 +55,7 @@ export const traces = ({ tag, cgroup, chain }: Names): string[] => [
   ...namesIn('/run/hutch/blocks').filter(name => readFileSync(join('/run/hutch/blocks', name), 'utf8').includes(tag)),
 ]
 
-type Settings = Pick<DriverConfig, 'slotsAhead' | 'pidsLimit' | 'allowNetworks'>
+type Settings = Pick<DriverConfig, 'slotsAhead' | 'pidsLimit' | 'allowNetworks' | 'userNamespaces'>
 
 export interface Box extends Kit {
   readonly driver: Driver

@@ -1,16 +1,18 @@
 /** Whether this box can run machines with a runtime, tried part by part. */
 import type { Clock } from '../../../shared/clock.ts'
 import type { Probe } from '../driver.ts'
+import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
 import { cgroups, firewall, forwarding, freezer, network, overlay } from './probe/kernel.ts'
-import { ownNetworkStack, startsContainer } from './probe/runtime.ts'
+import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
 
 export interface ProbeConfig {
   readonly dataDir: string
   readonly runtime: string
   readonly bundleDir: string
+  readonly userNamespaces?: DriverConfig['userNamespaces']
 }
 
 const protects = (runtime: string): string[] => [
@@ -37,7 +39,7 @@ const bundleCheck = (bundleDir: string): Check => ({
   run: async () => (await readBundle(bundleDir)).command[0] as string,
 })
 
-const checks = ({ runtime, bundleDir }: ProbeConfig): Check[] => [
+const checks = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[] => [
   root,
   commands,
   size,
@@ -50,7 +52,7 @@ const checks = ({ runtime, bundleDir }: ProbeConfig): Check[] => [
   disk,
   inotify,
   startsContainer(runtime),
-  ...(runtime === 'runsc' ? [ownNetworkStack] : []),
+  ...(runtime === 'runsc' ? [ownNetworkStack] : [ownUsers(runtime, userNamespaces === 'on')]),
   bundleCheck(bundleDir),
   kvm,
 ]

@@ -12,6 +12,7 @@ import { claims, releaseBlock } from './net/block.ts'
 import { lowerFences } from './net/firewall.ts'
 import { existingSlots, removeLinks, slotAt } from './net/link.ts'
 import type { Claimant } from './registry.ts'
+import { releaseIds } from './users/ranges.ts'
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -38,8 +39,8 @@ const removeGroups = async (hierarchy: Hierarchy, names: Names, clock: Clock): P
 /** Network slots of the instance that no machine of `kept` holds. */
 export const removeStraySlots = async (names: Names, kept: readonly number[]): Promise<void> => {
   const strays = (await existingSlots(names)).filter(index => !kept.includes(index))
-  // The addresses do not matter for removal.
-  await removeLinks(strays.map(index => slotAt(names, { base: 0, prefix: 0 }, index)))
+  // Addresses and ids do not matter for removal.
+  await removeLinks(strays.map(index => slotAt(names, { base: 0, prefix: 0 }, index, undefined)))
 }
 
 /** Everything of one instance but its data directory. */
@@ -49,6 +50,7 @@ export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: C
   await lowerFences(names)
   await rm(names.runDir, { recursive: true, force: true })
   await releaseBlock(names)
+  await releaseIds(names)
 }
 
 /** Sweeps after every dead instance; one that cannot be swept is logged and left for the next time. */
