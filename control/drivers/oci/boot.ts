@@ -2,7 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MachineSpec } from '../driver.ts'
-import { limitCpu } from './cgroup/limits.ts'
+import { limitCpu, limitSockets } from './cgroup/limits.ts'
 import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import type { MachineFiles } from './layout.ts'
@@ -71,6 +71,7 @@ export const boot = async ({ context, spec, slot, files, signal }: Attempt, mark
     },
     clock,
   )
+  await limitSockets(hierarchy, group, spec.memoryMb)
   await limitCpu(hierarchy, group, spec.id, spec.cpus)
   await writeMarker(files.marker, { ...marker, ready: true, kept: true })
 }
