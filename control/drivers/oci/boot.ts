@@ -27,7 +27,7 @@ export const writeConfig = async (
   { context, spec, slot, files }: Attempt,
   firstId: number | undefined,
 ): Promise<void> => {
-  const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges } = context
+  const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio } = context
   const config = runtimeConfig({
     spec,
     command: bundle.command,
@@ -39,6 +39,7 @@ export const writeConfig = async (
     pidsLimit,
     limitsSwap: hierarchy.limitsSwap,
     privileges,
+    aio,
     arch: process.arch,
   })
   await writeFile(files.config, JSON.stringify(config), { mode: 0o600 })

@@ -32,6 +32,8 @@ export interface Context {
   /** False when the data directory's file system carries no overlay: roots are copies then. */
   readonly overlay: boolean
   readonly pidsLimit: number
+  /** Asynchronous I/O has room for all machines. */
+  readonly aio: boolean
   /** Refuses what cannot have users of its own, instead of making do without. */
   readonly ownUsersRequired: boolean
   /** Says which file of an image belongs to somebody who cannot be in a machine with users of its own, if one does. */

@@ -26,7 +26,7 @@ import { withScratch } from './probe/check.ts'
 import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
-import { raiseSharedLimits } from './shared-limits.ts'
+import { hasRoomForAio, raiseSharedLimits } from './shared-limits.ts'
 import { removeStraySlots, sweepDead } from './sweep.ts'
 import { createImageCheck } from './users/layers.ts'
 import { openUsers } from './users/open.ts'
@@ -112,6 +112,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const overlay = await openOverlay(dataDir, deps)
   const privileges = await readPrivileges()
   await raiseSharedLimits(log)
+  const aio = await hasRoomForAio()
   await prepareParent(hierarchy, names.cgroup)
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
@@ -122,6 +123,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     ...own,
     ...network,
     pidsLimit,
+    aio,
     ownUsersRequired: config.userNamespaces === 'on',
     strangerInImage: createImageCheck(),
     starting: semaphore(availableParallelism() * 2),

@@ -55,7 +55,7 @@ const config = (group: string, netns: string, firstId: number | undefined): obje
         { type: 'network', path: `/run/netns/${netns}` },
       ],
       resources: { memory: { limit: 256 * 1024 * 1024 }, pids: { limit: 64 }, cpu: { shares: 1024 } },
-      seccomp: seccompProfile(process.arch),
+      seccomp: seccompProfile(process.arch, { aio: true }),
     },
   }
 }

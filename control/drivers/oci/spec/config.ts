@@ -25,6 +25,8 @@ export interface ConfigInput {
   readonly pidsLimit: number
   readonly limitsSwap: boolean
   readonly privileges: Privileges
+  /** Asynchronous I/O may be set up. */
+  readonly aio: boolean
   readonly arch: string
 }
 
@@ -60,7 +62,7 @@ const linux = (input: ConfigInput): object => ({
   resources: resources(input),
   // In a user namespace nodes cannot be made: there it is one of the stage's, like those that the runtime adds itself.
   devices: input.firstId === undefined ? [tunnelDevice] : [],
-  seccomp: seccompProfile(input.arch),
+  seccomp: seccompProfile(input.arch, { aio: input.aio }),
   sysctl: {
     'net.ipv4.ip_unprivileged_port_start': '0',
     'net.ipv4.ping_group_range': `0 ${input.firstId === undefined ? 2_147_483_647 : idsPerMachine - 1}`,
