@@ -15,7 +15,11 @@ export interface Claim extends Claimant {
   readonly name: string
 }
 
-const directoryOf = (kind: string): string => join(registryDir, kind)
+/** Blocks of addresses, ranges of user ids. */
+const kinds = ['blocks', 'ids'] as const
+export type Kind = (typeof kinds)[number]
+
+const directoryOf = (kind: Kind): string => join(registryDir, kind)
 
 const read = (text: string, file: string): Claimant => {
   try {
@@ -27,7 +31,7 @@ const read = (text: string, file: string): Claimant => {
 }
 
 /** Claims of all instances on the box. */
-export const claimsOf = async (kind: string): Promise<Claim[]> => {
+export const claimsOf = async (kind: Kind): Promise<Claim[]> => {
   const directory = directoryOf(kind)
   await mkdir(directory, { recursive: true, mode: 0o755 })
   const found: Claim[] = []
@@ -43,6 +47,12 @@ export const claimsOf = async (kind: string): Promise<Claim[]> => {
   return found
 }
 
+/** Every instance that has claimed something, once. */
+export const claimants = async (): Promise<Claimant[]> => {
+  const claims = (await Promise.all(kinds.map(claimsOf))).flat()
+  return [...new Map(claims.map(claim => [claim.tag, claim])).values()]
+}
+
 /** Writes beside the claims and moves it there with `place`, so that no reader ever sees a part. */
 const placed = async <T>(claimant: Claimant, place: (beside: string) => Promise<T>): Promise<T> => {
   const beside = join(registryDir, `.${claimant.tag}.${process.pid}.claim`)
@@ -55,7 +65,7 @@ const placed = async <T>(claimant: Claimant, place: (beside: string) => Promise<
 }
 
 /** False when another instance was first. */
-export const takeClaim = (kind: string, name: string, claimant: Claimant): Promise<boolean> =>
+export const takeClaim = (kind: Kind, name: string, claimant: Claimant): Promise<boolean> =>
   placed(claimant, async beside => {
     try {
       await link(beside, join(directoryOf(kind), name))
@@ -67,11 +77,11 @@ export const takeClaim = (kind: string, name: string, claimant: Claimant): Promi
   })
 
 /** Says that this process has it now. */
-export const renewClaim = (kind: string, name: string, claimant: Claimant): Promise<void> =>
+export const renewClaim = (kind: Kind, name: string, claimant: Claimant): Promise<void> =>
   placed(claimant, beside => rename(beside, join(directoryOf(kind), name)))
 
 /** Gives back what the instance has claimed. */
-export const releaseClaims = async (kind: string, tag: string): Promise<void> => {
+export const releaseClaims = async (kind: Kind, tag: string): Promise<void> => {
   for (const claim of await claimsOf(kind))
     if (claim.tag === tag) await rm(join(directoryOf(kind), claim.name), { force: true })
 }

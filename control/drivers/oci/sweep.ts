@@ -8,10 +8,10 @@ import { children, type Hierarchy } from './cgroup/hierarchy.ts'
 import { removeParent } from './cgroup/parent.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
 import { namesOf, type Names } from './names.ts'
-import { claims, releaseBlock } from './net/block.ts'
+import { releaseBlock } from './net/block.ts'
 import { lowerFences } from './net/firewall.ts'
 import { existingSlots, removeLinks, slotAt } from './net/link.ts'
-import type { Claimant } from './registry.ts'
+import { claimants, type Claimant } from './registry.ts'
 import { releaseIds } from './users/ranges.ts'
 
 const exists = (path: string): Promise<boolean> =>
@@ -55,7 +55,7 @@ export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: C
 
 /** Sweeps after every dead instance; one that cannot be swept is logged and left for the next time. */
 export const sweepDead = async (hierarchy: Hierarchy, deps: { log: Log; clock: Clock }): Promise<void> => {
-  for (const claim of await claims()) {
+  for (const claim of await claimants()) {
     if (!(await isDead(claim))) continue
     try {
       await sweepInstance(hierarchy, namesOf(claim.tag), deps.clock)
