@@ -6,7 +6,7 @@ import { presentRuntimes } from '../drivers/oci/runtime.ts'
 import type { Diagnosis } from './report.ts'
 
 export const diagnose = async (
-  config: Pick<Config, 'dataDir' | 'runtime' | 'bundleDir'>,
+  config: Pick<Config, 'dataDir' | 'runtime' | 'bundleDir' | 'userNamespaces'>,
   deps: { clock: Clock },
   signal?: AbortSignal,
 ): Promise<Diagnosis[]> => {

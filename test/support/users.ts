@@ -8,6 +8,7 @@ import { whyNoMachines } from './machine.ts'
 export const whyNoOwnUsers = async (dir: string): Promise<string | undefined> => {
   const why = whyNoMachines()
   if (why) return why
-  const { ok, what } = await withScratch(dir, systemClock(), undefined, probe => carryOut(ownUsers('runc'), probe))
+  const check = ownUsers({ runtime: 'runc', bundleDir: dir, required: false })
+  const { ok, what } = await withScratch(dir, systemClock(), undefined, probe => carryOut(check, probe))
   return ok ? undefined : `needs ${what}`
 }

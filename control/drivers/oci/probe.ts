@@ -15,18 +15,33 @@ export interface ProbeConfig {
   readonly userNamespaces?: DriverConfig['userNamespaces']
 }
 
-const protects = (runtime: string): string[] => [
+/** What the probe found out that decides who is protected from whom. */
+interface Walls {
+  readonly runtime: string
+  readonly ownUsers: boolean
+}
+
+const protects = ({ runtime, ownUsers }: Walls): string[] => [
   'other sandboxes: own processes, files, network, IPC; no packet passes between two of them',
   "the host's files, processes, ports and addresses; metadata services; private networks",
   "the box's memory, processors and process table: each sandbox has limits",
   'forged source addresses',
   ...(runtime === 'runsc' ? ['most holes of the host kernel: system calls are served by a kernel in user space'] : []),
+  ...(ownUsers
+    ? ['users of the box: root of a sandbox is nobody outside, and what the kernel counts by user is its own']
+    : []),
 ]
 
-const doesNotProtect = (runtime: string): string[] => [
+const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
   ...(runtime === 'runsc'
     ? ['holes in gVisor itself, and side channels of the processor']
-    : ['holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own']),
+    : [
+        'holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own',
+        "the kernel's memory for locks of files: it charges nobody for them",
+      ]),
+  ...(runtime === 'runsc' || ownUsers
+    ? []
+    : ['what the kernel counts by user (signals, timers, pipes, message queues): one sandbox can take all of it']),
   'the disk: sandboxes share the data directory without quota, one can fill it',
   'the views of /proc/meminfo, /proc/stat, /proc/uptime and /proc/loadavg: they show the box (nproc is right)',
   'the public internet from what runs inside, unless an egress policy is set',
@@ -39,7 +54,12 @@ const bundleCheck = (bundleDir: string): Check => ({
   run: async () => (await readBundle(bundleDir)).command[0] as string,
 })
 
-const checks = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[] => [
+const usersCheck = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[] =>
+  runtime === 'runsc' || userNamespaces === 'off'
+    ? []
+    : [ownUsers({ runtime, bundleDir, required: userNamespaces === 'on' })]
+
+const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
   root,
   commands,
   size,
@@ -51,26 +71,29 @@ const checks = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[] =>
   overlay,
   disk,
   inotify,
-  startsContainer(runtime),
-  ...(runtime === 'runsc' ? [ownNetworkStack] : [ownUsers(runtime, userNamespaces === 'on')]),
-  bundleCheck(bundleDir),
+  startsContainer(config.runtime),
+  ...(config.runtime === 'runsc' ? [ownNetworkStack] : []),
+  ...users,
+  bundleCheck(config.bundleDir),
   kvm,
 ]
 
 /** Tries everything, one after the other, and leaves nothing behind. Usable when every required part works. */
 export const probeOci = async (config: ProbeConfig, deps: { clock: Clock }, signal?: AbortSignal): Promise<Probe> => {
+  const users = usersCheck(config)
   const results = await withScratch(config.dataDir, deps.clock, signal, async context => {
-    const found: Result[] = []
-    for (const check of checks(config)) {
+    const found: (Result & { readonly check: Check })[] = []
+    for (const check of checks(config, users)) {
       signal?.throwIfAborted()
-      found.push(await carryOut(check, context))
+      found.push({ ...(await carryOut(check, context)), check })
     }
     return found
   })
+  const walls = { runtime: config.runtime, ownUsers: results.some(({ ok, check }) => ok && users.includes(check)) }
   return {
     usable: results.every(({ ok, required }) => ok || !required),
     findings: results.map(({ ok, what, next }) => ({ ok, what, ...(next ? { next } : {}) })),
-    protects: protects(config.runtime),
-    doesNotProtect: doesNotProtect(config.runtime),
+    protects: protects(walls),
+    doesNotProtect: doesNotProtect(walls),
   }
 }

@@ -58,7 +58,7 @@ const failed = ({ step, errno }: Failure, wanted?: DirectoryMount, ownUsers = fa
   if (step === 'map')
     return fail('operation_failed', {
       reason: ownUsers
-        ? `the file system of this drive cannot show its files to the users of a sandbox (${text}); move it to ext4 or xfs`
+        ? `the file system of this drive cannot show its files to the users of a sandbox (${text}); move it to ext4 or xfs, or set HUTCH_USER_NAMESPACES=off`
         : `the file system of this drive cannot show other owners (${text}); leave uidMap and gidMap out`,
     })
   const next = errno === ENOSYS ? '; drives need Linux 5.12 or newer' : ''

@@ -40,7 +40,8 @@ static void show(const char *directory, const char *place, int users) {
     attributes.userns_fd = (unsigned)users;
   }
   if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) {
-    fprintf(stderr, "%s cannot be shown under other ids; ", directory);
+    const char *next = users < 0 ? "needs Linux 5.12" : "move it to ext4 or xfs, or set HUTCH_USER_NAMESPACES=off";
+    fprintf(stderr, "%s cannot be shown%s (%s): ", directory, users < 0 ? "" : " under other ids", next);
     fail("mount_setattr");
   }
   if (mkdir(place, 0755) < 0) fail(place);

@@ -30,6 +30,8 @@ interface Trial {
   readonly stack: Stack
   /** Id of the box that root inside is to be; undefined for root itself. */
   readonly firstId: number | undefined
+  /** A directory to show inside; undefined for one of the scratch directory. */
+  readonly bundleDir: string | undefined
 }
 
 const config = (group: string, netns: string, firstId: number | undefined): object => {
@@ -76,7 +78,7 @@ const prepareFiles = async (dir: string) => {
 
 /** Milliseconds that one container took from start to end; throws with what the runtime said. */
 const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number> => {
-  const { runtime: name, stack, firstId } = trial
+  const { runtime: name, stack, firstId, bundleDir } = trial
   const { word, scratch, clock, signal } = context
   const label = `hutch-probe-${word}-${stack}`
   const dir = join(scratch, `${name}-${stack}`)
@@ -97,7 +99,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
       usersOf: network,
       openFiles: undefined,
       image,
-      bundleDir: join(dir, 'image'),
+      bundleDir: bundleDir ?? join(dir, 'image'),
       releasesDir: undefined,
     }
     const start = clock.elapsed()
@@ -119,7 +121,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
   }
 }
 
-const shared = { firstId: undefined, stack: 'kernel' } as const
+const shared = { firstId: undefined, stack: 'kernel', bundleDir: undefined } as const
 
 /** `name`: runc, runsc or crun. */
 export const startsContainer = (name: string): Check => ({
@@ -129,14 +131,25 @@ export const startsContainer = (name: string): Check => ({
   run: async context => `${await tryContainer({ ...shared, runtime: name }, context)} ms`,
 })
 
+interface OwnUsers {
+  readonly runtime: string
+  /** The bundle that machines are to be shown; one that is not there yet is not looked at. */
+  readonly bundleDir: string
+  /** Machines are refused without. */
+  readonly required: boolean
+}
+
 /** Not for runsc, whose users are in its own kernel. */
-export const ownUsers = (name: string, required = false): Check => ({
+export const ownUsers = ({ runtime, bundleDir, required }: OwnUsers): Check => ({
   required,
   title: 'users of their own for sandboxes (user namespaces, id-mapped mounts)',
   next:
     'needs Linux 5.19, runc 1.1 and a file system like ext4 or xfs; until then root of every sandbox is user 0 of the box, ' +
     'and what the kernel counts by user is shared by all',
-  run: async context => `${await tryContainer({ ...shared, runtime: name, firstId: probeIds }, context)} ms`,
+  run: async context => {
+    const trial = { ...shared, runtime, firstId: probeIds, bundleDir: existsSync(bundleDir) ? bundleDir : undefined }
+    return `${await tryContainer(trial, context)} ms`
+  },
 })
 
 /** Only for runsc. */

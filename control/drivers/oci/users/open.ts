@@ -12,10 +12,11 @@ interface Place {
 }
 
 /** Why machines cannot have them here, and what to do; undefined when they can. */
-const whyNot = async ({ runtime }: DriverConfig, { clock }: DriverDeps, dataDir: string) => {
+const whyNot = async ({ runtime, bundleDir }: DriverConfig, { clock }: DriverDeps, dataDir: string) => {
   if (runtime === 'runsc')
     return { what: 'gVisor keeps users, and what is counted by them, in its own kernel', next: undefined }
-  const { ok, what, next } = await withScratch(dataDir, clock, undefined, probe => carryOut(ownUsers(runtime), probe))
+  const check = ownUsers({ runtime, bundleDir, required: false })
+  const { ok, what, next } = await withScratch(dataDir, clock, undefined, probe => carryOut(check, probe))
   return ok ? undefined : { what, next }
 }
 
