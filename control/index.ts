@@ -6,6 +6,7 @@
  *     const { stdout } = await host.sandboxes.exec(metadata.name, 'uname -a')
  *     await host.close() // sandboxes run on; the next openHost finds them
  */
+/// <reference types="node" preserve="true" />
 import { systemClock } from '../shared/clock.ts'
 import type { Config } from './config.ts'
 import { loadConfig } from './config.ts'
@@ -17,12 +18,16 @@ import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
 import { daemonClient } from './library/daemon.ts'
-import { libraryHold } from './library/hold.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
-import type { Crud } from './resources/crud.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
+export { createClient, type Client } from '../shared/http/client/index.ts'
+export type { Streamed } from '../shared/http/client/calls.ts'
+export type { ClientOptions } from '../shared/http/client/context.ts'
+export type { CallInput, CallOptions } from '../shared/http/client/input.ts'
+export { sandboxRoutes } from '../shared/wire/index.ts'
 export type { Config } from './config.ts'
+export { managementRoutes } from './api/management-routes.ts'
 export type { ExecOptions, ExecResult } from './library/exec.ts'
 export type { Directory, FileEntry, Files } from './library/files.ts'
 export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
@@ -51,11 +56,13 @@ export interface Hutch {
 const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
-  const { api, store, resolver, first } = host
-  const daemon = daemonClient({ hold: libraryHold(resolver.hold) })
-  const verbs = api.verbs.get('sandbox') as Crud
+  const { verbs, store, runner, first } = host
+  const daemon = daemonClient(runner)
   const of = (workspace: string): SandboxLibrary =>
-    sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs, store, call: daemon.call, ids: deps.ids })
+    sandboxLibrary(
+      { workspace, name: actorName, admin: true },
+      { verbs: verbs.sandbox, store, call: daemon.call, ids: deps.ids },
+    )
   const close = async (): Promise<void> => {
     await daemon.close()
     await host.close()
@@ -86,7 +93,7 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
  * per data directory; throws `busy` for a second one, and what is missing for a driver that cannot run.
  */
 export const openHost = async (config: Partial<Config> = {}, overrides: Partial<HostDeps> = {}): Promise<Hutch> => {
-  const whole: Config = { ...loadConfig({}, process.cwd()), ...config }
+  const whole: Config = { ...loadConfig({ HUTCH_DATA_DIR: config.dataDir }, process.cwd()), ...config }
   const deps: HostDeps = { clock: systemClock(), ids: randomIds(), log: silentLog, ...overrides }
   return libraryOf(await createHost(whole, deps), whole, deps)
 }

@@ -4,25 +4,22 @@
  */
 import {
   chmodSync,
-  closeSync,
-  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { execa } from 'execa'
+import { writeLatest } from '../../control/runtime/latest.ts'
+import { pruneBundles } from '../../control/runtime/prune.ts'
 import { assemble } from './assemble.ts'
-import { pruneBundles } from './prune.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const runtime = join(root, '.runtime')
@@ -37,16 +34,6 @@ const lastCommit = async (): Promise<{ gitCommit: string; buildTime: string }> =
   })
   const [gitCommit = '', buildTime = ''] = stdout.split(' ')
   return { gitCommit: gitCommit || 'unknown', buildTime: buildTime || 'unknown' }
-}
-
-/**
- * Running sandboxes see the directory of bundles and read in `latest` what they may upgrade to: written in place, as theirs
- * is an overlay that would go on showing a file which another one has replaced.
- */
-const writeLatest = (file: string, digest: string): void => {
-  const fd = openSync(file, constants.O_WRONLY | constants.O_CREAT, 0o644)
-  writeSync(fd, `${digest}\n`, 0)
-  closeSync(fd)
 }
 
 /** Only root sees what others use. */
@@ -79,7 +66,7 @@ try {
     symlinkSync(target, link)
     renameSync(link, join(runtime, name))
   }
-  writeLatest(join(runtime, 'bundles/latest'), digest)
+  writeLatest(join(runtime, 'bundles'), digest)
   console.log(`setup: runtime bundle ${digest}`)
   prune(join(runtime, 'bundles'))
 } finally {

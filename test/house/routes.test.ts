@@ -33,7 +33,7 @@ const declared = async (): Promise<Map<string, Route>> => {
 t.test('every declared route is bound, each id once', async t => {
   const { daemon: made } = await daemon(t, { env: { SVC_ENV: 'dev' } })
   const { api } = await control(t)
-  const bound = [...made.bounds, ...api.dispatcher.bounds]
+  const bound = [...made.bounds, ...api.bounds]
   const all = await declared()
   t.ok(all.size > 40, 'found the declarations')
   for (const [id, route] of all)
@@ -41,7 +41,7 @@ t.test('every declared route is bound, each id once', async t => {
       bound.some(({ route: other }) => other === route),
       `${id} (${route.method} ${route.path}) is answered`,
     )
-  for (const { bounds } of [made, api.dispatcher]) {
+  for (const { bounds } of [made, api]) {
     const ids = bounds.map(({ route }) => route.id)
     t.same(
       ids.filter((id, index) => ids.indexOf(id) !== index),
@@ -54,10 +54,34 @@ t.test('every declared route is bound, each id once', async t => {
 t.test('every route says what it is for', async t => {
   const { daemon: made } = await daemon(t)
   const { api } = await control(t)
-  for (const { route } of [...made.bounds, ...api.dispatcher.bounds].filter(({ route }) => route.method !== 'HEAD'))
+  for (const { route } of [...made.bounds, ...api.bounds].filter(({ route }) => route.method !== 'HEAD'))
     t.match(route.summary, /^[A-Z].{7,}[^.]$/s, `${route.id}: ${route.summary}`)
 })
 
+const routesOf = (groups: Readonly<Record<string, object>>): Route[] =>
+  Object.values(groups).flatMap(group => Object.values(group) as Route[])
+
+const addressesOf = (routes: readonly Route[]): string[] =>
+  routes.map(({ id, method, path }) => `${id}: ${method} ${path}`).toSorted()
+
+t.test('a client finds every route of both APIs', async t => {
+  const { daemon: made } = await daemon(t, { env: { SVC_ENV: 'dev' } })
+  const { api } = await control(t)
+  // What answers who looks around, or what a defect looks like, is for no program.
+  const others = /^(probe\.|system\.welcome\.|system\.panic$)/
+  const answered = made.bounds.map(({ route }) => route).filter(({ id }) => !others.test(id))
+  t.same(addressesOf(routesOf(library.sandboxRoutes)), addressesOf(answered))
+  const managed = api.bounds.map(({ route }) => route)
+  t.same(addressesOf(routesOf(library.managementRoutes)), addressesOf(managed))
+})
+
 t.test('what the library exports is on purpose', async t => {
-  t.same(Object.keys(library).toSorted(), ['AppError', 'isError', 'openHost'])
+  t.same(Object.keys(library).toSorted(), [
+    'AppError',
+    'createClient',
+    'isError',
+    'managementRoutes',
+    'openHost',
+    'sandboxRoutes',
+  ])
 })

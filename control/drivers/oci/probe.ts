@@ -1,5 +1,6 @@
 /** Whether this box can run machines with a runtime, tried part by part. */
 import type { Clock } from '../../../shared/clock.ts'
+import { rebuild } from '../../../shared/installation.ts'
 import type { Probe } from '../driver.ts'
 import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
@@ -12,6 +13,8 @@ export interface ProbeConfig {
   readonly dataDir: string
   readonly runtime: string
   readonly bundleDir: string
+  /** Where the bundle comes from at the first start, when it is not there yet. */
+  readonly bundleLater?: string | undefined
   readonly userNamespaces?: DriverConfig['userNamespaces']
 }
 
@@ -44,14 +47,14 @@ const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
     : ['what the kernel counts by user (signals, timers, pipes, message queues): one sandbox can take all of it']),
   'the disk: sandboxes share the data directory without quota, one can fill it',
   'the views of /proc/meminfo, /proc/stat, /proc/uptime and /proc/loadavg: they show the box (nproc is right)',
-  'the public internet from what runs inside, unless an egress policy is set',
+  'the public internet from what runs inside: it reaches all of it, because this version enforces no rules for outbound traffic',
 ]
 
-const bundleCheck = (bundleDir: string): Check => ({
+const bundleCheck = ({ bundleDir, bundleLater }: ProbeConfig): Check => ({
   required: true,
   title: 'the runtime bundle',
-  next: 'run make',
-  run: async () => (await readBundle(bundleDir)).command[0] as string,
+  next: `${rebuild}, or set HUTCH_BUNDLE_DIR`,
+  run: async () => bundleLater ?? ((await readBundle(bundleDir)).command[0] as string),
 })
 
 const usersCheck = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[] =>
@@ -74,7 +77,7 @@ const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
   startsContainer(config.runtime),
   ...(config.runtime === 'runsc' ? [ownNetworkStack] : []),
   ...users,
-  bundleCheck(config.bundleDir),
+  bundleCheck(config),
   kvm,
 ]
 

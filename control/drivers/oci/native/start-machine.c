@@ -13,7 +13,7 @@
  * The mounts end with the namespace, so that no crash of the host leaves one behind. The overlays name their directories
  * relative to the stage, for the machine reads these names in its table of mounts; and the bundle is one of them, since a
  * bind mount would show where on the host it is, and share locks and watches with everybody who has it. Its directory
- * keeps its name there, by which the host sees that it is in use.
+ * keeps its name there, and the image that of the directory it is in: by these the host sees what is in use.
  *
  * With a user namespace, all directories are shown with their ids mapped and the overlays are mounted from inside of it:
  * mounted from outside, the upper directory's root would be nobody, and the overlay read-only. The mounts come out by
@@ -71,7 +71,7 @@ static void make_stage(const char *stage) {
   if (mount(NULL, "/", NULL, RECURSIVE | SLAVE, NULL) < 0) fail("mount namespace");
   if (mount("tmpfs", stage, "tmpfs", 0, "mode=755,size=64k,nr_inodes=64") < 0) fail(stage);
   if (chdir(stage) < 0) fail(stage);
-  const char *const places[] = {"root", "hutch", "releases", "bundle", "none"};
+  const char *const places[] = {"root", "hutch", "releases", "image", "bundle", "none"};
   for (size_t at = 0; at < sizeof places / sizeof *places; at++)
     if (mkdir(places[at], 0755) < 0) fail(places[at]);
 }
@@ -116,19 +116,33 @@ static void enter(int users, const char *stage) {
   if (unshare(CLONE_NEWNS) < 0 || chdir(stage) < 0) fail("mount namespace");
 }
 
-/* `bundle/<name>`, with a name of one's own for one that overlay mounts would misread. */
-static const char *bundle_place(const char *bundle) {
-  static char place[128];
-  const char *slash = strrchr(bundle, '/'), *name = slash ? slash + 1 : bundle;
-  size_t length = strlen(name);
-  int plain = length > 0 && length < 64 && name[0] != '.' && strspn(name, letters) == length;
-  snprintf(place, sizeof place, "bundle/%s", plain ? name : "bundle");
-  return place;
+/* `<kind>/<name>`, or `<kind>/<kind>` for a name that overlay mounts would misread. The name is `length` long. */
+static void name_place(char *place, size_t room, const char *kind, const char *name, size_t length) {
+  int plain = length > 0 && length < 64 && name[0] != '.' && strspn(name, letters) >= length;
+  if (plain) snprintf(place, room, "%s/%.*s", kind, (int)length, name);
+  else snprintf(place, room, "%s/%s", kind, kind);
+}
+
+static const char *base_of(const char *path, const char *end) {
+  while (end > path && end[-1] != '/') end--;
+  return end;
 }
 
 struct plan {
   const char *starter, *output, *stage, *network, *files, *image, *machine, *bundle, *releases;
+  char image_place[96], bundle_place[96];
 };
+
+/* The image is `<name>/rootfs`, the bundle `<name>`. */
+static void name_places(struct plan *plan) {
+  const char *end = plan->bundle + strlen(plan->bundle), *name = base_of(plan->bundle, end);
+  name_place(plan->bundle_place, sizeof plan->bundle_place, "bundle", name, (size_t)(end - name));
+  if (!plan->image) return;
+  end = base_of(plan->image, plan->image + strlen(plan->image));
+  if (end > plan->image) end--;
+  name = base_of(plan->image, end);
+  name_place(plan->image_place, sizeof plan->image_place, "image", name, (size_t)(end - name));
+}
 
 struct trees {
   int root, hutch, releases;
@@ -143,12 +157,12 @@ static int readable_overlay(const char *place) {
 
 static void mount_overlays(struct trees *trees, const struct plan *plan) {
   if (plan->image)
-    trees->root = overlay_of((const char *const[][2]){{"lowerdir", "image"},
+    trees->root = overlay_of((const char *const[][2]){{"lowerdir", plan->image_place},
                                                        {"upperdir", "machine/upper"},
                                                        {"workdir", "machine/work"},
                                                        {"userxattr", NULL},
                                                        {NULL, NULL}});
-  trees->hutch = readable_overlay(bundle_place(plan->bundle));
+  trees->hutch = readable_overlay(plan->bundle_place);
   if (plan->releases) trees->releases = readable_overlay("bundles");
 }
 
@@ -168,15 +182,15 @@ static void mount_from_inside(struct trees *trees, const struct plan *plan, int 
 }
 
 static void show_layers(const struct plan *plan, int users) {
-  if (plan->image) show(plan->image, "image", users);
+  if (plan->image) show(plan->image, plan->image_place, users);
   show(plan->machine, "machine", users);
-  show(plan->bundle, bundle_place(plan->bundle), users);
+  show(plan->bundle, plan->bundle_place, users);
   if (plan->releases) show(plan->releases, "bundles", users);
 }
 
 /* The overlays have layers of their own; nobody after us has business with these. */
 static void hide_layers(const struct plan *plan) {
-  const char *const places[] = {plan->image ? "image" : NULL, "machine", bundle_place(plan->bundle),
+  const char *const places[] = {plan->image ? plan->image_place : NULL, "machine", plan->bundle_place,
                                 plan->releases ? "bundles" : NULL};
   for (size_t at = 0; at < sizeof places / sizeof *places; at++)
     if (places[at] && syscall(SYS_umount2, places[at], DETACH) < 0) fail(places[at]);
@@ -200,8 +214,10 @@ static void put_together(const struct plan *plan, int users) {
 
 int main(int count, char **argument) {
   if (count < 11) return 1;
-  const struct plan plan = {argument[1], argument[2], argument[3], chosen(argument[4]), chosen(argument[5]),
-                            chosen(argument[6]), argument[7], argument[8], chosen(argument[9])};
+  struct plan plan = {argument[1],         argument[2], argument[3], chosen(argument[4]), chosen(argument[5]),
+                      chosen(argument[6]), argument[7], argument[8], chosen(argument[9]), "",
+                      ""};
+  name_places(&plan);
   announce(plan.starter, plan.output);
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);

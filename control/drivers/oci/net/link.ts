@@ -11,7 +11,7 @@ import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
 import { withNamespaces } from '../users/hold.ts'
 import { idsOfSlot } from '../users/ranges.ts'
-import { addressText, type Network } from './ipv4.ts'
+import { addressText, type Network } from '../../../config/ipv4.ts'
 
 export interface Slot {
   readonly index: number

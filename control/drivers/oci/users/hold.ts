@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { getSystemErrorMessage } from 'node:util'
 import { fail } from '../../../../shared/errors.ts'
+import { rebuild } from '../../../../shared/installation.ts'
 import { toolEnvironment } from '../command.ts'
 import { program } from '../native/programs.ts'
 
@@ -31,7 +32,7 @@ export const withNamespaces = async <T>(
     killSignal: 'SIGKILL',
   })
   const ended = once(child, 'close').catch((error: unknown) => {
-    throw impossible(`${program('hold-namespaces')} cannot be started; run make to build it`, error)
+    throw impossible(`${program('hold-namespaces')} cannot be started; ${rebuild}`, error)
   })
   // Whoever waits for it hears of a failure; nobody has to.
   ended.catch(() => {})

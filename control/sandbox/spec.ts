@@ -1,0 +1,155 @@
+/** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
+import { s, text, type Out, type Shape } from '../../shared/schema.ts'
+
+/** The shape itself, or a string that holds it as JSON. */
+const jsonOr = <S extends Shape>(shape: S) =>
+  s.pipe(
+    s.transform((value: unknown) => {
+      if (typeof value !== 'string') return value
+      try {
+        return JSON.parse(value) as unknown
+      } catch {
+        // Not JSON: the shape says what it wants instead.
+        return value
+      }
+    }),
+    shape,
+  )
+
+const list = <S extends Shape>(item: S, max = 1000) => jsonOr(s.array(item).check(s.maxLength(max)))
+const texts = (max = 1024) => s.nullish(list(text(max)))
+const map = <S extends Shape>(value: S) => s.nullish(jsonOr(s.record(text(256), value)))
+
+const duration = () =>
+  s.nullish(s.string().check(s.regex(/^(\d{1,9}[smhdw])?$/, 'must be an integer followed by s, m, h, d or w')))
+
+const isInstant = (value: string): boolean =>
+  value === '' || (/^\d{4}-\d\d-\d\d([Tt ]|$)/.test(value) && !Number.isNaN(Date.parse(value)))
+
+const instant = () => s.nullish(s.string().check(s.refine(isInstant, 'must be an ISO 8601 instant')))
+
+/** A value of `names` in any case, answered as listed. */
+const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
+  s.pipe(
+    s.transform((value: unknown) => {
+      if (typeof value !== 'string') return value
+      return names.find(name => name.toLowerCase() === value.toLowerCase()) ?? value
+    }),
+    s.enum(names),
+  )
+
+const env = s.object({
+  name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
+  value: s.nullish(text(131_072)),
+  secret: s.nullish(s.boolean()),
+})
+
+const reservedPorts = [80, 443]
+
+const port = s.object({
+  target: s.int().check(
+    s.gte(1),
+    s.lte(65_535),
+    s.refine(value => !reservedPorts.includes(value), `must not be one of the reserved ${reservedPorts.join(', ')}`),
+  ),
+  name: s.nullish(text(64)),
+  protocol: s.nullish(oneOf(['HTTP', 'TCP', 'UDP', 'TLS'])),
+})
+
+const volume = s.object({
+  name: text(63),
+  mountPath: text(4096).check(s.startsWith('/', 'must be an absolute path')),
+  readOnly: s.nullish(s.boolean()),
+  sizeMb: s.nullish(s.int().check(s.gte(1))),
+  type: s.nullish(oneOf(['persistent', 'ephemeral'])),
+})
+
+const expirationPolicy = s
+  .object({
+    action: s.nullish(oneOf(['delete'])),
+    type: oneOf(['ttl-idle', 'ttl-max-age', 'date']),
+    value: text(64),
+  })
+  .check(
+    s.check(({ value: policy, issues }) => {
+      const { type, value } = policy
+      const right = type === 'date' ? value !== '' && isInstant(value) : /^\d{1,9}[smhdw]$/.test(value)
+      const message = type === 'date' ? 'must be an ISO 8601 instant' : 'must be an integer followed by s, m, h, d or w'
+      if (!right) issues.push({ code: 'custom', message, input: value, path: ['value'] })
+    }),
+  )
+
+const egressPolicy = s.object({ name: s.nullish(text(256)), mode: s.nullish(text(64)), destinations: texts() })
+
+const proxyTarget = s.object({
+  destinations: texts(),
+  headers: map(text(65_536)),
+  body: map(text(65_536)),
+  secrets: map(text(65_536)),
+})
+
+const network = s.object({
+  allowedDomains: texts(),
+  forbiddenDomains: texts(),
+  subnet: s.nullish(text(63)),
+  firewall: s.nullish(s.object({ rulesets: s.nullish(list(s.enum(['default', 'proxy', 'dedicated-ip']))) })),
+  egress: s.nullish(
+    s.object({
+      gateway: s.nullish(text(63)),
+      mode: s.nullish(text(64)),
+      policies: s.nullish(list(egressPolicy)),
+    }),
+  ),
+  proxy: s.nullish(
+    s.object({
+      allowedDomains: texts(),
+      forbiddenDomains: texts(),
+      bypass: texts(),
+      routing: s.nullish(list(proxyTarget, 200)),
+    }),
+  ),
+})
+
+const extraArgs = s
+  .record(s.string(), s.enum(['enabled', 'disabled']))
+  .check(
+    s.refine(
+      args => Object.keys(args).every(key => ['iptables', 'nfs', 'tun'].includes(key)),
+      'may have iptables, nfs and tun only',
+    ),
+  )
+
+/** Bounds of `runtime.memory`, in MB. */
+export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
+
+const runtime = s.object({
+  image: s.nullish(text(512)),
+  memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
+  envs: s.nullish(list(env)),
+  ports: s.nullish(list(port, 100)),
+  expires: instant(),
+  extraArgs: s.nullish(jsonOr(extraArgs)),
+  terminationGracePeriodSeconds: s.nullish(s.int().check(s.gte(0), s.lte(3600))),
+  ttl: duration(),
+})
+
+const lifecycle = s.object({
+  expirationPolicies: s.nullish(list(expirationPolicy, 20)),
+  terminatedRetention: duration(),
+})
+
+export const sandboxSpec = s.object({
+  enabled: s.nullish(s.boolean()),
+  region: s.nullish(text(63)),
+  vpc: s.nullish(text(63)),
+  volumes: s.nullish(list(volume, 100)),
+  lifecycle: s.nullish(lifecycle),
+  runtime: s.nullish(runtime),
+  network: s.nullish(network),
+})
+
+export type SandboxSpecInput = Out<typeof sandboxSpec>
+export type RuntimeInput = Out<typeof runtime>
+export type NetworkInput = Out<typeof network>
+export type EnvInput = Out<typeof env>
+export type LifecycleInput = Out<typeof lifecycle>
