@@ -1,7 +1,7 @@
 /**
  * Who uses what was built, as the kernel tells it of every process of this machine; only root is told everything. A bundle
- * is used that a daemon has locked (it hides from everybody else), that another program runs from, that is mounted
- * somewhere, or whose directory somebody holds open: a server makes new sandboxes of the bundle that it began with. The
+ * is used that a daemon has locked (it hides its files from others), that another program runs from, that is mounted
+ * somewhere, or whose directory a process has open: a server makes new sandboxes from the bundle that it began with. The
  * tree of an image is used that is below an overlay.
  *
  * A sandbox has overlays of both, in which files are others than here and locks their own: there bundles are known by their
@@ -14,7 +14,7 @@ import { loaderName } from '../../shared/bundle.ts'
 
 const unknown = new Set(['ENOENT', 'ESRCH', 'EINVAL', 'EACCES', 'EPERM'])
 
-/** What `read` gives, or undefined where a process is gone by then, has nothing of the kind, or shows it to nobody. */
+/** What `read` returns; undefined when the process is gone, has no such file, or does not show it. */
 export const ifThere = <T>(read: () => T): T | undefined => {
   try {
     return read()
@@ -24,7 +24,7 @@ export const ifThere = <T>(read: () => T): T | undefined => {
   }
 }
 
-/** A file's identity, whatever path it is seen by. */
+/** A file's identity, whatever its path. */
 const identity = (path: string): string | undefined =>
   ifThere(() => {
     const { dev, ino } = statSync(path, { bigint: true })
@@ -42,7 +42,7 @@ const filesOf = (process: string): string[] => linksOf(process).flatMap(link => 
 /** Their paths as the process sees them. */
 const pathsOf = (process: string): string[] => linksOf(process).flatMap(link => ifThere(() => readlinkSync(link)) ?? [])
 
-/** Whether a daemon holds the bundle; what cannot be found out counts as held. */
+/** Whether a daemon has locked the bundle; when that cannot be read, it counts as locked. */
 const isLocked = (bundle: string): boolean => {
   const facts = join(bundle, 'bundle.json')
   if (!existsSync(facts)) return false
