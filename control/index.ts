@@ -49,17 +49,13 @@ export interface Hutch {
 const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
-  const { verbs, store, runner, first } = host
-  const daemon = daemonClient(runner)
+  const { verbs, store, runner, first, connections } = host
+  const daemon = daemonClient({ hold: runner.hold, connections })
   const of = (workspace: string): SandboxLibrary =>
     sandboxLibrary(
       { workspace, name: actorName, admin: true },
       { verbs: verbs.sandbox, store, call: daemon.call, ids: deps.ids },
     )
-  const close = async (): Promise<void> => {
-    await daemon.close()
-    await host.close()
-  }
   let closed: Promise<void> | undefined
   return {
     sandboxes: of(first.workspace),
@@ -76,7 +72,7 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
       ),
     listen: host.listen,
     adminKey: first.adminKey,
-    close: () => (closed ??= close()),
+    close: () => (closed ??= host.close()),
   }
 }
 

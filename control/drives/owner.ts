@@ -1,6 +1,8 @@
-import { request } from 'undici'
 import type { IdMaps } from '../../shared/drives/provider.ts'
 import { fail } from '../../shared/errors.ts'
+import { activity } from '../../shared/wire/system.ts'
+import { askDaemon } from '../channel/ask.ts'
+import type { Connections } from '../channel/connections.ts'
 import type { Address } from '../store/store.ts'
 
 const boundMs = 10_000
@@ -13,13 +15,10 @@ const idOf = (value: unknown): string =>
  * Asks a sandbox's daemon whom drives should belong to there. Whatever it says, it is only about what that sandbox sees:
  * other sandboxes and the disk know the drive's owner. Throws `busy` when it does not answer.
  */
-export const driveOwnerOf = async (sandbox: string, { host, port }: Address): Promise<IdMaps> => {
+export const driveOwnerOf = async (connections: Connections, sandbox: string, address: Address): Promise<IdMaps> => {
   try {
-    const { body } = await request(`http://${host}:${port}/system/activity`, {
-      headersTimeout: boundMs,
-      bodyTimeout: boundMs,
-    })
-    const { drives } = (await body.json()) as { drives?: { uidMap?: unknown; gidMap?: unknown } }
+    const answer = await askDaemon(connections, address, { path: activity.path, boundMs })
+    const { drives } = (answer ?? {}) as { drives?: { uidMap?: unknown; gidMap?: unknown } }
     return { uidMap: idOf(drives?.uidMap), gidMap: idOf(drives?.gidMap) }
   } catch (error) {
     throw fail('busy', { what: `sandbox "${sandbox}" does not say whom drives belong to`, next: 'try again' }, error)

@@ -11,6 +11,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { Reach } from '../instances/reach.ts'
+import type { Connections } from '../channel/connections.ts'
 import { byHost, byPath, type AddressForm, type WorkloadAddress } from './address.ts'
 import type { Answers } from './answers.ts'
 import { credentialReader } from './credential.ts'
@@ -23,6 +24,7 @@ export interface GatewayDeps {
   readonly resolve: Resolve
   readonly hold: Reach['hold']
   readonly forwarder: Forwarder
+  readonly connections: Connections
   readonly keys: Keys
   /** Answers in the daemon's place; nobody does when left out. */
   readonly answers?: Answers | undefined

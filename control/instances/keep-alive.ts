@@ -1,4 +1,6 @@
-import { request } from 'undici'
+import { activity } from '../../shared/wire/system.ts'
+import { askDaemon } from '../channel/ask.ts'
+import type { Connections } from '../channel/connections.ts'
 import type { Address } from '../store/store.ts'
 
 const boundMs = 2_000
@@ -7,13 +9,8 @@ const boundMs = 2_000
  * Asks a machine's daemon how many keep-alive processes it runs. What it says is not trusted beyond this: it can keep
  * itself awake, at its own cost. Throws when the daemon does not answer within two seconds.
  */
-export const keepAliveCount = async ({ host, port }: Address): Promise<number> => {
-  const { statusCode, body } = await request(`http://${host}:${port}/system/activity`, {
-    headersTimeout: boundMs,
-    bodyTimeout: boundMs,
-  })
-  const text = await body.text()
-  if (statusCode !== 200) throw new Error(`the daemon answered ${statusCode}`)
-  const { keepAlive } = JSON.parse(text) as { keepAlive: unknown }
+export const keepAliveCount = async (connections: Connections, address: Address): Promise<number> => {
+  const answer = await askDaemon(connections, address, { path: activity.path, boundMs })
+  const { keepAlive } = (answer ?? {}) as { keepAlive?: unknown }
   return typeof keepAlive === 'number' ? keepAlive : 0
 }

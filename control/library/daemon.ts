@@ -1,8 +1,8 @@
 /** Calls to the daemon inside a sandbox, over its address; the sandbox stays awake until the answer has been read. */
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { Agent } from 'undici'
 import { fail, messageOf } from '../../shared/errors.ts'
+import type { Connections } from '../channel/connections.ts'
 import type { Reach } from '../instances/reach.ts'
 import type { Address, Owner } from '../store/store.ts'
 
@@ -22,8 +22,6 @@ export type DaemonCall = <T>(owner: Owner, request: DaemonRequest, use: (body: R
 
 export interface DaemonClient {
   readonly call: DaemonCall
-  /** Cuts what is under way: those calls reject. */
-  close(): Promise<void>
 }
 
 const longestError = 64 * 1024
@@ -46,16 +44,13 @@ const failed = (status: number, reason: string, subject: DaemonRequest['subject'
   return fail('operation_failed', { reason })
 }
 
-export const daemonClient = (deps: Reach): DaemonClient => {
-  const { hold } = deps
-  // No deadlines: a command may be silent for as long as it likes.
-  const agent = new Agent({ connections: 128, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } })
+export const daemonClient = (deps: Reach & { readonly connections: Connections }): DaemonClient => {
+  const { hold, connections } = deps
 
   const send = async (upstream: Address, request: DaemonRequest, signal: AbortSignal) => {
     const { method, path, headers = {}, body } = request
     try {
-      return await agent.request({
-        origin: `http://${upstream.host}:${upstream.port}`,
+      return await connections.pool({ address: upstream }, 'client').request({
         method,
         path,
         headers: { ...headers },
@@ -84,6 +79,5 @@ export const daemonClient = (deps: Reach): DaemonClient => {
         release()
       }
     },
-    close: () => agent.destroy(),
   }
 }

@@ -57,6 +57,7 @@ export const toRequest = (message: IncomingMessage): Request => {
     body: message,
     remote: message.socket.remoteAddress ?? '',
     local: message.socket.localAddress ?? '',
+    connection: message.socket,
   }
 }
 

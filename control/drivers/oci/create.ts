@@ -1,14 +1,16 @@
 /** Makes one machine. */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { fail } from '../../../shared/errors.ts'
+import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
+import { bootDocumentOf, openDocument } from './boot-document.ts'
 import { limitCpu } from './cgroup/limits.ts'
 import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker, writeMarker, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
-import { lookAt } from './phase.ts'
+import { addressOf, lookAt } from './phase.ts'
 import { untilReady } from './ready.ts'
 import { endMachine, removeMachine } from './remove.ts'
 import { prepareAgain, prepareRoot } from './rootfs.ts'
@@ -27,18 +29,27 @@ const check = (spec: MachineSpec): void => {
     throw fail('invalid_argument', { field: 'hostname', reason: 'must be a host name of at most 64 characters' })
 }
 
-const markerOf = (context: Context, spec: MachineSpec, slot: Slot, kept: boolean): Marker => ({
+/** A machine that is about to start. */
+interface Starting {
+  readonly spec: MachineSpec
+  readonly slot: Slot
+  readonly files: MachineFiles
+  readonly boot: BootDocument | undefined
+}
+
+const markerOf = (context: Context, { spec, slot, boot }: Starting, kept: boolean): Marker => ({
   slot: slot.index,
   address: slot.address,
   gateway: slot.gateway,
   port: context.bundle.port,
+  ...(boot && spec.channel ? { channel: { port: boot.channel.port, generation: spec.channel.generation } } : {}),
   memoryMb: spec.memoryMb,
   cpus: spec.cpus,
   ready: false,
   kept,
 })
 
-const writeConfig = async (context: Context, spec: MachineSpec, slot: Slot, files: MachineFiles): Promise<void> => {
+const writeConfig = async (context: Context, { spec, slot, boot, files }: Starting): Promise<void> => {
   const { bundleDir, bundle, releasesDir, names, pidsLimit, hierarchy, privileges } = context
   const config = runtimeConfig({
     spec,
@@ -47,6 +58,7 @@ const writeConfig = async (context: Context, spec: MachineSpec, slot: Slot, file
     command: bundle.command,
     releasesDir,
     env: { HUTCH_GATEWAY: slot.gateway, HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount },
+    boots: boot !== undefined,
     netns: slot.netns,
     cgroup: groupOf(names, spec.id),
     pidsLimit,
@@ -57,16 +69,18 @@ const writeConfig = async (context: Context, spec: MachineSpec, slot: Slot, file
   await writeFile(files.config, JSON.stringify(config), { mode: 0o600 })
 }
 
-const boot = async (context: Context, spec: MachineSpec, marker: Marker, signal?: AbortSignal): Promise<void> => {
-  const { dataDir, runtime, overlay, hierarchy, names, clock } = context
-  const files = filesOf(dataDir, spec.id)
+const start = async (context: Context, starting: Starting, marker: Marker, signal?: AbortSignal): Promise<void> => {
+  const { runtime, overlay, hierarchy, names, clock } = context
+  const { spec, files, boot } = starting
+  const input = boot && (await openDocument(boot, names.runDir))
   await startMachine({
     id: spec.id,
     files,
     runtime,
     overlay: overlay ? overlayOptions(spec.rootfs, files) : undefined,
+    input: input?.path,
     signal,
-  })
+  }).finally(() => input?.close())
   // Its work is done and its number may soon be somebody else's.
   await rm(files.starter, { force: true })
   const group = groupOf(names, spec.id)
@@ -102,7 +116,8 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const clear = kept ? endMachine : removeMachine
   await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
-  const marker = markerOf(context, spec, slot, kept)
+  const starting = { spec, slot, files, boot: bootDocumentOf(spec, context.bundle, slot) }
+  const marker = markerOf(context, starting, kept)
   try {
     await mkdir(files.dir, { mode: 0o700, recursive: kept })
     await writeMarker(files.marker, marker)
@@ -114,12 +129,12 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
     const { rootfs: image, hostname } = spec
     const root = { files, image, hostname, address: slot.address, resolvers, overlay, signal }
     await (kept ? prepareAgain(root) : prepareRoot(root))
-    await writeConfig(context, spec, slot, files)
-    await context.starting(() => boot(context, spec, marker, signal))
+    await writeConfig(context, starting)
+    await context.starting(() => start(context, starting, marker, signal))
   } catch (error) {
     // Nothing runs after a failure; what cannot be removed now is listed as half-made.
     await clear(context, spec.id).catch(also => log.warn('machine.left', { machine: spec.id, error: also }))
     throw error
   }
-  return { id: spec.id, phase: 'running', address: { host: marker.address, port: marker.port } }
+  return { id: spec.id, phase: 'running', address: addressOf(spec.id, marker) }
 }

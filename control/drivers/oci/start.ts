@@ -11,6 +11,8 @@ export interface StartInput {
   readonly runtime: { readonly file: string; readonly args: readonly string[] }
   /** Options of the overlay, or undefined when the root is a copy. */
   readonly overlay: string | undefined
+  /** File that is the first process's standard input; nothing is when it is left out. */
+  readonly input?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -20,11 +22,11 @@ export interface StartInput {
  */
 const script = `
 umask 077
-exec >> "$4" 2>&1
+exec >> "$4" 2>&1 < "$5" || exit 1
 echo $$ > "$1" || exit 1
 if [ -n "$2" ]; then mount -t overlay -o "$2" overlay "$3" || exit 1; fi
 umask 022
-shift 4
+shift 5
 exec "$@"
 `
 
@@ -57,9 +59,9 @@ export const lastWords = async (files: MachineFiles): Promise<string> => {
 }
 
 /** Resolves when the first process runs. Throws `driver_failed` with what the runtime said. */
-export const startMachine = async ({ id, files, runtime, overlay, signal }: StartInput): Promise<void> => {
+export const startMachine = async ({ id, files, runtime, overlay, input, signal }: StartInput): Promise<void> => {
   const mount = ['--mount', '--propagation', 'slave', '/bin/sh', '-c', script, 'sh']
-  const places = [files.starter, overlay ?? '', files.root, files.output]
+  const places = [files.starter, overlay ?? '', files.root, files.output, input ?? '/dev/null']
   const launch = [runtime.file, ...runtime.args, '--log', files.runtimeLog, '--log-format', 'json', 'run', '--detach']
   const result = await execa(tool('unshare'), [...mount, ...places, ...launch, '--bundle', files.dir, id], {
     stdio: 'ignore',

@@ -1,5 +1,5 @@
 /** The OCI runtime spec of a machine (https://github.com/opencontainers/runtime-spec, version 1.0.2). */
-import { guardEnvironment } from '../../../../shared/guarded-env.ts'
+import { guardEnvironment, ownEnvironment } from '../../../../shared/guarded-env.ts'
 import type { MachineSpec } from '../../driver.ts'
 import { sharesOf } from '../cgroup/limits.ts'
 import type { Privileges } from '../privileges.ts'
@@ -15,6 +15,8 @@ export interface ConfigInput {
   readonly command: readonly string[]
   /** Set by the driver for the daemon; wins over the spec's. */
   readonly env: Readonly<Record<string, string>>
+  /** The daemon gets the workload's environment on its standard input: then it stands in no file. */
+  readonly boots: boolean
   readonly netns: string
   readonly cgroup: string
   readonly pidsLimit: number
@@ -61,8 +63,15 @@ const linux = (input: ConfigInput): object => ({
   readonlyPaths,
 })
 
+const environmentOf = ({ spec, env, boots }: ConfigInput): string[] => {
+  const given = boots
+    ? { ...ownEnvironment(spec.env), HUTCH_BOOT: 'stdin' }
+    : guardEnvironment({ ...spec.env, WORKDIR: spec.workdir })
+  return Object.entries({ ...given, ...env }).map(([name, value]) => `${name}=${value}`)
+}
+
 export const runtimeConfig = (input: ConfigInput): object => {
-  const { spec, rootDir, command, env, privileges } = input
+  const { spec, rootDir, command, privileges } = input
   const { raisesLimits, openFiles } = privileges
   const mostFiles = raisesLimits ? 1_048_576 : Math.min(openFiles, 1_048_576)
   const capabilities = [...daemonCapabilities]
@@ -75,9 +84,7 @@ export const runtimeConfig = (input: ConfigInput): object => {
       terminal: false,
       user: { uid: 0, gid: 0 },
       args: command,
-      env: Object.entries({ ...guardEnvironment({ ...spec.env, WORKDIR: spec.workdir }), ...env }).map(
-        ([name, value]) => `${name}=${value}`,
-      ),
+      env: environmentOf(input),
       // The working directory of the API may not exist yet; the daemon goes there by itself.
       cwd: '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
