@@ -16,11 +16,17 @@ import type { MetricsAnswer } from '../shared/wire/billing.ts'
 import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
-import { daemonClient } from './library/daemon.ts'
+import { daemonCalls } from './library/daemon.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
+export { createClient, type Client } from '../shared/http/client/index.ts'
+export type { Streamed } from '../shared/http/client/calls.ts'
+export type { ClientOptions } from '../shared/http/client/context.ts'
+export type { CallInput, CallOptions } from '../shared/http/client/input.ts'
+export { sandboxRoutes } from '../shared/wire/index.ts'
 export type { Config } from './config.ts'
+export { managementRoutes } from './api/management-routes.ts'
 export type { ExecOptions, ExecResult } from './library/exec.ts'
 export type { Directory, FileEntry, Files } from './library/files.ts'
 export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
@@ -50,12 +56,9 @@ const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
   const { verbs, store, runner, first, connections } = host
-  const daemon = daemonClient({ hold: runner.hold, connections })
+  const call = daemonCalls({ hold: runner.hold, connections })
   const of = (workspace: string): SandboxLibrary =>
-    sandboxLibrary(
-      { workspace, name: actorName, admin: true },
-      { verbs: verbs.sandbox, store, call: daemon.call, ids: deps.ids },
-    )
+    sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs: verbs.sandbox, store, call, ids: deps.ids })
   let closed: Promise<void> | undefined
   return {
     sandboxes: of(first.workspace),

@@ -2,7 +2,8 @@
 import { systemClock } from '../shared/clock.ts'
 import { closing, type Closing } from '../shared/closing.ts'
 import { messageOf } from '../shared/errors.ts'
-import { listen, serve, type Listening } from '../shared/http/server.ts'
+import { listen, type Listening } from '../shared/http/listen.ts'
+import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
@@ -100,10 +101,11 @@ const main = async (): Promise<void> => {
     await stop.close()
     process.exit(1)
   }
-  process.once('uncaughtException', failed)
+  const uncaught = (error: unknown) => void failed(error)
+  process.once('uncaughtException', uncaught)
   try {
     await run(inherited, program, running, stop)
-    process.off('uncaughtException', failed)
+    process.off('uncaughtException', uncaught)
   } catch (error) {
     await failed(error)
   }

@@ -24,7 +24,7 @@ export interface WireNames {
 
 const seed: WireName = { header: 'Svc', short: 'svc', image: 'svc' }
 
-/** Parses `Header:short[:image],…`; nothing gives the neutral `Svc`. Throws `invalid_argument` naming `field`. */
+/** Parses `Header:short[:image],…`; an empty value gives the neutral `Svc`. Throws `invalid_argument` naming `field`. */
 export const parseWireNames = (value: string | undefined, field: string): readonly WireName[] => {
   if (!value) return [seed]
   return value.split(',').map(part => {

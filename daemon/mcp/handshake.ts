@@ -78,7 +78,7 @@ export const createHandshake = async (methods: Methods): Promise<Handshake> => {
       // another client's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
       const answers = await Promise.all(
-        requests.map(request => wrongParameters(request) ?? transport.request(normalised(request), context)),
+        requests.map(async request => wrongParameters(request) ?? transport.request(normalised(request), context)),
       )
       if (answers.length === 0) return accepted()
       return answer(answers.length === 1 ? answers[0] : answers)

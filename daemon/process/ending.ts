@@ -1,23 +1,12 @@
 /** What happens when a process ends: a new status, and a restart or the final end. */
-import type { Clock } from '../../shared/clock.ts'
 import { kill, type Exit } from '../native/sys/sys.ts'
 import { isSame, runningPid } from './pid-identity.ts'
 import type { Managed } from './managed.ts'
 import type { ProcessContext } from './context.ts'
 import { launchCaptured } from './launch.ts'
+import { setLongTimer } from './long-timer.ts'
 
 const restartPauseMs = 1_000
-const maxTimerMs = 2 ** 31 - 1
-
-/** Like `clock.after`, also for times beyond what a timer can hold. */
-export const setLongTimer = (clock: Clock, ms: number, run: () => void): (() => void) => {
-  let cancel: () => void
-  const arm = (left: number): void => {
-    cancel = clock.after(Math.min(left, maxTimerMs), left > maxTimerMs ? () => arm(left - maxTimerMs) : run)
-  }
-  arm(Math.max(0, ms))
-  return () => cancel()
-}
 
 /**
  * Signals the process group as it is now, else the process alone. False when neither is there: a process that was

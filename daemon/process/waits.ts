@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
-import { setLongTimer } from './ending.ts'
+import { setLongTimer } from './long-timer.ts'
 import type { Managed } from './managed.ts'
 import type { ProcessRecord } from './record.ts'
 

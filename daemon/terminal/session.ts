@@ -1,5 +1,5 @@
 /** One terminal session, and what all sessions share. */
-import { accessSync, closeSync, constants } from 'node:fs'
+import { closeSync } from 'node:fs'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
@@ -9,10 +9,10 @@ import { tenantDrops } from '../init/capabilities.ts'
 import type { Reaper } from '../init/reaper.ts'
 import type { PtyOpener } from '../native/pty/pty.ts'
 import { readStat } from '../proc/stat.ts'
-import { shellPath } from '../process/spawn.ts'
 import type { InheritedTerminal } from '../upgrade/handover.ts'
 import { inheritedPty, openPty, type Pty, type PtyOptions } from './pty.ts'
 import { createReplay, type Replay } from './replay.ts'
+import { shellOf } from './shell.ts'
 
 /** A client that shows a session. */
 export interface Viewer {
@@ -55,22 +55,6 @@ export interface SessionsContext extends SessionsDeps {
 
 /** Limits the memory: each session keeps a replay in the daemon, and any client can name new ones. */
 const maxSessions = 256
-const usualShells = ['/bin/zsh', '/bin/bash', '/bin/sh', '/bin/ash']
-
-const isExecutable = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    // Missing, or not executable for this user: the next one is tried.
-    return false
-  }
-}
-
-const shellOf = ({ environment }: SessionsContext, wanted: string | undefined): string => {
-  const candidates = [environment.get('SHELL') ?? '', ...usualShells].filter(Boolean)
-  return shellPath(wanted ?? candidates.find(isExecutable) ?? '/bin/sh')
-}
 
 /** Closes a session whose shell has ended or is being ended. */
 export const closeSession = ({ sessions }: SessionsContext, session: Session): void => {
@@ -110,7 +94,7 @@ export const startSession = (context: SessionsContext, request: SessionRequest):
   if (sessions.size >= maxSessions)
     throw fail('busy', { what: `there are ${maxSessions} terminals`, next: 'end one of their shells and try again' })
   const options = {
-    shell: shellOf(context, request.shell),
+    shell: shellOf(environment, request.shell),
     cwd: request.workingDir || cwd,
     env: identityEnvironment(identity, { TERM: 'xterm-256color', ...environment.all() }),
     cols: request.cols,

@@ -3,9 +3,8 @@
  * sandbox's own addresses use that table, and `restore` puts it back. All state is in the kernel, so that a daemon that
  * starts while a tunnel exists can undo it.
  */
-import { readFile } from 'node:fs/promises'
-import { errno } from '../../shared/errors.ts'
 import { networkText, type Family, type Network } from './address.ts'
+import { isOnlyDefault } from './default-route.ts'
 import { createIp, type Ip } from './ip.ts'
 import type { Tools } from './tools.ts'
 
@@ -111,12 +110,13 @@ const undoLines = async (ip: Ip, family: Family): Promise<string[]> => {
 
 const restore = async (ip: Ip): Promise<void> => {
   for (const family of families) {
-    const failure = await ip.batch(family, await undoLines(ip, family), true).then(
-      () => undefined,
-      error => error as unknown,
-    )
-    // Routes that disappeared with their device need not be removed; it is enough that nothing is left to undo.
-    if (failure !== undefined && (await undoLines(ip, family)).length > 0) throw failure
+    const lines = await undoLines(ip, family)
+    try {
+      await ip.batch(family, lines, true)
+    } catch (error) {
+      // Routes that disappeared with their device need not be removed; it is enough that nothing is left to undo.
+      if ((await undoLines(ip, family)).length > 0) throw error
+    }
   }
 }
 
@@ -126,20 +126,5 @@ export const createRouting = (tools: Tools): Routing => {
     install: plan => install(ip, plan),
     repair: plan => repair(ip, plan),
     restore: () => restore(ip),
-  }
-}
-
-/** Whether the only IPv4 default route is through `device`. It is called every second, so it starts no process. */
-const isOnlyDefault = async (device: string): Promise<boolean> => {
-  try {
-    const rows = (await readFile('/proc/net/route', 'latin1'))
-      .split('\n')
-      .slice(1)
-      .map(line => line.split('\t'))
-    const found = rows.filter(row => row[1] === '00000000' && row[7] === '00000000').map(row => row[0])
-    return found.length === 1 && found[0] === device
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return true
-    throw error
   }
 }

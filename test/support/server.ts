@@ -8,6 +8,7 @@ import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../shared/clock.ts'
+import { coverageEnvironment } from './coverage.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
@@ -72,6 +73,7 @@ export const server = async (t: Teardowns, env: Record<string, string> = {}): Pr
     const started = spawn(process.execPath, ['control/main.ts'], {
       cwd: root,
       env: {
+        ...coverageEnvironment,
         PATH: process.env['PATH'] ?? '',
         HUTCH_DATA_DIR: dataDir,
         HUTCH_PORT: '0',
@@ -96,8 +98,10 @@ export const server = async (t: Teardowns, env: Record<string, string> = {}): Pr
     return child?.exitCode ?? null
   }
   t.teardown(async () => {
-    child?.kill('SIGKILL')
+    child?.kill('SIGTERM')
+    const late = setTimeout(() => child?.kill('SIGKILL'), 15_000)
     await exited()
+    clearTimeout(late)
   })
   await start()
   const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()

@@ -3,7 +3,8 @@ import type busboy from 'busboy'
 import type { Readable } from 'node:stream'
 import type { BodyDetacher } from '../../node-internals/detach-body.ts'
 import type { Request } from '../../../shared/route.ts'
-import { minDetachBytes, receiveContent, type Incoming, type Received } from './incoming.ts'
+import type { Incoming } from './incoming.ts'
+import { minDetachBytes, receiveContent, type Received } from './receive-content.ts'
 
 /** How many parts of a form are looked at for large content; a form with more holds none. */
 const maxHeads = 100

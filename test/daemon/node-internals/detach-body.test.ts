@@ -12,7 +12,7 @@ const length = 2 * 1024 * 1024
 const post = async (work: (body: IncomingMessage) => Promise<unknown>): Promise<unknown> => {
   const server = createServer(async (message, response) => {
     // A body cannot be detached in the turn of the event loop in which its request arrives.
-    await undefined
+    await Promise.resolve()
     const result = await work(message).catch(error => String(error))
     response.end(JSON.stringify(result))
   })

@@ -1,9 +1,9 @@
-/** Calls a dispatcher in process: tests, MCP tools and the control library need no socket. */
+/** Calls a dispatcher in process, without a socket. */
 import { Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { SocketUpgrade, type Reply, type Request } from '../route.ts'
-import type { Dispatcher } from './dispatch.ts'
-import { decodePath } from './server.ts'
+import { SocketUpgrade, type Reply, type Request } from '../../shared/route.ts'
+import type { Dispatcher } from '../../shared/http/dispatch.ts'
+import { decodePath } from '../../shared/http/request.ts'
 
 export interface Answer {
   readonly status: number

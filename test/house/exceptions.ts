@@ -1,0 +1,47 @@
+/**
+ * What the rules about size and exports let pass for now. The lists only shrink: a line that is not needed any more fails the
+ * test, and so does what has grown beyond it.
+ */
+
+/** Files longer than 250 lines (C: 400), and how long they may be. */
+export const longFiles: Readonly<Record<string, number>> = {}
+
+/** Functions longer than 60 lines, by name, and how long they may be. */
+export const longFunctions: Readonly<Record<string, number>> = {}
+
+/** Import arrows between rooms that run against the grain, per tree. */
+export const againstTheGrain: Readonly<Record<string, number>> = {}
+
+/** Exported for their own tests, and used by nobody else outside their file. */
+export const openedForTests: readonly string[] = [
+  'accepts',
+  'addressOf',
+  'bytesOf',
+  'cgroupMounts',
+  'compare',
+  'cpuSet',
+  'createFilePool',
+  'fakeWorld',
+  'fuzzyScore',
+  'innermostPid',
+  'internalNames',
+  'isSubsequence',
+  'matchesGlob',
+  'nameservers',
+  'parseJournal',
+  'parseSockets',
+  'priceOf',
+  'privilegesFrom',
+  'processTreeAmong',
+  'quotaUs',
+  'routingOf',
+  'schemaOf',
+  'sliceBytes',
+  'sweepInstance',
+  'templateOf',
+  'unfinishedBytes',
+  'usedOfSchemas',
+]
+
+/** Exported for programs that no import shows: pieces of the bundle name them in generated code. */
+export const usedByGeneratedCode: readonly string[] = ['deferred', 'deferredRegistry', 'direct']

@@ -1,0 +1,38 @@
+/** Where a technology is at home: it is imported there and nowhere else, and the rest of the code does not know it. */
+
+/** Packages, and the folders or files that may import them, types included. */
+export const packageHomes: Readonly<Record<string, readonly string[]>> = {
+  '@modelcontextprotocol/sdk': ['daemon/mcp'],
+  'better-sqlite3': ['control/store/sqlite'],
+  busboy: ['daemon/filesystem'],
+  esbuild: ['images/runtime'],
+  execa: ['control/drivers/oci', 'control/images', 'images/runtime'],
+  kysely: ['control/store/sqlite'],
+  'node-pty': ['daemon/node-internals'],
+  'tar-stream': ['daemon/filesystem'],
+  undici: ['control/gateway', 'shared/http/client'],
+  ws: ['daemon/terminal'],
+  zod: ['shared/schema.ts'],
+}
+
+/** Packages that are read as files: nothing imports them. */
+export const readAsFiles: readonly string[] = ['@xterm/xterm']
+
+/** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
+export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
+  'node:child_process': ['control/drivers/oci', 'daemon/tunnel', 'daemon/upgrade', 'images/runtime'],
+  'node:dns/promises': ['daemon/tunnel'],
+  'node:http': ['daemon/egress', 'daemon/network', 'daemon/node-internals', 'images/runtime', 'shared/http'],
+  'node:https': ['daemon/egress', 'daemon/network'],
+  'node:v8': ['daemon/node-internals'],
+  'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
+}
+
+/** What is read from the surroundings in one place each, and passed on from there. */
+export const ambient: Readonly<Record<string, readonly string[]>> = {
+  'process.env': ['control/doctor/main.ts', 'control/main.ts', 'daemon/main.ts', 'images/runtime/main.ts'],
+  'Date.now': ['images', 'shared/clock.ts'],
+  'new Date()': [],
+  'Math.random': [],
+  console: ['control/doctor/main.ts', 'images'],
+}
