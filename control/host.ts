@@ -6,6 +6,7 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/listen.ts'
+import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
@@ -104,10 +105,9 @@ const gatewayOf = async (
     dataPlane ? [{ kind, plural, label: dataPlane.label }] : [],
   )
   const { regions, wireNames } = config
-  const headerWord = wireNames[0]?.header ?? 'Svc'
   const answers = await openDrives(config, parts)
   return gateway(
-    { forms, regions, headerWord, credentialHeaders: names.credentialHeaders },
+    { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {
       ...parts,
       resolve: resolver({ store, rules }),

@@ -12,6 +12,7 @@ import type { WorkloadAddress } from './address.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
 import type { Forwarder } from './forward.ts'
+import type { IdentityWriter } from './identity.ts'
 import type { Resolve, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
 
@@ -23,23 +24,25 @@ export interface Context {
   readonly answers?: Answers | undefined
   readonly connections: Connections
   readonly clock: Clock
+  readonly identityOf: IdentityWriter
   readonly credentialOf: (request: IncomingMessage, target: string) => WorkloadCredential
 }
 
 interface Admitted {
   readonly resolved: Resolved
   readonly credential: WorkloadCredential
+  readonly identity: readonly string[]
 }
 
 /** Whether a workload exists is told only to who holds a valid key: that is looked at before what was found is told. */
 const admit = async (context: Context, address: WorkloadAddress, request: IncomingMessage): Promise<Admitted> => {
-  const { resolve, keys, credentialOf } = context
+  const { resolve, keys, credentialOf, identityOf } = context
   const credential = credentialOf(request, address.target)
   const found = await resolve(address).catch((error: unknown) => ({ error }))
   const key = await keys.verify(credential.key)
   if ('error' in found) throw found.error
   needReach(key, found.workspace)
-  return { resolved: found, credential }
+  return { resolved: found, credential, identity: identityOf(key) }
 }
 
 /**
@@ -79,13 +82,13 @@ export const run = async (
   const { forwarder, answers } = context
   const gone = new AbortController()
   response.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential } = await admit(context, address, request)
+  const { resolved, credential, identity } = await admit(context, address, request)
   const { instance, upstream, release, to } = await holdFor(context, resolved, address, gone.signal)
   const { target, withheld } = credential
   try {
     if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
       return await answers.answer({ instance, target, upstream, request, response })
-    await forwarder.forward({ to, target, base: address.base, request, response, withheld })
+    await forwarder.forward({ to, target, base: address.base, request, response, withheld, identity })
   } finally {
     release()
   }
@@ -101,7 +104,7 @@ export const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential } = await admit(context, address, request)
+  const { resolved, credential, identity } = await admit(context, address, request)
   const { owner } = resolved
   const { release, to } = await holdFor(context, resolved, address, gone.signal)
   await splice(
@@ -112,6 +115,7 @@ export const runUpgrade = async (
       socket,
       head,
       withheld: credential.withheld,
+      identity,
       release,
       hold: async () => (await context.hold(owner, gone.signal)).release,
     },

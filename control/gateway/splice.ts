@@ -18,6 +18,7 @@ export interface Splicing {
   readonly socket: Duplex
   readonly head: Buffer
   readonly withheld: ReadonlySet<string>
+  readonly identity: readonly string[]
   /** The hold that keeps the sandbox awake now; given over, and released here whatever happens. */
   readonly release: () => void
   /** Takes another one, for bytes after a silence. */
@@ -37,9 +38,10 @@ const connected = async (connections: Connections, to: Destination): Promise<Soc
 }
 
 /** The request as the workload gets it, hop-by-hop headers of the upgrade kept. */
-const handshake = ({ request, target, withheld }: Splicing): string => {
+const handshake = ({ request, target, withheld, identity }: Splicing): string => {
   const headers = requestHeaders(request.rawHeaders, {
     withheld,
+    identity,
     remote: request.socket.remoteAddress ?? '',
     host: request.headers.host ?? '',
     keepUpgrade: true,

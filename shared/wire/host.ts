@@ -5,7 +5,7 @@ import { s } from '../schema.ts'
 const name = s.string().check(s.regex(/^[^=\0]+$/, 'is not an environment name'))
 const value = s.string().check(s.refine(text => !text.includes('\0'), 'must not contain NUL'))
 
-export const configuration = s.strictObject({
+const configuration = s.strictObject({
   /** What the workload's processes inherit, secrets included; names beginning with `HUTCH_` are ignored. */
   environment: s.record(name, value),
 })
@@ -27,6 +27,7 @@ export type BootDocument = s.output<typeof bootDocument>
 
 export const configure = route('PUT /host/configuration', {
   id: 'host.configure',
+  family: 'system',
   summary: 'Replaces what the host has configured; whatever is started from now on gets it',
   body: configuration,
   returns: s.object({ applied: s.int(), removed: s.int() }),

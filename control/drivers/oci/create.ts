@@ -73,14 +73,12 @@ const start = async (context: Context, starting: Starting, marker: Marker, signa
   const { runtime, overlay, hierarchy, names, clock } = context
   const { spec, files, boot } = starting
   const input = boot && (await openDocument(boot, names.runDir))
-  await startMachine({
-    id: spec.id,
-    files,
-    runtime,
-    overlay: overlay ? overlayOptions(spec.rootfs, files) : undefined,
-    input: input?.path,
-    signal,
-  }).finally(() => input?.close())
+  try {
+    const overlayed = overlay ? overlayOptions(spec.rootfs, files) : undefined
+    await startMachine({ id: spec.id, files, runtime, overlay: overlayed, input: input?.path, signal })
+  } finally {
+    await input?.close()
+  }
   // Its work is done and its number may soon be somebody else's.
   await rm(files.starter, { force: true })
   const group = groupOf(names, spec.id)

@@ -42,6 +42,7 @@ const spliced = async (t: Test) => {
         socket,
         head,
         withheld: new Set(),
+        identity: [],
         release,
         hold,
       },
