@@ -10,6 +10,7 @@ import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
+import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
@@ -20,10 +21,12 @@ import { forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway } from './gateway/gateway.ts'
 import { resolver } from './gateway/resolve.ts'
 import { workloadUrl } from './gateway/url.ts'
+import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
 import { createKinds, type Kinds } from './kinds.ts'
+import { listenFailure, publicUrlOf } from './listening.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
 import { transition } from './reconcile/transition.ts'
@@ -53,9 +56,6 @@ export interface Host {
   close(): Promise<void>
 }
 
-/** How much a crash can lose of the bill, ms. */
-const checkpointEveryMs = 60_000
-
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
@@ -67,7 +67,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts): Kinds
     store,
     wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
     regions: config.regions,
-    defaultImage: names.imageName('base-image:latest'),
+    defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: false,
     standbyAfterMs: config.standbyAfterMs,
   })
@@ -119,22 +119,12 @@ const gatewayOf = async (
   )
 }
 
-const keepCheckpoints = ({ clock, log, store: { meter } }: Parts, closer: Closing): void => {
-  const stop = clock.every(checkpointEveryMs, () => {
-    meter.checkpoint(clock.now()).catch(error => log.error('checkpoint.failed', { error }))
-  })
-  closer.add('checkpoints', async () => {
-    stop()
-    await meter.checkpoint(clock.now())
-  })
-}
-
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
   const kinds = kindsOf(config, parts)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const { move, runner } = running(parts, rules, closer)
-  let publicUrl = config.publicUrl || `http://${config.host}:${config.port}`
+  let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
     const { sandboxDomain } = config
@@ -146,16 +136,18 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })
   const plane = await gatewayOf(config, parts, { rules, runner, keys })
   await runner.start()
-  keepCheckpoints(parts, closer)
+  keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,
     api,
     verbs,
     runner,
     async listen() {
-      const listening = await listen(frontServer({ api, gateway: plane, log }), config)
+      const listening = await listen(frontServer({ api, gateway: plane, log }), config).catch(error => {
+        throw listenFailure(error, config)
+      })
       closer.add('http', () => listening.close(5_000))
-      if (!config.publicUrl) publicUrl = `http://${config.host}:${listening.port}`
+      publicUrl = publicUrlOf(config, listening.port)
       return { url: publicUrl, port: listening.port }
     },
     close: closer.close,

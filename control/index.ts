@@ -6,6 +6,7 @@
  *     const { stdout } = await host.sandboxes.exec(metadata.name, 'uname -a')
  *     await host.close() // sandboxes run on; the next openHost finds them
  */
+/// <reference types="node" preserve="true" />
 import { systemClock } from '../shared/clock.ts'
 import type { Config } from './config.ts'
 import { loadConfig } from './config.ts'
@@ -85,7 +86,7 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
  * per data directory; throws `busy` for a second one, and what is missing for a driver that cannot run.
  */
 export const openHost = async (config: Partial<Config> = {}, overrides: Partial<HostDeps> = {}): Promise<Hutch> => {
-  const whole: Config = { ...loadConfig({}, process.cwd()), ...config }
+  const whole: Config = { ...loadConfig({ HUTCH_DATA_DIR: config.dataDir }, process.cwd()), ...config }
   const deps: HostDeps = { clock: systemClock(), ids: randomIds(), log: silentLog, ...overrides }
   return libraryOf(await createHost(whole, deps), whole, deps)
 }

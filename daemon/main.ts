@@ -39,7 +39,7 @@ const configure = (boot: BootDocument | undefined): Config => {
 
 /** The socket that requests come in by: a rehearsal's, the one an earlier daemon left, or a new one. */
 const openSocket = (config: Config, inherited: Inherited): number =>
-  config.rehearsal ? rehearsalFd : (inheritedSocket(inherited.listener) ?? listenTcp(config.port).fd)
+  config.rehearsal ? rehearsalFd : (inheritedSocket(inherited.listener) ?? listenTcp(config.port, config.host).fd)
 
 interface Running {
   entrances: Entrances | undefined

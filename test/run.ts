@@ -1,18 +1,18 @@
 /**
  * Runs the tests (node-tap files, each a program that prints TAP) and closes with `N passed, N failed` (and `, N skipped`).
  *
- *     node test/run.ts [test/a.test.ts …]
+ *     node test/run.ts [test/a.test.ts … | --only part-of-a-path]
  *
  * A file that fails beside others is run again by itself, twice at most; if it passes then, it counts as passed and is named
  * in the output, so that a machine too busy to keep a limit does not look like a defect, and a flaky test does not
  * hide. A whole run also tells how much of the sources it ran (`coverage.ts`). What the machine lacks is skipped, counted and named; a skipped driver that this machine can run fails the run.
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, globSync, mkdirSync, type WriteStream } from 'node:fs'
-import { relative } from 'node:path'
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Parser, type Result } from 'tap-parser'
 import { beginCoverage, endCoverage } from './coverage.ts'
+import { testFiles } from './support/test-files.ts'
 
 interface FileResult {
   readonly file: string
@@ -112,9 +112,11 @@ const explain = (result: FileResult): void => {
   }
 }
 
-const files = given.length
-  ? given.map(file => relative(root, new URL(file, `file://${process.cwd()}/`).pathname))
-  : globSync('test/**/*.test.ts', { cwd: root }).sort()
+const files = testFiles(root, process.cwd(), given)
+if (files.length === 0) {
+  out(`no test file has "${given.slice(1).join(' ')}" in its path`)
+  process.exit(1)
+}
 mkdirSync(`${root}.runtime`, { recursive: true })
 out(`${files.length} test files, two at a time; full output in .runtime/test.tap`)
 const first = await run(files, 2, `${root}.runtime/test.tap`)

@@ -1,5 +1,6 @@
 /** The drivers there are. A new one is a folder and a line here. */
 import { fail, messageOf } from '../../shared/errors.ts'
+import { command } from '../../shared/installation.ts'
 import type { Driver } from './driver.ts'
 import { driversOf, type Drivers } from './drivers.ts'
 import { fakeDriver } from './fake/index.ts'
@@ -40,7 +41,7 @@ const openDriver = async (config: DriverConfig, deps: DriverDeps): Promise<Drive
   throw fail('driver_failed', {
     driver: 'auto',
     step: 'open',
-    reason: `no driver is usable here; run make doctor: ${reasons.join(' | ')}`,
+    reason: `no driver is usable here; run ${command('doctor')}: ${reasons.join(' | ')}`,
   })
 }
 

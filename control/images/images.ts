@@ -3,14 +3,16 @@
  * one layout: the data directory's own (imports), then the one shared by all data directories of this machine
  * (built from the recipes under images/; only read here).
  */
-import { access, mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WireName } from '../config.ts'
-import { readIfThere, writeDurably } from '../durable.ts'
-import { errno, fail } from '../../shared/errors.ts'
+import { readIfThere } from '../durable.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
-import { fetchImage } from './fetch.ts'
+import { collectTrees, importImage } from './import.ts'
 import { entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
 import { keyOf } from './reference.ts'
 
@@ -49,10 +51,15 @@ export interface ImagesConfig {
 
 const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
 
-interface Context {
+export interface ImagesDeps {
+  readonly ids: Ids
+  readonly log: Log
+  readonly clock: Clock
+}
+
+interface Context extends ImagesDeps {
   readonly config: ImagesConfig
   readonly aliases: Readonly<Record<string, string>>
-  readonly ids: Ids
   /** The data directory's own images. */
   readonly own: string
 }
@@ -90,34 +97,13 @@ const keyFor = (context: Context, reference: string): string => {
   return key
 }
 
-const place = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
-  const { own, ids } = context
-  const work = join(own, `.new-${ids.short(12)}`)
-  await mkdir(work, { mode: 0o755 })
-  try {
-    const digest = await fetchImage({ name, source, work, have: digest => exists(treePath(own, digest)) }, signal)
-    await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
-    await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
-  } finally {
-    await rm(work, { recursive: true, force: true })
-  }
-  return (await load(own, name)) ?? Promise.reject(await unknown(context, name))
-}
-
-const collect = async ({ own }: Context, inUse: ReadonlySet<string>): Promise<string[]> => {
-  const named = await Promise.all((await listNames(own)).map(name => readName(own, name)))
-  const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !inUse.has(digest))
-  for (const digest of idle) {
-    // Out of sight first, so that a crash half-way leaves no half tree under its digest.
-    const grave = join(own, `.new-${digest}`)
-    await rename(treePath(own, digest), grave)
-    await rm(grave, { recursive: true, force: true })
-  }
-  return idle
+const bring = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
+  await importImage(context, name, source, signal)
+  return (await load(context.own, name)) ?? Promise.reject(await unknown(context, name))
 }
 
 /** Opens the store; work that a crash left half done is removed. */
-export const createImages = async (config: ImagesConfig, deps: { ids: Ids }): Promise<Images> => {
+export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Promise<Images> => {
   const own = join(config.dataDir, 'images')
   const context: Context = { ...deps, config, own, aliases: config.aliases ?? defaultAliases }
   // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
@@ -139,25 +125,13 @@ export const createImages = async (config: ImagesConfig, deps: { ids: Ids }): Pr
     },
     async import(reference, source, signal) {
       const name = keyFor(context, reference)
-      return oneAtATime('import', () => place(context, name, source, signal))
+      return oneAtATime('import', () => bring(context, name, source, signal))
     },
     async remove(reference) {
       const key = keyFor(context, reference)
       if ((await readIfThere(namePath(own, key))) === undefined) throw fail('not_found', { kind: 'image', name: key })
       await rm(namePath(own, key), { force: true })
     },
-    collect: inUse => oneAtATime('import', () => collect(context, inUse)),
+    collect: inUse => oneAtATime('import', () => collectTrees(own, inUse)),
   }
-}
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
-
-/** The tree is there already: the same image under another name. */
-const ignoreTaken = (error: unknown): void => {
-  const code = errno(error)
-  if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
 }

@@ -6,7 +6,7 @@ export interface BillingDimension {
 
 const gbSeconds = (resourceType: string): BillingDimension => ({ resourceType, unit: 'GB-seconds' })
 
-const billingDimensions: Readonly<Record<string, BillingDimension>> = {
+export const billingDimensions: Readonly<Record<string, BillingDimension>> = {
   sandbox_compute_runtime_gbs: gbSeconds('sandbox'),
   sandbox_image_storage_gbs: gbSeconds('sandbox'),
   sandbox_snapshot_storage_gbs: gbSeconds('sandbox'),

@@ -1,8 +1,11 @@
 /** The daemon's command line, in the syntax of Go's flag package: existing entrypoints use it. */
+import { isIP } from 'node:net'
 import { fail } from '../../shared/errors.ts'
 
 export interface Flags {
   readonly port: number
+  /** IP address to listen on; undefined for all of them. */
+  readonly host: string | undefined
   /** Shell command run beside the API, or undefined. */
   readonly command: string | undefined
   /** Workload identity in Docker's USER syntax. */
@@ -11,7 +14,7 @@ export interface Flags {
 }
 
 const defaultPort = 8080
-const texts = ['port', 'p', 'command', 'c', 'user'] as const
+const texts = ['port', 'p', 'host', 'command', 'c', 'user'] as const
 const switches = ['disable-telemetry'] as const
 
 type Given = Partial<Record<string, string>>
@@ -44,6 +47,12 @@ const portOf = (value: string | undefined, flag: string): number => {
   return parsed
 }
 
+const hostOf = (value: string | undefined): string | undefined => {
+  if (!value) return undefined
+  if (isIP(value) === 0) throw fail('invalid_argument', { field: '-host', reason: 'must be an IP address' })
+  return value
+}
+
 const switchOf = (value: string | undefined, flag: string): boolean => {
   if (value === undefined || /^(0|f|false)$/i.test(value)) return false
   if (/^(1|t|true)$/i.test(value)) return true
@@ -58,6 +67,7 @@ export const parseFlags = (argv: readonly string[]): Flags => {
   return {
     // The short flag wins over the long one, unless it gives the default.
     port: short === defaultPort ? long : short,
+    host: hostOf(given['host']),
     command: given['c'] || given['command'] || undefined,
     user: given['user'] || undefined,
     telemetry: !switchOf(given['disable-telemetry'], '-disable-telemetry'),

@@ -30,7 +30,7 @@ interface CandidateOptions {
 export const startCandidate = ({ command, input, env, boot }: CandidateOptions): Candidate => {
   const [file = '', ...args] = command
   // It listens already: a tenant can neither take the port before the candidate nor answer in its place.
-  const { port, fd } = listenTcp(0, { loopback: true })
+  const { port, fd } = listenTcp(0, '127.0.0.1')
   // With the key it refuses tenants what we refuse them.
   const given = boot && writeHandover({ ...nothingInherited, boot })
   try {

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { channelPort } from '../../shared/channel.ts'
 import { copyBinaries, mountPoint, xtablesDirectory } from './binaries.ts'
-import { bundleCommand, scratchEnvironment } from './command.ts'
+import { bundleCommand, scratchEnvironment } from '../../shared/bundle.ts'
 import { compileBoot, compileDaemon, type BuildInfo } from './compile.ts'
 import { treeDigest } from './digest.ts'
 

@@ -6,7 +6,14 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': ['control/store/sqlite'],
   busboy: ['daemon/filesystem'],
   esbuild: ['images/runtime'],
-  execa: ['control/drivers/oci', 'control/images', 'images/runtime'],
+  execa: [
+    'control/cli',
+    'control/drivers/oci',
+    'control/images',
+    'control/runtime',
+    'images/package',
+    'images/runtime',
+  ],
   kysely: ['control/store/sqlite'],
   'node-pty': ['daemon/node-internals'],
   'tar-stream': ['daemon/filesystem'],
@@ -15,12 +22,19 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   zod: ['shared/schema.ts'],
 }
 
-/** Packages that are read as files: nothing imports them. */
-export const readAsFiles: readonly string[] = ['@xterm/xterm']
+/** Packages that nothing imports: the types of Node, which are for the compiler of whoever uses the library. */
+export const notImported: readonly string[] = ['@types/node']
 
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
-  'node:child_process': ['control/drivers/oci', 'daemon/tunnel', 'daemon/upgrade', 'images/runtime'],
+  'node:child_process': [
+    'control/drivers/oci',
+    'control/runtime',
+    'daemon/tunnel',
+    'daemon/upgrade',
+    'images/package',
+    'images/runtime',
+  ],
   'node:dns/promises': ['daemon/tunnel'],
   'node:http': ['daemon/egress', 'daemon/network', 'daemon/node-internals', 'images/runtime', 'shared/http'],
   'node:https': ['daemon/egress', 'daemon/network'],
@@ -30,9 +44,9 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
 
 /** What is read from the surroundings in one place each, and passed on from there. */
 export const ambient: Readonly<Record<string, readonly string[]>> = {
-  'process.env': ['control/doctor/main.ts', 'control/main.ts', 'daemon/main.ts', 'images/runtime/main.ts'],
+  'process.env': ['control/main.ts', 'daemon/main.ts', 'images/runtime/main.ts'],
   'Date.now': ['images', 'shared/clock.ts'],
   'new Date()': [],
   'Math.random': [],
-  console: ['control/doctor/main.ts', 'images'],
+  console: ['images'],
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { arrowsOf, readList, roomOf, type Line } from './arrows.ts'
 import { againstTheGrain } from './exceptions.ts'
-import { ambient, moduleHomes, packageHomes, readAsFiles } from './homes.ts'
+import { ambient, moduleHomes, packageHomes, notImported } from './homes.ts'
 import { root, type Source } from './sources.ts'
 
 const within = (file: string, homes: readonly string[]): boolean =>
@@ -81,7 +81,7 @@ const packagesAtHome = (t: Test, sources: readonly Source[]): void => {
       `${name} is imported in each of its homes`,
     )
   const { dependencies } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { dependencies: object }
-  const idle = Object.keys(dependencies).filter(name => !used.has(name) && !readAsFiles.includes(name))
+  const idle = Object.keys(dependencies).filter(name => !used.has(name) && !notImported.includes(name))
   t.same(idle, [], 'every dependency is used')
 }
 

@@ -79,7 +79,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     store,
     wireNames: 'Svc:svc:svc',
     regions: ['local', 'eu-fra-1'],
-    defaultImage,
+    defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
     standbyAfterMs: 15_000,
   })

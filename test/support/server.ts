@@ -1,4 +1,4 @@
-/** The server as an operator runs it: `node control/main.ts` in a process of its own, over real machines. */
+/** The server as an operator runs it: `node control/main.ts run` in a process of its own, over real machines. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
@@ -70,7 +70,7 @@ export const server = async (t: Teardowns, env: Record<string, string> = {}): Pr
   }
   const start = async () => {
     output = ''
-    const started = spawn(process.execPath, ['control/main.ts'], {
+    const started = spawn(process.execPath, ['control/main.ts', 'run'], {
       cwd: root,
       env: {
         ...coverageEnvironment,

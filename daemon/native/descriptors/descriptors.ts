@@ -6,7 +6,7 @@ interface DescriptorsAddon {
   memory_file(): number
   copy(fd: number): number
   keep(fd: number, yes: boolean): number
-  listen_tcp(port: number, loopback: boolean): number
+  listen_tcp(port: number, host: string): number
 }
 
 const addon = lazy(() => loadAddon<DescriptorsAddon>('descriptors'))
@@ -27,11 +27,10 @@ export const memoryFile = (): number => check('memfd_create', addon().memory_fil
 export const copyDescriptor = (fd: number): number => check('fcntl', addon().copy(fd))
 
 /**
- * A TCP socket that listens on `port`, 0 for a free one: on 127.0.0.1, or else on every address of both families. Throws
- * `EADDRINUSE`, `EACCES`.
+ * A TCP socket that listens on `port`, 0 for a free one: on the IP address `host`, or else on every address of both
+ * families. Throws `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`, and `EINVAL` for a host that is no IP address.
  */
-export const listenTcp = (port: number, options: { loopback?: boolean } = {}): { fd: number; port: number } => {
-  const made = addon().listen_tcp(port, options.loopback ?? false)
-  const found = check('listen', made, `port ${port}`)
+export const listenTcp = (port: number, host = ''): { fd: number; port: number } => {
+  const found = check('listen', addon().listen_tcp(port, host), `${host && `${host}, `}port ${port}`)
   return { fd: found % 2 ** 20, port: Math.floor(found / 2 ** 20) }
 }

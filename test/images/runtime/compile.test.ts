@@ -4,7 +4,7 @@ import { globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { scratchEnvironment } from '../../../images/runtime/command.ts'
+import { scratchEnvironment } from '../../../shared/bundle.ts'
 import { compileBoot, compileDaemon } from '../../../images/runtime/compile.ts'
 import { usedOfSchemas } from '../../../images/runtime/deferred-schemas.ts'
 import { treeDigest } from '../../../images/runtime/digest.ts'

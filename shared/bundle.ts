@@ -1,5 +1,8 @@
+/** How a program of the runtime bundle is run: known to what builds the bundle and to what uses it. */
 import { join } from 'node:path'
-import { loaderName } from './binaries.ts'
+
+/** Name of the dynamic loader in lib/, for this machine's processor. */
+export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
 
 /**
  * Node's flags in a sandbox. None may be a flag of V8: V8 rejects all code caches, also those of Node's modules, when

@@ -7,7 +7,7 @@ import {
   parseNetwork,
   subnetOf,
   type Network,
-} from '../../../../../control/drivers/oci/net/ipv4.ts'
+} from '../../../control/config/ipv4.ts'
 
 const network = (text: string) => parseNetwork(text) as Network
 

@@ -15,8 +15,8 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { loaderName } from '../../../images/runtime/binaries.ts'
-import { pruneBundles } from '../../../images/runtime/prune.ts'
+import { loaderName } from '../../../shared/bundle.ts'
+import { pruneBundles } from '../../../control/runtime/prune.ts'
 
 const hold = fileURLToPath(new URL('../../../daemon/upgrade/bundle-lock.ts', import.meta.url))
 const hour = 3_600_000

@@ -1,5 +1,5 @@
 /** IPv4 networks as numbers. */
-import { fail } from '../../../../shared/errors.ts'
+import { fail } from '../../shared/errors.ts'
 
 export interface Network {
   /** First address as an unsigned 32-bit number. */
