@@ -14,6 +14,8 @@ const greeted = async (t: Test, { address }: KeyedDaemon) => {
   socket.on('error', () => {})
   const [nonce] = (await once(socket, 'data')) as [Buffer]
   t.equal(nonce.length, nonceBytes)
+  // Nothing is lost before `rest` reads it.
+  socket.pause()
   return { socket, nonce }
 }
 
@@ -28,7 +30,7 @@ const prefaceOf = (key: Buffer, nonce: Buffer, role: Role, machine: string): Buf
 /** All that comes until the connection is closed. */
 const rest = async (socket: Socket): Promise<string> => {
   const pieces: Buffer[] = []
-  socket.on('data', piece => pieces.push(piece))
+  socket.on('data', piece => pieces.push(piece)).resume()
   if (!socket.closed) await once(socket, 'close')
   return Buffer.concat(pieces).toString('latin1')
 }
