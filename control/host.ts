@@ -6,16 +6,18 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/listen.ts'
+import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
+import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
 import { openDrives } from './drives/open.ts'
 import { frontServer } from './front.ts'
-import { forwarder, type Forwarder } from './gateway/forward.ts'
+import { forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway } from './gateway/gateway.ts'
 import { resolver } from './gateway/resolve.ts'
 import { workloadUrl } from './gateway/url.ts'
@@ -46,6 +48,7 @@ export interface Host {
   readonly images: Images
   readonly runner: Runner
   readonly cursors: Cursors
+  readonly connections: Connections
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
@@ -72,8 +75,8 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts): Kinds
 type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
-const running = (parts: Parts, rules: KindsByName, forward: Forwarder, closer: Closing) => {
-  const { store, clock } = parts
+const running = (parts: Parts, rules: KindsByName, closer: Closing) => {
+  const { store, clock, connections } = parts
   const waiting = changes()
   const move = transition({ store, clock, rules, changes: waiting })
   const runner = createRunner({
@@ -82,8 +85,8 @@ const running = (parts: Parts, rules: KindsByName, forward: Forwarder, closer: C
     rules,
     transition: move,
     changes: waiting,
-    onDown: forward.forget,
-    keepAlive: keepAliveCount,
+    onDown: connections.forget,
+    keepAlive: address => keepAliveCount(connections, address),
   })
   return { move, runner }
 }
@@ -94,19 +97,25 @@ const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
 const gatewayOf = async (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; forwarder: Forwarder; keys: Keys },
+  deps: { rules: KindsByName; runner: Runner; keys: Keys },
 ): Promise<Gateway> => {
-  const { store, names } = parts
-  const { rules, runner, forwarder, keys } = deps
+  const { store, names, connections } = parts
+  const { rules, runner, keys } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label }] : [],
   )
   const { regions, wireNames } = config
-  const headerWord = wireNames[0]?.header ?? 'Svc'
   const answers = await openDrives(config, parts)
   return gateway(
-    { forms, regions, headerWord, credentialHeaders: names.credentialHeaders },
-    { ...parts, resolve: resolver({ store, rules }), hold: runner.hold, forwarder, keys, answers },
+    { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
+    {
+      ...parts,
+      resolve: resolver({ store, rules }),
+      hold: runner.hold,
+      forwarder: forwarder(connections),
+      keys,
+      answers,
+    },
   )
 }
 
@@ -114,9 +123,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const { clock, log, store, names, cursors } = parts
   const kinds = kindsOf(config, parts)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
-  const forward = forwarder()
-  closer.add('forwarder', forward.close)
-  const { move, runner } = running(parts, rules, forward, closer)
+  const { move, runner } = running(parts, rules, closer)
   let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
@@ -127,7 +134,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
   const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })
-  const plane = await gatewayOf(config, parts, { rules, runner, forwarder: forward, keys })
+  const plane = await gatewayOf(config, parts, { rules, runner, keys })
   await runner.start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {

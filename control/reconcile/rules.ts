@@ -59,7 +59,8 @@ export interface Workload {
 
 export interface MachinePlan {
   readonly image: PinnedImage
-  readonly spec: MachineSpec
+  /** The channel is not the plan's. */
+  readonly spec: Omit<MachineSpec, 'channel'>
 }
 
 /** The rules of every kind of this host, by its name. */
