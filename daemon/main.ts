@@ -71,7 +71,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
     channel?.close()
     await listening.close(10_000)
   })
-  log.info('daemon.listening', { port: listening.port })
+  log.info('daemon.listening', { port: listening.port, channel: channel?.port })
 }
 
 const main = async (): Promise<void> => {

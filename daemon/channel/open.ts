@@ -9,6 +9,8 @@ import { createChannelListener } from './listener.ts'
 
 interface Channel {
   readonly socket: ListeningSocket
+  /** Undefined for a socket that an earlier daemon has left. */
+  readonly port: number | undefined
   /** From now on `server` gets the connections that have proved a role. */
   serve(server: Server): Promise<void>
   close(): void
@@ -25,9 +27,12 @@ export const openChannel = (
     connections.prove(connection, role)
     server?.emit('connection', connection)
   })
-  const socket = createListeningSocket(inheritedSocket(inherited.channel) ?? listenTcp(port).fd, () => listener)
+  const left = inheritedSocket(inherited.channel)
+  const place = left === undefined ? listenTcp(port) : { fd: left, port: undefined }
+  const socket = createListeningSocket(place.fd, () => listener)
   return {
     socket,
+    port: place.port,
     async serve(given) {
       server = given
       await listener.resume(socket.forServer())

@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process'
 import { closeSync } from 'node:fs'
 import type { BootDocument } from '../../shared/wire/host.ts'
+import { keyBytes } from '../../shared/channel.ts'
+import { randomBytes } from '../native/sys/sys.ts'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
 import { handoverAt, noHandover, nothingInherited, writeHandover } from './handover.ts'
 
@@ -31,8 +33,9 @@ export const startCandidate = ({ command, input, env, boot }: CandidateOptions):
   const [file = '', ...args] = command
   // It listens already: a tenant can neither take the port before the candidate nor answer in its place.
   const { port, fd } = listenTcp(0, '127.0.0.1')
-  // With the key it refuses tenants what we refuse them.
-  const given = boot && writeHandover({ ...nothingInherited, boot })
+  // With a key it refuses tenants what we refuse them. Not with ours: nobody is to prove anything to it.
+  const key = randomBytes(keyBytes).toString('base64url')
+  const given = boot && writeHandover({ ...nothingInherited, boot: { ...boot, channel: { ...boot.channel, key } } })
   try {
     const child = spawn(file, [...args, '--port', String(port)], {
       stdio: [input ?? 'ignore', 'ignore', 'inherit', fd, ...(given === undefined ? [] : [given])],

@@ -8,14 +8,16 @@ import { s } from '../../shared/schema.ts'
 import { bootDocument } from '../../shared/wire/host.ts'
 import { lastUpgrade } from '../../shared/wire/system.ts'
 import { document, type Env } from '../config/read.ts'
+import { joinKey, partKey } from './handover-key.ts'
 import { keepOverExec, memoryFile } from '../native/descriptors/descriptors.ts'
 
 const variable = 'HUTCH_HANDOVER'
 
 const place = s.object({ fd: s.int(), inode: s.int() })
 const shape = s.object({
-  /** What the host has given when the machine was started, as it is by now. */
+  /** What the host has given when the machine was started, as it is by now; its key is at `key`. */
   boot: s.optional(bootDocument),
+  key: s.optional(place),
   /** How the upgrade went that this exec is part of. */
   lastUpgrade: s.optional(lastUpgrade),
   /** Changes of the live environment; null removes a variable. */
@@ -51,13 +53,14 @@ const shape = s.object({
   back: s.optional(s.object({ command: s.array(s.string()).check(s.minLength(1)), upgradeCount: s.int() })),
 })
 
-export type Inherited = Readonly<s.output<typeof shape>>
+type Document = Readonly<s.output<typeof shape>>
+export type Inherited = Omit<Document, 'key'>
 export type InheritedTerminal = Inherited['terminals'][number]
 
 export const nothingInherited: Inherited = Object.freeze({ environment: {}, pipes: [], terminals: [] })
 
-const descriptorsOf = ({ pipes, terminals, listener, channel }: Inherited): number[] =>
-  [...pipes, ...terminals, listener, channel].flatMap(place => (place ? [place.fd] : []))
+const descriptorsOf = ({ pipes, terminals, listener, channel, key }: Document): number[] =>
+  [...pipes, ...terminals, listener, channel, key].flatMap(place => (place ? [place.fd] : []))
 
 const readAll = (fd: number, size: number): string => {
   const bytes = Buffer.alloc(size)
@@ -68,7 +71,7 @@ const readAll = (fd: number, size: number): string => {
 }
 
 /** The document that the environment names, if it is the file that our predecessor made. */
-const read = (env: Env): Inherited | undefined => {
+const read = (env: Env): Document | undefined => {
   const { fd, inode } = document(place, env[variable]) ?? { fd: -1, inode: -1 }
   if (fd < 3) return undefined
   try {
@@ -89,13 +92,13 @@ const read = (env: Env): Inherited | undefined => {
  */
 export const receiveHandover = (env: Env): Inherited => {
   if (!env[variable]) return nothingInherited
-  const found = read(env) ?? nothingInherited
-  for (const fd of descriptorsOf(found)) keepOverExec(fd, false)
-  return found
+  const { key, ...found }: Document = read(env) ?? nothingInherited
+  for (const fd of descriptorsOf({ ...found, key })) keepOverExec(fd, false)
+  return found.boot && key ? { ...found, boot: joinKey({ boot: found.boot, key }) } : found
 }
 
 /** The document in a memory file. */
-export const writeHandover = (handover: Inherited): number => {
+export const writeHandover = (handover: Document): number => {
   const fd = memoryFile()
   const bytes = Buffer.from(JSON.stringify(handover))
   for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
@@ -111,14 +114,16 @@ export const handoverAt = (file: number, fd: number): Record<string, string> => 
  * Lets `handover` outlive an exec. The returned variable says where it is; `keep` undoes it when the exec has failed.
  */
 export const sendHandover = (handover: Inherited): { env: Record<string, string>; keep: () => void } => {
-  const fd = writeHandover(handover)
-  const all = [fd, ...descriptorsOf(handover)]
+  const document: Document = handover.boot ? { ...handover, ...partKey(handover.boot) } : handover
+  const fd = writeHandover(document)
+  const all = [fd, ...descriptorsOf(document)]
   for (const one of all) keepOverExec(one, true)
   return {
     env: handoverAt(fd, fd),
     keep() {
       for (const one of all) keepOverExec(one, false)
       closeSync(fd)
+      if (document.key) closeSync(document.key.fd)
     },
   }
 }

@@ -11,7 +11,8 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeF
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { channelPort } from '../../shared/channel.ts'
+import { channelPort, keyBytes } from '../../shared/channel.ts'
+import type { BootDocument } from '../../shared/wire/host.ts'
 import { copyBinaries, mountPoint, xtablesDirectory } from './binaries.ts'
 import { bundleCommand, scratchEnvironment } from '../../shared/bundle.ts'
 import { compileBoot, compileDaemon, type BuildInfo } from './compile.ts'
@@ -46,6 +47,13 @@ const writeDaemon = async (root: string, daemon: string, info: BuildInfo, plain:
     })
 }
 
+/** What the daemon is told for that run; `boot/warm.ts` knows the key. */
+const warmDocument: BootDocument = {
+  channel: { key: Buffer.alloc(keyBytes).toString('base64url'), port: 0 },
+  machine: { id: 'warm' },
+  configuration: { environment: { WARM: 'yes' } },
+}
+
 /** Runs the daemon once in the finished bundle, so that its code caches contain what a start needs. */
 const warm = async (bundle: string): Promise<void> => {
   const scratch = mkdtempSync(join(tmpdir(), 'hutch-warm-'))
@@ -54,8 +62,8 @@ const warm = async (bundle: string): Promise<void> => {
     await execa(command, [...args, '--port', '0'], {
       cwd: scratch,
       extendEnv: false,
-      env: scratchEnvironment(scratch),
-      stdin: 'ignore',
+      env: { ...scratchEnvironment(scratch), HUTCH_BOOT: 'stdin' },
+      input: JSON.stringify(warmDocument),
       timeout: 120_000,
     })
   } finally {

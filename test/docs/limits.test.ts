@@ -74,6 +74,11 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
   'held request': [['60 s', 'control/instances/reach.ts', 'patienceMs = 60_000']],
   'socket without traffic': [['15 minutes', 'control/gateway/splice.ts', 'silenceMs = 15 * 60_000']],
+  'port 49151 in a sandbox': [['49151', 'shared/channel.ts', 'channelPort = 49_151']],
+  'connections to it that have proved nothing': [
+    ['64', 'daemon/channel/unproven.ts', 'maxUnproven = 64'],
+    ['2 s', 'daemon/channel/unproven.ts', 'proveWithinMs = 2_000'],
+  ],
   'heap of a daemon, soft': [
     ['20 %', 'daemon/config/config.ts', "'SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20"],
     ['64 MiB', 'daemon/config/config.ts', 'Math.max(64 * MiB'],

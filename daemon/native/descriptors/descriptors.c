@@ -34,6 +34,25 @@ static napi_value copy(napi_env env, napi_callback_info info) {
   return result(env, fcntl((int)integer(env, argv[0], -1), F_DUPFD_CLOEXEC, 0));
 }
 
+/*
+ * secret(bytes) → a descriptor from which they can be read once, close-on-exec, or a negated errno. A socket: a path of
+ * /proc to a file or a pipe can be opened anew by whoever may see it, one to a socket by nobody.
+ */
+static napi_value secret(napi_env env, napi_callback_info info) {
+  ARGUMENTS(1);
+  void *bytes;
+  size_t count;
+  int ends[2];
+  if (napi_get_buffer_info(env, argv[0], &bytes, &count) != napi_ok) return number(env, -EINVAL);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return result(env, -1);
+  ssize_t sent = send(ends[1], bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  int error = errno;
+  close(ends[1]);
+  if (sent == (ssize_t)count) return number(env, ends[0]);
+  close(ends[0]);
+  return number(env, sent < 0 ? -error : -EMSGSIZE);
+}
+
 static int listen_on(const struct sockaddr_storage *address, int both) {
   int family = address->ss_family, on = 1, only = !both;
   socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
@@ -97,6 +116,7 @@ static napi_value listen_tcp(napi_env env, napi_callback_info info) {
 NAPI_MODULE_INIT() {
   FUNCTION(make_pipe);
   FUNCTION(memory_file);
+  FUNCTION(secret);
   FUNCTION(copy);
   FUNCTION(keep);
   FUNCTION(listen_tcp);

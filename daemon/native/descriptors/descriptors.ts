@@ -4,6 +4,7 @@ import { check, lazy, loadAddon } from '../load.ts'
 interface DescriptorsAddon {
   make_pipe(): number
   memory_file(): number
+  secret(bytes: Buffer): number
   copy(fd: number): number
   keep(fd: number, yes: boolean): number
   listen_tcp(port: number, host: string): number
@@ -22,6 +23,12 @@ export const keepOverExec = (fd: number, yes: boolean): void => void check('fcnt
 
 /** A file that is in memory and in no directory: it can be reached through its descriptors only. */
 export const memoryFile = (): number => check('memfd_create', addon().memory_file())
+
+/**
+ * A descriptor from which a few bytes can be read, once, and only by who has it: no path of /proc leads to them, as one
+ * does to a file in memory. Throws `EMSGSIZE` for more than a socket holds.
+ */
+export const secretDescriptor = (bytes: Buffer): number => check('socketpair', addon().secret(bytes))
 
 /** Another descriptor of the same open file or socket. */
 export const copyDescriptor = (fd: number): number => check('fcntl', addon().copy(fd))

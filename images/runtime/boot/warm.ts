@@ -2,26 +2,45 @@
  * Run once when the bundle is made: starts the daemon as boot.js does, sends it the usual first requests, and stores
  * what V8 compiled for them beside each piece.
  */
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { keyBytes, provenBytes, writePreface } from '../../../shared/channel.ts'
 import { loader } from './loader.ts'
 
 const { load, pieces } = loader(__dirname)
 
-/** The port that the daemon's log names. */
-const listening = (): Promise<number> =>
+interface Ports {
+  readonly port: number
+  readonly channel: number
+}
+
+/** The ports that the daemon's log names. */
+const listening = (): Promise<Ports> =>
   new Promise(resolve => {
     const write = process.stderr.write.bind(process.stderr)
     process.stderr.write = ((line: string, ...rest: never[]) => {
-      const port = /"daemon\.listening".*"port":(\d+)/.exec(String(line))?.[1]
-      if (port) resolve(Number(port))
+      if (String(line).includes('"daemon.listening"')) resolve(JSON.parse(String(line)) as Ports)
       return write(line, ...rest)
     }) as typeof process.stderr.write
   })
 
 /** One thing to ask: method, path, body, headers. */
 type Call = [string, string, unknown?, Record<string, string>?]
+
+/** A connection on which the host speaks to the daemon, whose key is all zeros. */
+const channelTo = async (port: number): Promise<Socket> => {
+  const socket = connect(port, '127.0.0.1')
+  const [nonce] = (await once(socket, 'data')) as [Buffer]
+  const proof = createHmac('sha256', Buffer.alloc(keyBytes))
+    .update(provenBytes(nonce, 'host', 'warm'))
+    .digest()
+  socket.write(writePreface('host', proof))
+  return socket
+}
 
 const ask = (port: number, [method, path, body, more]: Call): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -63,9 +82,9 @@ const mcpCalls: Call[] = [
 ]
 
 const run = async (): Promise<void> => {
-  const port = listening()
+  const ports = listening()
   load('main.js')
-  const at = await port
+  const { port: at, channel } = await ports
   const calls: Call[] = [
     ['GET', '/health'],
     ['PUT', '/filesystem/warm.txt', { content: 'warm' }],
@@ -81,6 +100,11 @@ const run = async (): Promise<void> => {
   ]
   // Twice, because a function is compiled when it is first called and its inner ones when they are.
   for (const call of [...calls, ...calls]) process.stdout.write(`${call[0]} ${call[1]} ${await ask(at, call)}\n`)
+  for (const path of ['/system/activity', '/health']) {
+    const socket = await channelTo(channel)
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: warm\r\nconnection: close\r\n\r\n`)
+    await once(socket.resume(), 'close')
+  }
   for (const [name, { script }] of pieces) writeFileSync(join(__dirname, `${name}.cache`), script.createCachedData())
   process.exit(0)
 }
