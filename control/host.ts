@@ -99,7 +99,7 @@ const gatewayOf = async (
   const { store, names } = parts
   const { rules, runner, forwarder, keys } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
-    dataPlane ? [{ kind, plural, label: dataPlane.label }] : [],
+    dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
   const { regions, wireNames } = config
   const headerWord = wireNames[0]?.header ?? 'Svc'

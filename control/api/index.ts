@@ -8,6 +8,7 @@ import type { Keys } from '../auth/keys.ts'
 import type { Crud } from '../resources/crud.ts'
 import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
+import { accessOf } from './access.ts'
 import { accountRoutes } from './accounts.ts'
 import { createCaller } from './caller.ts'
 import { kindRoutes } from './kind-routes.ts'
@@ -40,6 +41,8 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...routes,
     openApiRoutes(() => bounds),
   ]
+  // A route that forgot to say who may call it stops the start, not the first caller.
+  for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
   const surface = managementSurface({ caller, clock, names, checkReplies, logRequests })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })

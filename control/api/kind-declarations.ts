@@ -30,7 +30,10 @@ const partsOf = (kind: Kind) => {
     outer,
     outside: s.object(outer),
     inside: s.object({ ...outer, [paramOf(kind)]: s.string() }),
-    common: (action: string) => ({ family: kind.plural, extra: { scope: `${kind.scope}:${action}` } }),
+    common: (action: string) => ({
+      family: kind.plural,
+      extra: { access: { scope: `${kind.scope}:${action}`, role: 'member' } },
+    }),
     body: bodyOf(kind),
     answer: answerOf(kind),
     query: s.object(tenantQuery),

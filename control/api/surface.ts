@@ -5,6 +5,7 @@ import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, Workspace } from '../store/store.ts'
+import { accessOf, needAccess, type Access } from './access.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version } from './versions.ts'
 import type { WireNames } from '../wire/names.ts'
@@ -21,8 +22,8 @@ export const factsOf = (context: Context): Facts => context.facts as unknown as 
 
 /** Facts of the management surface on a route. */
 export interface ApiExtra {
-  /** OAuth scope. */
-  readonly scope?: string
+  /** Who may call it; every route that is not `open` says so. */
+  readonly access?: Access
   /** `none`: the call belongs to the account; no workspace is looked for. */
   readonly tenant?: 'workspace' | 'none'
   /** Kind whose create answers failures in the richer form. */
@@ -32,7 +33,7 @@ export interface ApiExtra {
 export const extraOf = (route: Route | undefined): ApiExtra => (route?.extra ?? {}) as ApiExtra
 
 /** Bytes of a JSON body on the management API. */
-export const bodyLimit = 1024 * 1024
+export const bodyLimit = 5 * 1024 * 1024
 
 const allowedHeaders = (names: WireNames): string =>
   [
@@ -126,12 +127,17 @@ export const managementSurface = (deps: {
     },
     async before(request, route) {
       const version = versionOf(request.headers, names.versionHeaders)
-      if (route.open) return { version }
+      const access = accessOf(route)
+      if (!access) return { version }
       const key = await caller.keyOf(request)
       const length = Number(request.headers['content-length'] ?? 0)
       if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
-      if (extraOf(route).tenant === 'none') return { version, key }
+      if (extraOf(route).tenant === 'none') {
+        needAccess(access, key)
+        return { version, key }
+      }
       const workspace = await caller.workspaceOf(key, request)
+      needAccess(access, key)
       const actor: Actor = { workspace: workspace.name, name: key.name, admin: key.role === 'admin' }
       actors.set(request, actor)
       return { version, key, workspace, actor }

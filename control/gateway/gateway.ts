@@ -77,7 +77,12 @@ const preflight = (request: IncomingMessage, response: ServerResponse): boolean 
 
 export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => {
   const { log } = deps
-  const context: Context = { ...deps, credentialOf: credentialReader(options.credentialHeaders) }
+  const scopes = new Map(options.forms.map(({ kind, scope }) => [kind, scope]))
+  const context: Context = {
+    ...deps,
+    credentialOf: credentialReader(options.credentialHeaders),
+    scopeOf: kind => scopes.get(kind) as string,
+  }
   return {
     addressOf({ url: target = '/', headers }) {
       return byHost(headers.host ?? '', target, options) ?? byPath(target, options.forms)

@@ -50,6 +50,8 @@ export interface Consequence {
 export interface DataPlane {
   /** … and at `{label}-{name}-{workspace}.{region}.…` where there is DNS for it. */
   readonly label: string
+  /** The OAuth scope of using them: `sandboxes:control`. */
+  readonly scope: string
   region(record: Resource): string
 }
 

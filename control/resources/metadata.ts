@@ -6,6 +6,10 @@ import type { Resource, StoredMetadata } from '../store/store.ts'
 /** At most this many labels on one resource. */
 const maxLabels = 128
 
+export const labelsInput = s
+  .record(text(256), text(1024))
+  .check(s.refine(labels => Object.keys(labels).length <= maxLabels, `must have at most ${maxLabels} entries`))
+
 /** Metadata as sent. Read-only members, which clients send back in full updates, are let through and ignored. */
 export const metadataInput = s.object({
   name: s.nullish(text(256)),
@@ -16,11 +20,7 @@ export const metadataInput = s.object({
       s.refine(value => /^[A-Za-z0-9-]*$/.test(value), 'must contain only letters, digits and dashes'),
     ),
   ),
-  labels: s.nullish(
-    s
-      .record(text(256), text(1024))
-      .check(s.refine(labels => Object.keys(labels).length <= maxLabels, `must have at most ${maxLabels} entries`)),
-  ),
+  labels: s.nullish(labelsInput),
 })
 
 export type MetadataInput = Out<typeof metadataInput>

@@ -51,7 +51,7 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     listsEvents: false,
     byExternalId: true,
     detailedErrors: true,
-    dataPlane: { label: 'sbx', region: record => storedSandbox(record).region },
+    dataPlane: { label: 'sbx', scope: 'sandboxes:control', region: record => storedSandbox(record).region },
     workload: sandboxWorkload({ standbyAfterMs: deps.standbyAfterMs, plan: planner(deps) }),
     expiry: expiryOf,
     retentionMs,

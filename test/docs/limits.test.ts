@@ -18,7 +18,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   ],
   'processes and threads of a sandbox': [['4096', 'control/config.ts', "'HUTCH_PIDS_LIMIT', 4_096"]],
   'connections of a sandbox to the outside': [['4096', 'control/drivers/oci/net/connections.ts', 'most = 4_096']],
-  'body on the management API': [['1 MiB', 'control/api/surface.ts', 'bodyLimit = 1024 * 1024']],
+  'body on the management API': [['5 MiB', 'control/api/surface.ts', 'bodyLimit = 5 * 1024 * 1024']],
   'page of a list': [
     ['50,', 'control/resources/listing.ts', 'query.limit ?? 50'],
     ['200;', 'control/resources/listing.ts', 'maxLimit = 200'],

@@ -137,6 +137,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
         accountAdmin: false,
         createdAt: clock.now(),
         expiresAt: null,
+        scopes: null,
+        owner: null,
         ...given,
       })
       return secret
