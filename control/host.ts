@@ -133,7 +133,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     const { sandboxDomain } = config
     return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
   }
-  const verbs = verbsOf(kinds, { ...parts, transition: move, poke: runner.poke, url, plan })
+  const verbs = verbsOf(kinds, { ...parts, kinds: rules, transition: move, poke: runner.poke, url, plan })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
   const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })

@@ -1,9 +1,11 @@
 /** The endpoints of a kind as declared from its definition; `kind-routes.ts` binds them. */
 import type { ErrorCode } from '../../shared/errors.ts'
 import { route } from '../../shared/route.ts'
-import { flag, s } from '../../shared/schema.ts'
+import { flag, s, type Shape } from '../../shared/schema.ts'
+import type { Access } from '../auth/access.ts'
+import type { Action } from '../resources/action.ts'
 import { bodyOf } from '../resources/body.ts'
-import { ancestorsOf, paramOf, pathOf, type Kind } from '../resources/kind.ts'
+import { accessFor, ancestorsOf, paramOf, pathOf, type Kind, type Verb } from '../resources/kind.ts'
 import { answerOf } from '../resources/present.ts'
 import { listQuery, tenantQuery } from './paging.ts'
 import { bodyLimit } from './surface.ts'
@@ -11,67 +13,89 @@ import { bodyLimit } from './surface.ts'
 const always: ErrorCode[] = ['unauthenticated', 'forbidden', 'not_found', 'internal']
 const writing: ErrorCode[] = ['invalid_argument', 'invalid_body', 'payload_too_large', ...always]
 
-const pageOf = (kind: Kind) =>
-  s.union([
-    s.object({
-      data: s.array(answerOf(kind)),
-      meta: s.object({ hasMore: s.boolean(), nextCursor: s.string(), total: s.int() }),
-    }),
-    s.array(answerOf(kind)),
-  ])
+const pageOf = (kind: Kind): Shape => {
+  const items = s.array(answerOf(kind))
+  const page = s.object({
+    data: kind.pageItem ? s.array(s.looseObject({})) : items,
+    meta: s.object({ hasMore: s.boolean(), nextCursor: s.string(), total: s.int() }),
+  })
+  if (!kind.paginated) return items
+  return kind.listedSince ? page : s.union([page, items])
+}
+
+const texts = (names: readonly string[]) => s.object(Object.fromEntries(names.map(name => [name, s.string()])))
 
 /** What the declarations of one kind have in common. */
 const partsOf = (kind: Kind) => {
   const collection = pathOf(kind)
-  const outer = Object.fromEntries(ancestorsOf(kind).map(ancestor => [paramOf(ancestor), s.string()]))
+  const outer = ancestorsOf(kind).map(paramOf)
   return {
     collection,
     one: `${collection}/:${paramOf(kind)}` as const,
     outer,
-    outside: s.object(outer),
-    inside: s.object({ ...outer, [paramOf(kind)]: s.string() }),
-    common: (action: string) => ({
-      family: kind.plural,
-      extra: { access: { scope: `${kind.scope}:${action}`, role: 'member' } },
-    }),
-    body: bodyOf(kind),
+    outside: texts(outer),
+    inside: texts([...outer, paramOf(kind)]),
+    stated: (access: Access) => ({ family: kind.plural, extra: { access } }),
+    common: (verb: Verb) => ({ family: kind.plural, extra: { access: accessFor(kind, verb) } }),
     answer: answerOf(kind),
     query: s.object(tenantQuery),
+    /** The query with flags that a kind may have or not. */
+    asking: (flags: Readonly<Record<string, boolean>>) =>
+      s.object({
+        ...tenantQuery,
+        ...Object.fromEntries(Object.keys(flags).flatMap(name => (flags[name] ? [[name, flag()]] : []))),
+      }),
   }
+}
+
+const listed = ({ plural, paginated, listedSince }: Kind): string => {
+  if (!paginated) return `Lists ${plural}`
+  return listedSince
+    ? `Lists ${plural} in pages; from version ${listedSince} on`
+    : `Lists ${plural}; in pages from version 2026-04-28, before as a bare array`
 }
 
 /** Endpoints of the collection. */
 export const declareMany = (kind: Kind) => {
-  const { kind: name, plural: family } = kind
-  const { collection, outer, outside, common, body, answer, query } = partsOf(kind)
+  const { kind: name, plural: family, listedAcross: across } = kind
+  const { collection, outer, outside, common, stated, answer, query, asking } = partsOf(kind)
   const creating = common('create')
+  const listing = {
+    query: listQuery(kind),
+    returns: pageOf(kind),
+    errors: ['invalid_argument', ...always] as ErrorCode[],
+  }
   return {
     list: route(`GET ${collection}`, {
       id: `${family}.list`,
-      summary: `Lists ${family}; in pages from version 2026-04-28, before as a bare array`,
+      summary: listed(kind),
       ...common('list'),
       params: outside,
-      query: listQuery({ externalId: kind.byExternalId, hidden: kind.hiddenStatuses.length > 0 }),
-      returns: pageOf(kind),
-      errors: ['invalid_argument', ...always],
+      ...listing,
+    }),
+    listAcross: route(`GET /v0/${across?.path ?? ''}`, {
+      id: `${family}.listAll`,
+      summary: `Lists the ${family} of the workspace`,
+      ...stated(across?.access ?? accessFor(kind, 'list')),
+      ...listing,
     }),
     create: route(`POST ${collection}`, {
       id: `${family}.create`,
-      summary: `Creates a ${name}; without a name one is given`,
+      summary: kind.names.generate ? `Creates a ${name}; without a name one is given` : `Creates a ${name}`,
       ...creating,
       extra: { ...creating.extra, ...(kind.detailedErrors ? { detailedErrors: name } : {}) },
       params: outside,
-      query: s.object({ ...tenantQuery, createIfNotExist: flag() }),
-      body,
+      query: asking({ createIfNotExist: kind.createsIfMissing, force: kind.claims !== undefined }),
+      body: bodyOf(kind, 'create'),
       bodyLimit,
-      returns: answer,
-      errors: [...writing, 'already_exists'],
+      returns: kind.wire?.created?.shape ?? answer,
+      errors: [...writing, 'already_exists', 'wrong_state', ...kind.createErrors],
     }),
     byExternalId: route(`GET ${collection}/by-external-id/:externalId`, {
       id: `${family}.getByExternalId`,
       summary: `Answers the newest live ${name} with that external id`,
       ...common('get'),
-      params: s.object({ ...outer, externalId: s.string() }),
+      params: texts([...outer, 'externalId']),
       query,
       returns: answer,
       errors: always,
@@ -82,27 +106,27 @@ export const declareMany = (kind: Kind) => {
 /** Endpoints of one resource. */
 export const declareOne = (kind: Kind) => {
   const { kind: name, plural: family } = kind
-  const { one, inside, common, body, answer, query } = partsOf(kind)
+  const { one, inside, common, answer, query, asking } = partsOf(kind)
   return {
     get: route(`GET ${one}`, {
       id: `${family}.get`,
       summary: `Answers one ${name}`,
       ...common('get'),
       params: inside,
-      query: s.object({ ...tenantQuery, show_secrets: flag() }),
+      query: asking({ show_secrets: kind.showsSecrets }),
       returns: answer,
       errors: always,
     }),
     update: route(`PUT ${one}`, {
       id: `${family}.update`,
-      summary: `Changes a ${name}`,
+      summary: kind.upsert ? `Changes a ${name}, or creates it` : `Changes a ${name}`,
       ...common('update'),
       params: inside,
       query,
-      body,
+      body: bodyOf(kind, 'update'),
       bodyLimit,
       returns: answer,
-      errors: [...writing, 'wrong_state', 'changed_meanwhile'],
+      errors: [...writing, 'wrong_state', 'changed_meanwhile', 'already_exists'],
     }),
     remove: route(`DELETE ${one}`, {
       id: `${family}.delete`,
@@ -110,8 +134,33 @@ export const declareOne = (kind: Kind) => {
       ...common('delete'),
       params: inside,
       query,
-      returns: answer,
-      errors: [...always, 'changed_meanwhile', ...(kind.keptWhileReferenced ? (['in_use'] as const) : [])],
+      ...(kind.removed?.body ? { returns: kind.removed.body.shape } : kind.removed ? {} : { returns: answer }),
+      ...(kind.removed?.status === 204 ? { statuses: { 204: 'Deleted' } } : {}),
+      errors: [
+        ...always,
+        'changed_meanwhile',
+        'wrong_state',
+        ...(kind.keptWhileReferenced ? (['in_use'] as const) : []),
+      ],
     }),
   }
+}
+
+const paramsIn = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(match => match[1] as string)
+
+/** The endpoint of an action of the kind. */
+export const declareAction = (kind: Kind, action: Action) => {
+  const { collection, one, outer, stated, query } = partsOf(kind)
+  const at = action.on === 'record' ? one : collection
+  const outside = action.on === 'record' ? [...outer, paramOf(kind)] : outer
+  return route(`${action.method} ${at}/${action.path}`, {
+    id: `${kind.plural}.${action.name}`,
+    summary: action.summary,
+    ...stated(action.access),
+    params: texts([...outside, ...paramsIn(action.path)]),
+    query,
+    ...(action.body ? { body: action.body, bodyLimit } : {}),
+    returns: action.returns,
+    errors: [...(action.body ? writing : always), ...(action.errors ?? [])],
+  })
 }

@@ -3,7 +3,7 @@ import { openApi } from '../../shared/http/openapi.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import { handle, reply, route, type Bound, type Route } from '../../shared/route.ts'
 import { s, toJsonSchema } from '../../shared/schema.ts'
-import { accessOf } from './access.ts'
+import { accessOf } from '../auth/access.ts'
 import { extraOf } from './surface.ts'
 import { versions } from './versions.ts'
 

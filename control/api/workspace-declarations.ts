@@ -2,7 +2,7 @@
 import { route } from '../../shared/route.ts'
 import { flag, s, text } from '../../shared/schema.ts'
 import { labelsInput } from '../resources/metadata.ts'
-import type { Access, Role } from './access.ts'
+import type { Access, Role } from '../auth/access.ts'
 import { bodyLimit } from './surface.ts'
 
 const answer = s.object({

@@ -5,7 +5,7 @@ import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Context } from '../../shared/route.ts'
 import { needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
-import { checkName } from '../resources/metadata.ts'
+import { checkName } from '../resources/naming.ts'
 import type { Store, Workspace } from '../store/store.ts'
 import { factsOf } from './surface.ts'
 import {

@@ -1,5 +1,6 @@
 /** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
 import { defineKind, statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
+import { namesFrom } from '../resources/naming.ts'
 import type { Resource } from '../store/store.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
 import { expiryOf, retentionMs } from './expiry.ts'
@@ -39,6 +40,10 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     plural: 'sandboxes',
     scope: 'sandboxes',
     spec: sandboxSpec,
+    names: namesFrom('sandbox'),
+    createsIfMissing: true,
+    showsSecrets: true,
+    createErrors: ['invalid_image'],
     answers,
     life: sandboxLife,
     statuses,

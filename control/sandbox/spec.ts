@@ -151,5 +151,4 @@ export const sandboxSpec = s.object({
 export type SandboxSpecInput = Out<typeof sandboxSpec>
 export type RuntimeInput = Out<typeof runtime>
 export type NetworkInput = Out<typeof network>
-export type EnvInput = Out<typeof env>
 export type LifecycleInput = Out<typeof lifecycle>

@@ -7,7 +7,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
 /** The first column of a row, and for each number in it the text on the page, the file and what stands there. */
 const rows: Readonly<Record<string, readonly (readonly [said: string, file: string, code: string])[]>> = {
-  name: [['49 lower-case', 'control/resources/metadata.ts', 'name.length > 49']],
+  name: [['49 lower-case', 'control/resources/naming.ts', 'name.length > 49']],
   'display name, external id': [
     ['63 characters', 'control/resources/metadata.ts', 'displayName: s.nullish(text(63))'],
     ['64 letters', 'control/resources/metadata.ts', 's.maxLength(64)'],

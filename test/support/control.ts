@@ -94,6 +94,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     clock,
     ids,
     cursors,
+    sealer,
+    kinds: rules,
     poke: (kind: string, uid: string) => void poked.push(`${kind}/${uid}`),
     url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
     plan: 'test',

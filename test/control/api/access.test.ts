@@ -1,6 +1,6 @@
 /** Every route of the management API asked by everybody: who is let in is what the route states, and nothing else. */
 import t from 'tap'
-import { accessOf, type Access } from '../../../control/api/access.ts'
+import { accessOf, type Access } from '../../../control/auth/access.ts'
 import { extraOf } from '../../../control/api/surface.ts'
 import type { ApiKey } from '../../../control/store/store.ts'
 import type { Route } from '../../../shared/route.ts'

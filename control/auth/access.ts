@@ -1,7 +1,7 @@
 /** Who may call a route of the management API: what the route states, and whether a credential meets it. */
 import { fail } from '../../shared/errors.ts'
 import type { Route } from '../../shared/route.ts'
-import { needScopes } from '../auth/keys.ts'
+import { needScopes } from './keys.ts'
 import type { ApiKey } from '../store/store.ts'
 
 /**
