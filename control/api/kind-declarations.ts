@@ -1,11 +1,12 @@
 /** The endpoints of a kind as declared from its definition; `kind-routes.ts` binds them. */
 import type { ErrorCode } from '../../shared/errors.ts'
-import { route } from '../../shared/route.ts'
+import { route, type Route } from '../../shared/route.ts'
 import { flag, s, type Shape } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
 import type { Action } from '../resources/action.ts'
 import { bodyOf } from '../resources/body.ts'
-import { accessFor, ancestorsOf, paramOf, pathOf, type Kind, type Verb } from '../resources/kind.ts'
+import { accessFor, ancestorsOf, paramOf, pathOf } from '../resources/address.ts'
+import type { Kind, Verb } from '../resources/kind.ts'
 import { answerOf } from '../resources/present.ts'
 import { listQuery, tenantQuery } from './paging.ts'
 import { bodyLimit } from './surface.ts'
@@ -56,7 +57,7 @@ const listed = ({ plural, paginated, listedSince }: Kind): string => {
 }
 
 /** Endpoints of the collection. */
-export const declareMany = (kind: Kind) => {
+const declareMany = (kind: Kind) => {
   const { kind: name, plural: family, listedAcross: across } = kind
   const { collection, outer, outside, common, stated, answer, query, asking } = partsOf(kind)
   const creating = common('create')
@@ -104,7 +105,7 @@ export const declareMany = (kind: Kind) => {
 }
 
 /** Endpoints of one resource. */
-export const declareOne = (kind: Kind) => {
+const declareOne = (kind: Kind) => {
   const { kind: name, plural: family } = kind
   const { one, inside, common, answer, query, asking } = partsOf(kind)
   return {
@@ -149,7 +150,7 @@ export const declareOne = (kind: Kind) => {
 const paramsIn = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(match => match[1] as string)
 
 /** The endpoint of an action of the kind. */
-export const declareAction = (kind: Kind, action: Action) => {
+const declareAction = (kind: Kind, action: Action) => {
   const { collection, one, outer, stated, query } = partsOf(kind)
   const at = action.on === 'record' ? one : collection
   const outside = action.on === 'record' ? [...outer, paramOf(kind)] : outer
@@ -163,4 +164,17 @@ export const declareAction = (kind: Kind, action: Action) => {
     returns: action.returns,
     errors: [...(action.body ? writing : always), ...(action.errors ?? [])],
   })
+}
+
+/** Every endpoint of the kind, actions by their names. */
+export const declarationsOf = (kind: Kind): Readonly<Record<string, Route>> => {
+  const { list, listAcross, create, byExternalId } = declareMany(kind)
+  const { get, update, remove } = declareOne(kind)
+  const verbs = { list, create, get, update, delete: remove }
+  return Object.fromEntries([
+    ...kind.verbs.map(verb => [verb === 'delete' ? 'remove' : verb, verbs[verb]]),
+    ...(kind.byExternalId ? [['byExternalId', byExternalId]] : []),
+    ...(kind.listedAcross ? [['listAcross', listAcross]] : []),
+    ...kind.actions.map(action => [action.name, declareAction(kind, action)]),
+  ]) as Record<string, Route>
 }

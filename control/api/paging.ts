@@ -13,7 +13,7 @@ const filled = <S extends Shape>(shape: S) =>
 /** Selects the tenant; every call takes it. */
 export const tenantQuery = { workspace: s.optional(s.string()) }
 
-const all = {
+export const listShapes = {
   /** Above the most that a page may have is read as that. */
   limit: intText(1),
   offset: intText(0),
@@ -27,7 +27,7 @@ const all = {
 }
 
 /** What the listing of a kind can be asked; what the kind does not have is not asked for. */
-const asks: Readonly<Record<keyof typeof all, (kind: Kind) => boolean>> = {
+const asks: Readonly<Record<keyof typeof listShapes, (kind: Kind) => boolean>> = {
   limit: ({ paginated }) => paginated,
   offset: ({ olderOffset }) => olderOffset,
   cursor: ({ paginated }) => paginated,
@@ -39,11 +39,11 @@ const asks: Readonly<Record<keyof typeof all, (kind: Kind) => boolean>> = {
   showTerminated: ({ paginated, hiddenStatuses }) => paginated && hiddenStatuses.length > 0,
 }
 
-export type ListAsked = Partial<{ [name in keyof typeof all]: Out<(typeof all)[name]> }>
+export type ListAsked = Partial<{ [name in keyof typeof listShapes]: Out<(typeof listShapes)[name]> }>
 
 /** Query of one kind's listing. */
 export const listQuery = (kind: Kind) => {
-  const names = Object.keys(all) as (keyof typeof all)[]
-  const asked = names.filter(name => asks[name](kind)).map(name => [name, all[name]])
-  return s.object({ ...tenantQuery, ...(Object.fromEntries(asked) as Partial<typeof all>) })
+  const names = Object.keys(listShapes) as (keyof typeof listShapes)[]
+  const asked = names.filter(name => asks[name](kind)).map(name => [name, listShapes[name]])
+  return s.object({ ...tenantQuery, ...(Object.fromEntries(asked) as Partial<typeof listShapes>) })
 }

@@ -51,7 +51,7 @@ const detailedCode = (error: AppError, kind: string): string =>
   error.code === 'already_exists' ? `${kind}_already_exists`.toUpperCase() : error.code.toUpperCase()
 
 const detailed = (error: AppError, kind: string, known: { actor: Actor | undefined; now: number }) => {
-  const { name } = error.details as { name?: string }
+  const { name } = (error.details ?? {}) as { name?: string }
   const details =
     error.code === 'invalid_image'
       ? {
@@ -78,6 +78,24 @@ const errorHeaders = (error: AppError): Record<string, string> => ({
   ...(error.status === 503 ? { 'retry-after': '1' } : {}),
   ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
 })
+
+/** Who asks, in which version, and whether the route is for them: what is known before a body is read. */
+const admitted = async (
+  { caller, names }: { caller: Caller; names: WireNames },
+  request: Request,
+  route: Route,
+): Promise<Partial<Facts>> => {
+  const version = versionOf(request.headers, names.versionHeaders)
+  const access = accessOf(route)
+  if (!access) return { version }
+  const key = await caller.keyOf(request)
+  const length = Number(request.headers['content-length'] ?? 0)
+  if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
+  const workspace = extraOf(route).tenant === 'none' ? undefined : await caller.workspaceOf(key, request)
+  needAccess(access, key)
+  if (!workspace) return { version, key }
+  return { version, key, workspace, actor: { workspace: workspace.name, name: key.name, admin: key.role === 'admin' } }
+}
 
 export const managementSurface = (deps: {
   caller: Caller
@@ -126,21 +144,9 @@ export const managementSurface = (deps: {
       return reply(refused.status, { ...refused.headers, allow: methods.join(', ') }, refused.body)
     },
     async before(request, route) {
-      const version = versionOf(request.headers, names.versionHeaders)
-      const access = accessOf(route)
-      if (!access) return { version }
-      const key = await caller.keyOf(request)
-      const length = Number(request.headers['content-length'] ?? 0)
-      if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
-      if (extraOf(route).tenant === 'none') {
-        needAccess(access, key)
-        return { version, key }
-      }
-      const workspace = await caller.workspaceOf(key, request)
-      needAccess(access, key)
-      const actor: Actor = { workspace: workspace.name, name: key.name, admin: key.role === 'admin' }
-      actors.set(request, actor)
-      return { version, key, workspace, actor }
+      const facts = await admitted({ caller, names }, request, route)
+      if (facts.actor) actors.set(request, facts.actor)
+      return { ...facts }
     },
   }
 }

@@ -12,8 +12,8 @@ import type { Rules } from '../reconcile/rules.ts'
 import type { Instance, Resource, Sort } from '../store/store.ts'
 import type { Action } from './action.ts'
 import type { Issue } from './issue.ts'
-import { commonMetadata, type MetadataShape } from './metadata.ts'
-import { givenNames, type Naming } from './naming.ts'
+import type { MetadataShape } from './metadata.ts'
+import type { Naming } from './naming.ts'
 import type { SealedMember } from './sealing.ts'
 import type { Wire } from './wire.ts'
 
@@ -190,68 +190,9 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   presentSpec?(record: Resource, options: PresentOptions): Record<string, unknown>
 }
 
-const defaults = {
-  access: {},
-  verbs: ['list', 'create', 'get', 'update', 'delete'],
-  actions: [],
-  metadata: commonMetadata,
-  names: givenNames,
-  fallback: {},
-  absent: 'keep',
-  upsert: false,
-  sealed: [],
-  showsSecrets: false,
-  usage: [],
-  hiddenStatuses: [],
-  replaceableStatuses: [],
-  createsIfMissing: false,
-  removal: 'immediate',
-  removalEvent: 'delete',
-  paginated: false,
-  pageLimit: { fallback: 50, max: 200 },
-  olderOffset: false,
-  sort: 'createdAt:desc',
-  filterStatusOnEveryVersion: false,
-  filtersStatus: true,
-  anchored: true,
-  listsEvents: true,
-  byExternalId: false,
-  createErrors: [],
-  detailedErrors: false,
-} satisfies Partial<Kind>
-
-type Defaulted = keyof typeof defaults
-
-/** A kind as it is written down. */
-export type KindDefinition<S extends Shape = Shape> = Omit<Kind<S>, Defaulted> & Partial<Pick<Kind<S>, Defaulted>>
-
-// A kind of any spec is used through the plain Kind: hooks are methods, whose parameters may be narrower.
-export const defineKind = <S extends Shape>(definition: KindDefinition<S>): Kind =>
-  ({ ...defaults, ...definition }) as unknown as Kind
-
-/** Name of the path parameter of a kind. */
-export const paramOf = (kind: Pick<Kind, 'kind' | 'param'>): string => kind.param ?? `${kind.kind}Name`
-
-/** Path of the collection: `/v0/sandboxes/:sandboxName/previews`. */
-export const pathOf = (kind: Pick<Kind, 'path' | 'plural' | 'parent'>): `/${string}` => {
-  const { parent, path = kind.plural } = kind
-  return parent ? `${pathOf(parent)}/:${paramOf(parent)}/${path}` : `/v0/${path}`
-}
-
-/** The kinds that this one lives inside, outermost first. */
-export const ancestorsOf = (kind: Pick<Kind, 'parent'>): readonly Kind[] =>
-  kind.parent ? [...ancestorsOf(kind.parent), kind.parent] : []
-
 export const statusesOf = (kind: Pick<Kind, 'statuses' | 'life'>): readonly string[] =>
   kind.statuses ?? kind.life?.states ?? []
 
 /** The status of a record at `now`; '' for kinds without one. */
 export const statusOf = (kind: Pick<Kind, 'statusAt'>, found: Found, now: number): string =>
   kind.statusAt?.(found, now) ?? found.record.status
-
-/** Who may do that with the kind. */
-export const accessFor = ({ scope, access }: Pick<Kind, 'scope' | 'access'>, verb: Verb): Access => ({
-  scope: `${scope}:${verb}`,
-  role: 'member',
-  ...access[verb],
-})

@@ -23,15 +23,6 @@ export const checkName = (name: string, at = field): string => {
   return name
 }
 
-/** A host name of two labels at least: labels of letters, digits and hyphens (RFC 1123), 253 characters at most. */
-const checkDomain = (name: string, at = field): string => {
-  const labels = name.split('.')
-  const right = labels.length > 1 && labels.every(label => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(label))
-  if (name.length > 253 || !right)
-    throw fail('invalid_argument', { field: at, reason: 'must be a domain in lower case, such as example.com' })
-  return name
-}
-
 /** Names are the caller's to give. */
 export const givenNames: Naming = { check: checkName }
 
@@ -40,13 +31,3 @@ export const namesFrom = (prefix: string): Naming => ({
   check: checkName,
   generate: ids => `${prefix}-${ids.short(8)}`,
 })
-
-/** Nobody gives them names: they are known by an id. */
-export const idNames: Naming = {
-  check(_, at = field) {
-    throw fail('invalid_argument', { field: at, reason: 'cannot be chosen' })
-  },
-  generate: ids => ids.uuid(),
-}
-
-export const domainNames: Naming = { check: checkDomain }

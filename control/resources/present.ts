@@ -2,10 +2,10 @@
 import { s, type Out, type Shape } from '../../shared/schema.ts'
 import type { ResourceEvent } from '../store/store.ts'
 import { statusesOf, statusOf, type Found, type Kind } from './kind.ts'
-import { metadataAnswerOf, presentMetadata } from './metadata.ts'
+import { metadataAnswerOf, presentMetadata, type metadataAnswer } from './metadata.ts'
 import { openSpec } from './sealing.ts'
 
-export const eventAnswer = s.object({
+const eventAnswer = s.object({
   type: s.string(),
   status: s.string(),
   message: s.string(),
@@ -25,6 +25,20 @@ export interface Presented {
   readonly events?: EventAnswer[]
   readonly [more: string]: unknown
 }
+
+type SpecAnswer<K> = K extends { answers: { spec: infer S extends Shape } } ? S : s.ZodMiniObject<{}, s.core.$loose>
+type MoreAnswers<K> = K extends { answers: { more: infer M extends Readonly<Record<string, Shape>> } } ? M : {}
+type Status = s.ZodMiniEnum<{ [status: string]: string }>
+type StatusAnswer<K> = { status: K extends { statuses: readonly string[] } ? Status : s.ZodMiniOptional<Status> }
+
+/** What the compiler knows of the answers of a kind. */
+export type AnswerShape<K> = s.ZodMiniObject<
+  {
+    metadata: typeof metadataAnswer
+    events: s.ZodMiniOptional<s.ZodMiniArray<typeof eventAnswer>>
+  } & StatusAnswer<K> & { spec: SpecAnswer<K> } & MoreAnswers<K>,
+  s.core.$loose
+>
 
 const hasStatus = (kind: Kind): boolean => statusesOf(kind).length > 0 && kind.statusMember === undefined
 

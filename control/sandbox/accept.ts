@@ -15,8 +15,8 @@ export interface AcceptDeps {
   readonly sealer: Sealer
   /** Codes this host answers to; the first is the default and what `auto` means. */
   readonly regions: readonly string[]
-  /** Image of a sandbox that names none: `svc/base-image:latest`. */
-  readonly defaultImage: string
+  /** Image of a sandbox that names none. */
+  defaultImage(): Promise<string>
   /** Whether this host enforces rules for outbound traffic. One that does not refuses them: nobody is to rely on a rule that does nothing. */
   readonly egressRules: boolean
 }
@@ -47,7 +47,7 @@ const acceptRuntime = async (
   previous: StoredRuntime | undefined,
   deps: AcceptDeps,
 ): Promise<StoredRuntime> => {
-  const image = input?.image || previous?.image || deps.defaultImage
+  const image = input?.image || previous?.image || (await deps.defaultImage())
   if (image !== previous?.image) await deps.images.resolve(image)
   const envs = input?.envs
     ? sealEnvs(input.envs, previous?.envs ?? [], 'spec.runtime.envs', deps.sealer)

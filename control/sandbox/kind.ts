@@ -1,5 +1,6 @@
 /** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
-import { defineKind, statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
+import { defineKind, type KindFace } from '../resources/define-kind.ts'
+import { statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
 import { namesFrom } from '../resources/naming.ts'
 import type { Resource } from '../store/store.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
@@ -33,29 +34,34 @@ export interface SandboxDeps extends AcceptDeps, PlanDeps {
   readonly standbyAfterMs: number
 }
 
+/** What its routes are declared from. */
+export const sandboxFace = {
+  kind: 'sandbox',
+  plural: 'sandboxes',
+  scope: 'sandboxes',
+  spec: sandboxSpec,
+  answers,
+  life: sandboxLife,
+  statuses,
+  hiddenStatuses: ['TERMINATED'],
+  paginated: true,
+  byExternalId: true,
+  detailedErrors: true,
+  names: namesFrom('sandbox'),
+  createsIfMissing: true,
+  showsSecrets: true,
+} as const satisfies KindFace
+
 /** Makes the kind; the same for every host but for what it is given. */
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
-    kind: 'sandbox',
-    plural: 'sandboxes',
-    scope: 'sandboxes',
-    spec: sandboxSpec,
-    names: namesFrom('sandbox'),
-    createsIfMissing: true,
-    showsSecrets: true,
+    ...sandboxFace,
     createErrors: ['invalid_image'],
-    answers,
-    life: sandboxLife,
-    statuses,
     initialStatus: spec => (storedSandbox({ spec }).enabled ? sandboxLife.initial : 'DEACTIVATED'),
-    hiddenStatuses: ['TERMINATED'],
     replaceableStatuses: ['TERMINATED', 'FAILED'],
     removal: 'reconciled',
-    paginated: true,
     filterStatusOnEveryVersion: true,
     listsEvents: false,
-    byExternalId: true,
-    detailedErrors: true,
     dataPlane: { label: 'sbx', scope: 'sandboxes:control', region: record => storedSandbox(record).region },
     workload: sandboxWorkload({ standbyAfterMs: deps.standbyAfterMs, plan: planner(deps) }),
     expiry: expiryOf,

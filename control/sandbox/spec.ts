@@ -38,7 +38,7 @@ const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
     s.enum(names),
   )
 
-export const env = s.object({
+const env = s.object({
   name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
   value: s.nullish(text(131_072)),
   secret: s.nullish(s.boolean()),
@@ -46,7 +46,7 @@ export const env = s.object({
 
 const reservedPorts = [80, 443]
 
-export const port = s.object({
+const port = s.object({
   target: s.int().check(
     s.gte(1),
     s.lte(65_535),
@@ -88,7 +88,7 @@ const proxyTarget = s.object({
   secrets: map(text(65_536)),
 })
 
-export const network = s.object({
+const network = s.object({
   allowedDomains: texts(),
   forbiddenDomains: texts(),
   subnet: s.nullish(text(63)),
@@ -122,7 +122,7 @@ const extraArgs = s
 /** Bounds of `runtime.memory`, in MB. */
 export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
 
-export const runtime = s.object({
+const runtime = s.object({
   image: s.nullish(text(512)),
   memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
   envs: s.nullish(list(env)),
@@ -133,7 +133,7 @@ export const runtime = s.object({
   ttl: duration(),
 })
 
-export const lifecycle = s.object({
+const lifecycle = s.object({
   expirationPolicies: s.nullish(list(expirationPolicy, 20)),
   terminatedRetention: duration(),
 })

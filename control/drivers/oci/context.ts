@@ -5,7 +5,7 @@ import type { Log } from '../../../shared/log.ts'
 import type { Bundle } from './bundle.ts'
 import type { Hierarchy } from './cgroup/hierarchy.ts'
 import type { Names } from './names.ts'
-import type { Network } from './net/ipv4.ts'
+import type { Network } from '../../config/ipv4.ts'
 import type { Slots } from './net/slots.ts'
 import type { Privileges } from './privileges.ts'
 

@@ -1,7 +1,8 @@
 /** A kind is one definition: two that no host has get everything the sandbox has. */
 import t from 'tap'
 import { stateTable } from '../../../control/reconcile/state-table.ts'
-import { defineKind, type Kind } from '../../../control/resources/kind.ts'
+import { defineKind } from '../../../control/resources/define-kind.ts'
+import type { Kind } from '../../../control/resources/kind.ts'
 import { namesFrom } from '../../../control/resources/naming.ts'
 import { fail } from '../../../shared/errors.ts'
 import { s } from '../../../shared/schema.ts'
