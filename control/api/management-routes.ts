@@ -1,7 +1,9 @@
 /** The routes of the management API by what they are about, for clients. */
 import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../shared/wire/billing.ts'
+import { plainKinds } from '../kinds/index.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
 import { listAccounts } from './accounts.ts'
+import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
 import {
@@ -17,6 +19,7 @@ export const managementRoutes = {
   accounts: { list: listAccounts },
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
   documents: { openApi: openApiRoute },
+  ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
   sandboxes: declareKind(sandboxFace),
   workspaces: {
     list: listWorkspaces,

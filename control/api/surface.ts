@@ -6,6 +6,7 @@ import { json, reply, type Context, type Reply, type Request, type Route } from 
 import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, Workspace } from '../store/store.ts'
 import { accessOf, needAccess, type Access } from '../auth/access.ts'
+import { everyScope } from '../auth/keys.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version } from './versions.ts'
 import type { WireNames } from '../wire/names.ts'
@@ -94,7 +95,10 @@ const admitted = async (
   const workspace = extraOf(route).tenant === 'none' ? undefined : await caller.workspaceOf(key, request)
   needAccess(access, key)
   if (!workspace) return { version, key }
-  return { version, key, workspace, actor: { workspace: workspace.name, name: key.name, admin: key.role === 'admin' } }
+  const { name, role, scopes } = key
+  const limits = scopes?.includes(everyScope) ? null : scopes
+  const actor: Actor = { workspace: workspace.name, name, admin: role === 'admin', scopes: limits }
+  return { version, key, workspace, actor }
 }
 
 export const managementSurface = (deps: {

@@ -33,7 +33,7 @@ export const reaches = (key: Pick<ApiKey, 'account' | 'workspace'>, workspace: W
   key.account === workspace.account && (!key.workspace || [workspace.id, workspace.name].includes(key.workspace))
 
 /** The scope that stands for all others; operations that name no scope of their own need it. */
-const everyScope = 'admin'
+export const everyScope = 'admin'
 
 /** Throws `forbidden` for a key that is limited to scopes and lacks one of these. */
 export const needScopes = ({ scopes }: Pick<ApiKey, 'scopes'>, wanted: readonly string[]): void => {

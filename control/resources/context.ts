@@ -34,6 +34,8 @@ export interface Actor {
   /** Recorded in createdBy and updatedBy. */
   readonly name: string
   readonly admin: boolean
+  /** What its credential is limited to; null for all. */
+  readonly scopes?: readonly string[] | null
 }
 
 /** Names of what a resource lives inside, outermost first; none for kinds of their own. */
@@ -94,7 +96,9 @@ export const find = async (context: Context, actor: Actor, name: string, inside:
 /** The records it lives inside, outermost first. Throws `not_found` naming the first that is not there, or is over. */
 export const needParents = async (context: Context, { workspace }: Actor, { parents = [] }: Inside) => {
   const records: Resource[] = []
-  for (const [index, kind] of ancestorsOf(context.kind).entries()) {
+  for (const [index, ancestor] of ancestorsOf(context.kind).entries()) {
+    // A kind may know its parent by its face only.
+    const kind = context.kinds.get(ancestor.kind) ?? ancestor
     const name = parents[index] ?? ''
     const key = { kind: kind.kind, workspace, parent: pathTo(parents.slice(0, index)), name }
     const record = await look(context, kind, key)
@@ -111,6 +115,7 @@ export const around = async (context: Context, actor: Actor, inside: Inside): Pr
   parents: await needParents(context, actor, inside),
   workspace: actor.workspace,
   now: context.clock.now(),
+  scopes: actor.scopes ?? null,
 })
 
 /** Whatever was written is looked at: what went first, for it may stand in the way of what came. */

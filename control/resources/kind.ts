@@ -1,6 +1,6 @@
 /**
  * A resource kind is data and a few hooks; `crud.ts` gives every kind the same endpoints, paging, external ids, stamps and
- * events. A new kind is a definition and one line in `control/kinds.ts`; what it leaves out has the defaults below.
+ * events. A new kind is a definition and one line in `control/kinds/index.ts`; what it leaves out has the defaults below.
  *
  * A kind without a status leaves out `life`. One whose records have machines declares a `workload`, and `expiry` where
  * they end by themselves (`reconcile/rules.ts`): the runner does the rest.
@@ -69,6 +69,8 @@ export interface Around {
   readonly parents: readonly Resource[]
   readonly workspace: string
   readonly now: number
+  /** What the actor's own credential is limited to, or null. */
+  readonly scopes: readonly string[] | null
 }
 
 export type Verb = 'list' | 'create' | 'get' | 'update' | 'delete'

@@ -31,3 +31,11 @@ export const namesFrom = (prefix: string): Naming => ({
   check: checkName,
   generate: ids => `${prefix}-${ids.short(8)}`,
 })
+
+/** Nobody gives them names: they are known by an id. */
+export const idNames: Naming = {
+  check(_, at = field) {
+    throw fail('invalid_argument', { field: at, reason: 'cannot be chosen' })
+  },
+  generate: ids => ids.uuid(),
+}

@@ -57,6 +57,10 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     ...sandboxFace,
     createErrors: ['invalid_image'],
+    example: {
+      create: { metadata: { name: 'web' }, spec: { runtime: { memory: 1024, ttl: '2h' } } },
+      update: { metadata: { labels: { team: 'a' } }, spec: { runtime: { ttl: '4h' } } },
+    },
     initialStatus: spec => (storedSandbox({ spec }).enabled ? sandboxLife.initial : 'DEACTIVATED'),
     replaceableStatuses: ['TERMINATED', 'FAILED'],
     removal: 'reconciled',

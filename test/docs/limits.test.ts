@@ -20,8 +20,8 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'connections of a sandbox to the outside': [['4096', 'control/drivers/oci/net/connections.ts', 'most = 4_096']],
   'body on the management API': [['5 MiB', 'control/api/surface.ts', 'bodyLimit = 5 * 1024 * 1024']],
   'page of a list': [
-    ['50,', 'control/resources/listing.ts', 'query.limit ?? 50'],
-    ['200;', 'control/resources/listing.ts', 'maxLimit = 200'],
+    ['50,', 'control/resources/define-kind.ts', 'fallback: 50, max: 200'],
+    ['200;', 'control/resources/define-kind.ts', 'fallback: 50, max: 200'],
     ['24 h', 'control/wire/cursors.ts', '24 * 3_600_000'],
   ],
   billing: [

@@ -7,6 +7,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { declaredRoutes, familiesOf, tableOf, withTable } from './endpoints.ts'
+import { withRoutes } from './management.ts'
 import { matches, shown, stepsOf } from './page.ts'
 import { pages, runPage, withoutMachines } from './pages.ts'
 
@@ -35,6 +36,10 @@ try {
   for (const [name, families] of Object.entries(familiesOf).filter(([name]) => chosen(name))) {
     const path = pathOf(name)
     writeFileSync(path, withTable(readFileSync(path, 'utf8'), tableOf(routes, families)))
+  }
+  if (chosen('management.md')) {
+    const path = pathOf('management.md')
+    writeFileSync(path, withRoutes(readFileSync(path, 'utf8')))
   }
   const why = withoutMachines()
   if (why) process.stderr.write(`the examples are not run: ${why}\n`)

@@ -6,7 +6,7 @@ import { createApi } from '../../control/api/index.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
-import { createKinds } from '../../control/kinds.ts'
+import { createKinds } from '../../control/kinds/index.ts'
 import { changes } from '../../control/reconcile/changes.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { crud } from '../../control/resources/crud.ts'
@@ -46,6 +46,8 @@ export interface TestControl {
   readonly dataDir: string
   /** `kind/uid` of every poke, in order. */
   readonly poked: string[]
+  /** Every kind of the host, by its name. */
+  readonly kinds: ReadonlyMap<string, Kind>
   /** Adds a key of the default account and returns it. */
   readonly addKey: (key: Partial<ApiKey>) => Promise<string>
   readonly addWorkspace: (name: string, account?: string) => Promise<string>
@@ -127,6 +129,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     sealer,
     dataDir,
     poked,
+    kinds: rules,
     async addKey(given) {
       const secret = ids.secret(24)
       await store.tenants.addApiKey({

@@ -11,7 +11,7 @@ t.test('an account admin makes a workspace and works in it', async t => {
   t.match((await call('GET', '/workspaces')).body, [{ name: 'default' }, { name: 'team-a' }])
   await call('POST', '/sandboxes?workspace=team-a', {})
   const counted = { ...made.body, resourceCounts: { sandboxes: 1 } }
-  t.same((await call('GET', '/workspaces/team-a?countResources=true')).body, counted)
+  t.match((await call('GET', '/workspaces/team-a?countResources=true')).body, counted)
   t.same((await call('GET', `/workspaces/${made.body.id}`)).body, made.body, 'by id too')
 })
 

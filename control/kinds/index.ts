@@ -1,0 +1,21 @@
+/** Every kind this host serves, by its name. A new one is a definition file and a line here. */
+import type { Kind } from '../resources/kind.ts'
+import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
+import { apiKeyKind } from './api-key.ts'
+import { connectionKind } from './connection.ts'
+import { modelKind } from './model.ts'
+import { policyKind } from './policy.ts'
+import { serviceAccountKind } from './service-account.ts'
+
+export interface KindDeps extends SandboxDeps {}
+
+/** Those that need nothing of a host. */
+export const plainKinds: readonly Kind[] = [serviceAccountKind, apiKeyKind, policyKind, connectionKind, modelKind]
+
+export const createKinds = (deps: KindDeps) =>
+  ({
+    sandbox: sandboxKind(deps),
+    ...(Object.fromEntries(plainKinds.map(kind => [kind.kind, kind])) as Record<never, Kind>),
+  }) satisfies Record<string, Kind>
+
+export type Kinds = ReturnType<typeof createKinds>
