@@ -30,6 +30,7 @@ import { transition } from './reconcile/transition.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
 import type { Resource, Store } from './store/store.ts'
+import { txtRecords } from './dns.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -135,7 +136,17 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     const { sandboxDomain } = config
     return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
   }
-  const verbs = verbsOf(kinds, { ...parts, kinds: rules, transition: move, poke: runner.poke, url, plan })
+  const domain = () => config.sandboxDomain || new URL(publicUrl).hostname
+  const verbs = verbsOf(kinds, {
+    ...parts,
+    kinds: rules,
+    transition: move,
+    poke: runner.poke,
+    url,
+    plan,
+    domain,
+    txtRecords,
+  })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
   const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })

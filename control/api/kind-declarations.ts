@@ -86,7 +86,11 @@ const declareMany = (kind: Kind) => {
       ...creating,
       extra: { ...creating.extra, ...(kind.detailedErrors ? { detailedErrors: name } : {}) },
       params: outside,
-      query: asking({ createIfNotExist: kind.createsIfMissing, force: kind.claims !== undefined }),
+      query: asking({
+        createIfNotExist: kind.createsIfMissing,
+        force: kind.claims !== undefined,
+        upload: kind.uploads,
+      }),
       body: bodyOf(kind, 'create'),
       bodyLimit,
       returns: kind.wire?.created?.shape ?? answer,
@@ -123,7 +127,7 @@ const declareOne = (kind: Kind) => {
       summary: kind.upsert ? `Changes a ${name}, or creates it` : `Changes a ${name}`,
       ...common('update'),
       params: inside,
-      query,
+      query: asking({ upload: kind.uploads }),
       body: bodyOf(kind, 'update'),
       bodyLimit,
       returns: answer,
@@ -152,13 +156,17 @@ const paramsIn = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(m
 /** The endpoint of an action of the kind. */
 const declareAction = (kind: Kind, action: Action) => {
   const { collection, one, outer, stated, query } = partsOf(kind)
-  const at = action.on === 'record' ? one : collection
-  const outside = action.on === 'record' ? [...outer, paramOf(kind)] : outer
+  const places = {
+    record: { at: one, names: [...outer, paramOf(kind)] },
+    collection: { at: collection, names: outer },
+    workspace: { at: '/v0', names: [] },
+  } as const
+  const { at, names } = places[action.on]
   return route(`${action.method} ${at}/${action.path}`, {
     id: `${kind.plural}.${action.name}`,
     summary: action.summary,
     ...stated(action.access),
-    params: texts([...outside, ...paramsIn(action.path)]),
+    params: texts([...names, ...paramsIn(action.path)]),
     query,
     ...(action.body ? { body: action.body, bodyLimit } : {}),
     returns: action.returns,

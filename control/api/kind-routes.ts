@@ -18,6 +18,7 @@ interface Asked {
   readonly query: ListAsked & {
     readonly createIfNotExist?: boolean
     readonly force?: boolean
+    readonly upload?: boolean
     readonly show_secrets?: boolean
   }
   readonly body: unknown
@@ -49,12 +50,18 @@ const goneAs = ({ removed }: Kind, { record, answered }: Gone) => {
   return reply(removed.status, removed.status === 204 ? {} : { 'content-length': '0' })
 }
 
+/** A client that means to upload something is told before it tries. */
+const noUploads = ({ query }: Asked): void => {
+  if (query.upload) throw fail('invalid_argument', { field: 'upload', reason: 'this host takes no uploads yet' })
+}
+
 /** Who answers which declaration. */
 const answering: Readonly<Record<string, Answering>> = {
   list,
   listAcross: (verbs, asked, context) => list(verbs, asked, context, true),
   create: (verbs, asked, context) => {
     const { createIfNotExist = false, force = false } = asked.query
+    noUploads(asked)
     return verbs.create(actorOf(context), asked.body, { ...inside(verbs, asked), createIfNotExist, force })
   },
   byExternalId: (verbs, { params }, context) => verbs.getByExternalId(actorOf(context), params['externalId'] as string),
@@ -62,8 +69,10 @@ const answering: Readonly<Record<string, Answering>> = {
     const { show_secrets: showSecrets = false } = asked.query
     return verbs.get(actorOf(context), nameIn(verbs, asked), { ...inside(verbs, asked), showSecrets })
   },
-  update: (verbs, asked, context) =>
-    verbs.update(actorOf(context), nameIn(verbs, asked), asked.body, inside(verbs, asked)),
+  update: (verbs, asked, context) => {
+    noUploads(asked)
+    return verbs.update(actorOf(context), nameIn(verbs, asked), asked.body, inside(verbs, asked))
+  },
   remove: async (verbs, asked, context) =>
     goneAs(verbs.kind, await verbs.remove(actorOf(context), nameIn(verbs, asked), inside(verbs, asked))),
 }

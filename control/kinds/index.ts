@@ -3,14 +3,32 @@ import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
 import { apiKeyKind } from './api-key.ts'
 import { connectionKind } from './connection.ts'
+import { customDomainKind } from './custom-domain.ts'
 import { modelKind } from './model.ts'
 import { policyKind } from './policy.ts'
+import { previewTokenKind } from './preview-token.ts'
+import { previewKind } from './preview.ts'
 import { serviceAccountKind } from './service-account.ts'
+import { volumeTemplateKind } from './volume-template.ts'
+import { egressGatewayKind, egressIpKind, vpcKind } from './vpc.ts'
 
 export interface KindDeps extends SandboxDeps {}
 
 /** Those that need nothing of a host. */
-export const plainKinds: readonly Kind[] = [serviceAccountKind, apiKeyKind, policyKind, connectionKind, modelKind]
+export const plainKinds: readonly Kind[] = [
+  serviceAccountKind,
+  apiKeyKind,
+  policyKind,
+  connectionKind,
+  modelKind,
+  customDomainKind,
+  previewKind,
+  previewTokenKind,
+  volumeTemplateKind,
+  vpcKind,
+  egressGatewayKind,
+  egressIpKind,
+]
 
 export const createKinds = (deps: KindDeps) =>
   ({

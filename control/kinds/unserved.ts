@@ -15,7 +15,7 @@ const life = stateTable('FAILED', {
 const isEnabled = (spec: Spec): boolean => spec['enabled'] !== false
 
 /** What a kind says of its life while nothing runs it; `why` is the text of its events. */
-const unserved = (why: string) => {
+export const unserved = (why: string) => {
   const messageOf = (spec: Spec) => (isEnabled(spec) ? why : 'disabled')
   return {
     life,

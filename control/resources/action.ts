@@ -20,9 +20,9 @@ export interface Action {
   readonly name: string
   readonly summary: string
   readonly method: Method
-  /** What follows the address of the record, or that of the collection: `usages`, `versions/:versionName`. */
+  /** What follows the address of the record, of the collection, or of the API: `usages`, `versions/:versionName`. */
   readonly path: string
-  readonly on: 'record' | 'collection'
+  readonly on: 'record' | 'collection' | 'workspace'
   readonly access: Access
   readonly body?: Shape
   readonly returns: Shape

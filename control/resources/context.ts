@@ -26,6 +26,10 @@ export interface CrudDeps {
   url(resource: Resource): string | undefined
   /** Billing plan that metadata shows. */
   readonly plan: string
+  /** Domain that workloads are reached under. */
+  readonly domain: () => string
+  /** TXT records of a name, each as one text; none where there are none. Throws what a resolver that cannot be reached throws. */
+  readonly txtRecords: (name: string) => Promise<string[]>
 }
 
 /** Who acts, and where. */
@@ -115,6 +119,7 @@ export const around = async (context: Context, actor: Actor, inside: Inside): Pr
   parents: await needParents(context, actor, inside),
   workspace: actor.workspace,
   now: context.clock.now(),
+  domain: context.domain(),
   scopes: actor.scopes ?? null,
 })
 

@@ -36,7 +36,7 @@ const act = async (
   [inside, name]: readonly [Inside, string | undefined],
 ): Promise<unknown> => {
   const { actor } = asked
-  await needParents(context, actor, inside)
+  if (action.on !== 'workspace') await needParents(context, actor, inside)
   const found = name === undefined ? undefined : await find(context, actor, name, inside)
   return action.run(context, { ...asked, ...(found ? { found } : {}) })
 }

@@ -12,6 +12,7 @@ const defaults = {
   names: givenNames,
   fallback: {},
   absent: 'keep',
+  uploads: false,
   upsert: false,
   sealed: [],
   showsSecrets: false,

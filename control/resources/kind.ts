@@ -44,6 +44,8 @@ export interface PresentOptions {
   /** The caller is a workspace admin who asked to see secret values. */
   readonly showSecrets: boolean
   readonly now: number
+  /** Opens what is sealed. */
+  readonly open: (sealed: string) => string
 }
 
 /** What an update does beyond storing the new spec: an event of the kind's table. */
@@ -69,6 +71,8 @@ export interface Around {
   readonly parents: readonly Resource[]
   readonly workspace: string
   readonly now: number
+  /** Domain that workloads of this host are reached under. */
+  readonly domain: string
   /** What the actor's own credential is limited to, or null. */
   readonly scopes: readonly string[] | null
 }
@@ -142,6 +146,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly fallback: Spec
   /** What an update does to members of the spec that it leaves out. */
   readonly absent: 'keep' | 'clear'
+  /** Clients may ask to upload what it is made of; a host that takes no uploads refuses that. */
+  readonly uploads: boolean
   /** A PUT of an unknown name creates it. */
   readonly upsert: boolean
   readonly example?: Example

@@ -46,6 +46,14 @@ export const commonMetadata: MetadataShape = {
   fixed: {},
 }
 
+/** Metadata of what lives inside something else: it names that, and has no labels of its own. */
+export const innerMetadata = (given: Pick<MetadataShape, 'outer'> & Partial<MetadataShape>): MetadataShape => ({
+  takes: ['displayName'],
+  shows: ['createdAt', 'updatedAt', 'createdBy', 'updatedBy'],
+  fixed: {},
+  ...given,
+})
+
 const pick = <T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> =>
   Object.fromEntries(keys.map(key => [key, from[key]])) as Pick<T, K>
 

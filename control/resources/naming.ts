@@ -23,6 +23,15 @@ export const checkName = (name: string, at = field): string => {
   return name
 }
 
+/** A host name of two labels at least: labels of letters, digits and hyphens (RFC 1123), 253 characters at most. */
+const checkDomain = (name: string, at = field): string => {
+  const labels = name.split('.')
+  const right = labels.length > 1 && labels.every(label => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(label))
+  if (name.length > 253 || !right)
+    throw fail('invalid_argument', { field: at, reason: 'must be a domain in lower case, such as example.com' })
+  return name
+}
+
 /** Names are the caller's to give. */
 export const givenNames: Naming = { check: checkName }
 
@@ -39,3 +48,5 @@ export const idNames: Naming = {
   },
   generate: ids => ids.uuid(),
 }
+
+export const domainNames: Naming = { check: checkDomain }

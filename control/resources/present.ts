@@ -68,7 +68,6 @@ export interface Presenting {
   readonly now: number
   readonly plan: string
   readonly url: string | undefined
-  /** Opens sealed members for those who may see them. */
   readonly open: (sealed: string) => string
   readonly events?: readonly ResourceEvent[]
   /** How many resources name it, by the plural of their kind. */

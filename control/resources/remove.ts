@@ -6,10 +6,13 @@ import { isImplied } from './implied.ts'
 import type { Found } from './kind.ts'
 import type { Presented } from './present.ts'
 
+/** A status among the members of the spec has words of its own. */
+const lastStatus = ({ kind }: Context, status: string): string => (status && !kind.statusMember ? 'DELETING' : status)
+
 /** The row goes at once, with all that lives inside it. */
 const erase = async (context: Context, { record }: Found): Promise<Found> => {
   pokeAll(context, await context.transition.write([{ remove: record }]))
-  return { record: { ...record, status: record.status && 'DELETING' }, instances: [] }
+  return { record: { ...record, status: lastStatus(context, record.status) }, instances: [] }
 }
 
 const leave = async (context: Context, found: Found): Promise<Found> => {

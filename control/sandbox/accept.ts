@@ -154,7 +154,8 @@ export const acceptSandbox = async (
 ): Promise<StoredSandbox> => {
   if (!input && previous) return previous
   checkVolumes(input?.volumes)
-  if (input?.vpc && input.vpc !== 'default') throw refuse('vpc', `vpc "${input.vpc}" not found`)
+  if (input?.vpc && input.vpc !== 'default')
+    throw fail('invalid_argument', { field: 'spec.vpc', reason: 'this host has one network only; leave it out' })
   const lifecycle = input?.lifecycle === undefined ? previous?.lifecycle : acceptLifecycle(input.lifecycle ?? {})
   return {
     enabled: input?.enabled ?? previous?.enabled ?? true,

@@ -25,6 +25,8 @@ import { fakeClock, type FakeClock } from './clock.ts'
 export interface ControlOptions {
   /** Default true: what is stored of network rules is tested whether or not a host enforces them. */
   readonly egressRules?: boolean
+  /** What DNS says, by name. */
+  readonly txtRecords?: ReadonlyMap<string, string[]>
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
@@ -101,6 +103,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     poke: (kind: string, uid: string) => void poked.push(`${kind}/${uid}`),
     url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
     plan: 'test',
+    domain: () => 'run.test',
+    txtRecords: async (name: string) => options.txtRecords?.get(name) ?? [],
   }
   const api = createApi({
     store,

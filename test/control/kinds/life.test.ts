@@ -73,7 +73,7 @@ const deleting = async (t: Test, { call }: TestControl, kind: Kind, { one, colle
     t.equal((await call('DELETE', one)).status, 404, 'once')
     if (has(kind, 'get')) t.equal((await call('GET', one)).status, 404)
   } else t.equal((await call('DELETE', one)).status, status, 'again and again')
-  t.equal((await call('DELETE', `${collection}/none`)).status, 404)
+  t.equal((await call('DELETE', `${collection}/nobody`)).status, 404)
 }
 
 t.test('every kind', async t => {
