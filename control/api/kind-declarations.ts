@@ -7,6 +7,7 @@ import type { Action } from '../resources/action.ts'
 import { bodyOf } from '../resources/body.ts'
 import { accessFor, ancestorsOf, paramOf, pathOf } from '../resources/address.ts'
 import type { Kind, Verb } from '../resources/kind.ts'
+import { idNames } from '../resources/naming.ts'
 import { answerOf } from '../resources/present.ts'
 import { listQuery, tenantQuery } from './paging.ts'
 import { bodyLimit } from './surface.ts'
@@ -49,6 +50,10 @@ const partsOf = (kind: Kind) => {
   }
 }
 
+/** `customDomain` in words, and with its article. */
+const wordsOf = ({ kind }: Kind): string => kind.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+const oneOf = (kind: Kind): string => `${/^[aeiou]/.test(kind.kind) ? 'an' : 'a'} ${wordsOf(kind)}`
+
 const listed = ({ plural, paginated, listedSince }: Kind): string => {
   if (!paginated) return `Lists ${plural}`
   return listedSince
@@ -82,7 +87,10 @@ const declareMany = (kind: Kind) => {
     }),
     create: route(`POST ${collection}`, {
       id: `${family}.create`,
-      summary: kind.names.generate ? `Creates a ${name}; without a name one is given` : `Creates a ${name}`,
+      summary:
+        kind.names === idNames || !kind.names.generate
+          ? `Creates ${oneOf(kind)}`
+          : `Creates ${oneOf(kind)}; without a name one is given`,
       ...creating,
       extra: { ...creating.extra, ...(kind.detailedErrors ? { detailedErrors: name } : {}) },
       params: outside,
@@ -98,7 +106,7 @@ const declareMany = (kind: Kind) => {
     }),
     byExternalId: route(`GET ${collection}/by-external-id/:externalId`, {
       id: `${family}.getByExternalId`,
-      summary: `Answers the newest live ${name} with that external id`,
+      summary: `Answers the newest live ${wordsOf(kind)} with that external id`,
       ...common('get'),
       params: texts([...outer, 'externalId']),
       query,
@@ -110,12 +118,12 @@ const declareMany = (kind: Kind) => {
 
 /** Endpoints of one resource. */
 const declareOne = (kind: Kind) => {
-  const { kind: name, plural: family } = kind
+  const { plural: family } = kind
   const { one, inside, common, answer, query, asking } = partsOf(kind)
   return {
     get: route(`GET ${one}`, {
       id: `${family}.get`,
-      summary: `Answers one ${name}`,
+      summary: `Answers one ${wordsOf(kind)}`,
       ...common('get'),
       params: inside,
       query: asking({ show_secrets: kind.showsSecrets }),
@@ -124,7 +132,7 @@ const declareOne = (kind: Kind) => {
     }),
     update: route(`PUT ${one}`, {
       id: `${family}.update`,
-      summary: kind.upsert ? `Changes a ${name}, or creates it` : `Changes a ${name}`,
+      summary: kind.upsert ? `Changes ${oneOf(kind)}, or creates it` : `Changes ${oneOf(kind)}`,
       ...common('update'),
       params: inside,
       query: asking({ upload: kind.uploads }),
@@ -135,7 +143,8 @@ const declareOne = (kind: Kind) => {
     }),
     remove: route(`DELETE ${one}`, {
       id: `${family}.delete`,
-      summary: `Deletes a ${name}; repeating it is harmless`,
+      summary:
+        kind.removal === 'immediate' ? `Deletes ${oneOf(kind)}` : `Deletes ${oneOf(kind)}; repeating it is harmless`,
       ...common('delete'),
       params: inside,
       query,
