@@ -1,6 +1,6 @@
 /** How the management API answers: error bodies, versions, credentials, CORS. */
 import type { Clock } from '../../shared/clock.ts'
-import { fail, type AppError } from '../../shared/errors.ts'
+import { fail, type AppError, type ErrorCode } from '../../shared/errors.ts'
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
@@ -73,6 +73,9 @@ const detailed = (error: AppError, kind: string, known: { actor: Actor | undefin
   }
 }
 
+/** What `error` says where clients look for a text of their own. */
+const said: Partial<Record<ErrorCode, string>> = { no_capacity: 'Maximum parallel executions limit reached' }
+
 const errorHeaders = (error: AppError): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
   ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
@@ -124,7 +127,7 @@ export const managementSurface = (deps: {
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
     const kind = extraOf(route).detailedErrors
     const body = {
-      error: error.code,
+      error: said[error.code] ?? error.code,
       code: error.status,
       message: error.message,
       ...(kind ? detailed(error, kind, { actor: actors.get(request), now: clock.now() }) : {}),

@@ -1,9 +1,13 @@
 /** Every kind this host serves, by its name. A new one is a definition file and a line here. */
 import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
+import { agentKind } from './agent.ts'
 import { apiKeyKind } from './api-key.ts'
 import { connectionKind } from './connection.ts'
 import { customDomainKind } from './custom-domain.ts'
+import { executionKind, taskKind } from './execution.ts'
+import { functionKind } from './function.ts'
+import { jobKind } from './job.ts'
 import { modelKind } from './model.ts'
 import { policyKind } from './policy.ts'
 import { previewTokenKind } from './preview-token.ts'
@@ -21,6 +25,11 @@ export const plainKinds: readonly Kind[] = [
   policyKind,
   connectionKind,
   modelKind,
+  agentKind,
+  functionKind,
+  jobKind,
+  executionKind,
+  taskKind,
   customDomainKind,
   previewKind,
   previewTokenKind,

@@ -2,6 +2,7 @@
 import { s, text } from '../../shared/schema.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { namedConnections, namedPolicies } from './named.ts'
+import { lastFive, listRevisions } from './revisions.ts'
 import { flavors, nameList } from './shapes.ts'
 import { noRunner } from './unserved.ts'
 
@@ -50,6 +51,13 @@ export const modelKind = defineKind({
   fallback: { enabled: true },
   absent: 'clear',
   paginated: true,
+  revisions: lastFive,
+  actions: [listRevisions('models:list')],
+  // A model has one revision that counts; which one is not told.
+  presentSpec({ spec }) {
+    const { revision: _, ...shown } = spec
+    return shown
+  },
   references: spec => [...namedConnections(spec), ...namedPolicies(spec)],
   example: {
     create: {

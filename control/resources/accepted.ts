@@ -19,7 +19,8 @@ export const accepted = async (
   // A kind with rules of its own for what is absent has them all.
   if (kind.accept) return kind.accept(sealed as never, previous, around)
   const kept = kind.absent === 'keep' || !sealed ? previous?.spec : undefined
-  const spec = given({ ...kind.fallback, ...kept, ...sealed })
+  const filled = given({ ...kind.fallback, ...kept, ...sealed })
+  const spec = kind.complete?.(filled) ?? filled
   kind.check?.(spec, previous, around)
   return spec
 }

@@ -23,6 +23,7 @@ import type { Credential, Issued } from './issue.ts'
 import { statusOf, type Around, type Found } from './kind.ts'
 import { mergeMetadata } from './metadata.ts'
 import { rendered, type Presented } from './present.ts'
+import { revise, type Revised } from './revisions.ts'
 
 export interface CreateOptions extends Inside {
   /** Answers the one there is instead of failing with `already_exists`. */
@@ -48,6 +49,8 @@ const nameFor = ({ kind, ids }: Context, input: ResourceInput): string => {
 interface Drafted {
   readonly draft: Draft
   readonly issued: Issued
+  /** Which revision it begins with. */
+  readonly of?: Revised['of']
 }
 
 const drafted = async (
@@ -67,7 +70,11 @@ const drafted = async (
     spec: await accepted(context, input.spec, undefined, here),
   }
   const issued = kind.issue?.(draft, { ...here, ids, sealer }) ?? {}
-  return { draft: { ...draft, name: issued.name ?? name, spec: { ...draft.spec, ...issued.spec } }, issued }
+  const spec = { ...draft.spec, ...issued.spec }
+  const named = { ...draft, name: issued.name ?? name }
+  if (!kind.revisions) return { draft: { ...named, spec }, issued }
+  const revised = revise(kind.revisions, spec, undefined, { ids, now: here.now, name: actor.name })
+  return { draft: { ...named, spec: revised.spec, internal: { revisions: revised.revisions } }, issued, of: revised.of }
 }
 
 const keyFrom = async ({ store, clock }: Context, draft: Draft, credential: Credential): Promise<ApiKey> => {
@@ -84,7 +91,7 @@ const keyFrom = async ({ store, clock }: Context, draft: Draft, credential: Cred
   }
 }
 
-const movesFor = async (context: Context, { draft, issued }: Drafted): Promise<Move[]> => {
+const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promise<Move[]> => {
   const { kind, ids } = context
   const { kind: what, parent, name, workspace, metadata } = draft
   const inside = (issued.inside ?? []).map(one => ({
@@ -96,6 +103,7 @@ const movesFor = async (context: Context, { draft, issued }: Drafted): Promise<M
     {
       create: draft,
       message: kind.createdMessage?.(draft.spec) ?? `${what} ${name} created`,
+      ...(of ? { revisions: of } : {}),
       ...(credential ? { credential: await keyFrom(context, draft, credential) } : {}),
     },
     ...inside,

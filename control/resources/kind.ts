@@ -14,6 +14,7 @@ import type { Action } from './action.ts'
 import type { Issue } from './issue.ts'
 import type { MetadataShape } from './metadata.ts'
 import type { Naming } from './naming.ts'
+import type { RevisionRules } from './revisions.ts'
 import type { SealedMember } from './sealing.ts'
 import type { Wire } from './wire.ts'
 
@@ -136,6 +137,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly spec: S
   readonly metadata: MetadataShape
   readonly names: Naming
+  /** Fills in what a spec leaves to the host, before it is checked. */
+  complete?(spec: Spec): Spec
   /** What a record may be called in an address besides its name. */
   alias?(record: Resource): string
   /** For kinds whose bodies and answers are not `{metadata, spec}`. */
@@ -155,6 +158,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly sealed: readonly SealedMember[]
   /** `show_secrets` of a GET opens them to admins. */
   readonly showsSecrets: boolean
+  /** Each change that is deployed makes a revision. */
+  readonly revisions?: RevisionRules
   /** Plurals of kinds whose records are counted that name it; answered as `usage`. */
   readonly usage: readonly string[]
   /** Every status that the API speaks of; `status=` is checked against it. Those of the table unless given. */

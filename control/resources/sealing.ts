@@ -26,6 +26,10 @@ export interface EnvGiven {
 const unknownMask = (field: string, name: string) =>
   fail('invalid_argument', { field, reason: `"${mask}" stands for a stored secret, and "${name}" has none` })
 
+/** Sealed again, a secret looks different each time: one that did not change stays as it was. */
+const resealed = (value: string, kept: string | undefined, sealer: Sealer): string =>
+  kept !== undefined && sealer.open(kept) === value ? kept : sealer.seal(value)
+
 /** Variables as stored; `field` is where they came from. */
 export const sealEnvs = (
   envs: readonly EnvGiven[],
@@ -37,9 +41,10 @@ export const sealEnvs = (
     const { name, secret } = env
     const value = env.value ?? ''
     if (!secret) return { name, value }
-    if (value !== mask) return { name, secret: true, sealed: sealer.seal(value) }
-    const kept = previous.findLast(old => old.name === name)
-    if (kept && 'sealed' in kept) return kept
+    const found = previous.findLast(old => old.name === name)
+    const kept = found && 'sealed' in found ? found : undefined
+    if (value !== mask) return { name, secret: true, sealed: resealed(value, kept?.sealed, sealer) }
+    if (kept) return kept
     throw unknownMask(`${field}.${at}.value`, name)
   })
 
@@ -54,8 +59,8 @@ type Texts = Readonly<Record<string, string>>
 const sealTexts = (texts: Texts, previous: Texts, field: string, sealer: Sealer): Texts =>
   Object.fromEntries(
     Object.entries(texts).map(([name, value]) => {
-      if (value !== mask) return [name, sealer.seal(value)]
       const kept = Object.hasOwn(previous, name) ? previous[name] : undefined
+      if (value !== mask) return [name, resealed(value, kept, sealer)]
       if (kept === undefined) throw unknownMask(`${field}.${name}`, name)
       return [name, kept]
     }),

@@ -16,9 +16,16 @@ import {
   type Inside,
 } from './context.ts'
 import { create } from './create.ts'
-import { statusOf, type Around, type Found } from './kind.ts'
+import { statusOf, type Around, type Consequence, type Found } from './kind.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { Presented } from './present.ts'
+import { revise, type Revised } from './revisions.ts'
+
+const eventOf = ({ event: name, message }: Consequence, revised: Revised | undefined) => ({
+  name,
+  message,
+  ...(revised ? { revisions: revised.of } : {}),
+})
 
 const change = async (
   context: Context,
@@ -26,17 +33,24 @@ const change = async (
   { record }: Found,
   [input, here]: readonly [ResourceInput, Around],
 ): Promise<Resource> => {
-  const { kind, transition } = context
-  const spec = await accepted(context, input.spec, record, here)
+  const { kind, transition, ids } = context
+  const accept = await accepted(context, input.spec, record, here)
+  const revised = kind.revisions && revise(kind.revisions, accept, record, { ids, now: here.now, name: actor.name })
+  const spec = revised?.spec ?? accept
   const consequence = kind.consequence?.(record, spec)
+  const internal = {
+    ...record.internal,
+    ...consequence?.internal,
+    ...(revised ? { revisions: revised.revisions } : {}),
+  }
   const written = await transition.write([
     {
       record,
-      ...(consequence ? { event: { name: consequence.event, message: consequence.message } } : {}),
+      ...(consequence ? { event: eventOf(consequence, revised) } : {}),
       change: {
         spec,
         metadata: mergeMetadata(input.metadata ?? undefined, record.metadata, actor.name),
-        ...(consequence?.internal ? { internal: { ...record.internal, ...consequence.internal } } : {}),
+        internal,
       },
     },
   ])
