@@ -8,6 +8,7 @@ import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
+import { rootAddresses } from './api/root-addresses.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
@@ -147,7 +148,10 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const listening = await listen(frontServer({ api, gateway: plane, log }), config).catch(error => {
+      const listening = await listen(
+        frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log }),
+        config,
+      ).catch(error => {
         throw listenFailure(error, config)
       })
       closer.add('http', () => listening.close(5_000))

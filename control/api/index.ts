@@ -11,6 +11,8 @@ import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
 import { accountRoutes } from './accounts.ts'
 import { createCaller } from './caller.ts'
+import type { Images } from '../images/images.ts'
+import { imageRoutes } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { managementSurface } from './surface.ts'
@@ -23,6 +25,7 @@ export interface ApiDeps {
   readonly log: Log
   readonly names: WireNames
   readonly keys: Keys
+  readonly images: Pick<Images, 'list'>
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
   /** Further routes of the management API (billing). */
@@ -33,10 +36,12 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, verbs, routes = [], checkReplies = false, logRequests = false } = deps
+  const { store, clock, ids, log, names, keys, images, verbs, routes = [] } = deps
+  const { checkReplies = false, logRequests = false } = deps
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...accountRoutes({ store }),
+    ...imageRoutes({ images }),
     ...workspaceRoutes({ store, clock, ids, kinds: verbs.map(({ kind }) => kind) }),
     ...routes,
     openApiRoutes(() => bounds),

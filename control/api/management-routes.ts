@@ -3,6 +3,7 @@ import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../sh
 import { plainKinds } from '../kinds/index.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
 import { listAccounts } from './accounts.ts'
+import { getImage, listImages } from './images.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
@@ -20,6 +21,7 @@ export const managementRoutes = {
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
   documents: { openApi: openApiRoute },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
+  images: { list: listImages, get: getImage },
   sandboxes: declareKind(sandboxFace),
   workspaces: {
     list: listWorkspaces,

@@ -97,6 +97,7 @@ export const executionKind: Kind = defineKind({
   param: 'executionId',
   parent: jobKind,
   boundToParents: true,
+  atRoot: true,
   scope: 'jobs',
   verbs: ['list', 'create', 'get', 'delete'],
   names: idNames,

@@ -127,6 +127,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly param?: string
   /** Kind this one lives inside; its path is `/{plural of the parent}/{name}/{plural}`, and it goes when the parent goes. */
   readonly parent?: Kind
+  /** It is served at `/{workspace}/…` as well, without a version. */
+  readonly atRoot?: boolean
   /** A new one depends on what it lives inside as that was read: nobody changes it in between. */
   readonly boundToParents?: boolean
   /** Events of what it lives inside that happen to it too, in the same transaction. */

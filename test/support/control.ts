@@ -59,6 +59,10 @@ export const knownImages = ['svc/base-image:latest', 'svc/other:latest']
 
 /** Knows two images and refuses the rest as the image store does. */
 const images = {
+  async list() {
+    const names = ['base', 'tools:1', 'tools:2', 'localhost:5000/team/app:1']
+    return names.map(name => ({ name, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }))
+  },
   async resolve(reference: string) {
     if (!knownImages.includes(reference)) throw fail('invalid_image', { requested: reference, supported: knownImages })
     return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }
@@ -113,6 +117,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     log,
     names,
     keys: createKeys({ tenants: store.tenants, clock }),
+    images,
     verbs: kinds.map(kind => crud(kind, verbs)),
     routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
     checkReplies: options.checkReplies ?? true,
