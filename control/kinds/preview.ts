@@ -59,6 +59,7 @@ export const previewKind = defineKind({
   statuses,
   createdMessage: () => 'this host does not serve previews yet',
   hiddenStatuses: ['TERMINATED'],
+  replaceableStatuses: ['TERMINATED'],
   expiry: expiryOf,
   statusAt({ record }, now) {
     const expiry = expiryOf(record)

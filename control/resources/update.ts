@@ -89,6 +89,10 @@ export const update = async (
   } catch (error) {
     if (!kind.upsert || !isError(error, 'not_found')) throw error
     const named = { ...input, metadata: { ...input.metadata, name } }
-    return create(context, actor, named, inside)
+    return await create(context, actor, named, inside).catch((refused: unknown) => {
+      // Somebody else made it in between: then it can be changed.
+      if (isError(refused, 'already_exists')) return update(context, actor, name, body, inside)
+      throw refused
+    })
   }
 }

@@ -79,6 +79,10 @@ t.test('a volume template is put: made when it is not there; uploads are refused
     ['POST', '/volume_templates?upload=true&version=1'],
   ] as const)
     t.match(await call(method, target, { metadata: { name: 'data' } }), { status: 400, body: { message: /^upload: / } })
+  const many = await Promise.all(
+    Array.from({ length: 5 }, () => call('PUT', '/volume_templates/many', { spec: { defaultSize: 1 } })),
+  )
+  t.same([...new Set(many.map(({ status }) => status))], [200], 'of many at once one makes it, the others change it')
   const limited = { headers: { authorization: `Bearer ${await addKey({ scopes: ['volumeTemplates:upsert'] })}` } }
   t.equal((await call('PUT', path, {}, limited)).status, 200)
 })
