@@ -115,7 +115,7 @@ export const metadataAnswerOf = ({ takes, shows, outer, fixed }: MetadataShape) 
 /** Metadata as answered; times are ISO 8601 in UTC. */
 export const presentMetadata = (
   resource: Resource,
-  { takes, shows, outer, fixed }: MetadataShape,
+  shape: MetadataShape,
   facts: { readonly url: string | undefined; readonly plan: string },
 ): Out<typeof metadataAnswer> => {
   const { name, workspace, parent, metadata } = resource
@@ -131,6 +131,9 @@ export const presentMetadata = (
     createdBy,
     updatedBy,
   }
+  // Every row of most listings has it all: nothing is picked where nothing is left out.
+  if (shape === commonMetadata) return { name, ...all, workspace }
+  const { takes, shows, outer, fixed } = shape
   const members = [...takes, ...shows].filter(member => Object.hasOwn(all, member))
   const parents = parent.split('/')
   return {

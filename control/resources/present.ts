@@ -85,12 +85,10 @@ export const present = (kind: Kind, found: Found, options: Presenting): Presente
   const record = masked(kind, found, options)
   const status = statusOf(kind, found, options.now)
   const { statusMember, usage } = kind
+  const spec = kind.presentSpec?.(record, options) ?? { ...record.spec }
   return {
     metadata: presentMetadata(record, kind.metadata, options),
-    spec: {
-      ...(kind.presentSpec?.(record, options) ?? record.spec),
-      ...(statusMember ? { [statusMember]: status } : {}),
-    },
+    spec: statusMember ? { ...spec, [statusMember]: status } : spec,
     ...(status && !statusMember ? { status } : {}),
     ...kind.present?.(found, options),
     ...(options.events && kind.life && !statusMember ? { events: options.events.map(presentEvent) } : {}),

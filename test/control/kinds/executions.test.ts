@@ -96,6 +96,23 @@ t.test('executions are bound to the job as it was read, and go with it', async t
   for (const kind of ['job', 'execution', 'task']) t.equal(await store.resources.count(kind, 'default'), 0, kind)
 })
 
+t.test('a job that is disabled in between takes no execution', async t => {
+  const made = await control(t)
+  const { call, store } = made
+  await job(made)
+  const { resources } = store as { resources: { get: typeof store.resources.get } }
+  const get = resources.get
+  let disabled: Promise<unknown> | undefined
+  resources.get = async key => {
+    const found = await get(key)
+    if (key.kind === 'job')
+      await (disabled ??= ((resources.get = get), call('PUT', '/jobs/j', { spec: { enabled: false } })))
+    return found
+  }
+  t.match(await call('POST', path, {}), { status: 409, body: { error: 'wrong_state' } })
+  t.equal(await store.resources.count('execution', 'default'), 0)
+})
+
 t.test('pages are of 20, at most 100; older versions take limit and offset', async t => {
   const made = await control(t)
   const { call, clock } = made
