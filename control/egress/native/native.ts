@@ -1,0 +1,1 @@
+export const originalDestination = (_socket: unknown): { address: string; port: number } | undefined => undefined

@@ -1,0 +1,42 @@
+/** From a record of what a sandbox asked for, the smallest list that would have let all of it pass. */
+import { compilePolicy, type CompiledPolicy } from './decide.ts'
+import { pathReadings } from './path.ts'
+import { parseEgressPolicy } from './policy.ts'
+
+export interface Seen {
+  readonly host: string
+  /** Known where the connection was read. */
+  readonly method?: string | undefined
+  readonly path?: string | undefined
+}
+
+/** How closely the list holds to what was seen; methods only where every connection to the host was read. */
+export type Detail = 'host' | 'method'
+
+const listFor = (host: string, seen: readonly Seen[], detail: Detail): string => {
+  const methods = seen.map(one => one.method)
+  if (detail === 'host' || methods.some(method => method === undefined)) return host
+  return `${[...new Set(methods as string[])].sort().join(':')}:${host}`
+}
+
+/** Patterns in alphabetical order, one a host: none can be left out, and none lets through another host. */
+export const smallestAllowList = (seen: Iterable<Seen>, detail: Detail = 'host'): string[] => {
+  const hosts = new Map<string, Seen[]>()
+  for (const one of seen) {
+    const found = hosts.get(one.host)
+    if (found) found.push(one)
+    else hosts.set(one.host, [one])
+  }
+  return [...hosts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([host, list]) => listFor(host, list, detail))
+}
+
+/** A policy that allows the list and nothing else. */
+export const policyOf = (allowedDomains: readonly string[]): CompiledPolicy =>
+  compilePolicy(parseEgressPolicy({ allowedDomains }))
+
+/** Whether the policy lets pass what was seen. */
+export const letsPass = (policy: CompiledPolicy, { host, method, path }: Seen): boolean => {
+  if (method === undefined) return policy.forHost(host).allowed
+  const readings = pathReadings(path ?? '/')
+  return readings !== undefined && policy.forRequest(host, { methods: [method], paths: [readings] }).allowed
+}
