@@ -12,7 +12,8 @@ import type { Engine } from './engine.ts'
 import { createFence } from './fence.ts'
 import { headerNames } from './http/names.ts'
 import { createHttpService, type HttpService } from './http/service.ts'
-import { pipeRelay } from './relay.ts'
+import { kernelRelay } from './native/native.ts'
+import { streamRelay } from './relay.ts'
 import { createTenant, endTenant, replacePolicy, type Tenant } from './tenant.ts'
 import { createTenants } from './tenants.ts'
 import { createUpstreamTls } from './tls/upstream-tls.ts'
@@ -35,7 +36,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
     requestId: () => ids.uuid(),
     authority: createAuthority(options.authority, { clock }),
     upstreamTls: createUpstreamTls({ extraCa: options.extraCa }, { clock }),
-    relay: pipeRelay,
+    relay: options.relay === 'streams' ? streamRelay : kernelRelay(),
     maxConnections: options.connections ?? defaults.connections,
     get http() {
       return (http ??= createHttpService(engine))
@@ -47,7 +48,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
 /** Takes a connection for its sandbox, within the sandbox's share; undefined and closed for any other. */
 const take = (engine: Engine, socket: Socket): Tenant | undefined => {
   const tenant = engine.tenants.of(socket)
-  if (!tenant || tenant.sockets.size >= engine.maxConnections) {
+  if (!tenant || tenant.sockets.size + tenant.relayed >= engine.maxConnections) {
     tenant?.events.add({ kind: 'connection', verdict: 'blocked', reason: 'limit', host: '' })
     socket.destroy()
     return undefined

@@ -34,6 +34,8 @@ export interface EgressOptions {
   readonly events?: number
   /** Connections of one sandbox at a time. */
   readonly connections?: number
+  /** What moves bytes that are not read: the kernel, or Node's streams where the addon cannot be used. */
+  readonly relay?: 'kernel' | 'streams'
 }
 
 export interface EgressDeps {

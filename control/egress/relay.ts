@@ -10,7 +10,7 @@ export interface Relay {
 }
 
 /** In JavaScript: works for every kind of stream. */
-export const pipeRelay: Relay = {
+export const streamRelay: Relay = {
   join(client, server, ended) {
     let open = 2
     const end = () => {

@@ -35,6 +35,8 @@ export interface Tenant {
   readonly open: Set<OpenConnection>
   /** Connections from the sandbox, whatever they do. */
   readonly sockets: Set<Socket>
+  /** Connections that were handed to the relay and are none of Node's any more. */
+  relayed: number
 }
 
 export interface TenantLimits {
@@ -64,6 +66,7 @@ export const createTenant = (
     pool: createPool(deps),
     open: new Set(),
     sockets: new Set(),
+    relayed: 0,
   }
 }
 

@@ -10,8 +10,12 @@ const protocolMs = 60 * 60_000
 export const join = (tunnel: Tunnel, server: Socket, host: string): void => {
   const { engine, tenant, client } = tunnel
   const connection = { host, read: false, end: () => end() }
-  const end = engine.relay.join(client, server, () => tenant.open.delete(connection))
+  tenant.relayed++
   tenant.open.add(connection)
+  const end = engine.relay.join(client, server, () => {
+    tenant.relayed--
+    tenant.open.delete(connection)
+  })
 }
 
 /** The name to judge a connection under of which only the address is known: one that the sandbox was told it by, if it is let through. */
