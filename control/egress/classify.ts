@@ -15,11 +15,14 @@ const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 const maxLine = 16_384
 const text = /^[\t\x20-\x7e\x80-\xff]*$/
 
+const isRecord = ([type = 0, major = 3]: Buffer): boolean => type >= 20 && type <= 24 && major === 3
+const isOldHello = ([first = 0, , type = 1, major = 3, minor = 2]: Buffer): boolean =>
+  (first & 0x80) !== 0 && type === 1 && (major === 3 || (major === 0 && minor === 2))
+
 /** `bytes` are the first of the client, at least one. */
 export const classify = (bytes: Buffer): Protocol => {
-  if (bytes[0] === 22) return bytes.length < 3 ? 'more' : bytes[1] === 3 ? 'tls' : 'other'
-  // SSL 2.0's hello: read by nobody who should be.
-  if ((bytes[0] as number) & 0x80 && bytes[2] === 1) return 'other'
+  // Any record, and the hello of SSL 2.0: what is no proper hello is refused there.
+  if (isRecord(bytes) || isOldHello(bytes)) return bytes.length < 5 ? 'more' : 'tls'
   const start = bytes.toString('latin1', 0, preface.length)
   if (preface.startsWith(start)) return start.length < preface.length ? 'more' : 'h2'
   // Lenient servers skip empty lines and blanks before a request.

@@ -29,7 +29,11 @@ const secureClient = (tunnel: Tunnel, host: string, protocol: string): Promise<T
     const stop = (engine.clock as Clock).after(handshakeMs, () => finish(undefined))
     secured.on('error', () => finish(undefined))
     secured.once('close', () => finish(undefined))
-    secured.once('secure', () => finish(secured))
+    secured.once('secure', () => {
+      // Node's own server sets it, and node:http2 waits for it.
+      Object.assign(secured, { secureConnecting: false })
+      finish(secured)
+    })
   })
 
 /** Which protocol the answer page can be in; undefined when the client takes neither. */
