@@ -6,6 +6,7 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server as TcpServer, type Socket } from 'node:net'
 import packet, { type DecodedPacket } from 'dns-packet'
 import type { Clock } from '../../../shared/clock.ts'
+import { errno } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import { canonicalHost } from '../../../shared/policy/host.ts'
 import type { Tenants } from '../tenants.ts'
@@ -133,11 +134,25 @@ const listenTcp = (server: TcpServer, port: number, host: string): Promise<void>
     })
   })
 
+/** Ports tried for `any`: one that is free for UDP may be taken for TCP. */
+const maxTried = 16
+
+const listenBoth = async (tcp: TcpServer, host: string, port: number): Promise<UdpSocket> => {
+  for (let tried = 1; ; tried++) {
+    const udp = createSocket('udp4')
+    try {
+      await listenUdp(udp, port, host)
+      await listenTcp(tcp, udp.address().port, host)
+      return udp
+    } catch (error) {
+      udp.close()
+      if (port !== 0 || errno(error) !== 'EADDRINUSE' || tried === maxTried) throw error
+    }
+  }
+}
+
 /** Serves UDP and TCP on the same port of `host`; 0 is any. */
 export const serveDns = async (deps: DnsDeps, host: string, port: number): Promise<DnsServer> => {
-  const udp = createSocket('udp4')
-  await listenUdp(udp, port, host)
-  serveUdp(deps, udp)
   const open = new Set<Socket>()
   const tcp = createServer({ noDelay: true }, socket => {
     open.add(socket)
@@ -146,12 +161,8 @@ export const serveDns = async (deps: DnsDeps, host: string, port: number): Promi
     if (tenant) serveTcp(deps, tenant, socket)
     else socket.destroy()
   })
-  try {
-    await listenTcp(tcp, udp.address().port, host)
-  } catch (error) {
-    udp.close()
-    throw error
-  }
+  const udp = await listenBoth(tcp, host, port)
+  serveUdp(deps, udp)
   return {
     port: udp.address().port,
     async close() {
