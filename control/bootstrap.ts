@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Clock } from '../shared/clock.ts'
 import type { Ids } from '../shared/ids.ts'
-import { hashKey } from './api/auth.ts'
+import { hashKey } from './auth/keys.ts'
 import { readOrCreate } from './durable.ts'
 import type { Store } from './store/store.ts'
 

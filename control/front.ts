@@ -1,5 +1,6 @@
 /** One port, several surfaces: sandbox hosts and paths go to the gateway, `/v0` to the management API. */
 import type { Server } from 'node:http'
+import { endRaw } from '../shared/http/raw-answer.ts'
 import { listener, serveWith } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import type { Log } from '../shared/log.ts'
@@ -19,7 +20,7 @@ export const frontServer = (deps: { api: Dispatcher; gateway: Gateway; log: Log 
     upgrade(message, socket, head) {
       const address = gateway.addressOf(message)
       if (address) gateway.upgrade(address, message, socket, head)
-      else socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+      else endRaw(socket, { status: 404 })
     },
   })
 }

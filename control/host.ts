@@ -1,163 +1,166 @@
 /**
- * Composition root of the host: everything is made here, once, from configuration and the outside world, and closed
- * in reverse. Sandboxes outlive it: the next start finds and adopts them.
+ * Composition root of the host: everything is made here, once, and closed in reverse. Machines outlive it: the next start
+ * finds and adopts them.
  */
-import { join } from 'node:path'
-import type { Clock } from '../shared/clock.ts'
-import { closing } from '../shared/closing.ts'
+import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
+import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/server.ts'
-import type { Ids } from '../shared/ids.ts'
-import type { Log } from '../shared/log.ts'
-import { createCursors, cursorKey, type Cursors } from './api/cursors.ts'
-import { createApi, type Api } from './api/index.ts'
-import { wireNames } from './api/wire-names.ts'
-import { billingRoutes } from './billing/routes.ts'
-import { bootstrap, type Bootstrap } from './bootstrap.ts'
+import { billingRoutes } from './api/billing.ts'
+import { createApi } from './api/index.ts'
+import { createKeys, type Keys } from './auth/keys.ts'
+import type { Bootstrap } from './bootstrap.ts'
 import type { Config } from './config.ts'
-import { prepareDataDir } from './data-dir.ts'
-import { openDriver } from './drivers/index.ts'
-import type { Driver } from './drivers/driver.ts'
+import type { Drivers } from './drivers/drivers.ts'
 import { openDrives } from './drives/open.ts'
 import { frontServer } from './front.ts'
-import { forwarder } from './gateway/forward.ts'
-import { gateway } from './gateway/gateway.ts'
-import { resolver, type Resolver } from './gateway/resolve.ts'
-import { createImages, type Images } from './images/images.ts'
-import { claimDataDir } from './one-host.ts'
-import { resourceKinds } from './resources/index.ts'
-import { planner } from './sandboxes/plan.ts'
-import { sandboxes, type Sandboxes } from './sandboxes/sandboxes.ts'
-import { sandboxUrl } from './sandboxes/url.ts'
-import { createSealer, sealingKey } from './secrets.ts'
-import { openStore } from './store/sqlite/open.ts'
-import type { Store, Workspace } from './store/store.ts'
+import { forwarder, type Forwarder } from './gateway/forward.ts'
+import { gateway, type Gateway } from './gateway/gateway.ts'
+import { resolver } from './gateway/resolve.ts'
+import { workloadUrl } from './gateway/url.ts'
+import type { Images } from './images/images.ts'
+import { keepAliveCount } from './instances/keep-alive.ts'
+import { createRunner, type Runner } from './instances/runner.ts'
+import { createKinds, type Kinds } from './kinds.ts'
+import { openParts, type HostDeps, type Parts } from './parts.ts'
+import { changes } from './reconcile/changes.ts'
+import { transition } from './reconcile/transition.ts'
+import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
+import type { Kind } from './resources/kind.ts'
+import type { Resource, Store } from './store/store.ts'
+import type { Cursors } from './wire/cursors.ts'
 
-export interface HostDeps {
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly log: Log
-  /** Instead of the one the configuration names; for tests. */
-  readonly driver?: Driver
-}
+export type { HostDeps } from './parts.ts'
+
+/** What can be done with each kind, without HTTP. */
+export type Verbs = Readonly<Record<keyof Kinds, Crud>>
 
 export interface Host {
-  readonly api: Api
+  readonly api: Dispatcher
+  readonly verbs: Verbs
   readonly store: Store
-  readonly driver: Driver
+  readonly drivers: Drivers
   readonly images: Images
-  readonly sandboxes: Sandboxes
-  readonly resolver: Resolver
+  readonly runner: Runner
   readonly cursors: Cursors
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
-  /** Stops serving and looking after; sandboxes run on. */
+  /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
 
 /** How much a crash can lose of the bill, ms. */
 const checkpointEveryMs = 60_000
 
-const reaches = (key: { account: string; workspace: string | null }, workspace: Workspace): boolean =>
-  key.account === workspace.account && (!key.workspace || [workspace.id, workspace.name].includes(key.workspace))
+/** Billing plan shown in metadata: there is one, the box itself. */
+const plan = 'self-hosted'
+
+const kindsOf = (config: Config, { images, sealer, names, store }: Parts): Kinds =>
+  createKinds({
+    images,
+    sealer,
+    names,
+    store,
+    wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
+    regions: config.regions,
+    defaultImage: names.imageName('base-image:latest'),
+    egressRules: false,
+    standbyAfterMs: config.standbyAfterMs,
+  })
+
+type KindsByName = ReadonlyMap<string, Kind>
+
+/** What looks after machines, and what it and the verbs write with. */
+const running = (parts: Parts, rules: KindsByName, forward: Forwarder, closer: Closing) => {
+  const { store, clock } = parts
+  const waiting = changes()
+  const move = transition({ store, clock, rules, changes: waiting })
+  const runner = createRunner({
+    ...parts,
+    closing: closer,
+    rules,
+    transition: move,
+    changes: waiting,
+    onDown: forward.forget,
+    keepAlive: keepAliveCount,
+  })
+  return { move, runner }
+}
+
+const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
+  Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, crud(kind, deps)])) as unknown as Verbs
+
+const gatewayOf = async (
+  config: Config,
+  parts: Parts,
+  deps: { rules: KindsByName; runner: Runner; forwarder: Forwarder; keys: Keys },
+): Promise<Gateway> => {
+  const { store, names } = parts
+  const { rules, runner, forwarder, keys } = deps
+  const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
+    dataPlane ? [{ kind, plural, label: dataPlane.label }] : [],
+  )
+  const { regions, wireNames } = config
+  const headerWord = wireNames[0]?.header ?? 'Svc'
+  const answers = await openDrives(config, parts)
+  return gateway(
+    { forms, regions, headerWord, credentialHeaders: names.credentialHeaders },
+    { ...parts, resolve: resolver({ store, rules }), hold: runner.hold, forwarder, keys, answers },
+  )
+}
+
+const keepCheckpoints = ({ clock, log, store: { meter } }: Parts, closer: Closing): void => {
+  const stop = clock.every(checkpointEveryMs, () => {
+    meter.checkpoint(clock.now()).catch(error => log.error('checkpoint.failed', { error }))
+  })
+  closer.add('checkpoints', async () => {
+    stop()
+    await meter.checkpoint(clock.now())
+  })
+}
+
+const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
+  const { clock, log, store, names, cursors } = parts
+  const kinds = kindsOf(config, parts)
+  const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+  const forward = forwarder()
+  closer.add('forwarder', forward.close)
+  const { move, runner } = running(parts, rules, forward, closer)
+  let publicUrl = config.publicUrl || `http://${config.host}:${config.port}`
+  const url = (record: Resource): string | undefined => {
+    const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
+    const { sandboxDomain } = config
+    return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
+  }
+  const verbs = verbsOf(kinds, { ...parts, transition: move, poke: runner.poke, url, plan })
+  const keys = createKeys({ tenants: store.tenants, clock })
+  const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
+  const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })
+  const plane = await gatewayOf(config, parts, { rules, runner, forwarder: forward, keys })
+  await runner.start()
+  keepCheckpoints(parts, closer)
+  return {
+    ...parts,
+    api,
+    verbs,
+    runner,
+    async listen() {
+      const listening = await listen(frontServer({ api, gateway: plane, log }), config)
+      closer.add('http', () => listening.close(5_000))
+      if (!config.publicUrl) publicUrl = `http://${config.host}:${listening.port}`
+      return { url: publicUrl, port: listening.port }
+    },
+    close: closer.close,
+  }
+}
 
 /** Opens everything; a failure half-way closes what was opened. Throws what says which part is missing and what to do. */
 export const createHost = async (config: Config, deps: HostDeps): Promise<Host> => {
-  const { clock, ids, log } = deps
+  const { log } = deps
   const closer = closing({ log, boundMs: 30_000 })
   try {
-    await prepareDataDir(config.dataDir, log)
-    closer.add('data directory', await claimDataDir(config.dataDir))
-    const store = await openStore({ path: join(config.dataDir, 'hutch.db') }, { log })
-    closer.add('store', store.close)
-    const first = await bootstrap(config, { store, clock, ids })
-    const names = wireNames(config.wireNames)
-    const sealer = createSealer(await sealingKey(config.dataDir, ids))
-    const cursors = createCursors({ key: await cursorKey(config.dataDir, ids), clock })
-    const images = await createImages(config, { ids })
-    const driver = deps.driver ?? (await openDriver(config, { log, clock }))
-    closer.add('driver', driver.close)
-    const answers = await openDrives(config, { driver, clock, ids, log })
-    const forward = forwarder()
-    closer.add('forwarder', forward.close)
-    const plan = planner({
-      images,
-      sealer,
-      names,
-      store,
-      wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
-    })
-    const boxes = sandboxes(config, { store, driver, clock, log, closing: closer, plan, onDown: forward.forget })
-    const kinds = resourceKinds({
-      images,
-      sealer,
-      regions: config.regions,
-      defaultImage: names.imageName('base-image:latest'),
-      egressRules: false,
-    })
-    let publicUrl = config.publicUrl || `http://${config.host}:${config.port}`
-    const api = createApi({
-      store,
-      clock,
-      ids,
-      log,
-      names,
-      cursors,
-      kinds,
-      poke: (kind, uid) => {
-        if (kind === 'sandbox') boxes.poke(uid)
-      },
-      url: row =>
-        row.kind === 'sandbox' ? sandboxUrl(row, { publicUrl, sandboxDomain: config.sandboxDomain }) : undefined,
-      routes: billingRoutes({ store, clock, cursors, prices: config.prices }),
-      logRequests: true,
-    })
-    const find = resolver({ store, standby: boxes.standby, changes: boxes.changes, poke: boxes.poke })
-    const plane = gateway(
-      {
-        regions: config.regions,
-        headerWord: config.wireNames[0]?.header ?? 'Svc',
-        credentialHeaders: names.credentialHeaders,
-      },
-      {
-        resolver: find,
-        forwarder: forward,
-        answers,
-        clock,
-        ids,
-        log,
-        admit: async (credential, workspace) => {
-          const key = await api.auth.verify(credential)
-          return workspace !== undefined && reaches(key, workspace)
-        },
-      },
-    )
-    await boxes.start()
-    const stopCheckpoints = clock.every(checkpointEveryMs, () => {
-      store.meter.checkpoint(clock.now()).catch(error => log.error('checkpoint.failed', { error }))
-    })
-    closer.add('checkpoints', async () => {
-      stopCheckpoints()
-      await store.meter.checkpoint(clock.now())
-    })
-    return {
-      api,
-      store,
-      driver,
-      images,
-      sandboxes: boxes,
-      resolver: find,
-      cursors,
-      first,
-      async listen() {
-        const listening = await listen(frontServer({ api: api.dispatcher, gateway: plane, log }), config)
-        closer.add('http', () => listening.close(5_000))
-        if (!config.publicUrl) publicUrl = `http://${config.host}:${listening.port}`
-        return { url: publicUrl, port: listening.port }
-      },
-      close: closer.close,
-    }
+    return await compose(config, await openParts(config, deps, closer), closer)
   } catch (error) {
     if (!isError(error)) log.error('host.failed', { error })
     await closer.close()

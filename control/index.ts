@@ -17,9 +17,7 @@ import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
 import { daemonClient } from './library/daemon.ts'
-import { libraryHold } from './library/hold.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
-import type { Crud } from './resources/crud.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
 export type { Config } from './config.ts'
@@ -51,11 +49,13 @@ export interface Hutch {
 const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
-  const { api, store, resolver, first } = host
-  const daemon = daemonClient({ hold: libraryHold(resolver.hold) })
-  const verbs = api.verbs.get('sandbox') as Crud
+  const { verbs, store, runner, first } = host
+  const daemon = daemonClient(runner)
   const of = (workspace: string): SandboxLibrary =>
-    sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs, store, call: daemon.call, ids: deps.ids })
+    sandboxLibrary(
+      { workspace, name: actorName, admin: true },
+      { verbs: verbs.sandbox, store, call: daemon.call, ids: deps.ids },
+    )
   const close = async (): Promise<void> => {
     await daemon.close()
     await host.close()

@@ -16,7 +16,7 @@ const run = async (): Promise<void> => {
   const host = await createHost(config, { clock, ids: randomIds(), log })
   const { url } = await host.listen()
   const keyFile = join(config.dataDir, 'admin-key')
-  say(`hutch: serving on ${url} with driver ${host.driver.name}; data in ${config.dataDir}`)
+  say(`hutch: serving on ${url} with driver ${host.drivers.preferred.name}; data in ${config.dataDir}`)
   say(`hutch: the admin key is in ${keyFile}; try`)
   say(`  curl -s -H "Authorization: Bearer $(cat ${keyFile})" ${url}/v0/sandboxes`)
   let stopping = false

@@ -8,14 +8,31 @@ interface Entry<D> {
   /** The same call may work later; clients and loops read this, not the status. */
   readonly retry: boolean
   readonly text: (details: D) => string
+  /** How the gateway says it; without one, as `faceOf` has it. */
+  readonly gateway?: GatewayFace
+}
+
+/** A failure in the words of the data plane, which tell a program what to do. */
+export interface GatewayFace {
+  readonly code: string
+  readonly status: number
+  readonly action: string
+  readonly doNot: string
 }
 
 const entry = <D>(status: number, text: (details: D) => string, retry = false): Entry<D> => ({ status, retry, text })
 
+/** An entry that the gateway says in its own words; with the status of the entry unless given. */
+const faced = <D>(plain: Entry<D>, face: Omit<GatewayFace, 'status'> & { status?: number }): Entry<D> => ({
+  ...plain,
+  gateway: { status: plain.status, ...face },
+})
+
 export const errors = {
   // Requests
-  invalid_argument: entry(400, (d: { field: string; reason: string }) =>
-    d.field ? `${d.field}: ${d.reason}` : d.reason,
+  invalid_argument: faced(
+    entry(400, (d: { field: string; reason: string }) => (d.field ? `${d.field}: ${d.reason}` : d.reason)),
+    { code: 'BAD_REQUEST', action: 'fix the request', doNot: 'retry' },
   ),
   invalid_body: entry(400, (d: { reason: string }) => `invalid request body: ${d.reason}`),
   invalid_api_version: entry(
@@ -26,12 +43,48 @@ export const errors = {
   payload_too_large: entry(413, (d: { limit: number }) => `the request body is larger than ${d.limit} bytes`),
   method_not_allowed: entry(405, (d: { reason: string }) => d.reason),
   upgrade_required: entry(426, (d: { protocol: string }) => `this address speaks ${d.protocol} only`),
-  route_not_found: entry(404, (d: { method: string; path: string }) => `no route for ${d.method} ${d.path}`),
+  route_not_found: faced(
+    entry(404, (d: { method: string; path: string }) => `no route for ${d.method} ${d.path}`),
+    { code: 'ROUTE_NOT_FOUND', action: 'fix the URL', doNot: 'create the workload again' },
+  ),
   // Who may
-  unauthenticated: entry(401, (d: { reason: string }) => d.reason),
-  forbidden: entry(403, (d: { reason: string }) => d.reason),
+  unauthenticated: faced(
+    entry(401, (d: { reason: string }) => d.reason),
+    { code: 'AUTHENTICATION_FAILED', action: 'send a valid API key', doNot: 'retry with the same one' },
+  ),
+  forbidden: faced(
+    entry(403, (d: { reason: string }) => d.reason),
+    { code: 'FORBIDDEN', action: 'use a key of that workspace', doNot: 'retry' },
+  ),
+  credential_required: faced(
+    entry(
+      401,
+      (d: { headers: readonly string[] }) => `no credential: send ${d.headers.join(' or ')}: Bearer <API key>`,
+    ),
+    { code: 'AUTHENTICATION_REQUIRED', action: 'send an API key', doNot: 'retry without one' },
+  ),
+  // Workloads behind the gateway
+  workspace_not_found: faced(
+    entry(404, (d: { wanted: string }) => `no such workspace: looked for ${d.wanted}`),
+    { code: 'WORKSPACE_NOT_FOUND', action: 'fix the workspace in the address', doNot: 'retry' },
+  ),
+  workload_not_found: faced(
+    entry(404, (d: { kind: string; wanted: string }) => `no such ${d.kind}: looked for ${d.wanted}`),
+    { code: 'WORKLOAD_NOT_FOUND', action: 'create the workload, or fix its name', doNot: 'retry' },
+  ),
+  upstream_failed: faced(
+    entry(502, (d: { reason: string }) => d.reason, true),
+    {
+      code: 'UPSTREAM_FAILED',
+      action: 'see that something listens on that port, on all interfaces',
+      doNot: 'create the workload again',
+    },
+  ),
   // Resources
-  not_found: entry(404, (d: { kind: string; name: string }) => `${d.kind} "${d.name}" not found`),
+  not_found: faced(
+    entry(404, (d: { kind: string; name: string }) => `${d.kind} "${d.name}" not found`),
+    { code: 'WORKLOAD_NOT_FOUND', action: 'create the workload, or fix its name', doNot: 'retry' },
+  ),
   already_exists: entry(409, (d: { kind: string; name: string }) => `${d.kind} "${d.name}" already exists`),
   wrong_state: entry(
     409,
@@ -42,6 +95,11 @@ export const errors = {
     409,
     (d: { kind: string; name: string }) => `${d.kind} "${d.name}" was changed by someone else meanwhile`,
     true,
+  ),
+  in_use: entry(
+    409,
+    (d: { kind: string; name: string; users: readonly string[]; more: number }) =>
+      `${d.kind} "${d.name}" is in use by ${d.users.join(', ')}${d.more > 0 ? ` and ${d.more} more` : ''}`,
   ),
   // Images
   invalid_image: entry(
@@ -56,8 +114,19 @@ export const errors = {
   ),
   // The box
   busy: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
-  unavailable: entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
-  timed_out: entry(504, (d: { what: string; afterMs: number }) => `${d.what} timed out after ${d.afterMs} ms`, true),
+  unavailable: faced(
+    entry(503, (d: { what: string; next: string }) => `${d.what}; ${d.next}`, true),
+    {
+      code: 'WORKLOAD_UNAVAILABLE',
+      action: 'try again in a moment; read its status',
+      doNot: 'give up at once',
+      status: 404,
+    },
+  ),
+  timed_out: faced(
+    entry(504, (d: { what: string; afterMs: number }) => `${d.what} timed out after ${d.afterMs} ms`, true),
+    { code: 'TIMED_OUT', action: 'try again', doNot: 'create the workload again' },
+  ),
   driver_failed: entry(
     502,
     (d: { driver: string; step: string; reason: string }) => `driver ${d.driver}, ${d.step}: ${d.reason}`,
@@ -67,7 +136,10 @@ export const errors = {
   path_not_found: entry(404, (d: { path: string; reason: string }) => `${d.path} not found: ${d.reason}`),
   unprocessable: entry(422, (d: { reason: string }) => d.reason),
   operation_failed: entry(500, (d: { reason: string }) => d.reason),
-  internal: entry(500, (d: { requestId: string }) => `internal error (request ${d.requestId})`, true),
+  internal: faced(
+    entry(500, (d: { requestId: string }) => `internal error (request ${d.requestId})`, true),
+    { code: 'INTERNAL', action: 'see the log of the host', doNot: 'retry in a tight loop' },
+  ),
 } satisfies Record<string, Entry<never>>
 
 export type ErrorCode = keyof typeof errors
@@ -89,6 +161,14 @@ export class AppError<C extends ErrorCode = ErrorCode> extends Error {
     this.status = status
     this.retry = retry
   }
+}
+
+/** How the gateway says an error of this code: in its own words, else as one that may work later, or never will. */
+export const faceOf = (code: ErrorCode): GatewayFace => {
+  const { gateway, retry, status } = errors[code] as Entry<never>
+  if (gateway) return gateway
+  const like = retry ? errors.unavailable : status < 500 ? errors.invalid_argument : errors.internal
+  return like.gateway as GatewayFace
 }
 
 /** Makes an error to throw: `throw fail('not_found', { kind, name })`. */

@@ -4,16 +4,15 @@ import { dispatcher, type Dispatcher } from '../../shared/http/dispatch.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Bound } from '../../shared/route.ts'
-import { crud, type Crud } from '../resources/crud.ts'
-import type { Kind } from '../resources/kind.ts'
-import { kindRoutes } from '../resources/routes.ts'
-import type { Resource, Store } from '../store/store.ts'
+import type { Keys } from '../auth/keys.ts'
+import type { Crud } from '../resources/crud.ts'
+import type { Store } from '../store/store.ts'
+import type { WireNames } from '../wire/names.ts'
 import { accountRoutes } from './accounts.ts'
-import { createAuth, type Auth } from './auth.ts'
-import type { Cursors } from './cursors.ts'
+import { createCaller } from './caller.ts'
+import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { managementSurface } from './surface.ts'
-import type { WireNames } from './wire-names.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
 export interface ApiDeps {
@@ -22,12 +21,9 @@ export interface ApiDeps {
   readonly ids: Ids
   readonly log: Log
   readonly names: WireNames
-  readonly cursors: Cursors
-  readonly kinds: readonly Kind[]
-  /** Tells the reconciler of `kind` that a resource changed or went. */
-  poke(kind: string, uid: string): void
-  /** Absolute address of a resource's data plane, without a trailing slash. */
-  url(resource: Resource): string | undefined
+  readonly keys: Keys
+  /** What can be done with each kind. */
+  readonly verbs: readonly Crud[]
   /** Further routes of the management API (billing). */
   readonly routes?: readonly Bound[]
   /** Checks every answer against its declaration; on in tests. */
@@ -35,34 +31,16 @@ export interface ApiDeps {
   readonly logRequests?: boolean
 }
 
-export interface Api {
-  readonly dispatcher: Dispatcher
-  /** The same verbs without HTTP, by kind; the library uses these. */
-  readonly verbs: ReadonlyMap<string, Crud>
-  /** Credentials, for the other surfaces of this host. */
-  readonly auth: Auth
-}
-
-/** Billing plan shown in metadata: there is one, the box itself. */
-const plan = 'self-hosted'
-
-export const createApi = (deps: ApiDeps): Api => {
-  const { store, clock, ids, log, names, kinds } = deps
-  const auth = createAuth({ tenants: store.tenants, clock, names })
-  const verbs = new Map(kinds.map(kind => [kind.kind, crud(kind, { ...deps, plan })]))
+export const createApi = (deps: ApiDeps): Dispatcher => {
+  const { store, clock, ids, log, names, keys, verbs, routes = [], checkReplies = false, logRequests = false } = deps
   const bounds: Bound[] = [
-    ...[...verbs.values()].flatMap(kindRoutes),
+    ...verbs.flatMap(kindRoutes),
     ...accountRoutes({ store }),
-    ...workspaceRoutes({ store, clock, ids, kinds }),
-    ...(deps.routes ?? []),
+    ...workspaceRoutes({ store, clock, ids, kinds: verbs.map(({ kind }) => kind) }),
+    ...routes,
     openApiRoutes(() => bounds),
   ]
-  const surface = managementSurface({
-    auth,
-    clock,
-    names,
-    ...(deps.checkReplies === undefined ? {} : { checkReplies: deps.checkReplies }),
-    ...(deps.logRequests === undefined ? {} : { logRequests: deps.logRequests }),
-  })
-  return { verbs, auth, dispatcher: dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() }) }
+  const caller = createCaller({ keys, tenants: store.tenants, names })
+  const surface = managementSurface({ caller, clock, names, checkReplies, logRequests })
+  return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
 }

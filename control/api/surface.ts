@@ -5,9 +5,9 @@ import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, Workspace } from '../store/store.ts'
-import type { Auth } from './auth.ts'
+import type { Caller } from './caller.ts'
 import { versionOf, type Version } from './versions.ts'
-import type { WireNames } from './wire-names.ts'
+import type { WireNames } from '../wire/names.ts'
 
 /** What is known of a request before its handler runs. `workspace` and `actor` are absent on account routes. */
 export interface Facts {
@@ -79,13 +79,13 @@ const errorHeaders = (error: AppError): Record<string, string> => ({
 })
 
 export const managementSurface = (deps: {
-  auth: Auth
+  caller: Caller
   clock: Clock
   names: WireNames
   checkReplies?: boolean
   logRequests?: boolean
 }): Surface => {
-  const { auth, clock, names, checkReplies = false, logRequests = false } = deps
+  const { caller, clock, names, checkReplies = false, logRequests = false } = deps
   const actors = new WeakMap<Request, Actor>()
   const cors = {
     'access-control-allow-origin': '*',
@@ -127,11 +127,11 @@ export const managementSurface = (deps: {
     async before(request, route) {
       const version = versionOf(request.headers, names.versionHeaders)
       if (route.open) return { version }
-      const key = await auth.keyOf(request)
+      const key = await caller.keyOf(request)
       const length = Number(request.headers['content-length'] ?? 0)
       if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
       if (extraOf(route).tenant === 'none') return { version, key }
-      const workspace = await auth.workspaceOf(key, request)
+      const workspace = await caller.workspaceOf(key, request)
       const actor: Actor = { workspace: workspace.name, name: key.name, admin: key.role === 'admin' }
       actors.set(request, actor)
       return { version, key, workspace, actor }

@@ -1,6 +1,6 @@
 /** Date-based versions of the management API. */
 import { fail } from '../../shared/errors.ts'
-import { headerOf } from './wire-names.ts'
+import { headerOf } from '../wire/names.ts'
 
 /** Stable versions, oldest first; a request without the header gets the oldest. */
 export const versions = ['2026-04-16', '2026-04-28'] as const

@@ -4,6 +4,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { handle, route, type Bound, type Context } from '../../shared/route.ts'
 import { flag, s, text } from '../../shared/schema.ts'
+import { needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
 import { checkName } from '../resources/metadata.ts'
 import type { Store, Workspace } from '../store/store.ts'
@@ -71,7 +72,7 @@ export const workspaceRoutes = (deps: { store: Store; clock: Clock; ids: Ids; ki
   const reached = async (context: Context): Promise<Workspace[]> => {
     const { key } = factsOf(context)
     const all = await tenants.workspaces(key.account)
-    return key.workspace ? all.filter(({ id, name }) => id === key.workspace || name === key.workspace) : all
+    return all.filter(workspace => reaches(key, workspace))
   }
 
   const counts = async (workspace: string): Promise<Record<string, number>> => {
@@ -84,8 +85,7 @@ export const workspaceRoutes = (deps: { store: Store; clock: Clock; ids: Ids; ki
     handle(getWorkspace, async ({ params: { workspaceName }, query }, context) => {
       const found = await tenants.workspace(workspaceName)
       if (!found) throw fail('not_found', { kind: 'workspace', name: workspaceName })
-      if (!(await reached(context)).some(({ id }) => id === found.id))
-        throw fail('forbidden', { reason: `this API key does not reach workspace "${found.name}"` })
+      needReach(factsOf(context).key, found)
       return { ...present(found), ...(query.countResources ? { resourceCounts: await counts(found.name) } : {}) }
     }),
     handle(createWorkspace, async ({ body }, context) => {

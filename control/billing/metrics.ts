@@ -1,10 +1,10 @@
 import type { Clock } from '../../shared/clock.ts'
 import type { MetricsAnswer, MetricsEntry } from '../../shared/wire/billing.ts'
 import { parse, s } from '../../shared/schema.ts'
-import type { Binding, Cursors } from '../api/cursors.ts'
+import type { Binding, Cursors } from '../wire/cursors.ts'
 import type { Store } from '../store/store.ts'
 import { compareKeys, groupsOf, type Cell, type Group } from './groups.ts'
-import { priceList, toUnits, toUsd } from './money.ts'
+import { priceList, toUsageNumber, toUsd } from './money.ts'
 import { questionOf, type Caller, type MetricsQuery, type Question } from './question.ts'
 
 export interface BillingDeps {
@@ -46,7 +46,10 @@ const nothing: Cell = { cost: 0n, usage: 0n }
 
 /** Usage is shown only when each group has one unit. */
 const entryOf = (group: Group, buckets: readonly string[], withUsage: boolean): MetricsEntry => {
-  const shown = ({ cost, usage }: Cell) => ({ cost: toUsd(cost), ...(withUsage ? { usage: toUnits(usage) } : {}) })
+  const shown = ({ cost, usage }: Cell) => ({
+    cost: toUsd(cost),
+    ...(withUsage ? { usage: toUsageNumber(usage) } : {}),
+  })
   return {
     ...group.fields,
     summary: shown(group.sum),
@@ -79,7 +82,7 @@ export const queryMetrics = async (deps: BillingDeps, caller: Caller, query: Met
     startTime: query.startTime,
     endTime: query.endTime,
     resolution,
-    summary: { totalCost: toUsd(totalCost), ...(withUsage ? { totalUsage: toUnits(totalUsage) } : {}) },
+    summary: { totalCost: toUsd(totalCost), ...(withUsage ? { totalUsage: toUsageNumber(totalUsage) } : {}) },
     data: page.map(group => entryOf(group, buckets, withUsage)),
     meta: { hasMore, nextCursor: hasMore && last ? cursors.issue(binding, last.key) : '' },
   }

@@ -48,4 +48,4 @@ const decimal = (amount: bigint, decimals: number): number => {
 }
 
 export const toUsd = (cost: bigint): number => decimal(cost, costDecimals)
-export const toUnits = (usage: bigint): number => decimal(usage, usageDecimals)
+export const toUsageNumber = (usage: bigint): number => decimal(usage, usageDecimals)

@@ -1,6 +1,7 @@
 /** The drivers there are. A new one is a folder and a line here. */
-import { fail } from '../../shared/errors.ts'
+import { fail, messageOf } from '../../shared/errors.ts'
 import type { Driver, Probe } from './driver.ts'
+import { driversOf, type Drivers } from './drivers.ts'
 import { fakeDriver } from './fake/index.ts'
 import type { DriverConfig, DriverDeps, DriverModule } from './module.ts'
 import { openOci } from './oci/index.ts'
@@ -40,7 +41,7 @@ export const openDriver = async (config: DriverConfig, deps: DriverDeps): Promis
       return supervise(await module.open(config, deps), deps)
     } catch (error) {
       if (wanted.length === 1) throw error
-      reasons.push(`${module.name}: ${error instanceof Error ? error.message : String(error)}`)
+      reasons.push(`${module.name}: ${messageOf(error)}`)
     }
   }
   throw fail('driver_failed', {
@@ -48,4 +49,27 @@ export const openDriver = async (config: DriverConfig, deps: DriverDeps): Promis
     step: 'open',
     reason: `no driver is usable here; run make doctor: ${reasons.join(' | ')}`,
   })
+}
+
+/**
+ * Opens the configured driver, which makes new machines, and those that machines of this host have besides (`inUse`). One of
+ * these that cannot be opened is logged: its machines are left alone. Throws as `openDriver` does.
+ */
+export const openDrivers = async (
+  config: DriverConfig,
+  inUse: ReadonlySet<string>,
+  deps: DriverDeps,
+): Promise<Drivers> => {
+  const preferred = await openDriver(config, deps)
+  const others: Driver[] = []
+  const closed: Record<string, string> = {}
+  for (const name of inUse)
+    if (name && name !== preferred.name)
+      try {
+        others.push(await openDriver({ ...config, driver: name }, deps))
+      } catch (error) {
+        closed[name] = messageOf(error)
+        deps.log.error('driver.closed', { driver: name, error })
+      }
+  return driversOf(preferred, others, closed)
 }

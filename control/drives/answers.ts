@@ -14,15 +14,15 @@ import type { Log } from '../../shared/log.ts'
 import { json, type Request } from '../../shared/route.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import { sandboxHeaders } from '../../shared/wire/sandbox-headers.ts'
-import type { Mounter } from '../drivers/driver.ts'
 import type { Answers } from '../gateway/answers.ts'
-import type { Upstream } from '../gateway/resolve.ts'
-import type { Resource } from '../store/store.ts'
+import type { Mounter } from '../drivers/driver.ts'
+import type { Drivers } from '../drivers/drivers.ts'
+import type { Address, Instance } from '../store/store.ts'
 import { driveOwnerOf } from './owner.ts'
 import { hostDrives } from './provider.ts'
 
 export interface DriveAnswersDeps {
-  readonly mounter: Mounter
+  readonly drivers: Drivers
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
@@ -38,28 +38,31 @@ const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 
   return { rawPath, path: decodePath(rawPath), search: new URLSearchParams(rawQuery), rawQuery }
 }
 
-/** `base` is the real path of the directory of drives. */
-export const driveAnswers = (base: string, { mounter, clock, ids, log }: DriveAnswersDeps): Answers => {
+/** `base` is the real path of the directory of drives. Machines of a driver that cannot mount answer for themselves. */
+export const driveAnswers = (base: string, { drivers, clock, ids, log }: DriveAnswersDeps): Answers => {
   const locks = keyedMutex()
+  const mounterOf = ({ driver }: Instance) => drivers.need(driver).mounter
   const bounds = driveBounds(({ facts }) => {
-    const { uid, workspace, name } = facts['sandbox'] as Resource
+    const instance = facts['instance'] as Instance
+    const { workspace, name } = instance.owner
+    const mounter = mounterOf(instance) as Mounter
     return createDrives({
-      provider: hostDrives({ base, workspace, machine: uid, mounter }),
+      provider: hostDrives({ base, workspace, machine: instance.id, mounter }),
       reserved,
-      maps: () => driveOwnerOf(name, facts['upstream'] as Upstream),
-      alone: (path, task) => locks(`${uid} ${path}`, task),
+      maps: () => driveOwnerOf(name, facts['upstream'] as Address),
+      alone: (path, task) => locks(`${instance.id} ${path}`, task),
     })
   })
   const routes = matcher(bounds, 'whole')
 
-  const answering = (row: Resource, upstream: Upstream, target: string): Dispatcher => {
+  const answering = (instance: Instance, upstream: Address, target: string): Dispatcher => {
     const inner = dispatcher(
       bounds,
       {
         decoding: 'whole',
         headers: sandboxHeaders,
         renderError: error => json({ error: error.message }, { status: error.status }),
-        before: () => ({ sandbox: row, upstream }),
+        before: () => ({ instance, upstream }),
       },
       { log, ids, elapsed: clock.elapsed },
     )
@@ -70,15 +73,15 @@ export const driveAnswers = (base: string, { mounter, clock, ids, log }: DriveAn
   }
 
   return {
-    takes(method, target) {
+    takes(instance, method, target) {
       const { rawPath, path } = partsOf(target)
-      return routes.match(method, rawPath, path) !== undefined
+      return routes.match(method, rawPath, path) !== undefined && mounterOf(instance) !== undefined
     },
-    async answer({ row, target, upstream, request, response }) {
+    async answer({ instance, target, upstream, request, response }) {
       // A client that has gone has had its 'close'; no other one would come.
       if (response.destroyed) return
       const closed = once(response, 'close')
-      listener(answering(row, upstream, target), { log }).request(request, response)
+      listener(answering(instance, upstream, target), { log }).request(request, response)
       await closed
     },
   }

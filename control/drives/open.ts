@@ -1,6 +1,5 @@
 import { fail } from '../../shared/errors.ts'
 import type { Config } from '../config.ts'
-import type { Driver } from '../drivers/driver.ts'
 import type { Answers } from '../gateway/answers.ts'
 import { driveAnswers, type DriveAnswersDeps } from './answers.ts'
 import { openDrivesDirectory } from './directory.ts'
@@ -8,13 +7,13 @@ import { openDrivesDirectory } from './directory.ts'
 /** Undefined when no drives are configured. Throws what is wrong with the directory, or that the driver cannot mount. */
 export const openDrives = async (
   { drivesDir }: Pick<Config, 'drivesDir'>,
-  { driver, ...deps }: Omit<DriveAnswersDeps, 'mounter'> & { driver: Pick<Driver, 'name' | 'mounter'> },
+  deps: DriveAnswersDeps,
 ): Promise<Answers | undefined> => {
   if (!drivesDir) return undefined
-  const { mounter } = driver
-  if (!mounter) {
+  const { preferred } = deps.drivers
+  if (!preferred.mounter) {
     const reason = 'HUTCH_DRIVES_DIR is set, and drives need driver oci with runc or crun; change one of them'
-    throw fail('driver_failed', { driver: driver.name, step: 'drives', reason })
+    throw fail('driver_failed', { driver: preferred.name, step: 'drives', reason })
   }
-  return driveAnswers(await openDrivesDirectory(drivesDir), { ...deps, mounter })
+  return driveAnswers(await openDrivesDirectory(drivesDir), deps)
 }

@@ -1,7 +1,7 @@
 import { request } from 'undici'
 import type { IdMaps } from '../../shared/drives/provider.ts'
 import { fail } from '../../shared/errors.ts'
-import type { Upstream } from '../gateway/resolve.ts'
+import type { Address } from '../store/store.ts'
 
 const boundMs = 10_000
 const id = /^\d{1,10}$/
@@ -13,7 +13,7 @@ const idOf = (value: unknown): string =>
  * Asks a sandbox's daemon whom drives should belong to there. Whatever it says, it is only about what that sandbox sees:
  * other sandboxes and the disk know the drive's owner. Throws `busy` when it does not answer.
  */
-export const driveOwnerOf = async (sandbox: string, { host, port }: Upstream): Promise<IdMaps> => {
+export const driveOwnerOf = async (sandbox: string, { host, port }: Address): Promise<IdMaps> => {
   try {
     const { body } = await request(`http://${host}:${port}/system/activity`, {
       headersTimeout: boundMs,

@@ -1,8 +1,8 @@
 /** The drives of one workspace, for one of its machines: directories of this box, mounted there by the driver. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseMountinfo, sourceBelow, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
-import type { DriveMount, DriveProvider } from '../../shared/drives/provider.ts'
+import { parseMountinfo, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
+import { driveOf, type DriveMount, type DriveProvider } from '../../shared/drives/provider.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Mounter } from '../drivers/driver.ts'
 
@@ -26,14 +26,6 @@ interface Seen {
   readonly drive: DriveMount | undefined
 }
 
-const toDrive = (entry: MountEntry, directory: string, host: readonly MountEntry[]): DriveMount | undefined => {
-  const source = sourceBelow(entry, directory, host)
-  if (source === undefined) return undefined
-  const [, driveName = '', ...rest] = source.split('/')
-  const { mountPoint: mountPath, readOnly } = entry
-  return { driveName, mountPath, drivePath: `/${rest.join('/')}`, readOnly, uidMap: '', gidMap: '' }
-}
-
 /** Throws `not_found` for a workspace whose name is no directory's. */
 export const hostDrives = ({ base, workspace, machine, mounter }: HostDrivesOptions): DriveProvider => {
   if (!segment.test(workspace)) throw fail('not_found', { kind: 'drives of workspace', name: workspace })
@@ -42,7 +34,7 @@ export const hostDrives = ({ base, workspace, machine, mounter }: HostDrivesOpti
   const seen = async (): Promise<Seen[]> => {
     const host = visible(parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')))
     const inside = visible(parseMountinfo(await mounter.table(machine)))
-    return inside.map(entry => ({ entry, drive: toDrive(entry, directory, host) }))
+    return inside.map(entry => ({ entry, drive: driveOf(entry, directory, host) }))
   }
   const at = async (mountPath: string) => (await seen()).find(({ entry }) => entry.mountPoint === mountPath)
 

@@ -1,9 +1,19 @@
-/** Which workload a request is for: by Host header, or by path on the run address. */
+/** Which workload a request is for: by Host header, or by path on the run address. `url.ts` writes what is read here. */
 
-/** A request to one sandbox. Name and workspace may both hold hyphens, so a host can be read in several ways. */
-export interface SandboxAddress {
+/** How the workloads of one kind are addressed. */
+export interface AddressForm {
+  readonly kind: string
+  /** `/{workspace}/{plural}/{name}/…` */
+  readonly plural: string
+  /** `{label}-{name}-{workspace}.{region}.…` */
+  readonly label: string
+}
+
+/** A request to one workload. Name and workspace may both hold hyphens, so a host can be read in several ways. */
+export interface WorkloadAddress {
+  readonly kind: string
   readonly readings: readonly { readonly name: string; readonly workspace: string }[]
-  /** Port of the sandbox that is meant: the daemon's (undefined) or one named by `/port/{n}`. */
+  /** Port of the machine that is meant: the daemon's (undefined) or one named by `/port/{n}`. */
   readonly port: number | undefined
   /** What the workload sees, query included. */
   readonly target: string
@@ -11,7 +21,7 @@ export interface SandboxAddress {
   readonly base: string
 }
 
-const withPort = (target: string, before = ''): Omit<SandboxAddress, 'readings'> | undefined => {
+const withPort = (target: string, before = ''): Pick<WorkloadAddress, 'port' | 'target' | 'base'> | undefined => {
   const match = /^\/port\/(\d{1,5})(?=[/?]|$)(.*)$/s.exec(target)
   // Clients join a base address with a slash at its end and a path that begins with one.
   if (!match) return { port: undefined, target: target.replace(/^\/{2,}/, '/') || '/', base: before }
@@ -21,27 +31,34 @@ const withPort = (target: string, before = ''): Omit<SandboxAddress, 'readings'>
   return { port, target: rest.startsWith('/') ? rest : `/${rest}`, base: `${before}/port/${match[1]}` }
 }
 
-/** `sbx-a-b-c` is sandbox `a` of workspace `b-c`, or `a-b` of `c`. */
-const readings = (label: string) => {
-  const words = label.slice('sbx-'.length).split('-')
+/** `a-b-c` is `a` of workspace `b-c`, or `a-b` of `c`. */
+const readings = (joined: string) => {
+  const words = joined.split('-')
   return words
     .slice(1)
     .map((_, index) => ({ name: words.slice(0, index + 1).join('-'), workspace: words.slice(index + 1).join('-') }))
 }
 
-/** Reads `sbx-{name}-{workspace}.{region}…` for a region this box answers to; undefined for any other host. */
-export const byHost = (host: string, target: string, regions: readonly string[]): SandboxAddress | undefined => {
+/** Reads `{label}-{name}-{workspace}.{region}…` for a region this box answers to; undefined for any other host. */
+export const byHost = (
+  host: string,
+  target: string,
+  { forms, regions }: { forms: readonly AddressForm[]; regions: readonly string[] },
+): WorkloadAddress | undefined => {
   const [label = '', region = ''] = host.toLowerCase().replace(/:\d+$/, '').split('.')
-  if (!label.startsWith('sbx-') || !regions.includes(region) || !target.startsWith('/')) return undefined
+  const form = forms.find(one => label.startsWith(`${one.label}-`))
+  if (!form || !regions.includes(region) || !target.startsWith('/')) return undefined
   const rest = withPort(target)
-  return rest && { readings: readings(label), ...rest }
+  return rest && { kind: form.kind, readings: readings(label.slice(form.label.length + 1)), ...rest }
 }
 
-/** Reads `/{workspace}/sandboxes/{name}/…`; undefined for any other path, and for `/v0/…`, which no workspace is called. */
-export const byPath = (target: string): SandboxAddress | undefined => {
-  const match = /^\/((?!v\d)[a-z0-9][a-z0-9-]*)\/sandboxes\/([a-z0-9][a-z0-9-]*)(?=[/?]|$)(.*)$/s.exec(target)
-  if (!match) return undefined
-  const base = `/${match[1]}/sandboxes/${match[2]}`
-  const rest = withPort(match[3]?.startsWith('?') ? `/${match[3]}` : (match[3] as string), base)
-  return rest && { readings: [{ name: match[2] as string, workspace: match[1] as string }], ...rest }
+const pathForm = /^\/((?!v\d)[a-z0-9][a-z0-9-]*)\/([a-z]+)\/([a-z0-9][a-z0-9-]*)(?=[/?]|$)(.*)$/s
+
+/** Reads `/{workspace}/{plural}/{name}/…`; undefined for any other path, and for `/v0/…`, which no workspace is called. */
+export const byPath = (target: string, forms: readonly AddressForm[]): WorkloadAddress | undefined => {
+  const [, workspace = '', plural = '', name = '', after = ''] = pathForm.exec(target) ?? []
+  const form = forms.find(one => one.plural === plural)
+  if (!form) return undefined
+  const rest = withPort(after.startsWith('?') ? `/${after}` : after, `/${workspace}/${plural}/${name}`)
+  return rest && { kind: form.kind, readings: [{ name, workspace }], ...rest }
 }

@@ -3,12 +3,12 @@ import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
-import { GatewayError } from './errors.ts'
+import { fail } from '../../shared/errors.ts'
+import type { Address } from '../store/store.ts'
 import { requestHeaders } from './headers.ts'
-import type { Upstream } from './resolve.ts'
 
 export interface Splicing {
-  readonly upstream: Upstream
+  readonly upstream: Address
   readonly target: string
   readonly request: IncomingMessage
   readonly socket: Duplex
@@ -23,23 +23,17 @@ export interface Splicing {
 /** An open socket without traffic for this long keeps nobody awake any more. */
 const silenceMs = 15 * 60_000
 
-const connected = (upstream: Upstream): Promise<Socket> =>
+const connected = (upstream: Address): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: upstream.host, port: upstream.port, noDelay: true })
     socket.once('connect', () => resolve(socket))
     socket.once('error', error =>
-      reject(new GatewayError('UPSTREAM_FAILED', `nothing answers on port ${upstream.port} of the sandbox`, error)),
+      reject(fail('upstream_failed', { reason: `nothing answers on port ${upstream.port} of the sandbox` }, error)),
     )
   })
 
-/** Pipes until either side ends. Resolves then; rejects only before the first byte went to the workload. */
-export const splice = async (options: Splicing, clock: Clock): Promise<void> => {
-  const { upstream, target, request, socket, head, withheld, hold } = options
-  let release: (() => void) | undefined = options.release
-  const far = await connected(upstream).catch((error: unknown) => {
-    options.release()
-    throw error
-  })
+/** The request as the workload gets it, hop-by-hop headers of the upgrade kept. */
+const handshake = ({ request, target, withheld }: Splicing): string => {
   const headers = requestHeaders(request.rawHeaders, {
     withheld,
     remote: request.socket.remoteAddress ?? '',
@@ -48,51 +42,73 @@ export const splice = async (options: Splicing, clock: Clock): Promise<void> => 
   })
   const lines = [`${request.method} ${target} HTTP/1.1`]
   for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
-  far.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-  if (head.length > 0) far.write(head)
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
 
+/** What keeps the sandbox awake while bytes pass, and not while they do not. */
+interface Watch {
+  /** Bytes have come. Those for a sandbox that may sleep by now go on when it is awake. */
+  heard(): void
+  stop(): void
+}
+
+const watching = ({ socket, hold, ...options }: Splicing, clock: Clock, giveUp: () => void): Watch => {
+  let release: (() => void) | undefined = options.release
   let heardAt = clock.elapsed()
-  const stopWatch = clock.every(60_000, () => {
+  let waking = false
+  let stopped = false
+  const stopClock = clock.every(60_000, () => {
     if (clock.elapsed() - heardAt < silenceMs) return
     release?.()
     release = undefined
   })
-  await new Promise<void>(resolve => {
-    let open = true
-    let waking = false
-    const end = () => {
-      if (!open) return
-      open = false
-      socket.destroy()
-      far.destroy()
-      resolve()
-    }
-    const heard = () => {
+  const wake = async () => {
+    waking = true
+    socket.pause()
+    const given = await hold()
+    waking = false
+    if (stopped) return given()
+    release = given
+    socket.resume()
+  }
+  return {
+    heard() {
       heardAt = clock.elapsed()
-      if (release || waking) return
-      // Bytes for a sandbox that may sleep by now: they go on when it is awake.
-      waking = true
-      socket.pause()
-      hold().then(
-        given => {
-          waking = false
-          if (!open) return given()
-          release = given
-          socket.resume()
-        },
-        () => end(),
-      )
-    }
-    for (const side of [socket, far]) {
-      side.on('data', heard)
-      side.once('close', end)
-      side.once('error', end)
-    }
-    far.pipe(socket)
-    socket.pipe(far)
-    // Either may have gone while the other was waited for; nobody is told of that again.
-    if (far.destroyed || socket.destroyed) end()
+      if (!release && !waking) wake().catch(giveUp)
+    },
+    stop() {
+      stopped = true
+      stopClock()
+      release?.()
+    },
+  }
+}
+
+/** Pipes until either side ends. Resolves then; rejects only before the first byte went to the workload. */
+export const splice = async (options: Splicing, clock: Clock): Promise<void> => {
+  const { upstream, socket, head } = options
+  const far = await connected(upstream).catch((error: unknown) => {
+    options.release()
+    throw error
   })
-  stopWatch()
-  release?.()
+  far.write(handshake(options), 'latin1')
+  if (head.length > 0) far.write(head)
+  const ended = Promise.withResolvers<void>()
+  const end = () => {
+    socket.destroy()
+    far.destroy()
+    ended.resolve()
+  }
+  const watch = watching(options, clock, end)
+  for (const side of [socket, far]) {
+    side.on('data', watch.heard)
+    side.once('close', end)
+    side.once('error', end)
+  }
+  far.pipe(socket)
+  socket.pipe(far)
+  // Either may have gone while the other was waited for; nobody is told of that again.
+  if (far.destroyed || socket.destroyed) end()
+  await ended.promise
+  watch.stop()
 }

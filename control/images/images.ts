@@ -49,86 +49,104 @@ export interface ImagesConfig {
 
 const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
 
+interface Context {
+  readonly config: ImagesConfig
+  readonly aliases: Readonly<Record<string, string>>
+  readonly ids: Ids
+  /** The data directory's own images. */
+  readonly own: string
+}
+
+const load = async (dir: string, name: string): Promise<Image | undefined> => {
+  const digest = await readName(dir, name)
+  const tree = digest && (await readTree(dir, digest))
+  return digest && tree ? { ...tree, name, digest, rootfs: join(treePath(dir, digest), 'rootfs') } : undefined
+}
+
+const find = async ({ own, config }: Context, name: string): Promise<Image | undefined> =>
+  (await load(own, name)) ?? (await load(config.imagesDir, name))
+
+const names = async ({ own, config }: Context): Promise<string[]> =>
+  [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])].sort()
+
+const unknown = async (context: Context, requested: string) => {
+  const { config, aliases } = context
+  const known = await names(context)
+  const short = Object.keys(aliases).filter(alias => known.includes(aliases[alias] as string))
+  const supported = config.wireNames.flatMap(wire => short.map(alias => `${wire.image}/${alias}:latest`))
+  return fail('invalid_image', { requested, supported: [...supported, ...known] })
+}
+
+const keyIn = ({ config, aliases }: Context, reference: string): string | undefined =>
+  keyOf(reference, { wireNames: config.wireNames, aliases })
+
+const keyFor = (context: Context, reference: string): string => {
+  const key = keyIn(context, reference)
+  if (!key)
+    throw fail('invalid_argument', {
+      field: 'image',
+      reason: `"${reference.slice(0, 80)}" is not an image reference`,
+    })
+  return key
+}
+
+const place = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
+  const { own, ids } = context
+  const work = join(own, `.new-${ids.short(12)}`)
+  await mkdir(work, { mode: 0o755 })
+  try {
+    const digest = await fetchImage({ name, source, work, have: digest => exists(treePath(own, digest)) }, signal)
+    await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
+    await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+  return (await load(own, name)) ?? Promise.reject(await unknown(context, name))
+}
+
+const collect = async ({ own }: Context, inUse: ReadonlySet<string>): Promise<string[]> => {
+  const named = await Promise.all((await listNames(own)).map(name => readName(own, name)))
+  const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !inUse.has(digest))
+  for (const digest of idle) {
+    // Out of sight first, so that a crash half-way leaves no half tree under its digest.
+    const grave = join(own, `.new-${digest}`)
+    await rename(treePath(own, digest), grave)
+    await rm(grave, { recursive: true, force: true })
+  }
+  return idle
+}
+
 /** Opens the store; work that a crash left half done is removed. */
 export const createImages = async (config: ImagesConfig, deps: { ids: Ids }): Promise<Images> => {
-  const { ids } = deps
   const own = join(config.dataDir, 'images')
-  const aliases = config.aliases ?? defaultAliases
+  const context: Context = { ...deps, config, own, aliases: config.aliases ?? defaultAliases }
+  // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
   const oneAtATime = keyedMutex()
   await mkdir(join(own, 'names'), { recursive: true, mode: 0o700 })
   await mkdir(join(own, 'trees'), { recursive: true, mode: 0o700 })
   for (const name of await entries(own))
     if (name.startsWith('.new-')) await rm(join(own, name), { recursive: true, force: true })
-
-  const load = async (dir: string, name: string): Promise<Image | undefined> => {
-    const digest = await readName(dir, name)
-    const tree = digest && (await readTree(dir, digest))
-    return digest && tree ? { ...tree, name, digest, rootfs: join(treePath(dir, digest), 'rootfs') } : undefined
-  }
-  const find = async (name: string): Promise<Image | undefined> =>
-    (await load(own, name)) ?? (await load(config.imagesDir, name))
-  const names = async () => [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])].sort()
-
-  const supported = async (): Promise<string[]> => {
-    const known = await names()
-    const short = Object.keys(aliases).filter(alias => known.includes(aliases[alias] as string))
-    return [...config.wireNames.flatMap(wire => short.map(alias => `${wire.image}/${alias}:latest`)), ...known]
-  }
-  const unknown = async (requested: string) => fail('invalid_image', { requested, supported: await supported() })
-
-  const keyFor = (reference: string): string => {
-    const key = keyOf(reference, { wireNames: config.wireNames, aliases })
-    if (!key)
-      throw fail('invalid_argument', {
-        field: 'image',
-        reason: `"${reference.slice(0, 80)}" is not an image reference`,
-      })
-    return key
-  }
-
-  const place = async (name: string, source: string, signal?: AbortSignal): Promise<Image> => {
-    const work = join(own, `.new-${ids.short(12)}`)
-    await mkdir(work, { mode: 0o755 })
-    try {
-      const digest = await fetchImage({ name, source, work, have: digest => exists(treePath(own, digest)) }, signal)
-      await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
-      await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
-    } finally {
-      await rm(work, { recursive: true, force: true })
-    }
-    return (await load(own, name)) ?? Promise.reject(await unknown(name))
-  }
-
   return {
     async resolve(reference) {
-      const key = keyOf(reference, { wireNames: config.wireNames, aliases })
-      const image = key === undefined ? undefined : await find(key)
-      if (!image) throw await unknown(reference.slice(0, 255))
+      const key = keyIn(context, reference)
+      const image = key === undefined ? undefined : await find(context, key)
+      if (!image) throw await unknown(context, reference.slice(0, 255))
       return image
     },
-    list: async () => (await Promise.all((await names()).map(find))).filter(image => image !== undefined),
+    async list() {
+      const found = await Promise.all((await names(context)).map(name => find(context, name)))
+      return found.filter(image => image !== undefined)
+    },
     async import(reference, source, signal) {
-      const name = keyFor(reference)
-      // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
-      return oneAtATime('import', () => place(name, source, signal))
+      const name = keyFor(context, reference)
+      return oneAtATime('import', () => place(context, name, source, signal))
     },
     async remove(reference) {
-      const key = keyFor(reference)
+      const key = keyFor(context, reference)
       if ((await readIfThere(namePath(own, key))) === undefined) throw fail('not_found', { kind: 'image', name: key })
       await rm(namePath(own, key), { force: true })
     },
-    collect: inUse =>
-      oneAtATime('import', async () => {
-        const named = await Promise.all((await listNames(own)).map(name => readName(own, name)))
-        const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !inUse.has(digest))
-        for (const digest of idle) {
-          // Out of sight first, so that a crash half-way leaves no half tree under its digest.
-          const grave = join(own, `.new-${digest}`)
-          await rename(treePath(own, digest), grave)
-          await rm(grave, { recursive: true, force: true })
-        }
-        return idle
-      }),
+    collect: inUse => oneAtATime('import', () => collect(context, inUse)),
   }
 }
 

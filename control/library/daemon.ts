@@ -3,7 +3,8 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Agent } from 'undici'
 import { fail, messageOf } from '../../shared/errors.ts'
-import type { Hold, Upstream } from './ports.ts'
+import type { Reach } from '../instances/reach.ts'
+import type { Address, Owner } from '../store/store.ts'
 
 export interface DaemonRequest {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
@@ -16,8 +17,8 @@ export interface DaemonRequest {
   readonly signal?: AbortSignal
 }
 
-/** Runs `use` with the body of a 2xx answer. Throws `not_found`, `invalid_argument`, `unprocessable` or `operation_failed`. */
-export type DaemonCall = <T>(uid: string, request: DaemonRequest, use: (body: Readable) => Promise<T>) => Promise<T>
+/** Runs `use` with the body of a 2xx answer of the owner's machine. Throws `not_found`, `invalid_argument`, `unprocessable` or `operation_failed`. */
+export type DaemonCall = <T>(owner: Owner, request: DaemonRequest, use: (body: Readable) => Promise<T>) => Promise<T>
 
 export interface DaemonClient {
   readonly call: DaemonCall
@@ -45,12 +46,12 @@ const failed = (status: number, reason: string, subject: DaemonRequest['subject'
   return fail('operation_failed', { reason })
 }
 
-export const daemonClient = (deps: { hold: Hold }): DaemonClient => {
+export const daemonClient = (deps: Reach): DaemonClient => {
   const { hold } = deps
   // No deadlines: a command may be silent for as long as it likes.
   const agent = new Agent({ connections: 128, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } })
 
-  const send = async (upstream: Upstream, request: DaemonRequest, signal: AbortSignal) => {
+  const send = async (upstream: Address, request: DaemonRequest, signal: AbortSignal) => {
     const { method, path, headers = {}, body } = request
     try {
       return await agent.request({
@@ -72,9 +73,9 @@ export const daemonClient = (deps: { hold: Hold }): DaemonClient => {
   }
 
   return {
-    async call(uid, request, use) {
+    async call(owner, request, use) {
       const signal = request.signal ?? new AbortController().signal
-      const { upstream, release } = await hold(uid, signal)
+      const { upstream, release } = await hold(owner, signal)
       try {
         const { statusCode, body } = await send(upstream, request, signal)
         if (statusCode >= 200 && statusCode < 300) return await use(body)

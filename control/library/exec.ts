@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { Owner } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
 export interface ExecOptions {
@@ -56,7 +57,7 @@ const collect = async (body: Readable, options: ExecOptions): Promise<ExecResult
 
 /** Runs one command to its end. Throws `invalid_argument` for a request the daemon refuses, `unavailable` when it is cut off. */
 export const exec = async (
-  uid: string,
+  owner: Owner,
   options: ExecOptions,
   deps: { call: DaemonCall; ids: Ids },
 ): Promise<ExecResult> => {
@@ -74,10 +75,10 @@ export const exec = async (
     timeout: timeoutSeconds ?? 0,
   }
   const subject = { kind: 'process', name }
-  const kill = () => call(uid, { subject, method: 'DELETE', path: `/process/${name}/kill` }, readText)
+  const kill = () => call(owner, { subject, method: 'DELETE', path: `/process/${name}/kill` }, readText)
   try {
     return await call(
-      uid,
+      owner,
       {
         subject,
         method: 'POST',

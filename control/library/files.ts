@@ -2,6 +2,7 @@
 import { pipeline } from 'node:stream/promises'
 import type { Readable, Writable } from 'node:stream'
 import { buffer, json, text } from 'node:stream/consumers'
+import type { Owner } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
 export interface FileEntry {
@@ -40,11 +41,11 @@ export interface Files {
 const addressOf = (path: string): string =>
   `/filesystem/${path.startsWith('/') ? encodeURIComponent(path) : path.split('/').map(encodeURIComponent).join('/')}`
 
-export const files = (uidOf: () => Promise<string>, deps: { call: DaemonCall }): Files => {
+export const files = (ownerOf: () => Promise<Owner>, deps: { call: DaemonCall }): Files => {
   const { call } = deps
   const about = (path: string) => ({ path: addressOf(path), subject: { kind: 'file', name: path } })
   const fetch = async <T>(path: string, use: (body: Readable) => Promise<T>): Promise<T> =>
-    call(await uidOf(), { ...about(path), method: 'GET', path: `${addressOf(path)}?download=true` }, use)
+    call(await ownerOf(), { ...about(path), method: 'GET', path: `${addressOf(path)}?download=true` }, use)
   return {
     read: path => fetch(path, buffer),
     readText: path => fetch(path, text),
@@ -53,17 +54,17 @@ export const files = (uidOf: () => Promise<string>, deps: { call: DaemonCall }):
       const query = permissions === undefined ? '' : `?permissions=${encodeURIComponent(permissions)}`
       const body = typeof content === 'string' ? Buffer.from(content) : content
       const headers = { 'content-type': 'application/octet-stream' }
-      await call(await uidOf(), { ...about(path), method: 'PUT', path: addressOf(path) + query, headers, body }, text)
+      await call(await ownerOf(), { ...about(path), method: 'PUT', path: addressOf(path) + query, headers, body }, text)
     },
     async makeDirectory(path) {
       const headers = { 'content-type': 'application/json' }
       const body = JSON.stringify({ isDirectory: true })
-      await call(await uidOf(), { ...about(path), method: 'PUT', headers, body }, text)
+      await call(await ownerOf(), { ...about(path), method: 'PUT', headers, body }, text)
     },
-    list: async path => (await call(await uidOf(), { ...about(path), method: 'GET' }, json)) as Directory,
+    list: async path => (await call(await ownerOf(), { ...about(path), method: 'GET' }, json)) as Directory,
     async remove(path, { recursive = false } = {}) {
       const target = `${addressOf(path)}?recursive=${recursive}`
-      await call(await uidOf(), { ...about(path), method: 'DELETE', path: target }, text)
+      await call(await ownerOf(), { ...about(path), method: 'DELETE', path: target }, text)
     },
   }
 }

@@ -5,8 +5,8 @@ import { parse } from '../../shared/schema.ts'
 import type { Actor, Crud } from '../resources/crud.ts'
 import type { ListQuery, Page } from '../resources/listing.ts'
 import type { Presented } from '../resources/present.ts'
-import { bodyOf } from '../resources/routes.ts'
-import type { Store } from '../store/store.ts'
+import { bodyOf } from '../resources/body.ts'
+import type { Owner, Store } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 import { exec, type ExecOptions, type ExecResult } from './exec.ts'
 import { files, type Files } from './files.ts'
@@ -62,11 +62,11 @@ export const sandboxLibrary = (
 ): SandboxLibrary => {
   const { verbs, store, call, ids } = deps
   const body = bodyOf(verbs.kind)
-  const uidOf = async (name: string): Promise<string> => {
+  const ownerOf = async (name: string): Promise<Owner> => {
     const key = { kind: verbs.kind.kind, workspace: actor.workspace, parent: '', name }
-    const row = await store.resources.get(key)
-    if (!row) throw fail('not_found', { kind: verbs.kind.kind, name })
-    return row.uid
+    const record = await store.resources.get(key)
+    if (!record) throw fail('not_found', { kind: key.kind, name })
+    return { ...key, uid: record.uid }
   }
   return {
     create: async (options = {}) =>
@@ -75,8 +75,8 @@ export const sandboxLibrary = (
     list: (query = {}) => verbs.list(actor, query),
     update: async (name, change) => verbs.update(actor, name, parse(body, change, 'config')),
     exec: async (name, command) =>
-      exec(await uidOf(name), typeof command === 'string' ? { command } : command, { call, ids }),
-    files: name => files(() => uidOf(name), { call }),
+      exec(await ownerOf(name), typeof command === 'string' ? { command } : command, { call, ids }),
+    files: name => files(() => ownerOf(name), { call }),
     delete: name => verbs.remove(actor, name),
   }
 }

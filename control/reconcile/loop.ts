@@ -38,100 +38,125 @@ interface Entry {
 const firstBackoffMs = 100
 const lastBackoffMs = 30_000
 
+interface Context {
+  readonly reconcile: Reconcile
+  readonly name: string
+  readonly concurrency: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly entries: Map<string, Entry>
+  readonly ready: string[]
+  readonly runs: Set<Promise<void>>
+  readonly stop: AbortController
+}
+
+const enqueue = (context: Context, key: string, entry: Entry): void => {
+  if (entry.running || entry.queued) {
+    entry.dirty ||= entry.running
+    return
+  }
+  entry.cancel?.()
+  entry.cancel = undefined
+  entry.backingOff = false
+  entry.queued = true
+  context.ready.push(key)
+  start(context)
+}
+
+const later = (context: Context, key: string, entry: Entry, ms: number): void => {
+  entry.cancel?.()
+  entry.cancel = context.clock.after(ms, () => {
+    entry.cancel = undefined
+    entry.backingOff = false
+    enqueue(context, key, entry)
+  })
+}
+
+const settle = (context: Context, key: string, entry: Entry, outcome: Outcome | undefined): void => {
+  entry.failures = 0
+  if (entry.dirty) {
+    entry.dirty = false
+    enqueue(context, key, entry)
+  } else if (outcome?.againMs !== undefined) later(context, key, entry, outcome.againMs)
+  else context.entries.delete(key)
+}
+
+const failed = (context: Context, key: string, entry: Entry, error: unknown): void => {
+  entry.dirty = false
+  entry.failures++
+  const againMs = Math.min(lastBackoffMs, firstBackoffMs * 2 ** (entry.failures - 1))
+  const level = isError(error) && error.retry ? 'info' : 'error'
+  const { failures } = entry
+  context.log[level]('reconcile.failed', {
+    loop: context.name,
+    key,
+    failures,
+    againMs,
+    reason: messageOf(error),
+    error,
+  })
+  entry.backingOff = true
+  later(context, key, entry, againMs)
+}
+
+const run = async (context: Context, key: string, entry: Entry): Promise<void> => {
+  const { signal } = context.stop
+  try {
+    const outcome = await context.reconcile(key, signal)
+    entry.running = false
+    if (!signal.aborted) settle(context, key, entry, outcome)
+  } catch (error) {
+    entry.running = false
+    if (!signal.aborted) failed(context, key, entry, error)
+  }
+}
+
+const start = (context: Context): void => {
+  const { entries, ready, runs, concurrency, stop } = context
+  while (runs.size < concurrency && ready.length > 0 && !stop.signal.aborted) {
+    const key = ready.shift() as string
+    const entry = entries.get(key) as Entry
+    entry.queued = false
+    entry.running = true
+    const one = run(context, key, entry).finally(() => {
+      runs.delete(one)
+      start(context)
+    })
+    runs.add(one)
+  }
+}
+
+const poke = (context: Context, key: string): void => {
+  const { entries, stop } = context
+  if (stop.signal.aborted) return
+  let entry = entries.get(key)
+  if (!entry) {
+    entry = { running: false, dirty: false, failures: 0, cancel: undefined, backingOff: false, queued: false }
+    entries.set(key, entry)
+  }
+  if (!entry.backingOff) enqueue(context, key, entry)
+}
+
 export const reconcileLoop = (
   reconcile: Reconcile,
   options: { name: string; concurrency: number },
   deps: { clock: Clock; log: Log },
 ): Loop => {
   const { clock, log } = deps
-  const entries = new Map<string, Entry>()
-  const ready: string[] = []
   const stop = new AbortController()
-  const runs = new Set<Promise<void>>()
-
-  const enqueue = (key: string, entry: Entry) => {
-    if (entry.running || entry.queued) {
-      entry.dirty ||= entry.running
-      return
-    }
-    entry.cancel?.()
-    entry.cancel = undefined
-    entry.backingOff = false
-    entry.queued = true
-    ready.push(key)
-    start()
+  const context: Context = {
+    ...options,
+    reconcile,
+    clock,
+    log,
+    entries: new Map(),
+    ready: [],
+    runs: new Set(),
+    stop,
   }
-
-  const later = (key: string, entry: Entry, ms: number) => {
-    entry.cancel?.()
-    entry.cancel = clock.after(ms, () => {
-      entry.cancel = undefined
-      entry.backingOff = false
-      enqueue(key, entry)
-    })
-  }
-
-  const settle = (key: string, entry: Entry, outcome: Outcome | undefined) => {
-    entry.failures = 0
-    if (entry.dirty) {
-      entry.dirty = false
-      enqueue(key, entry)
-    } else if (outcome?.againMs !== undefined) later(key, entry, outcome.againMs)
-    else entries.delete(key)
-  }
-
-  const failed = (key: string, entry: Entry, error: unknown) => {
-    entry.dirty = false
-    entry.failures++
-    const ms = Math.min(lastBackoffMs, firstBackoffMs * 2 ** (entry.failures - 1))
-    const level = isError(error) && error.retry ? 'info' : 'error'
-    log[level]('reconcile.failed', {
-      loop: options.name,
-      key,
-      failures: entry.failures,
-      againMs: ms,
-      reason: messageOf(error),
-      error,
-    })
-    entry.backingOff = true
-    later(key, entry, ms)
-  }
-
-  const runOne = async (key: string, entry: Entry) => {
-    try {
-      const outcome = await reconcile(key, stop.signal)
-      entry.running = false
-      if (!stop.signal.aborted) settle(key, entry, outcome)
-    } catch (error) {
-      entry.running = false
-      if (!stop.signal.aborted) failed(key, entry, error)
-    }
-  }
-
-  const start = () => {
-    while (runs.size < options.concurrency && ready.length > 0 && !stop.signal.aborted) {
-      const key = ready.shift() as string
-      const entry = entries.get(key) as Entry
-      entry.queued = false
-      entry.running = true
-      const run = runOne(key, entry).finally(() => {
-        runs.delete(run)
-        start()
-      })
-      runs.add(run)
-    }
-  }
-
+  const { entries, ready, runs } = context
   return {
-    poke(key) {
-      if (stop.signal.aborted) return
-      let entry = entries.get(key)
-      if (!entry) {
-        entry = { running: false, dirty: false, failures: 0, cancel: undefined, backingOff: false, queued: false }
-        entries.set(key, entry)
-      }
-      if (!entry.backingOff) enqueue(key, entry)
-    },
+    poke: key => poke(context, key),
     get busy() {
       return runs.size + ready.length
     },

@@ -1,9 +1,13 @@
 /**
- * A resource kind is data and a few hooks; `crud.ts` gives every kind the same five endpoints, paging,
- * external ids, stamps and events. A new kind is a definition and one line in `index.ts`.
+ * A resource kind is data and a few hooks; `crud.ts` gives every kind the same endpoints, paging, external ids, stamps and
+ * events. A new kind is a definition and one line in `control/kinds.ts`.
+ *
+ * A kind without a status leaves out `life`. One whose records have machines declares a `workload`, and `expiry` where
+ * they end by themselves (`reconcile/rules.ts`): the runner does the rest.
  */
-import type { Resource } from '../store/store.ts'
 import type { Out, Shape } from '../../shared/schema.ts'
+import type { Rules } from '../reconcile/rules.ts'
+import type { Instance, Resource } from '../store/store.ts'
 
 /** The deployment statuses of the API. */
 export const statuses = [
@@ -21,23 +25,35 @@ export const statuses = [
 
 export type Spec = Readonly<Record<string, unknown>>
 
+/** A record with what runs for it. */
+export interface Found {
+  readonly record: Resource
+  /** None for kinds without a workload. */
+  readonly instances: readonly Instance[]
+}
+
 export interface PresentOptions {
   /** The caller is a workspace admin who asked to see secret values. */
   readonly showSecrets: boolean
   readonly now: number
 }
 
-/** What an update does beyond storing the new spec. */
+/** What an update does beyond storing the new spec: an event of the kind's table. */
 export interface Consequence {
-  readonly status: string
-  /** Text of the event that the change of status appends. */
+  readonly event: string
+  /** Text of the event that is written down. */
   readonly message: string
   readonly internal?: Readonly<Record<string, unknown>>
 }
 
-export interface Kind<S extends Shape = Shape> {
-  /** Singular, as stored: `sandbox`. */
-  readonly kind: string
+/** A kind with a data plane: its records are reached at `/{workspace}/{plural}/{name}/…` … */
+export interface DataPlane {
+  /** … and at `{label}-{name}-{workspace}.{region}.…` where there is DNS for it. */
+  readonly label: string
+  region(record: Resource): string
+}
+
+export interface Kind<S extends Shape = Shape> extends Rules {
   /** Plural, as in the path: `sandboxes`. */
   readonly plural: string
   /** Stem of the OAuth scopes: `sandboxes`. */
@@ -49,15 +65,11 @@ export interface Kind<S extends Shape = Shape> {
   readonly spec: S
   /** Shape of the answer: its spec, and members beyond metadata, spec, status and events. For documentation and tests. */
   readonly answers?: { readonly spec?: Shape; readonly more?: Readonly<Record<string, Shape>> }
-  /** Every status the kind can have; `status=` is checked against it. */
-  readonly statuses: readonly string[]
-  /** Status of a new resource. */
-  initialStatus(spec: Spec): string
-  /** Statuses left out of lists unless asked for. */
-  readonly hiddenStatuses: readonly string[]
+  /** Every status that the API speaks of; `status=` is checked against it. Those of the table unless given. */
+  readonly statuses?: readonly string[]
   /** A name whose holder has one of these statuses can be created again. */
   readonly replaceableStatuses: readonly string[]
-  /** `reconciled`: a delete marks the resource DELETING and a loop does the rest; `immediate`: the row goes at once. */
+  /** `reconciled`: a delete is an event of the table and a loop does the rest; `immediate`: the row goes at once. */
   readonly removal: 'reconciled' | 'immediate'
   readonly paginated: boolean
   readonly filterStatusOnEveryVersion: boolean
@@ -66,16 +78,17 @@ export interface Kind<S extends Shape = Shape> {
   readonly byExternalId: boolean
   /** Failures of the create carry the richer body that clients of this kind read. */
   readonly detailedErrors: boolean
+  readonly dataPlane?: DataPlane
   /** Checks and completes a spec before it is stored; throws `invalid_argument` naming the field. */
   accept?(spec: Out<S> | undefined, previous: Resource | undefined): Promise<Spec> | Spec
   /** What the new spec means for a resource that lives; undefined when nothing but the record changes. */
   consequence?(previous: Resource, spec: Spec): Consequence | undefined
   /** The status that holds at `now` when time alone decides (expiry), whether or not the loop has got there. */
-  statusAt?(resource: Resource, now: number): string
+  statusAt?(found: Found, now: number): string
   /** Members of the answer beyond metadata, spec, status and events. */
-  present?(resource: Resource, options: PresentOptions): Record<string, unknown>
+  present?(found: Found, options: PresentOptions): Record<string, unknown>
   /** The spec as answered: secrets masked, write-only parts left out. */
-  presentSpec?(resource: Resource, options: PresentOptions): Record<string, unknown>
+  presentSpec?(record: Resource, options: PresentOptions): Record<string, unknown>
 }
 
 // A kind of any spec is used through the plain Kind: hooks are methods, whose parameters may be narrower.
@@ -87,3 +100,13 @@ export const paramOf = (kind: Kind): string => kind.param ?? `${kind.kind}Name`
 /** Path of the collection: `/v0/sandboxes/:sandboxName/previews`. */
 export const pathOf = (kind: Kind): `/${string}` =>
   kind.parent ? `${pathOf(kind.parent)}/:${paramOf(kind.parent)}/${kind.plural}` : `/v0/${kind.plural}`
+
+/** The kinds that this one lives inside, outermost first. */
+export const ancestorsOf = (kind: Kind): readonly Kind[] =>
+  kind.parent ? [...ancestorsOf(kind.parent), kind.parent] : []
+
+export const statusesOf = (kind: Kind): readonly string[] => kind.statuses ?? kind.life?.states ?? []
+
+/** The status of a record at `now`; '' for kinds without one. */
+export const statusOf = (kind: Kind, found: Found, now: number): string =>
+  kind.statusAt?.(found, now) ?? found.record.status

@@ -1,7 +1,7 @@
 /** A stored resource as the API answers it. */
 import { s, type Out } from '../../shared/schema.ts'
-import type { Resource, ResourceEvent } from '../store/store.ts'
-import type { Kind } from './kind.ts'
+import type { ResourceEvent } from '../store/store.ts'
+import { statusesOf, statusOf, type Found, type Kind } from './kind.ts'
 import { metadataAnswer, presentMetadata } from './metadata.ts'
 
 export const eventAnswer = s.object({
@@ -18,7 +18,8 @@ type EventAnswer = Out<typeof eventAnswer>
 export interface Presented {
   readonly metadata: ReturnType<typeof presentMetadata>
   readonly spec: Record<string, unknown>
-  readonly status: string
+  /** Absent for kinds without one. */
+  readonly status?: string
   readonly events?: EventAnswer[]
   readonly [more: string]: unknown
 }
@@ -28,7 +29,7 @@ export const answerOf = (kind: Kind) =>
   s.looseObject({
     metadata: metadataAnswer,
     spec: kind.answers?.spec ?? s.looseObject({}),
-    status: s.enum(kind.statuses as [string, ...string[]]),
+    ...(statusesOf(kind).length > 0 ? { status: s.enum(statusesOf(kind) as [string, ...string[]]) } : {}),
     events: s.optional(s.array(eventAnswer)),
     ...kind.answers?.more,
   })
@@ -50,10 +51,14 @@ export interface Presenting {
 }
 
 /** The wire form of a resource; events are left out unless given. */
-export const present = (kind: Kind, resource: Resource, options: Presenting): Presented => ({
-  metadata: presentMetadata(resource, options),
-  spec: kind.presentSpec?.(resource, options) ?? { ...resource.spec },
-  status: kind.statusAt?.(resource, options.now) ?? resource.status,
-  ...kind.present?.(resource, options),
-  ...(options.events ? { events: options.events.map(presentEvent) } : {}),
-})
+export const present = (kind: Kind, found: Found, options: Presenting): Presented => {
+  const { record } = found
+  const status = statusOf(kind, found, options.now)
+  return {
+    metadata: presentMetadata(record, options),
+    spec: kind.presentSpec?.(record, options) ?? { ...record.spec },
+    ...(status ? { status } : {}),
+    ...kind.present?.(found, options),
+    ...(options.events ? { events: options.events.map(presentEvent) } : {}),
+  }
+}

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 import { bindMount, changeOwner, openDirectory, restrictMount, unmount, type Directory } from '../native/mount.ts'
-import { below, parseMountinfo, sourceBelow, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
-import type { DriveMount, DriveProvider } from '../../shared/drives/provider.ts'
+import { below, parseMountinfo, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
+import { driveOf, type DriveMount, type DriveProvider } from '../../shared/drives/provider.ts'
 
 /** Who a mount point that we make belongs to; undefined leaves it root's. */
 export interface Owner {
@@ -43,11 +43,7 @@ const openSource = (root: string, { driveName, drivePath, readOnly }: DriveMount
 const toDrive = (root: string, entry: MountEntry, entries: readonly MountEntry[]): DriveMount | undefined => {
   // The tree of drives is made of mounts, too.
   if (below(entry.mountPoint, root) !== undefined) return undefined
-  const source = sourceBelow(entry, root, entries)
-  if (source === undefined) return undefined
-  const [, driveName = '', ...rest] = source.split('/')
-  const { mountPoint: mountPath, readOnly } = entry
-  return { driveName, mountPath, drivePath: `/${rest.join('/')}`, readOnly, uidMap: '', gidMap: '' }
+  return driveOf(entry, root, entries)
 }
 
 /** Turns what the system refuses into `operation_failed` with its text. */

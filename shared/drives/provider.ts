@@ -1,3 +1,5 @@
+import { sourceBelow, type MountEntry } from './mountinfo.ts'
+
 /**
  * Where drives come from. A *drive* is a directory tree outside of the sandbox; a *mount* shows it, or a directory of
  * it, at a path inside. Paths are absolute and clean. What is mounted is read from the kernel, never remembered, so
@@ -31,4 +33,17 @@ export interface DriveProvider {
   mount(wanted: DriveMount, defaults: IdMaps): Promise<DriveMount>
   /** Throws `operation_failed`. */
   unmount(mountPath: string): Promise<void>
+}
+
+/** The drive that `entry` shows of `directory`, which holds them all; undefined when it shows something else. */
+export const driveOf = (
+  entry: MountEntry,
+  directory: string,
+  entries: readonly MountEntry[],
+): DriveMount | undefined => {
+  const source = sourceBelow(entry, directory, entries)
+  if (source === undefined) return undefined
+  const [, driveName = '', ...rest] = source.split('/')
+  const { mountPoint: mountPath, readOnly } = entry
+  return { driveName, mountPath, drivePath: `/${rest.join('/')}`, readOnly, uidMap: '', gidMap: '' }
 }

@@ -23,7 +23,7 @@ const host = await createHost(config, {
   ids: randomIds(),
   // As in production: one line a request is written, to where it costs the least.
   log: jsonLog({ level: 'info', now: clock.now, write: () => {} }),
-  driver: fakeDriver({ serve: async () => ({ host: '127.0.0.1', port: Number(port), close: () => {} }) }),
+  drivers: [fakeDriver({ serve: async () => ({ host: '127.0.0.1', port: Number(port), close: () => {} }) })],
 })
 const listening = await host.listen()
 const said: StandInSaid = { port: listening.port, key: host.first.adminKey }

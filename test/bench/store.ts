@@ -4,9 +4,9 @@
 import { join } from 'node:path'
 import BetterSqlite, { type Database } from 'better-sqlite3'
 import { openStore } from '../../control/store/sqlite/open.ts'
-import type { Listing, Store, UsageQuery } from '../../control/store/store.ts'
+import type { Listing, Store, UsageQuery, Write, WritableStore } from '../../control/store/store.ts'
 import { silentLog } from '../../shared/log.ts'
-import { record } from '../support/records.ts'
+import { instanceOf, record } from '../support/records.ts'
 import { scratch } from './child.ts'
 import { times, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
@@ -100,15 +100,25 @@ const bills = async (store: Store): Promise<Row[]> => {
   return rows
 }
 
-const writes = async (store: Store): Promise<Row[]> => {
-  const rates = [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 4 }]
+const writes = async (store: WritableStore): Promise<Row[]> => {
+  const metered = { rates: [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 4 }] }
   const event = { time: year, type: 'state', status: 'DEPLOYED', message: 'ready' }
-  const create = await times(500, index =>
-    store.resources.create(record({ name: `new-${index}`, workspace: 'w1', createdAt: year }), { event, rates }),
-  )
-  const update = await times(500, index =>
-    store.resources.update(`uid-new-${index}`, 1, { status: 'STANDBY', event, rates }, year + 1),
-  )
+  const create = await times(500, index => {
+    const resource = record({ name: `new-${index}`, workspace: 'w1', createdAt: year })
+    const writes: Write[] = [
+      { type: 'create', resource, event },
+      { type: 'addInstance', instance: instanceOf(resource), metered },
+    ]
+    return store.apply(writes, year)
+  })
+  const update = await times(500, index => {
+    const uid = `uid-new-${index}`
+    const writes: Write[] = [
+      { type: 'update', uid, version: 1, change: { status: 'STANDBY' }, event },
+      { type: 'updateInstance', id: uid, version: 1, change: { status: 'standby' }, metered },
+    ]
+    return store.apply(writes, year + 1)
+  })
   return [
     row('store.create.p50', percentile(create, 0.5), 'ms'),
     row('store.update.p50', percentile(update, 0.5), 'ms'),

@@ -1,18 +1,24 @@
 /** What every store must show. `open` gives an empty one, closed by the suite. */
 import type { Test } from 'tap'
-import type { Store } from '../../control/store/store.ts'
+import type { WritableStore } from '../../control/store/store.ts'
+import { instancesSuite } from './store/instances.ts'
 import { listingSuite } from './store/listing.ts'
 import { meterSuite } from './store/meter.ts'
+import { referencesSuite } from './store/references.ts'
 import { resourcesSuite } from './store/resources.ts'
 import { tenantsSuite } from './store/tenants.ts'
+import { transactionsSuite } from './store/transactions.ts'
 import { usageSuite } from './store/usage.ts'
 
-export type Open = (t: Test) => Promise<Store>
+export type Open = (t: Test) => Promise<WritableStore>
 
 export const storeSuite = async (t: Test, open: Open): Promise<void> => {
   await tenantsSuite(t, open)
   await resourcesSuite(t, open)
   await listingSuite(t, open)
+  await instancesSuite(t, open)
+  await transactionsSuite(t, open)
+  await referencesSuite(t, open)
   await meterSuite(t, open)
   await usageSuite(t, open)
 }

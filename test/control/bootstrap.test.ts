@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { hashKey } from '../../control/api/auth.ts'
+import { hashKey } from '../../control/auth/keys.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { Store, Tenants } from '../../control/store/store.ts'

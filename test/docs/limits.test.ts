@@ -13,8 +13,8 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['64 letters', 'control/resources/metadata.ts', 's.maxLength(64)'],
   ],
   'memory of a sandbox': [
-    ['64 to 262144 MB, 4096 unless', 'control/resources/sandbox-spec.ts', '{ min: 64, max: 262_144, fallback: 4096 }'],
-    ['2048 MB, at least a quarter', 'control/sandboxes/plan.ts', 'Math.max(0.25, memoryMb / 2048)'],
+    ['64 to 262144 MB, 4096 unless', 'control/sandbox/spec.ts', '{ min: 64, max: 262_144, fallback: 4096 }'],
+    ['2048 MB, at least a quarter', 'control/sandbox/plan.ts', 'Math.max(0.25, memoryMb / 2048)'],
   ],
   'processes and threads of a sandbox': [['4096', 'control/config.ts', "'HUTCH_PIDS_LIMIT', 4_096"]],
   'connections of a sandbox to the outside': [['4096', 'control/drivers/oci/net/connections.ts', 'most = 4_096']],
@@ -22,7 +22,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'page of a list': [
     ['50,', 'control/resources/listing.ts', 'query.limit ?? 50'],
     ['200;', 'control/resources/listing.ts', 'maxLimit = 200'],
-    ['24 h', 'control/api/cursors.ts', '24 * 3_600_000'],
+    ['24 h', 'control/wire/cursors.ts', '24 * 3_600_000'],
   ],
   billing: [
     ['100 groups', 'control/billing/question.ts', 'Math.min(query.limit ?? 100, 100'],
@@ -72,7 +72,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['4 MiB', 'daemon/terminal/routes.ts', 'largestFrame = 4 * 1024 * 1024'],
   ],
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
-  'held request': [['60 s', 'control/gateway/resolve.ts', 'patienceMs = 60_000']],
+  'held request': [['60 s', 'control/instances/reach.ts', 'patienceMs = 60_000']],
   'socket without traffic': [['15 minutes', 'control/gateway/splice.ts', 'silenceMs = 15 * 60_000']],
   'heap of a daemon, soft': [
     ['20 %', 'daemon/config.ts', "'SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20"],

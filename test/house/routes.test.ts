@@ -33,7 +33,7 @@ const declared = async (): Promise<Map<string, Route>> => {
 t.test('every declared route is bound, each id once', async t => {
   const { daemon: made } = await daemon(t, { env: { SVC_ENV: 'dev' } })
   const { api } = await control(t)
-  const bound = [...made.bounds, ...api.dispatcher.bounds]
+  const bound = [...made.bounds, ...api.bounds]
   const all = await declared()
   t.ok(all.size > 40, 'found the declarations')
   for (const [id, route] of all)
@@ -41,7 +41,7 @@ t.test('every declared route is bound, each id once', async t => {
       bound.some(({ route: other }) => other === route),
       `${id} (${route.method} ${route.path}) is answered`,
     )
-  for (const { bounds } of [made, api.dispatcher]) {
+  for (const { bounds } of [made, api]) {
     const ids = bounds.map(({ route }) => route.id)
     t.same(
       ids.filter((id, index) => ids.indexOf(id) !== index),
@@ -54,7 +54,7 @@ t.test('every declared route is bound, each id once', async t => {
 t.test('every route says what it is for', async t => {
   const { daemon: made } = await daemon(t)
   const { api } = await control(t)
-  for (const { route } of [...made.bounds, ...api.dispatcher.bounds].filter(({ route }) => route.method !== 'HEAD'))
+  for (const { route } of [...made.bounds, ...api.bounds].filter(({ route }) => route.method !== 'HEAD'))
     t.match(route.summary, /^[A-Z].{7,}[^.]$/s, `${route.id}: ${route.summary}`)
 })
 

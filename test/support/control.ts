@@ -1,19 +1,23 @@
 /** A management API to test against, in this process: real store in a directory of its own, a clock that stands still. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { createCursors } from '../../control/api/cursors.ts'
-import { createApi, type Api } from '../../control/api/index.ts'
-import { wireNames, type WireNames } from '../../control/api/wire-names.ts'
-import { billingRoutes } from '../../control/billing/routes.ts'
+import { createCursors } from '../../control/wire/cursors.ts'
+import { createApi } from '../../control/api/index.ts'
+import { wireNames, type WireNames } from '../../control/wire/names.ts'
+import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
-import { resourceKinds } from '../../control/resources/index.ts'
+import { createKinds } from '../../control/kinds.ts'
+import { changes } from '../../control/reconcile/changes.ts'
+import { transition, type Transition } from '../../control/reconcile/transition.ts'
+import { crud } from '../../control/resources/crud.ts'
 import type { Kind } from '../../control/resources/kind.ts'
 import { createSealer, type Sealer } from '../../control/secrets.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
-import type { ApiKey, Store } from '../../control/store/store.ts'
-import { hashKey } from '../../control/api/auth.ts'
+import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
+import { createKeys, hashKey } from '../../control/auth/keys.ts'
 import { fail } from '../../shared/errors.ts'
 import { call, type Answer, type CallOptions } from '../../shared/http/call.ts'
+import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { silentLog } from '../../shared/log.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
@@ -32,8 +36,9 @@ export interface ControlOptions {
 export interface TestControl {
   /** Calls `/v0{target}` as the admin at the newest version; headers given win, `authorization: ''` sends none. */
   readonly call: (method: string, target: string, body?: unknown, options?: CallOptions) => Promise<Answer>
-  readonly api: Api
-  readonly store: Store
+  readonly api: Dispatcher
+  readonly store: WritableStore
+  readonly transition: Transition
   readonly key: string
   readonly clock: FakeClock
   readonly names: WireNames
@@ -52,7 +57,7 @@ export const knownImages = ['svc/base-image:latest', 'svc/other:latest']
 const images = {
   async resolve(reference: string) {
     if (!knownImages.includes(reference)) throw fail('invalid_image', { requested: reference, supported: knownImages })
-    return { reference }
+    return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }
   },
 }
 
@@ -67,40 +72,53 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const names = wireNames(options.wireNames ?? [{ header: 'Svc', short: 'svc', image: 'svc' }])
   const sealer = createSealer('test')
   const defaultImage = 'svc/base-image:latest'
-  const kinds = [
-    ...resourceKinds({
-      images,
-      sealer,
-      regions: ['local', 'eu-fra-1'],
-      defaultImage,
-      egressRules: options.egressRules ?? true,
-    }),
-    ...(options.kinds ?? []),
-  ]
+  const own = createKinds({
+    images,
+    sealer,
+    names,
+    store,
+    wireNames: 'Svc:svc:svc',
+    regions: ['local', 'eu-fra-1'],
+    defaultImage,
+    egressRules: options.egressRules ?? true,
+    standbyAfterMs: 15_000,
+  })
+  const kinds = [...Object.values(own), ...(options.kinds ?? [])]
+  const rules = new Map(kinds.map(kind => [kind.kind, kind]))
   const poked: string[] = []
   const cursors = createCursors({ key: 'test', clock })
+  const move = transition({ store, clock, rules, changes: changes() })
+  const verbs = {
+    store,
+    transition: move,
+    clock,
+    ids,
+    cursors,
+    poke: (kind: string, uid: string) => void poked.push(`${kind}/${uid}`),
+    url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
+    plan: 'test',
+  }
   const api = createApi({
     store,
     clock,
     ids,
     log,
     names,
-    cursors,
+    keys: createKeys({ tenants: store.tenants, clock }),
+    verbs: kinds.map(kind => crud(kind, verbs)),
     routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
-    kinds,
-    poke: (kind, uid) => void poked.push(`${kind}/${uid}`),
-    url: resource => `http://run.test/${resource.workspace}/${resource.kind}/${resource.name}`,
     checkReplies: options.checkReplies ?? true,
   })
   return {
     call: (method, target, body, given = {}) =>
-      call(api.dispatcher, method, `/v0${target}`, {
+      call(api, method, `/v0${target}`, {
         ...given,
         body,
         headers: { authorization: `Bearer ${key}`, 'svc-version': '2026-04-28', ...given.headers },
       }),
     api,
     store,
+    transition: move,
     key,
     clock,
     names,

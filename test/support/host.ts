@@ -74,7 +74,7 @@ export const testHost = async (t: Test, options: Partial<Config> = {}): Promise<
   const open = async () => {
     const opened = await openHost(
       { dataDir, imagesDir, port: 0, standbyAfterMs: 3_600_000, ...options },
-      { driver: driver(), log: silentLog },
+      { drivers: [driver()], log: silentLog },
     )
     t.teardown(opened.close)
     return opened

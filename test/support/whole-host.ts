@@ -19,6 +19,8 @@ export interface HostOptions {
   /** A box that an earlier host left. */
   readonly world?: FakeWorld
   readonly driver?: Driver
+  /** Drivers beside it, which machines of an earlier host may have. */
+  readonly others?: readonly Driver[]
 }
 
 export interface TestHost {
@@ -50,11 +52,11 @@ export const openTestHost = async (t: Test, dataDir: string, options: HostOption
     clock: options.clock ?? systemClock(),
     ids: randomIds(),
     log: options.log ?? silentLog,
-    driver,
+    drivers: [driver, ...(options.others ?? [])],
   })
   t.teardown(() => host.close())
   const api: TestHost['api'] = (method, target, body) =>
-    call(host.api.dispatcher, method, `/v0${target}`, {
+    call(host.api, method, `/v0${target}`, {
       body,
       headers: { authorization: `Bearer ${host.first.adminKey}`, 'svc-version': '2026-04-28' },
     })

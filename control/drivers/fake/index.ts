@@ -57,25 +57,71 @@ const present = (id: string, machine: FakeMachine): Machine => {
   return { id, phase, address: { host: server?.host ?? '127.0.0.1', port: server?.port ?? 9 } }
 }
 
+interface Context {
+  readonly world: FakeWorld
+  readonly faults: Faults
+  readonly serve: FakeOptions['serve']
+}
+
+const note = ({ world }: Context, verb: string, id: string): void => void world.journal.push(`${verb} ${id}`)
+
+const drop = async ({ world: { machines } }: Context, id: string): Promise<void> => {
+  const machine = machines.get(id)
+  if (!machine) return
+  machine.phase = 'half-made'
+  await machine.server?.close()
+  machines.delete(id)
+}
+
+const alive = ({ world }: Context, id: string, step: string): FakeMachine => {
+  const machine = world.machines.get(id)
+  if (machine?.phase === 'running' || machine?.phase === 'frozen') return machine
+  throw fail('driver_failed', { driver: 'fake', step, reason: `machine ${id} is not running; create it again` })
+}
+
+const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
+  const { world, faults, serve } = context
+  signal?.throwIfAborted()
+  const existing = world.machines.get(spec.id)
+  if (existing?.phase === 'running' || existing?.phase === 'frozen') return present(spec.id, existing)
+  await faults('create.before', spec.id, signal)
+  await drop(context, spec.id)
+  const machine: FakeMachine = { phase: 'half-made', spec, limits: { memoryMb: spec.memoryMb, cpus: spec.cpus } }
+  world.machines.set(spec.id, machine)
+  await faults('create.half', spec.id, signal)
+  signal?.throwIfAborted()
+  if (serve) machine.server = await serve(spec)
+  machine.phase = 'running'
+  note(context, 'create', spec.id)
+  await faults('create.after', spec.id, signal)
+  return present(spec.id, machine)
+}
+
+const remove = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
+  const { world, faults } = context
+  signal?.throwIfAborted()
+  await faults('remove.before', id, signal)
+  const machine = world.machines.get(id)
+  if (machine) machine.phase = 'half-made'
+  await faults('remove.half', id, signal)
+  if (machine) note(context, 'remove', id)
+  await drop(context, id)
+  await faults('remove.after', id, signal)
+}
+
+/** Stops or starts the machine's clock. */
+const turn = async (context: Context, id: string, verb: 'freeze' | 'thaw'): Promise<void> => {
+  await context.faults(verb, id)
+  const machine = alive(context, id, verb)
+  const phase = verb === 'freeze' ? 'frozen' : 'running'
+  if (machine.phase !== phase) note(context, verb, id)
+  machine.phase = phase
+}
+
 export const fakeDriver = (options: FakeOptions = {}): Driver => {
   const { world = fakeWorld(), faults = () => {}, serve } = options
-  const { machines, journal } = world
-  const note = (verb: string, id: string) => void journal.push(`${verb} ${id}`)
-
-  const drop = async (id: string) => {
-    const machine = machines.get(id)
-    if (!machine) return
-    machine.phase = 'half-made'
-    await machine.server?.close()
-    machines.delete(id)
-  }
-
-  const alive = (id: string, step: string): FakeMachine => {
-    const machine = machines.get(id)
-    if (machine?.phase === 'running' || machine?.phase === 'frozen') return machine
-    throw fail('driver_failed', { driver: 'fake', step, reason: `machine ${id} is not running; create it again` })
-  }
-
+  const context: Context = { world, faults, serve }
+  const { machines } = world
   return {
     name: 'fake',
     probe: async () => ({
@@ -84,64 +130,26 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
       protects: [],
       doesNotProtect: ['anything: nothing is run at all'],
     }),
-    async create(spec, signal) {
-      signal?.throwIfAborted()
-      const existing = machines.get(spec.id)
-      if (existing?.phase === 'running' || existing?.phase === 'frozen') return present(spec.id, existing)
-      await faults('create.before', spec.id, signal)
-      await drop(spec.id)
-      const machine: FakeMachine = {
-        phase: 'half-made',
-        spec,
-        limits: { memoryMb: spec.memoryMb, cpus: spec.cpus },
-      }
-      machines.set(spec.id, machine)
-      await faults('create.half', spec.id, signal)
-      signal?.throwIfAborted()
-      if (serve) machine.server = await serve(spec)
-      machine.phase = 'running'
-      note('create', spec.id)
-      await faults('create.after', spec.id, signal)
-      return present(spec.id, machine)
-    },
+    create: (spec, signal) => create(context, spec, signal),
     async list(signal) {
       signal?.throwIfAborted()
       await faults('list', '', signal)
       return [...machines].map(([id, machine]) => present(id, machine))
     },
-    async remove(id, signal) {
-      signal?.throwIfAborted()
-      await faults('remove.before', id, signal)
-      const machine = machines.get(id)
-      if (machine) machine.phase = 'half-made'
-      await faults('remove.half', id, signal)
-      if (machine) note('remove', id)
-      await drop(id)
-      await faults('remove.after', id, signal)
-    },
+    remove: (id, signal) => remove(context, id, signal),
     async stats(id) {
       await faults('stats', id)
       return machines.has(id) ? { memoryBytes: 16 * 1024 * 1024, cpuMs: 100 } : undefined
     },
     freezer: {
-      async freeze(id) {
-        await faults('freeze', id)
-        const machine = alive(id, 'freeze')
-        if (machine.phase === 'running') note('freeze', id)
-        machine.phase = 'frozen'
-      },
-      async thaw(id) {
-        await faults('thaw', id)
-        const machine = alive(id, 'thaw')
-        if (machine.phase === 'frozen') note('thaw', id)
-        machine.phase = 'running'
-      },
+      freeze: id => turn(context, id, 'freeze'),
+      thaw: id => turn(context, id, 'thaw'),
     },
     resizer: {
       async resize(id, limits) {
         await faults('resize', id)
-        alive(id, 'resize').limits = { ...limits }
-        note('resize', id)
+        alive(context, id, 'resize').limits = { ...limits }
+        note(context, 'resize', id)
       },
     },
     close: async () => {},

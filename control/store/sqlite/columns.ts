@@ -1,5 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
-import type { Dimension, UsageQuery } from '../store.ts'
+import type { Grouping } from '../../../shared/wire/billing.ts'
+import type { UsageQuery } from '../store.ts'
 import { query } from './prepared.ts'
 
 /** What a row of a report tells apart. */
@@ -10,8 +11,8 @@ export interface Columns {
   readonly uid: boolean
 }
 
-export const columnsOf = (groupBy: readonly Dimension[]): Columns => {
-  const by = (...dimensions: Dimension[]) => dimensions.some(dimension => groupBy.includes(dimension))
+export const columnsOf = (groupBy: readonly Grouping[]): Columns => {
+  const by = (...groupings: Grouping[]) => groupings.some(grouping => groupBy.includes(grouping))
   return {
     workspace: by('workspace', 'resource_name', 'resource_uuid'),
     type: by('resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'),

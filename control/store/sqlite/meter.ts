@@ -1,5 +1,4 @@
 import type { Database } from 'better-sqlite3'
-import { sql } from 'kysely'
 import { fromQuanta } from '../amounts.ts'
 import type { Meter } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
@@ -15,18 +14,6 @@ const statements = (prepare: Prepare) => ({
       .set({ accounted_to: given.now })
       .where('to_at', 'is', null)
       .where('accounted_to', '<', given.now),
-  ),
-  closeStale: prepare((given: { uids: string }) =>
-    query
-      .updateTable('intervals')
-      .set({ to_at: sql<number>`accounted_to` })
-      .where('to_at', 'is', null)
-      .where('subject', 'in', from =>
-        from
-          .selectFrom('subjects')
-          .select('id')
-          .where('uid', 'in', sql<string>`(SELECT value FROM json_each(${given.uids}))`),
-      ),
   ),
   intervals: prepare((given: { uid: string }) =>
     query
@@ -64,11 +51,6 @@ export const sqliteMeter = (parts: {
     checkpoint: now =>
       write(() => {
         run.account.run({ now })
-        roll()
-      }),
-    closeStale: uids =>
-      write(() => {
-        run.closeStale.run({ uids: JSON.stringify(uids) })
         roll()
       }),
     count: (subject, dimension, quantity, now) => write(() => recorder.count(subject, dimension, quantity, now)),

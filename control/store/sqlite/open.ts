@@ -3,13 +3,16 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errno, fail, isError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
-import type { Store } from '../store.ts'
+import type { WritableStore } from '../store.ts'
+import { sqliteApply } from './apply.ts'
+import { sqliteInstances } from './instances.ts'
 import { lister } from './listing.ts'
 import { sqliteMeter } from './meter.ts'
 import { migrate } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { preparer } from './prepared.ts'
 import { recorder } from './recorder.ts'
+import { references } from './references.ts'
 import { remembered } from './remembered.ts'
 import { sqliteResources } from './resources.ts'
 import { sqliteTenants } from './tenants.ts'
@@ -38,12 +41,15 @@ const prepareDatabase = (db: Database): void => {
   db.pragma('trusted_schema = OFF')
 }
 
-const compose = (db: Database): Store => {
+const compose = (db: Database): WritableStore => {
   const prepare = preparer(db)
   const transact = transactions(db)
   const record = recorder(prepare)
+  const named = references(prepare)
   return {
-    resources: sqliteResources({ prepare, transact, recorder: record, list: lister(db, prepare) }),
+    resources: sqliteResources({ prepare, transact, references: named, list: lister(db, prepare) }),
+    instances: sqliteInstances(prepare, transact),
+    apply: sqliteApply({ prepare, transact, recorder: record, references: named }),
     tenants: sqliteTenants(prepare, transact, remembered(db)),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
@@ -56,7 +62,7 @@ const compose = (db: Database): Store => {
  * Opens the database at `path`, made when missing (0600: it holds secrets of specs), and brings its schema up to date.
  * Throws `unavailable` when the file cannot be used or a newer build has written it.
  */
-export const openStore = async (config: { path: string }, deps: { log: Log }): Promise<Store> => {
+export const openStore = async (config: { path: string }, deps: { log: Log }): Promise<WritableStore> => {
   let db: Database | undefined
   try {
     makeFile(config.path)

@@ -1,25 +1,17 @@
 import { sql } from 'kysely'
-import type { Rate } from '../store.ts'
+import type { Metered, Subject } from '../store.ts'
 import { toQuanta } from '../amounts.ts'
 import { resourceTypeOf } from '../dimensions.ts'
 import { query, type Prepare } from './prepared.ts'
 
-/** Whom an interval belongs to. */
-export interface Metered {
-  readonly uid: string
-  readonly kind: string
-  readonly workspace: string
-  readonly name: string
-}
-
 /** Opens and closes intervals, inside the transaction of the change that causes it. */
 export interface Recorder {
-  /** Ends what is open and opens `rates`, both at `now`. */
-  replace(subject: Metered, rates: readonly Rate[], now: number): void
+  /** Ends what is open and opens `rates`, both at `now`; what is open ends where it was last accounted for when `lost`. */
+  replace(subject: Subject, metered: Metered, now: number): void
   /** Ends what is open. */
   close(uid: string, now: number): void
   /** Records `quantity` units at a moment. */
-  count(subject: Metered, dimension: string, quantity: number, now: number): void
+  count(subject: Subject, dimension: string, quantity: number, now: number): void
 }
 
 interface Opening {
@@ -62,6 +54,13 @@ const statements = (prepare: Prepare) => ({
       .where('to_at', 'is', null)
       .where('subject', '=', from => from.selectFrom('subjects').select('id').where('uid', '=', given.uid)),
   ),
+  closeLost: prepare((given: { uid: string }) =>
+    query
+      .updateTable('intervals')
+      .set({ to_at: sql<number>`accounted_to` })
+      .where('to_at', 'is', null)
+      .where('subject', '=', from => from.selectFrom('subjects').select('id').where('uid', '=', given.uid)),
+  ),
   lastEnd: prepare((given: { uid: string }) =>
     query
       .selectFrom('intervals')
@@ -74,15 +73,16 @@ const statements = (prepare: Prepare) => ({
 
 export const recorder = (prepare: Prepare): Recorder => {
   const run = statements(prepare)
-  const know = ({ uid, kind, workspace, name }: Metered, dimension: string) => {
+  const know = ({ uid, kind, workspace, name }: Subject, dimension: string) => {
     run.addSubject.run({ uid, workspace, type: resourceTypeOf(dimension, kind), name })
     run.addDimension.run({ name: dimension })
   }
   return {
-    replace(subject, rates, now) {
+    replace(subject, { rates, lost = false }, now) {
       const { uid } = subject
       const from = Math.max(now, run.lastEnd.get({ uid })?.end ?? now)
-      run.close.run({ uid, now })
+      if (lost) run.closeLost.run({ uid })
+      else run.close.run({ uid, now })
       for (const { dimension, quantity } of rates) {
         know(subject, dimension)
         run.open.run({ uid, dimension, quantity: toQuanta(quantity), from, to: null })

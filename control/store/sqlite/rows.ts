@@ -1,5 +1,5 @@
-import type { Resource, ResourceEvent, StoredMetadata } from '../store.ts'
-import type { EventRow, ResourceRow } from './tables.ts'
+import type { Instance, Resource, ResourceEvent, StoredMetadata } from '../store.ts'
+import type { EventRow, InstanceRow, ResourceRow } from './tables.ts'
 
 /** Lower-cased name, display name, label keys and values, one a line: no match can reach over two of them. */
 const searchText = (name: string, { displayName, labels }: StoredMetadata): string =>
@@ -47,4 +47,49 @@ export const toEvent = (row: Omit<EventRow, 'id'>): ResourceEvent => ({
   status: row.status,
   message: row.message,
   ...(row.revision === null ? {} : { revision: row.revision }),
+})
+
+const toJson = (value: object | undefined): string | null => (value === undefined ? null : JSON.stringify(value))
+
+export const toInstanceRow = (instance: Instance): InstanceRow => {
+  const { owner, memoryMb, heldBytes } = instance
+  return {
+    id: instance.id,
+    owner: owner.uid,
+    kind: owner.kind,
+    workspace: owner.workspace,
+    parent: owner.parent,
+    name: owner.name,
+    revision: instance.revision,
+    driver: instance.driver,
+    version: instance.version,
+    status: instance.status,
+    address: toJson(instance.address),
+    image: toJson(instance.image),
+    created_at: instance.createdAt,
+    started_at: instance.startedAt ?? null,
+    turned_at: instance.turnedAt ?? null,
+    last_used_at: instance.lastUsedAt ?? null,
+    attempts: instance.attempts,
+    errors: JSON.stringify(instance.errors),
+    body: JSON.stringify({ memoryMb, heldBytes }),
+  }
+}
+
+export const toInstance = (row: InstanceRow): Instance => ({
+  id: row.id,
+  owner: { uid: row.owner, kind: row.kind, workspace: row.workspace, parent: row.parent, name: row.name },
+  revision: row.revision,
+  driver: row.driver,
+  version: row.version,
+  status: row.status,
+  ...(row.address === null ? {} : { address: JSON.parse(row.address) as NonNullable<Instance['address']> }),
+  ...(row.image === null ? {} : { image: JSON.parse(row.image) as NonNullable<Instance['image']> }),
+  createdAt: row.created_at,
+  ...(row.started_at === null ? {} : { startedAt: row.started_at }),
+  ...(row.turned_at === null ? {} : { turnedAt: row.turned_at }),
+  ...(row.last_used_at === null ? {} : { lastUsedAt: row.last_used_at }),
+  attempts: row.attempts,
+  errors: JSON.parse(row.errors) as Instance['errors'],
+  ...(JSON.parse(row.body) as Pick<Instance, 'memoryMb' | 'heldBytes'>),
 })

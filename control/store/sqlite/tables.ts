@@ -44,6 +44,42 @@ export interface ResourceRow {
   updated_at: number
 }
 
+/** A machine; JSON in address ({ host, port }), image ({ digest, rootfs }), errors and body. */
+export interface InstanceRow {
+  id: string
+  /** Uid of the record it runs for, and that record's key. */
+  owner: string
+  kind: string
+  workspace: string
+  parent: string
+  name: string
+  revision: string
+  driver: string
+  version: number
+  status: string
+  address: string | null
+  image: string | null
+  created_at: number
+  started_at: number | null
+  turned_at: number | null
+  last_used_at: number | null
+  attempts: number
+  errors: string
+  /** JSON of { memoryMb, heldBytes }. */
+  body: string
+}
+
+/** Resource `uid`, of kind `by_kind`, names another one in its `field`. */
+export interface RefRow {
+  uid: string
+  field: string
+  workspace: string
+  kind: string
+  parent: string
+  name: string
+  by_kind: string
+}
+
 export interface EventRow {
   id: Generated<number>
   uid: string
@@ -119,7 +155,9 @@ export interface Tables {
   workspaces: WorkspaceRow
   api_keys: ApiKeyRow
   resources: ResourceRow
+  refs: RefRow
   counts: CountRow
+  instances: InstanceRow
   events: EventRow
   subjects: SubjectRow
   dimensions: DimensionRow

@@ -1,13 +1,13 @@
 import type { Test } from 'tap'
-import type { Listing, Resource, Resources, Sort } from '../../../control/store/store.ts'
-import { dice, record } from '../../support/records.ts'
+import type { Listing, Resource, Resources, Sort, WritableStore } from '../../../control/store/store.ts'
+import { dice, erase, put, record } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 
 const sorts: readonly Sort[] = ['createdAt:desc', 'createdAt:asc', 'name:asc', 'name:desc']
 const statuses = ['DEPLOYED', 'FAILED', 'TERMINATED']
 
 /** Many with equal times, names of differing parents, labels and external ids; and neighbours that must not show. */
-const fill = async (resources: Resources): Promise<Resource[]> => {
+const fill = async (store: WritableStore): Promise<Resource[]> => {
   const roll = dice(1)
   const made: Resource[] = []
   for (let index = 0; index < 120; index++) {
@@ -29,9 +29,9 @@ const fill = async (resources: Resources): Promise<Resource[]> => {
       }),
     )
   }
-  for (const one of made) await resources.create(one, {})
-  await resources.create(record({ name: 'alien', workspace: 'other' }), {})
-  await resources.create(record({ name: 'agent', uid: 'agent', kind: 'agent' }), {})
+  for (const one of made) await put(store, one)
+  await put(store, record({ name: 'alien', workspace: 'other' }))
+  await put(store, record({ name: 'agent', uid: 'agent', kind: 'agent' }))
   return made
 }
 
@@ -90,8 +90,9 @@ const filters: readonly Partial<Listing>[] = [
 
 export const listingSuite = async (t: Test, open: Open): Promise<void> => {
   await t.test('every sort, filter and page size gives each item once and in order', async t => {
-    const { resources } = await open(t)
-    const all = await fill(resources)
+    const store = await open(t)
+    const { resources } = store
+    const all = await fill(store)
     for (const sort of sorts)
       for (const filter of filters) {
         const listing = { kind: 'sandbox', workspace: 'main', sort, ...filter }
@@ -105,12 +106,13 @@ export const listingSuite = async (t: Test, open: Open): Promise<void> => {
   await t.test(
     'a walk loses nothing and repeats nothing when the last item given out is removed meanwhile',
     async t => {
-      const { resources } = await open(t)
-      const all = await fill(resources)
+      const store = await open(t)
+      const { resources } = store
+      const all = await fill(store)
       const listing = { kind: 'sandbox', workspace: 'main', sort: 'createdAt:desc' as const, limit: 50 }
       const { items } = await resources.list(listing)
       const last = items.at(-1) as Resource
-      await resources.remove(last.uid, 1)
+      await erase(store, last.uid, 1)
       const rest = await resources.list({ ...listing, limit: 200, after: { value: last.createdAt, uid: last.uid } })
       t.same(
         [...items, ...rest.items].map(({ uid }) => uid),

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { partsPerUnit } from '../../../control/store/amounts.ts'
-import type { Interval, Store, UsageQuery, UsageRow } from '../../../control/store/store.ts'
-import { addTenants, dice, record } from '../../support/records.ts'
+import type { Interval, Store, UsageQuery, UsageRow, WritableStore } from '../../../control/store/store.ts'
+import { addTenants, dice, instanceOf, putInstance, record, turn } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 
 const hour = 3_600_000
@@ -10,7 +10,7 @@ const start = Date.UTC(2025, 10, 20, 7, 13, 5)
 const dimensions = ['sandbox_compute_runtime_gbs', 'sandbox_snapshot_storage_gbs', 'volume_storage_gbs'] as const
 
 /** Three months of lives that begin, change and end at odd moments, with checkpoints in between. */
-const live = async (store: Store, seed: number): Promise<number> => {
+const live = async (store: WritableStore, seed: number): Promise<number> => {
   const roll = dice(seed)
   const versions = new Map<string, number>()
   let now = start
@@ -21,11 +21,16 @@ const live = async (store: Store, seed: number): Promise<number> => {
     const uid = `${workspace}-${name}`
     const rates = dimensions.filter(() => roll() < 0.4).map(dimension => ({ dimension, quantity: roll() * 8 }))
     const version = versions.get(uid)
-    if (version === undefined) await store.resources.create(record({ name, uid, workspace, createdAt: now }), { rates })
-    else if (roll() < 0.15) await store.resources.remove(uid, now)
-    else await store.resources.update(uid, version, { rates }, now)
-    if (version !== undefined && !(await store.resources.getByUid(uid))) versions.delete(uid)
-    else versions.set(uid, (version ?? 0) + 1)
+    if (version === undefined) {
+      await putInstance(store, instanceOf(record({ name, uid, workspace, createdAt: now })), rates)
+      versions.set(uid, 1)
+    } else if (roll() < 0.15) {
+      await store.apply([{ type: 'removeInstance', id: uid, version }], now)
+      versions.delete(uid)
+    } else {
+      await turn(store, [uid, version], { metered: { rates } }, now)
+      versions.set(uid, version + 1)
+    }
     if (roll() < 0.3) await store.meter.checkpoint(now + Math.floor(roll() * hour))
   }
   return now + 3 * hour
@@ -155,8 +160,8 @@ export const usageSuite = async (t: Test, open: Open): Promise<void> => {
     ] as const
     for (const [dimension, workspace, later] of kinds) {
       const made = record({ name: 'x', uid: dimension, kind: dimension, workspace, createdAt: start + later })
-      await store.resources.create(made, { rates: [{ dimension, quantity: 1 }] })
-      await store.resources.update(dimension, 1, { rates: [] }, start + later + hour)
+      await putInstance(store, instanceOf(made), [{ dimension, quantity: 1 }])
+      await turn(store, [dimension, 1], { metered: { rates: [] } }, start + later + hour)
     }
     const now = start + 20 * day
     t.same(await store.meter.resourceTypes('acme', start, now, now), ['sandbox', 'volume'])

@@ -16,6 +16,19 @@ t.test('a key is taken from either header, and the named one wins', async t => {
   t.match(await call('GET', '/sandboxes', undefined, list(wrong)), { status: 401 })
 })
 
+t.test('a header of another scheme is somebody else’s: the first that carries a bearer counts', async t => {
+  const { call, key } = await control(t)
+  const basic = 'Basic dXNlcjpzZWNyZXQ='
+  const asked = (headers: Record<string, string>) => call('GET', '/sandboxes', undefined, list(headers))
+  t.match(await asked({ 'x-svc-authorization': basic, authorization: `Bearer ${key}` }), { status: 200 })
+  t.match(await asked({ 'x-svc-authorization': `Bearer ${key}`, authorization: basic }), { status: 200 })
+  t.match(await asked({ 'x-svc-authorization': basic, authorization: basic }), {
+    status: 401,
+    body: { message: /must have the form "Bearer <key>"/ },
+  })
+  t.match(await asked({ authorization: '' }), { status: 401, body: { message: /send an API key/ } })
+})
+
 t.test('a missing, odd or unknown credential is 401 and changes nothing', async t => {
   const { call, store, key } = await control(t)
   for (const authorization of ['', key, 'Bearer', 'Bearer ', `Basic ${key}`, 'Bearer nope', `Bearer ${key} x`]) {

@@ -8,7 +8,7 @@ import { badBodies, badQueries, badSegments, badValues, broke, documented } from
 
 const judge = async ({ call, api }: TestControl) => {
   const { body: document } = await call('GET', '/openapi.json')
-  const routes = api.dispatcher.bounds.map(({ route }) => route)
+  const routes = api.bounds.map(({ route }) => route)
   let asked = 0
   return {
     routes,

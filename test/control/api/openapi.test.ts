@@ -6,7 +6,7 @@ t.test('the document is open, complete, and computed from the routes', async t =
   const { status, body } = await call('GET', '/openapi.json', undefined, { headers: { authorization: '' } })
   t.equal(status, 200)
   t.equal(body.openapi, '3.1.0')
-  for (const { route } of api.dispatcher.bounds) {
+  for (const { route } of api.bounds) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
     t.equal(body.paths[path]?.[route.method.toLowerCase()]?.operationId, route.id, route.id)
   }

@@ -80,7 +80,7 @@ const unfinished = (port: number, headers: Record<string, string | number>, byte
 
 t.test('a body beyond the limit is refused before it has all come', async t => {
   const { api, key, store } = await control(t)
-  const listening = await listen(serve(api.dispatcher, { log: silentLog }), { port: 0, host: '127.0.0.1' })
+  const listening = await listen(serve(api, { log: silentLog }), { port: 0, host: '127.0.0.1' })
   t.teardown(() => listening.close(100))
   const { port } = listening
   const authorization = `Bearer ${key}`

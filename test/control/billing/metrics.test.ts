@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { control } from '../../support/control.ts'
-import { record } from '../../support/records.ts'
+import { instanceOf, putInstance, record, turn } from '../../support/records.ts'
 
 const hour = 3_600_000
 const compute = 'sandbox_compute_runtime_gbs'
@@ -16,15 +16,14 @@ const host = async (t: Test) => {
   await made.addWorkspace('second')
   const start = clock.now()
   const add = async (uid: string, name: string, workspace: string, kind: string, dimension: string, hours: number) => {
-    await store.resources.create(record({ uid, name, workspace, kind, createdAt: start + hour }), {
-      rates: [{ dimension, quantity: 2 }],
-    })
-    await store.resources.update(uid, 1, { rates: [] }, start + hour + hours * hour)
+    const made = instanceOf(record({ uid, name, workspace, kind, createdAt: start + hour }))
+    await putInstance(store, made, [{ dimension, quantity: 2 }])
+    await turn(store, [uid, 1], { metered: { rates: [] } }, start + hour + hours * hour)
   }
   await add('u1', 'box', 'default', 'sandbox', compute, 1)
   await add('u2', 'box', 'second', 'sandbox', compute, 2)
   await add('u3', 'disk', 'default', 'volume', 'volume_storage_gbs', 0.5)
-  await store.resources.update('u1', 2, { rates: [{ dimension: snapshot, quantity: 1 }] }, start + 3 * hour)
+  await turn(store, ['u1', 2], { metered: { rates: [{ dimension: snapshot, quantity: 1 }] } }, start + 3 * hour)
   await clock.tick(4 * hour)
   await store.meter.checkpoint(clock.now())
   const metrics = (query: Record<string, string> = {}, key = made.key) =>

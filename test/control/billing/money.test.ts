@@ -1,5 +1,5 @@
 import t from 'tap'
-import { costOf, priceList, priceOf, shownUsage, toUnits, toUsd } from '../../../control/billing/money.ts'
+import { costOf, priceList, priceOf, shownUsage, toUsageNumber, toUsd } from '../../../control/billing/money.ts'
 import { partsPerUnit, toQuanta } from '../../../control/store/amounts.ts'
 
 t.test('a price is the decimal number as written', async t => {
@@ -24,6 +24,6 @@ t.test('the usual memory sizes and hours are exact, and amounts beyond 2^53 keep
   t.equal(toQuanta(1 / 3600) * 3600, toQuanta(1))
   const parts = 10n ** 12n * partsPerUnit + partsPerUnit / 4n
   t.equal(toUsd(costOf(parts, priceOf(1))), 1_000_000_000_000.25)
-  t.equal(toUnits(shownUsage(partsPerUnit * 3n + partsPerUnit / 2n)), 3.5)
+  t.equal(toUsageNumber(shownUsage(partsPerUnit * 3n + partsPerUnit / 2n)), 3.5)
   t.equal(toUsd(costOf(partsPerUnit * 3600n * 4n, priceOf(0.0000115))), 0.1656)
 })

@@ -2,13 +2,17 @@ import { chmodSync, chownSync, existsSync, mkdirSync, realpathSync, statSync, sy
 import { join } from 'node:path'
 import t from 'tap'
 import type { Mounter } from '../../../control/drivers/driver.ts'
+import { driversOf } from '../../../control/drivers/drivers.ts'
+import { fakeDriver } from '../../../control/drivers/fake/index.ts'
 import { openDrivesDirectory } from '../../../control/drives/directory.ts'
 import { openDrives } from '../../../control/drives/open.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { silentLog } from '../../../shared/log.ts'
+import { instanceOf, record } from '../../support/records.ts'
 
 const deps = { clock: systemClock(), ids: randomIds(), log: silentLog }
+const fake = fakeDriver()
 const mounter: Mounter = { table: async () => '', mount: async () => false, unmount: async () => {} }
 
 t.test('the directory of drives is made for root alone, and refused when others may enter', async t => {
@@ -36,13 +40,17 @@ t.test("somebody else's directory is refused", { skip: process.getuid?.() !== 0 
 
 t.test('without a directory there are no drives; without a driver that mounts there is no start', async t => {
   const drivesDir = join(t.testdir(), 'drives')
-  t.equal(await openDrives({ drivesDir: '' }, { ...deps, driver: { name: 'fake' } }), undefined)
-  await t.rejects(openDrives({ drivesDir }, { ...deps, driver: { name: 'fake' } }), {
+  t.equal(await openDrives({ drivesDir: '' }, { ...deps, drivers: driversOf(fake) }), undefined)
+  await t.rejects(openDrives({ drivesDir }, { ...deps, drivers: driversOf(fake) }), {
     code: 'driver_failed',
     message: /HUTCH_DRIVES_DIR is set/,
   })
   t.equal(existsSync(drivesDir), false)
-  const answers = await openDrives({ drivesDir }, { ...deps, driver: { name: 'oci', mounter } })
+  const instance = instanceOf(record({ name: 'a' }), { driver: 'oci' })
+  const answers = await openDrives(
+    { drivesDir },
+    { ...deps, drivers: driversOf({ ...fake, name: 'oci', mounter }, [fake]) },
+  )
   for (const [method, target, taken] of [
     ['GET', '/drives/mount', true],
     ['POST', '/drives/mount?x=1', true],
@@ -53,6 +61,13 @@ t.test('without a directory there are no drives; without a driver that mounts th
     ['PUT', '/drives/mount', false],
     ['GET', '/drives', false],
     ['GET', '/process', false],
-  ] as const)
-    t.equal(answers?.takes(method, target), taken, `${method} ${target}`)
+  ] as const) {
+    t.equal(answers?.takes(instance, method, target), taken, `${method} ${target}`)
+    const elsewhere = { ...instance, driver: 'fake' }
+    t.equal(
+      answers?.takes(elsewhere, method, target),
+      false,
+      'machines of a driver that cannot mount answer themselves',
+    )
+  }
 })

@@ -1,8 +1,17 @@
 import t from 'tap'
-import { byHost, byPath } from '../../../control/gateway/address.ts'
+import * as address from '../../../control/gateway/address.ts'
+
+const forms = [
+  { kind: 'sandbox', plural: 'sandboxes', label: 'sbx' },
+  { kind: 'agent', plural: 'agents', label: 'agt' },
+]
+const byHost = (host: string, target: string, regions: readonly string[]) =>
+  address.byHost(host, target, { forms, regions })
+const byPath = (target: string) => address.byPath(target, forms)
 
 t.test('a sandbox host is read in every way its hyphens allow', async t => {
   t.same(byHost('sbx-web-default.local:8080', '/health', ['local']), {
+    kind: 'sandbox',
     readings: [{ name: 'web', workspace: 'default' }],
     port: undefined,
     target: '/health',
@@ -18,6 +27,10 @@ t.test('a sandbox host is read in every way its hyphens allow', async t => {
 t.test('a host of another region, or of another kind, is not ours', async t => {
   t.equal(byHost('sbx-web-default.mars', '/', ['local']), undefined)
   t.equal(byHost('web.local', '/', ['local']), undefined)
+  t.equal(byHost('pod-web-default.local', '/', ['local']), undefined)
+  t.match(byHost('agt-web-default.local', '/', ['local']), { kind: 'agent' })
+  t.match(byPath('/default/agents/web'), { kind: 'agent', base: '/default/agents/web' })
+  t.equal(byPath('/default/pods/web'), undefined)
   t.equal(byHost('', '/', ['local']), undefined)
 })
 
@@ -38,7 +51,7 @@ t.test('the path form keeps what follows as it was sent', async t => {
     '/v0/sandboxes',
     '/v0/sandboxes/web',
     '/default/sandboxes',
-    '/default/agents/web',
+    '/default/pods/web',
     '/Default/sandboxes/web',
     '/',
   ])

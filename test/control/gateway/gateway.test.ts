@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import WebSocket, { WebSocketServer } from 'ws'
-import { hashKey } from '../../../control/api/auth.ts'
+import { hashKey } from '../../../control/auth/keys.ts'
 import { testHost, type HostOptions } from '../../support/whole-host.ts'
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => unknown
@@ -158,6 +158,8 @@ t.test('our credential never reaches the workload; its own does', async t => {
   const byStandard = await seen({ authorization: `Bearer ${key}` })
   t.equal(byStandard['authorization'], undefined)
   t.notMatch(JSON.stringify([byOurs, byStandard]), new RegExp(key))
+  const ofAnother = await seen({ 'x-svc-authorization': 'Basic dXNlcjpzZWNyZXQ=', authorization: `Bearer ${key}` })
+  t.equal(ofAnother['authorization'], undefined, 'the first header that carries a bearer is the credential')
   const wrongOurs = await seen({ 'x-svc-authorization': 'not a bearer', authorization: `Bearer ${key}` })
   t.notMatch(JSON.stringify(wrongOurs), new RegExp(key))
 })

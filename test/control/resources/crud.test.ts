@@ -1,6 +1,7 @@
 /** Rules of creating, shown on sandboxes: conflicts, replacement, races. */
 import t from 'tap'
 import { control, type TestControl } from '../../support/control.ts'
+import { change } from '../../support/records.ts'
 
 const key = { kind: 'sandbox', workspace: 'default', parent: '', name: 'a' }
 const body = { metadata: { name: 'a' } }
@@ -8,7 +9,7 @@ const body = { metadata: { name: 'a' } }
 const becomes = async ({ store }: TestControl, status: string) => {
   const found = await store.resources.get(key)
   if (!found) throw new Error('no sandbox')
-  await store.resources.update(found.uid, found.version, { status }, found.updatedAt)
+  await change(store, [found.uid, found.version], { status }, found.updatedAt)
   return found.uid
 }
 

@@ -1,5 +1,6 @@
 /** A kind is one definition: two that no host has get everything the sandbox has. */
 import t from 'tap'
+import { stateTable } from '../../../control/reconcile/state-table.ts'
 import { defineKind, type Kind } from '../../../control/resources/kind.ts'
 import { fail } from '../../../shared/errors.ts'
 import { s } from '../../../shared/schema.ts'
@@ -11,8 +12,12 @@ const gadget: Kind = defineKind({
   scope: 'gadgets',
   param: 'gadgetId',
   spec: s.object({ sizeMb: s._default(s.int().check(s.gte(1)), 64) }),
-  statuses: ['BUSY', 'READY', 'GONE', 'DELETING'],
-  initialStatus: () => 'BUSY',
+  life: stateTable('BUSY', {
+    BUSY: { made: 'READY', grow: 'BUSY', delete: 'DELETING' },
+    READY: { grow: 'BUSY', delete: 'DELETING' },
+    DELETING: { delete: 'DELETING', gone: 'GONE' },
+    GONE: { delete: 'GONE' },
+  }),
   hiddenStatuses: ['GONE'],
   replaceableStatuses: ['GONE'],
   removal: 'reconciled',
@@ -29,7 +34,7 @@ const gadget: Kind = defineKind({
     return { sizeMb }
   },
   consequence: (previous, spec) =>
-    previous.spec['sizeMb'] === spec['sizeMb'] ? undefined : { status: 'BUSY', message: 'growing' },
+    previous.spec['sizeMb'] === spec['sizeMb'] ? undefined : { event: 'grow', message: 'growing' },
   present: () => ({ shiny: true }),
   presentSpec: ({ spec }) => ({ ...spec, sizeGb: Number(spec['sizeMb']) / 1024 }),
 })
@@ -40,8 +45,6 @@ const note: Kind = defineKind({
   scope: 'gadgets',
   parent: gadget,
   spec: s.object({ text: s.string() }),
-  statuses: ['READY', 'DELETING'],
-  initialStatus: () => 'READY',
   hiddenStatuses: [],
   replaceableStatuses: [],
   removal: 'immediate',
@@ -52,7 +55,37 @@ const note: Kind = defineKind({
   detailedErrors: false,
 })
 
-const kinds = [gadget, note]
+/** Lives inside a note. */
+const comment: Kind = defineKind({
+  kind: 'comment',
+  plural: 'comments',
+  scope: 'gadgets',
+  parent: note,
+  spec: s.object({ about: s.optional(s.array(s.string())) }),
+  references: ({ about = [] }) =>
+    (about as string[]).map((name, at) => ({ field: `spec.about.${at}`, kind: 'topic', parent: '', name })),
+  hiddenStatuses: [],
+  replaceableStatuses: [],
+  removal: 'immediate',
+  paginated: false,
+  filterStatusOnEveryVersion: false,
+  listsEvents: false,
+  byExternalId: false,
+  detailedErrors: false,
+})
+
+/** Stays while a comment names it. */
+const topic: Kind = defineKind({
+  ...comment,
+  kind: 'topic',
+  plural: 'topics',
+  parent: undefined as never,
+  references: undefined as never,
+  spec: s.object({}),
+  keptWhileReferenced: true,
+})
+
+const kinds = [gadget, note, comment, topic]
 
 t.test('a new kind has five endpoints, its defaults and its rules', async t => {
   const { call, poked, store } = await control(t, { kinds })
@@ -89,7 +122,7 @@ t.test('a status filter of an older version is checked but applied only where th
 })
 
 t.test('a kind inside another lives and goes with it', async t => {
-  const { call, store, poked } = await control(t, { kinds })
+  const { call, store, poked, transition } = await control(t, { kinds })
   const text = { spec: { text: 'hello' } }
   t.match(await call('POST', '/gadgets/none/notes', text), { status: 404, body: { message: /gadget "none"/ } })
   for (const name of ['a', 'b']) await call('POST', '/gadgets', { metadata: { name } })
@@ -107,14 +140,85 @@ t.test('a kind inside another lives and goes with it', async t => {
   t.match(poked, [/^note\//, /^gadget\//])
 
   const gone = await store.resources.get({ kind: 'gadget', workspace: 'default', parent: '', name: 'b' })
-  await store.resources.remove(gone?.uid ?? '', 0)
+  if (gone) await transition.write([{ remove: gone }])
   t.equal((await call('GET', '/gadgets/b/notes')).status, 404)
   await call('POST', '/gadgets', { metadata: { name: 'b' } })
   t.same((await call('GET', '/gadgets/b/notes')).body, [], 'a new one does not inherit')
   await call('POST', '/gadgets/b/notes', { metadata: { name: 'n' }, ...text })
 
-  t.match(await call('DELETE', '/gadgets/b/notes/n'), { status: 200, body: { status: 'DELETING' } })
+  const erased = await call('DELETE', '/gadgets/b/notes/n')
+  t.match(erased, { status: 200, body: { metadata: { name: 'n' } } })
+  t.notHas(erased.body, 'status', 'a kind without one has none')
   t.equal((await call('GET', '/gadgets/b/notes/n')).status, 404, 'removed at once')
+})
+
+t.test('a kind inside a kind inside a kind', async t => {
+  const { call, store, poked } = await control(t, { kinds })
+  const path = '/gadgets/a/notes/n/comments'
+  await call('POST', '/gadgets', { metadata: { name: 'a' } })
+  t.match(await call('POST', path, {}), { status: 404, body: { message: 'note "n" not found' } })
+  await call('POST', '/gadgets/a/notes', { metadata: { name: 'n' }, spec: { text: 'x' } })
+  t.match(await call('POST', path, { metadata: { name: 'c' } }), { status: 200 })
+  t.match((await call('GET', path)).body, [{ metadata: { name: 'c' } }])
+  t.equal((await call('GET', `${path}/c`)).status, 200)
+  t.equal((await call('PUT', `${path}/c`, { metadata: { displayName: 'C' } })).status, 200)
+  for (const none of [
+    '/gadgets/b/notes/n/comments/c',
+    '/gadgets/a/notes/m/comments/c',
+    '/gadgets/a%2Fn/notes/n/comments/c',
+  ])
+    t.match(await call('GET', none), { status: 404 }, none)
+  t.equal((await call('GET', '/gadgets/a%2Fnotes/notes')).status, 404)
+  poked.length = 0
+  await call('DELETE', '/gadgets/a')
+  t.equal(await store.resources.count('comment', 'default'), 0)
+  t.match(poked.toSorted(), [/^comment\//, /^gadget\//, /^note\//], 'all that went are looked at')
+  t.match(await call('POST', '/gadgets/a/notes', { spec: { text: 'x' } }), {
+    status: 404,
+    body: { message: 'gadget "a" not found' },
+  })
+})
+
+t.test('what a resource names is there, and stays while it is named', async t => {
+  const { call } = await control(t, { kinds })
+  const path = '/gadgets/a/notes/n/comments'
+  await call('POST', '/gadgets', { metadata: { name: 'a' } })
+  await call('POST', '/gadgets/a/notes', { metadata: { name: 'n' }, spec: { text: 'x' } })
+  await call('POST', '/topics', { metadata: { name: 'one' } })
+  const about = (...names: string[]) => ({ metadata: { name: 'c' }, spec: { about: names } })
+  t.match(await call('POST', path, about('one', 'two')), {
+    status: 400,
+    body: { error: 'invalid_argument', message: 'spec.about.1: topic "two" not found' },
+  })
+  t.equal((await call('GET', `${path}/c`)).status, 404, 'and nothing was made')
+  t.equal((await call('POST', path, about('one'))).status, 200)
+  t.match(await call('PUT', `${path}/c`, about('two')), { status: 400 })
+  t.match(await call('DELETE', '/topics/one'), {
+    status: 409,
+    headers: { 'x-should-retry': 'false' },
+    body: { error: 'in_use', message: 'topic "one" is in use by comment "c"' },
+  })
+  t.equal((await call('PUT', `${path}/c`, about())).status, 200)
+  t.equal((await call('DELETE', '/topics/one')).status, 200)
+})
+
+t.test('of those who name a topic and those who delete it, either all or none succeed', async t => {
+  const { call, store } = await control(t, { kinds })
+  await call('POST', '/gadgets', { metadata: { name: 'a' } })
+  await call('POST', '/gadgets/a/notes', { metadata: { name: 'n' }, spec: { text: 'x' } })
+  for (let round = 0; round < 5; round++) {
+    await call('POST', '/topics', { metadata: { name: 'one' } })
+    const names = Array.from({ length: 4 }, (_, index) => `c${round}-${index}`)
+    const make = (name: string) =>
+      call('POST', '/gadgets/a/notes/n/comments', { metadata: { name }, spec: { about: ['one'] } })
+    const [gone, ...made] = await Promise.all([call('DELETE', '/topics/one'), ...names.map(make)])
+    const there = (await call('GET', '/topics/one')).status === 200
+    t.equal(gone?.status, there ? 409 : 200)
+    const counts = await store.resources.usageCounts({ kind: 'topic', workspace: 'default', parent: '', name: 'one' })
+    t.same(counts, there ? { comment: made.filter(({ status }) => status === 200).length } : {})
+    for (const name of names) await call('DELETE', `/gadgets/a/notes/n/comments/${name}`)
+    await call('DELETE', '/topics/one')
+  }
 })
 
 t.test('the document describes a new kind', async t => {

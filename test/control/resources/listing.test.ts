@@ -1,5 +1,6 @@
 import t from 'tap'
 import { control, type TestControl } from '../../support/control.ts'
+import { become, erase } from '../../support/records.ts'
 
 /** Makes sandboxes a second apart. */
 const make = async ({ call, clock }: TestControl, names: readonly string[], metadata: object = {}) => {
@@ -49,7 +50,7 @@ t.test('what is made or deleted during a walk does not repeat or hide the rest',
   const first = await list(made, '?limit=2')
   await make(made, ['new'])
   const gone = await made.store.resources.get({ kind: 'sandbox', workspace: 'default', parent: '', name: 'b' })
-  await made.store.resources.remove(gone?.uid ?? '', made.clock.now())
+  await erase(made.store, gone?.uid ?? '', made.clock.now())
   const rest = await list(made, `?limit=50&cursor=${first.meta.nextCursor}`)
   t.same([...namesOf(first.data), ...namesOf(rest.data)], ['d', 'b', 'e', 'a', 'c'])
 })
@@ -92,7 +93,7 @@ t.test('status filters, in any case, on every version; terminated ones are hidde
   await make(made, ['a', 'b', 'c'])
   const becomes = async (name: string, status: string) => {
     const found = await made.store.resources.get({ kind: 'sandbox', workspace: 'default', parent: '', name })
-    if (found) await made.store.resources.update(found.uid, found.version, { status }, made.clock.now())
+    if (found) await become(made.store, found.uid, { status })
   }
   await becomes('a', 'TERMINATED')
   await becomes('b', 'DEPLOYED')

@@ -27,12 +27,13 @@ const writeAndKill = async (t: Test, path: string, round: number, lines: number)
   return acknowledged
 }
 
-/** A resource, its events and its intervals tell the same story: no transaction is there by half. */
-const checkWhole = async (t: Test, { resources, meter }: Store, uid: string, atLeast: number) => {
+/** A resource, its machine, its events and its intervals tell the same story: no transaction is there by half. */
+const checkWhole = async (t: Test, { resources, instances, meter }: Store, uid: string, atLeast: number) => {
   const found = await resources.getByUid(uid)
   const version = found?.version ?? 0
   t.ok(version === atLeast || version === atLeast + 1, `${uid}: ${atLeast} acknowledged, ${version} stored`)
   t.same(found?.spec, { version })
+  t.equal((await instances.get(uid))?.version, version)
   const versions = Array.from({ length: version }, (_, index) => index + 1)
   const events = await resources.events(uid)
   t.same(

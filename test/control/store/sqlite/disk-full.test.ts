@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { openStore } from '../../../../control/store/sqlite/open.ts'
+import type { Write } from '../../../../control/store/store.ts'
 import { errno, isError } from '../../../../shared/errors.ts'
 import { silentLog } from '../../../../shared/log.ts'
-import { record } from '../../../support/records.ts'
+import { change, instanceOf, record } from '../../../support/records.ts'
 
 const run = promisify(execFile)
 
@@ -47,11 +48,16 @@ t.test('a full disk is a typed error that changes nothing, and the store goes on
   t.teardown(() => store.close())
   const { resources, meter } = store
   const ballast = 'x'.repeat(20_000)
-  const make = (index: number) =>
-    resources.create(record({ name: `box-${index}`, spec: { ballast } }), {
-      event: { time: 1, type: 't', status: 's', message: 'made' },
-      rates: [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 1 }],
-    })
+  const metered = { rates: [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 1 }] }
+  const event = { time: 1, type: 't', status: 's', message: 'made' }
+  const make = (index: number) => {
+    const resource = record({ name: `box-${index}`, spec: { ballast } })
+    const writes: Write[] = [
+      { type: 'create', resource, event },
+      { type: 'addInstance', instance: instanceOf(resource), metered },
+    ]
+    return store.apply(writes, 1)
+  }
   await make(0)
   fill(join(dir, 'ballast'))
   let made = 1
@@ -70,7 +76,7 @@ t.test('a full disk is a typed error that changes nothing, and the store goes on
 
   rmSync(join(dir, 'ballast'))
   await make(made)
-  await resources.update('uid-box-0', 1, { status: 'FAILED', rates: [] }, 2_000)
+  await change(store, ['uid-box-0', 1], { status: 'FAILED' }, 2_000)
   await meter.checkpoint(3_000)
   t.match(await resources.getByUid('uid-box-0'), { status: 'FAILED', version: 2 })
 })

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { openStore } from '../../../../control/store/sqlite/open.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { storeSuite } from '../../../conformance/store.ts'
-import { record } from '../../../support/records.ts'
+import { change, put, record } from '../../../support/records.ts'
 
 const open = (path: string) => openStore({ path }, { log: silentLog })
 
@@ -18,7 +18,7 @@ await storeSuite(t, async (t: Test) => {
 t.test('what was written is there after opening again, readable by the owner alone', async t => {
   const path = join(t.testdir(), 'deep', 'hutch.db')
   const first = await open(path)
-  await first.resources.create(record({ name: 'box' }), {})
+  await put(first, record({ name: 'box' }))
   t.equal(statSync(path).mode & 0o777, 0o600)
   t.equal(statSync(`${path}-wal`).mode & 0o777, 0o600)
   await first.close()
@@ -49,7 +49,7 @@ t.test('two processes may share the file: a second opening sees and adds to the 
   const path = join(t.testdir(), 'hutch.db')
   const [one, two] = [await open(path), await open(path)]
   t.teardown(() => Promise.all([one.close(), two.close()]))
-  await one.resources.create(record({ name: 'a' }), {})
-  await two.resources.update('uid-a', 1, { status: 'FAILED' }, 2)
-  await t.rejects(one.resources.update('uid-a', 1, {}, 3), { code: 'changed_meanwhile' })
+  await put(one, record({ name: 'a' }))
+  await change(two, ['uid-a', 1], { status: 'FAILED' }, 2)
+  await t.rejects(change(one, ['uid-a', 1], {}, 3), { code: 'changed_meanwhile' })
 })

@@ -1,11 +1,15 @@
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t from 'tap'
+import { sqliteInstances } from '../../../../control/store/sqlite/instances.ts'
 import { lister } from '../../../../control/store/sqlite/listing.ts'
 import { migrate } from '../../../../control/store/sqlite/migrate.ts'
 import { migrations } from '../../../../control/store/sqlite/migrations/index.ts'
 import { preparer, shaped } from '../../../../control/store/sqlite/prepared.ts'
+import { references } from '../../../../control/store/sqlite/references.ts'
 import { fromHour, fromRollups, fromTotals, notRolled } from '../../../../control/store/sqlite/sums.ts'
+import { transactions } from '../../../../control/store/sqlite/transact.ts'
+import { writing } from '../../../../control/store/sqlite/writing.ts'
 import type { Listing, Sort } from '../../../../control/store/store.ts'
 
 /** A database that remembers what it was asked. */
@@ -64,6 +68,38 @@ t.test('every page is a range of an index in the order asked for: nothing is sca
             t.match(looked.join(), narrow, label)
         }
       }
+})
+
+t.test('instances, what lives inside, and who names whom are found by an index', async t => {
+  const { db, plans } = watched(join(t.testdir(), 'hutch.db'))
+  t.teardown(() => db.close())
+  const prepare = preparer(db)
+  const instances = sqliteInstances(prepare, transactions(db))
+  const key = { kind: 'sandbox', workspace: 'main', parent: '', name: 'a' }
+  const planOf = async (run: () => unknown) => {
+    await run()
+    return plans().flat().join('; ')
+  }
+  t.match(await planOf(() => instances.ofOwner('u')), /^SEARCH instances USING INDEX instances_by_owner \(owner=\?\)$/)
+  t.match(
+    await planOf(() => instances.ofKey(key)),
+    /^SEARCH instances USING INDEX instances_by_key \(kind=\?.*name=\?\)$/,
+  )
+  t.match(await planOf(() => instances.ofOwners(['u'])), /SEARCH instances USING INDEX instances_by_owner \(owner=\?\)/)
+  const named = references(prepare)
+  t.match(
+    await planOf(() => named.counts(key)),
+    /^SEARCH refs USING COVERING INDEX refs_by_target \(kind=\?.*name=\?\)/,
+  )
+  t.match(
+    await planOf(() => named.usages(key, 3)),
+    /^SEARCH refs USING INDEX refs_by_target|SEARCH refs USING COVERING INDEX refs_by_target/,
+  )
+  const { children, deeper } = writing(prepare)
+  const inside = { workspace: 'main', path: 'a', kinds: '["preview"]' }
+  const by = 'SEARCH resources USING INDEX resources_by_\\w+ \\(kind=\\? AND workspace=\\? AND parent'
+  t.match(await planOf(() => children.all(inside)), new RegExp(`^${by}=\\?\\)`))
+  t.match(await planOf(() => deeper.all(inside)), new RegExp(`^${by}>\\? AND parent<\\?\\)`))
 })
 
 t.test(

@@ -1,0 +1,93 @@
+/** One request sent on to a workload, and its answer as it comes: nothing is buffered, back-pressure is kept both ways. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { requestHeaders, responseHeaders } from './headers.ts'
+
+export interface Exchange {
+  readonly target: string
+  /** What the client's address has before `target`. */
+  readonly base: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Lower-case names of headers the workload must not see. */
+  readonly withheld: ReadonlySet<string>
+}
+
+/** Whether the request has no body: it can be sent twice. */
+export const isBodiless = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
+
+/** A reason phrase that may be sent on; workloads write there what they like. */
+const reasonPhrase = (text: string | undefined): string => (text ?? '').replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
+
+const nothing = Buffer.alloc(0)
+
+interface Ending {
+  /** The answer is out, or nobody waits for it any more. */
+  done(): void
+  /** There was none. */
+  failed(error: Error): void
+}
+
+/** Writes the workload's answer to the client. */
+const answering = ({ response, base }: Exchange, { done, failed }: Ending): Dispatcher.DispatchHandler => {
+  let controller: Dispatcher.DispatchController | undefined
+  let started = false
+  const clientGone = () => {
+    if (!response.writableFinished) controller?.abort(new Error('the client is gone'))
+    done()
+  }
+  response.once('close', clientGone)
+  return {
+    onRequestStart(given) {
+      controller = given
+      if (response.destroyed) given.abort(new Error('the client is gone'))
+    },
+    onResponseStart(given, status, _headers, statusText) {
+      if (status < 200) return
+      started = true
+      response.on('drain', () => given.resume())
+      response.writeHead(
+        status,
+        reasonPhrase(statusText),
+        responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], base),
+      )
+      // Out at once. `flushHeaders` would write bytes beyond ASCII a second time in UTF-8.
+      response.write(nothing)
+    },
+    onResponseData(given, piece) {
+      if (!response.write(piece)) given.pause()
+    },
+    onResponseEnd() {
+      response.end()
+    },
+    onResponseError(_given, error) {
+      response.off('close', clientGone)
+      if (!started && !response.destroyed) return failed(error)
+      // The head is out: only a cut connection still says that the body is not whole.
+      response.destroy()
+      done()
+    },
+  }
+}
+
+/** Resolves when the answer is delivered, rejects when there is none; after its head left, cuts instead. */
+export const exchange = (pool: Dispatcher, one: Exchange): Promise<void> =>
+  new Promise((done, failed) => {
+    const { target, request, withheld } = one
+    pool.dispatch(
+      {
+        path: target,
+        method: (request.method ?? 'GET') as Dispatcher.HttpMethod,
+        headers: requestHeaders(request.rawHeaders, {
+          withheld,
+          remote: request.socket.remoteAddress ?? '',
+          host: request.headers.host ?? '',
+        }),
+        body: isBodiless(request) ? null : request,
+        // A stream that stays open for ever must not block others behind it.
+        blocking: false,
+      },
+      answering(one, { done, failed }),
+    )
+  })

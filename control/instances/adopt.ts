@@ -1,0 +1,26 @@
+/** What an earlier host has left on the box is taken over. */
+import { isUp } from '../reconcile/instance-life.ts'
+import type { Instance } from '../store/store.ts'
+import type { Context } from './context.ts'
+
+/** Machines of before drivers were written down are of the configured one, as they were then. */
+const withDriver = async ({ store, transition }: Context, configured: string): Promise<Instance[]> => {
+  const unknown = (await store.instances.every()).filter(({ driver }) => driver === '')
+  for (const instance of unknown) await transition.write([{ instance, change: { driver: configured } }])
+  return store.instances.every()
+}
+
+/** Looks at the box and goes on with what is up; returns all instances there are. Throws when a driver cannot look. */
+export const adopt = async (context: Context, configured: string): Promise<Instance[]> => {
+  const { store, rules, census, standby } = context
+  const instances = await withDriver(context, configured)
+  const { failures } = await census.survey()
+  if (failures.length > 0) throw failures[0]
+  for (const instance of instances) {
+    const machine = census.found(instance.id)
+    const owner = machine && isUp(instance) ? await store.resources.getByUid(instance.owner.uid) : undefined
+    const workload = owner && rules.get(owner.kind)?.workload
+    if (machine && owner && workload) await standby.up(instance, machine, workload.standbyAfterMs(owner))
+  }
+  return instances
+}

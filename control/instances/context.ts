@@ -1,0 +1,56 @@
+import type { Clock } from '../../shared/clock.ts'
+import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Driver } from '../drivers/driver.ts'
+import type { Drivers } from '../drivers/drivers.ts'
+import type { RulesByKind, Workload } from '../reconcile/rules.ts'
+import type { Transition } from '../reconcile/transition.ts'
+import type { Instance, InstanceError, Resource, Store } from '../store/store.ts'
+import type { Census } from './census.ts'
+import type { Standby } from './standby/standby.ts'
+
+/** What the steps of reconciling share. */
+export interface Context {
+  readonly store: Store
+  readonly drivers: Drivers
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly rules: RulesByKind
+  readonly transition: Transition
+  readonly census: Census
+  readonly standby: Standby
+  /** Looks at a record, or at an instance, soon. */
+  pokeOwner(uid: string): void
+  pokeInstance(id: string): void
+  /** A machine is gone; connections to its address are of no use. */
+  readonly onDown: (host: string) => void
+}
+
+/** One instance, the record it runs for, and who has its machine. */
+export interface Subject {
+  readonly instance: Instance
+  readonly owner: Resource
+  readonly workload: Workload
+  readonly driver: Driver
+}
+
+/** Timers hold at most 2^31-1 ms; looking once an hour is enough for anything further away. */
+export const longestWaitMs = 3_600_000
+
+/** Whether the record's table has that move, so that it happens to the record when it happens to its machine. */
+export const allows = ({ rules }: Context, record: Resource, event: string): boolean =>
+  rules.get(record.kind)?.life?.allows(record.status, event) ?? false
+
+export const errorOf = ({ clock }: Context, error: Omit<InstanceError, 'time'>): InstanceError => ({
+  ...error,
+  time: new Date(clock.now()).toISOString(),
+})
+
+/** Nothing leads to the machine any more. */
+export const takeDown = ({ census, standby, onDown }: Context, id: string): void => {
+  const host = census.found(id)?.address?.host
+  if (host) onDown(host)
+  census.forget(id)
+  standby.down(id)
+}

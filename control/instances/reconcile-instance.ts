@@ -1,0 +1,35 @@
+/** Brings one instance's machine to what its row says, a step at a time. */
+import type { Reconcile } from '../reconcile/loop.ts'
+import { onNewest } from '../reconcile/transition.ts'
+import { unwantedOf } from '../reconcile/unwanted.ts'
+import type { Instance, Resource } from '../store/store.ts'
+import type { Context } from './context.ts'
+import { start } from './start.ts'
+import { stop } from './stop.ts'
+import { watch } from './watch.ts'
+
+/** The rules of its owner's kind, while the owner is there and wants it. */
+const wantedBy = async ({ store, rules }: Context, owner: Resource | undefined, instance: Instance) => {
+  const workload = owner && rules.get(owner.kind)?.workload
+  if (!owner || !workload) return undefined
+  const unwanted = unwantedOf(owner, await store.instances.ofOwner(owner.uid), workload)
+  return unwanted.some(({ id }) => id === instance.id) ? undefined : { owner, workload }
+}
+
+export const reconcileInstance =
+  (context: Context): Reconcile =>
+  (id, signal) =>
+    onNewest(async () => {
+      const { store, drivers, transition } = context
+      const instance = await store.instances.get(id)
+      if (!instance) return undefined
+      const driver = drivers.need(instance.driver)
+      if (instance.status === 'stopping') return stop(context, instance, driver)
+      const wanted = await wantedBy(context, await store.resources.getByUid(instance.owner.uid), instance)
+      if (!wanted) {
+        await transition.write([{ instance, event: 'stop' }])
+        return { againMs: 0 }
+      }
+      const subject = { instance, driver, ...wanted }
+      return instance.status === 'starting' ? start(context, subject, signal) : watch(context, subject)
+    })

@@ -1,0 +1,103 @@
+/**
+ * Keeps the machines of every record as the records say. A record is looked at by its uid, an instance by its id; both
+ * looks are level-triggered, so it does not matter what happened or how often, and the same code serves a new record, a
+ * restart after a crash, and somebody having removed a machine by hand.
+ *
+ * A kind takes part by declaring a `workload` (`reconcile/rules.ts`): how many machines a record wants, of which
+ * revision, what each is made from and costs, and when an idle one is suspended. Nothing here knows a kind by name.
+ */
+import type { Clock } from '../../shared/clock.ts'
+import type { Closing } from '../../shared/closing.ts'
+import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Drivers } from '../drivers/drivers.ts'
+import type { Changes } from '../reconcile/changes.ts'
+import { reconcileLoop } from '../reconcile/loop.ts'
+import type { RulesByKind } from '../reconcile/rules.ts'
+import type { Transition } from '../reconcile/transition.ts'
+import type { Address, Store } from '../store/store.ts'
+import { adopt } from './adopt.ts'
+import { census } from './census.ts'
+import type { Context } from './context.ts'
+import { reach, type Reach } from './reach.ts'
+import { reconcileInstance } from './reconcile-instance.ts'
+import { reconcileOwner } from './reconcile-owner.ts'
+import { standby } from './standby/standby.ts'
+
+export interface Runner extends Reach {
+  /** Looks at a record soon: it changed, or it went. Does nothing for kinds without a workload. */
+  poke(kind: string, uid: string): void
+  /** Looks at the box, removes orphans, adopts what runs, and starts the loops. Call once, before serving. */
+  start(): Promise<void>
+}
+
+export interface RunnerDeps {
+  readonly store: Store
+  readonly drivers: Drivers
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly closing: Closing
+  readonly rules: RulesByKind
+  readonly transition: Transition
+  readonly changes: Changes
+  /** A machine is gone; connections to it are of no use. */
+  readonly onDown: (host: string) => void
+  /** Number of keep-alive processes that run in the machine whose daemon answers there. */
+  readonly keepAlive: (address: Address) => Promise<number>
+}
+
+/** Starts at once: the driver limits what the box can bear. */
+const concurrency = 32
+const surveyEveryMs = 5_000
+
+/** Looks at the box from time to time; returns what ends that. */
+const surveying = ({ census, clock, log, pokeInstance }: Context): (() => Promise<void>) => {
+  const look = async () => {
+    const { ended, failures } = await census.survey()
+    for (const error of failures) log.warn('survey.failed', { error })
+    for (const id of ended) pokeInstance(id)
+  }
+  let under: Promise<void> | undefined
+  const stop = clock.every(surveyEveryMs, () => {
+    under ??= look()
+      .catch(error => log.warn('survey.failed', { error }))
+      .finally(() => {
+        under = undefined
+      })
+  })
+  return async () => {
+    stop()
+    await under
+  }
+}
+
+export const createRunner = (deps: RunnerDeps): Runner => {
+  const { store, drivers, clock, log, closing, rules, changes } = deps
+  const context: Context = {
+    ...deps,
+    census: census(deps),
+    standby: standby(deps),
+    pokeOwner: uid => owners.poke(uid),
+    pokeInstance: id => instances.poke(id),
+  }
+  const owners = reconcileLoop(reconcileOwner(context), { name: 'owners', concurrency }, { clock, log })
+  const instances = reconcileLoop(reconcileInstance(context), { name: 'instances', concurrency }, { clock, log })
+  const kinds = [...rules.values()].filter(({ workload }) => workload).map(({ kind }) => kind)
+
+  return {
+    ...reach({ store, rules, changes, standby: context.standby, pokeOwner: context.pokeOwner }),
+    poke(kind, uid) {
+      if (kinds.includes(kind)) owners.poke(uid)
+    },
+    async start() {
+      for (const instance of await adopt(context, drivers.preferred.name)) instances.poke(instance.id)
+      for (const kind of kinds) for (const { uid } of await store.resources.everyOf(kind)) owners.poke(uid)
+      const stopSurveying = surveying(context)
+      closing.add('standby', context.standby.close)
+      closing.add('owners', owners.close)
+      closing.add('instances', instances.close)
+      closing.add('survey', stopSurveying)
+    },
+  }
+}

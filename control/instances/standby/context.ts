@@ -1,0 +1,68 @@
+import type { Clock } from '../../../shared/clock.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { Drivers } from '../../drivers/drivers.ts'
+import type { Transition } from '../../reconcile/transition.ts'
+import type { Address, Store } from '../../store/store.ts'
+
+export interface StandbyDeps {
+  readonly store: Pick<Store, 'instances'>
+  readonly drivers: Drivers
+  readonly clock: Clock
+  readonly log: Log
+  readonly transition: Transition
+  /** Number of keep-alive processes that run in the machine whose daemon answers there. */
+  readonly keepAlive: (address: Address) => Promise<number>
+}
+
+/** What is known of one instance's use. */
+export interface Entry {
+  readonly id: string
+  holds: number
+  usedAt: number
+  /** Idle so long it is suspended; undefined while that is not known, and for one that never is. */
+  afterMs: number | undefined
+  asleep: boolean
+  /** The turn under way, or the last one. */
+  turn: Promise<void>
+  /** Turns that are not over yet. */
+  turning: number
+  /** Cancels the look that is due, if any. */
+  cancel: (() => void) | undefined
+}
+
+export interface Context extends StandbyDeps {
+  readonly entries: Map<string, Entry>
+  closed: boolean
+}
+
+export const entryOf = ({ entries, clock }: Context, id: string): Entry => {
+  let entry = entries.get(id)
+  if (!entry) {
+    entry = {
+      id,
+      holds: 0,
+      usedAt: clock.now(),
+      afterMs: undefined,
+      asleep: false,
+      turn: Promise.resolve(),
+      turning: 0,
+      cancel: undefined,
+    }
+    entries.set(id, entry)
+  }
+  return entry
+}
+
+/** Neither closed nor forgotten: what is known of the instance still holds. */
+export const isKnown = ({ entries, closed }: Context, entry: Entry): boolean =>
+  !closed && entries.get(entry.id) === entry
+
+/** Appends a turn; one that fails rejects for its caller and does not stop the next. */
+export const inTurn = (entry: Entry, step: () => Promise<void>): Promise<void> => {
+  entry.turning++
+  const turn = entry.turn.then(step).finally(() => {
+    entry.turning--
+  })
+  entry.turn = turn.catch(() => {})
+  return turn
+}

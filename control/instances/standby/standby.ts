@@ -1,0 +1,100 @@
+/**
+ * Idle machines are suspended. A *hold* keeps one awake: the gateway takes one for each open request or live socket, the
+ * library for each call. When the last hold is gone for as long as its owner's kind says and no keep-alive process runs
+ * inside, the machine is frozen; the next hold thaws it. Turns of one machine never overlap: whoever comes during a turn
+ * waits for it.
+ */
+import type { Machine } from '../../drivers/driver.ts'
+import type { Instance } from '../../store/store.ts'
+import { entryOf, inTurn, isKnown, type Context, type Entry, type StandbyDeps } from './context.ts'
+import { noteResumed, noteSuspended, resume, suspend } from './turns.ts'
+
+export type { StandbyDeps } from './context.ts'
+
+export interface Standby {
+  /** Wakes the machine if it sleeps and keeps it awake until the returned function is called. */
+  hold(id: string): Promise<() => void>
+  /** The machine is up, and suspended when idle for `afterMs` (never when undefined); may be repeated. */
+  up(instance: Instance, machine: Machine, afterMs: number | undefined): Promise<void>
+  /** The machine is no more. */
+  down(id: string): void
+  close(): Promise<void>
+}
+
+/** Looks again in `ms`. A look that is due earlier stays: it finds out by itself how long the machine has been idle. */
+const schedule = (context: Context, entry: Entry, ms: number): void => {
+  const { clock, log } = context
+  if (context.closed || entry.cancel) return
+  entry.cancel = clock.after(ms, () => {
+    entry.cancel = undefined
+    // Held again: the release that comes will look.
+    if (entry.holds > 0 || entry.afterMs === undefined) return
+    const left = entry.usedAt + entry.afterMs - clock.now()
+    if (left > 0) return schedule(context, entry, left)
+    const again = () => {
+      if (isKnown(context, entry) && entry.afterMs !== undefined) schedule(context, entry, entry.afterMs)
+    }
+    inTurn(entry, async () => {
+      if (await suspend(context, entry)) again()
+    }).catch(error => {
+      log.warn('standby.failed', { instance: entry.id, error })
+      again()
+    })
+  })
+}
+
+const release = (context: Context, entry: Entry): void => {
+  entry.holds--
+  entry.usedAt = context.clock.now()
+  if (entry.holds === 0 && entry.afterMs !== undefined && isKnown(context, entry))
+    schedule(context, entry, entry.afterMs)
+}
+
+const hold = async (context: Context, id: string): Promise<() => void> => {
+  const entry = entryOf(context, id)
+  entry.holds++
+  try {
+    // A turn under way may be freezing it: wait for that before looking whether it sleeps.
+    if (entry.asleep || entry.turning > 0) await inTurn(entry, () => resume(context, entry))
+  } catch (error) {
+    release(context, entry)
+    throw error
+  }
+  let held = true
+  return () => {
+    if (held) release(context, entry)
+    held = false
+  }
+}
+
+const up = async (context: Context, instance: Instance, machine: Machine, afterMs?: number): Promise<void> => {
+  const isNew = !context.entries.has(instance.id)
+  const entry = entryOf(context, instance.id)
+  entry.afterMs = afterMs
+  if (isNew) {
+    entry.usedAt = instance.lastUsedAt ?? context.clock.now()
+    entry.asleep = machine.phase === 'frozen'
+    // After a crash between freezing and writing it down, the box is right and the row is mended.
+    if (entry.asleep && instance.status === 'running') await noteSuspended(context, entry)
+    if (!entry.asleep && instance.status === 'standby') await noteResumed(context, entry)
+  }
+  if (!entry.asleep && entry.holds === 0 && afterMs !== undefined) schedule(context, entry, afterMs)
+}
+
+export const standby = (deps: StandbyDeps): Standby => {
+  const context: Context = { ...deps, entries: new Map(), closed: false }
+  const { entries } = context
+  return {
+    hold: id => hold(context, id),
+    up: (instance, machine, afterMs) => up(context, instance, machine, afterMs),
+    down(id) {
+      entries.get(id)?.cancel?.()
+      entries.delete(id)
+    },
+    async close() {
+      context.closed = true
+      for (const entry of entries.values()) entry.cancel?.()
+      await Promise.all([...entries.values()].map(entry => entry.turn))
+    },
+  }
+}

@@ -1,0 +1,65 @@
+/** Suspending and resuming one machine, and writing it down. */
+import { messageOf } from '../../../shared/errors.ts'
+import { onNewest } from '../../reconcile/transition.ts'
+import type { Instance } from '../../store/store.ts'
+import { isKnown, type Context, type Entry } from './context.ts'
+
+/** The machine is frozen: its processes hold memory, and that is all it costs from now on. */
+export const noteSuspended = async (context: Context, { id, usedAt }: Entry): Promise<void> => {
+  const { store, drivers, clock, transition } = context
+  let heldBytes: number | undefined
+  await onNewest(async () => {
+    const instance = await store.instances.get(id)
+    if (instance?.status !== 'running') return
+    heldBytes ??= (await drivers.need(instance.driver).stats(id))?.memoryBytes ?? 0
+    const change = { turnedAt: clock.now(), lastUsedAt: usedAt, heldBytes }
+    await transition.write([{ instance, event: 'suspended', change }])
+  })
+}
+
+export const noteResumed = async ({ store, clock, transition }: Context, { id }: Entry): Promise<void> =>
+  onNewest(async () => {
+    const instance = await store.instances.get(id)
+    if (instance?.status !== 'standby') return
+    const now = clock.now()
+    await transition.write([{ instance, event: 'resumed', change: { turnedAt: now, lastUsedAt: now } }])
+  })
+
+/** Whether something in it works on without being asked. A daemon that does not answer may be busy with work. */
+const isWorking = async ({ keepAlive, log }: Context, { id, address }: Instance): Promise<boolean> => {
+  if (!address) return false
+  try {
+    return (await keepAlive(address)) > 0
+  } catch (error) {
+    log.info('standby.unanswered', { instance: id, reason: messageOf(error) })
+    return true
+  }
+}
+
+const isIdle = (context: Context, entry: Entry): boolean => isKnown(context, entry) && entry.holds === 0
+
+/** Freezes it unless it is used or works; resolves with whether to look again later. */
+export const suspend = async (context: Context, entry: Entry): Promise<boolean> => {
+  const { store, drivers, log } = context
+  if (entry.asleep || !isIdle(context, entry)) return false
+  const instance = await store.instances.get(entry.id)
+  const freezer = instance && drivers.need(instance.driver).freezer
+  if (!instance || !freezer) return false
+  if (await isWorking(context, instance)) return true
+  if (!isIdle(context, entry)) return false
+  await freezer.freeze(entry.id)
+  entry.asleep = true
+  await noteSuspended(context, entry)
+  log.debug('instance.suspended', { instance: entry.id })
+  return false
+}
+
+export const resume = async (context: Context, entry: Entry): Promise<void> => {
+  const { store, drivers, log } = context
+  if (!entry.asleep) return
+  const instance = await store.instances.get(entry.id)
+  if (instance) await drivers.need(instance.driver).freezer?.thaw(entry.id)
+  entry.asleep = false
+  await noteResumed(context, entry)
+  log.debug('instance.resumed', { instance: entry.id })
+}

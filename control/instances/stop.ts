@@ -1,0 +1,22 @@
+/** Ends an instance: its machine goes from the box with all it held, then its row. */
+import type { Driver } from '../drivers/driver.ts'
+import type { Outcome } from '../reconcile/loop.ts'
+import type { Instance } from '../store/store.ts'
+import { takeDown, type Context } from './context.ts'
+import { remembering } from './history.ts'
+
+/** What the record is to remember of its use and its errors is written with the row's removal. */
+export const stop = async (context: Context, instance: Instance, driver: Driver): Promise<Outcome> => {
+  const { store, transition, log, pokeOwner } = context
+  const { id, owner } = instance
+  takeDown(context, id)
+  await driver.remove(id)
+  const record = await store.resources.getByUid(owner.uid)
+  await transition.write([
+    { drop: instance },
+    ...(record ? [{ record, change: { internal: remembering(record, instance) } }] : []),
+  ])
+  log.info('instance.stopped', { instance: id, owner: owner.uid, name: owner.name })
+  pokeOwner(owner.uid)
+  return {}
+}

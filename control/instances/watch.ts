@@ -1,0 +1,33 @@
+/** Sees to it that an instance that is up has its machine. */
+import type { Outcome } from '../reconcile/loop.ts'
+import { errorOf, takeDown, type Context, type Subject } from './context.ts'
+import { withError } from './history.ts'
+import { ownerMove } from './start.ts'
+
+const lost = async (context: Context, subject: Subject): Promise<Outcome> => {
+  const { transition, log } = context
+  const { instance, owner } = subject
+  const message = 'the machine ended; it is started again with its files, its processes are gone'
+  const error = errorOf(context, { code: 'MACHINE_LOST', message, fatal: false })
+  log.warn('instance.lost', { instance: instance.id, owner: owner.uid, name: owner.name })
+  takeDown(context, instance.id)
+  // When it ended nobody saw; it is billed up to the last moment it was known to run, not for the time we were away.
+  await transition.write([
+    { instance, event: 'lost', change: { errors: withError(instance.errors, error) } },
+    ownerMove(context, subject, 'lost', message),
+  ])
+  return { againMs: 0 }
+}
+
+export const watch = async (context: Context, subject: Subject): Promise<Outcome | undefined> => {
+  const { census, standby, transition } = context
+  const { instance, owner, workload } = subject
+  const machine = census.found(instance.id)
+  if (!machine || machine.phase === 'stopped' || machine.phase === 'half-made') return lost(context, subject)
+  const { address } = machine
+  const known = instance.address
+  if (address && (address.host !== known?.host || address.port !== known.port))
+    await transition.write([{ instance, change: { address } }])
+  await standby.up(instance, machine, workload.standbyAfterMs(owner))
+  return undefined
+}

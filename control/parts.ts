@@ -1,0 +1,57 @@
+/** Everything of a host that is opened before a record is looked at: from configuration and the outside world. */
+import { join } from 'node:path'
+import type { Clock } from '../shared/clock.ts'
+import type { Closing } from '../shared/closing.ts'
+import type { Ids } from '../shared/ids.ts'
+import type { Log } from '../shared/log.ts'
+import { bootstrap, type Bootstrap } from './bootstrap.ts'
+import type { Config } from './config.ts'
+import { prepareDataDir } from './data-dir.ts'
+import type { Driver } from './drivers/driver.ts'
+import { driversOf, type Drivers } from './drivers/drivers.ts'
+import { openDrivers } from './drivers/index.ts'
+import { createImages, type Images } from './images/images.ts'
+import { claimDataDir } from './one-host.ts'
+import { createSealer, sealingKey, type Sealer } from './secrets.ts'
+import { openStore } from './store/sqlite/open.ts'
+import type { WritableStore } from './store/store.ts'
+import { createCursors, cursorKey, type Cursors } from './wire/cursors.ts'
+import { wireNames, type WireNames } from './wire/names.ts'
+
+export interface HostDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  /** Instead of those the configuration names, the first of them for new machines; for tests. */
+  readonly drivers?: readonly [Driver, ...Driver[]]
+}
+
+export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
+  readonly store: WritableStore
+  readonly first: Bootstrap
+  readonly names: WireNames
+  readonly sealer: Sealer
+  readonly cursors: Cursors
+  readonly images: Images
+  readonly drivers: Drivers
+}
+
+/** Registers with `closer` what it has opened. Throws what says which part is missing and what to do. */
+export const openParts = async (config: Config, deps: HostDeps, closer: Closing): Promise<Parts> => {
+  const { clock, ids, log } = deps
+  const { dataDir } = config
+  await prepareDataDir(dataDir, log)
+  closer.add('data directory', await claimDataDir(dataDir))
+  const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
+  closer.add('store', store.close)
+  const first = await bootstrap(config, { store, clock, ids })
+  const sealer = createSealer(await sealingKey(dataDir, ids))
+  const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
+  const images = await createImages(config, { ids })
+  const inUse = new Set((await store.instances.every()).map(({ driver }) => driver))
+  const drivers = deps.drivers
+    ? driversOf(deps.drivers[0], deps.drivers.slice(1))
+    : await openDrivers(config, inUse, { log, clock })
+  closer.add('drivers', drivers.close)
+  return { clock, ids, log, store, first, names: wireNames(config.wireNames), sealer, cursors, images, drivers }
+}

@@ -1,0 +1,36 @@
+/** What can happen to records and instances in one transaction; `transition.ts` makes it happen. */
+import type { Instance, InstanceChange, Resource, ResourceChange } from '../store/store.ts'
+import type { InstanceEvent } from './instance-life.ts'
+
+/** A record that is to be; its status is what its kind's table begins with. */
+export type Draft = Pick<Resource, 'uid' | 'kind' | 'workspace' | 'parent' | 'name' | 'metadata' | 'spec'>
+
+/** A machine that is to be made for its owner. */
+export type InstanceDraft = Pick<Instance, 'id' | 'owner' | 'revision' | 'driver'>
+
+/** One part of a transaction. Rows are given as they were read: one that has moved on since makes it `changed_meanwhile`. */
+export type Move =
+  /** Throws what `Write` says of a create. */
+  | { readonly create: Draft; readonly message: string }
+  /**
+   * Moves a record by an event of its kind's table, changes it, or both. An event is written down with `message`; one that
+   * the table does not allow is `wrong_state`. Instances that the record does not want afterwards are stopped with it.
+   */
+  | {
+      readonly record: Resource
+      readonly event?: { readonly name: string; readonly message: string }
+      readonly change?: Omit<ResourceChange, 'status'>
+    }
+  /** Removes a record with all that lives inside it, and stops its instances. */
+  | { readonly remove: Resource }
+  /** Nothing happens to it: what is written beside this depends on it as it was read. */
+  | { readonly expect: Resource }
+  | { readonly add: InstanceDraft }
+  /** Moves an instance by an event of `instanceLife`, changes it, or both; what it is metered for follows from its state. */
+  | {
+      readonly instance: Instance
+      readonly event?: InstanceEvent
+      readonly change?: Omit<InstanceChange, 'status'>
+    }
+  /** Its machine is gone from the box. */
+  | { readonly drop: Instance }

@@ -1,0 +1,116 @@
+/** From what happens to a record to what is written, by the rules of its kind. */
+import type { Reference, Resource, ResourceEvent, Within, Write } from '../store/store.ts'
+import type { Move } from './moves.ts'
+import { leavingStatuses, type Rules, type RulesByKind } from './rules.ts'
+
+export type RecordMove = Extract<Move, { create: unknown } | { record: unknown } | { remove: unknown }>
+
+interface RecordWrites {
+  readonly uid: string
+  /** As it is afterwards; undefined when it is gone. */
+  readonly after: Resource | undefined
+  readonly writes: readonly Write[]
+}
+
+const need = (rules: RulesByKind, kind: string): Rules => {
+  const found = rules.get(kind)
+  if (!found) throw new Error(`this host knows no kind "${kind}"`)
+  return found
+}
+
+/** Events with which a record begins to go; what lives inside it goes at once. */
+const endings: ReadonlySet<string> = new Set(['delete', 'expire'])
+
+/** Names of the kinds that live inside `kind`, at any depth. */
+const insideOf = (rules: RulesByKind, kind: string): string[] => {
+  const within = (one: Rules): boolean => one.parent !== undefined && (one.parent.kind === kind || within(one.parent))
+  return [...rules.values()].filter(within).map(one => one.kind)
+}
+
+const clearing = (rules: RulesByKind, { kind, workspace, parent, name }: Resource): Write[] => {
+  const kinds = insideOf(rules, kind)
+  const path = parent ? `${parent}/${name}` : name
+  return kinds.length === 0 ? [] : [{ type: 'removeInside', workspace, path, kinds }]
+}
+
+const referencesOf = (rules: RulesByKind, kind: Rules, spec: Resource['spec']): readonly Reference[] | undefined =>
+  kind.references?.(spec).map(reference => {
+    const target = rules.get(reference.kind)
+    return { ...reference, exceptStatuses: target ? leavingStatuses(target) : [] }
+  })
+
+const withinOf = ({ parent: outer }: Rules, workspace: string, path: string): Within | undefined => {
+  if (!outer || !path) return undefined
+  const cut = path.lastIndexOf('/')
+  return {
+    kind: outer.kind,
+    workspace,
+    parent: cut < 0 ? '' : path.slice(0, cut),
+    name: path.slice(cut + 1),
+    exceptStatuses: leavingStatuses(outer),
+  }
+}
+
+const eventOf = (status: string, message: string, now: number): ResourceEvent => ({
+  time: now,
+  type: 'deployment',
+  status,
+  message,
+})
+
+const creating = (rules: RulesByKind, move: Extract<Move, { create: unknown }>, now: number): RecordWrites => {
+  const { create: draft, message } = move
+  const kind = need(rules, draft.kind)
+  const status = kind.initialStatus?.(draft.spec) ?? kind.life?.initial ?? ''
+  const resource: Resource = { ...draft, version: 1, status, internal: {}, createdAt: now, updatedAt: now }
+  const within = withinOf(kind, draft.workspace, draft.parent)
+  const references = referencesOf(rules, kind, draft.spec)
+  const write: Write = {
+    type: 'create',
+    resource,
+    ...(within ? { within } : {}),
+    ...(references ? { references } : {}),
+    ...(status ? { event: eventOf(status, message, now) } : {}),
+  }
+  return { uid: draft.uid, after: resource, writes: [write] }
+}
+
+const changing = (rules: RulesByKind, move: Extract<Move, { record: unknown }>, now: number): RecordWrites => {
+  const { record, event, change = {} } = move
+  const kind = need(rules, record.kind)
+  const status = event && kind.life ? kind.life.next(record.status, event.name, record) : record.status
+  const isOver = kind.hiddenStatuses.includes(status)
+  const endedNow = isOver && !kind.hiddenStatuses.includes(record.status)
+  const internal = { ...(change.internal ?? record.internal), ...(endedNow ? { terminatedAt: now } : {}) }
+  // A record that is over uses nothing any more.
+  const references = isOver ? [] : change.spec && referencesOf(rules, kind, change.spec)
+  const write: Write = {
+    type: 'update',
+    uid: record.uid,
+    version: record.version,
+    change: { ...change, status, internal },
+    ...(references ? { references } : {}),
+    ...(event && status ? { event: eventOf(status, event.message, now) } : {}),
+    ...(event?.name === 'delete' && kind.keptWhileReferenced ? { unlessReferenced: true } : {}),
+  }
+  return {
+    uid: record.uid,
+    after: { ...record, ...change, status, internal, version: record.version + 1, updatedAt: now },
+    writes: event && endings.has(event.name) ? [...clearing(rules, record), write] : [write],
+  }
+}
+
+const removing = (rules: RulesByKind, { remove: record }: Extract<Move, { remove: unknown }>): RecordWrites => {
+  const kind = need(rules, record.kind)
+  // A record goes by the same event as one that takes its time.
+  kind.life?.next(record.status, 'delete', record)
+  const { uid, version } = record
+  const write: Write = { type: 'remove', uid, version, unlessReferenced: kind.keptWhileReferenced ?? false }
+  return { uid, after: undefined, writes: [...clearing(rules, record), write] }
+}
+
+/** What is written for a record; throws `wrong_state` for an event that its table does not allow. */
+export const recordWrites = (rules: RulesByKind, move: RecordMove, now: number): RecordWrites => {
+  if ('create' in move) return creating(rules, move, now)
+  return 'record' in move ? changing(rules, move, now) : removing(rules, move)
+}

@@ -1,0 +1,72 @@
+/**
+ * What a kind declares of the life of its records and of the machines that run for them. The machinery (transitions,
+ * the runner, standby, gateway, metering) asks these rules and nothing else of a kind.
+ *
+ * **Events.** A kind's table may name any events it likes. The machinery raises these, where the table allows them in the
+ * status that a record has, and leaves the record as it is where it does not:
+ *
+ *     delete     asked for                              expire   a rule of expiry fired
+ *     deployed   an instance of it has started          lost     an instance ended by itself
+ *     broke      it cannot be started, and trying again will not help
+ *     gone       it had instances to give back, and has none any more
+ */
+import type { MachineSpec } from '../drivers/driver.ts'
+import type { Instance, PinnedImage, Rate, Reference, Resource } from '../store/store.ts'
+import type { StateTable } from './state-table.ts'
+
+export interface Rules {
+  /** Singular, as stored: `sandbox`. */
+  readonly kind: string
+  /** The kind its records live inside; they go when that one goes. */
+  readonly parent?: Rules
+  /** Absent for kinds without a status. */
+  readonly life?: StateTable
+  /** Statuses of records that are over: left out of lists unless asked for; nothing can live in them or name them. */
+  readonly hiddenStatuses: readonly string[]
+  /** Cannot be deleted while another resource names it: `in_use`. */
+  readonly keptWhileReferenced?: boolean
+  /** Status of a new record; the table's first one unless given. */
+  initialStatus?(spec: Resource['spec']): string
+  /** The other resources that a spec names, and in which of its fields: `spec.volumes.0.name`. */
+  references?(spec: Resource['spec']): readonly Omit<Reference, 'exceptStatuses'>[]
+  /** When the record ends by its own rules; undefined means never. */
+  expiry?(record: Resource, instances: readonly Instance[]): Expiry | undefined
+  /** How long a record that is over stays readable, ms. */
+  retentionMs?(record: Resource): number
+  /** For kinds whose records have machines. */
+  readonly workload?: Workload
+}
+
+export interface Expiry {
+  /** Epoch ms. */
+  readonly at: number
+  /** Which rule, for the event: `ttl 24h`. */
+  readonly rule: string
+}
+
+export interface Workload {
+  /** How many machines the record is to have, in the status it has. */
+  instances(owner: Resource): number
+  /** Which revision of its machines it wants; those of another one are stopped. */
+  revision(owner: Resource): string
+  /** What a machine is metered for in the state it is in; nothing for one that is nobody's bill. */
+  rates(instance: Instance, owner: Resource): readonly Rate[]
+  /** Everything a machine is made from. Throws what a caller could mend (`invalid_image`), which is not tried again. */
+  plan(owner: Resource, instance: Instance): Promise<MachinePlan>
+  /** A machine that nobody used for so long is suspended; undefined means never. */
+  standbyAfterMs(owner: Resource): number | undefined
+}
+
+export interface MachinePlan {
+  readonly image: PinnedImage
+  readonly spec: MachineSpec
+}
+
+/** The rules of every kind of this host, by its name. */
+export type RulesByKind = ReadonlyMap<string, Rules>
+
+/** Statuses of records that are over or on their way out: nothing new lives in them, names them or changes them. */
+export const leavingStatuses = ({ life, hiddenStatuses }: Rules): readonly string[] => {
+  const leaving = life?.states.filter(state => life.moves[state]?.['delete'] === state) ?? []
+  return [...new Set([...hiddenStatuses, ...leaving])]
+}

@@ -1,8 +1,0 @@
-/** Every kind this host serves. A new one is a definition file and a line here. */
-import type { Kind } from './kind.ts'
-import { sandboxKind } from './sandbox.ts'
-import type { AcceptDeps } from './sandbox-accept.ts'
-
-export interface KindDeps extends AcceptDeps {}
-
-export const resourceKinds = (deps: KindDeps): readonly Kind[] => [sandboxKind(deps)]

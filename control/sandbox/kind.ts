@@ -1,0 +1,64 @@
+/** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
+import { defineKind, statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
+import type { Resource } from '../store/store.ts'
+import { acceptSandbox, type AcceptDeps } from './accept.ts'
+import { expiryOf, retentionMs } from './expiry.ts'
+import { sandboxLife } from './life.ts'
+import { planner, type PlanDeps } from './plan.ts'
+import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
+import { sandboxSpec } from './spec.ts'
+import { storedSandbox, type StoredSandbox } from './stored.ts'
+import { redeployed, sandboxWorkload } from './workload.ts'
+
+/** What cannot change under a running machine. */
+const baked = ({ runtime }: StoredSandbox): string =>
+  JSON.stringify([runtime.image, runtime.memory, runtime.envs ?? []])
+
+const consequence = (previous: Resource, next: Spec): Consequence | undefined => {
+  const before = storedSandbox(previous)
+  const after = storedSandbox({ spec: next })
+  if (before.enabled && !after.enabled) return { event: 'disable', message: 'disabled' }
+  if (!before.enabled && after.enabled) return { event: 'enable', message: 'enabled' }
+  if (baked(before) === baked(after) || !after.enabled) return undefined
+  return {
+    event: 'redeploy',
+    message: 'deployed anew: image, memory or environment changed',
+    internal: redeployed(previous),
+  }
+}
+
+export interface SandboxDeps extends AcceptDeps, PlanDeps {
+  /** Idle time before a sandbox is suspended, ms. */
+  readonly standbyAfterMs: number
+}
+
+/** Makes the kind; the same for every host but for what it is given. */
+export const sandboxKind = (deps: SandboxDeps): Kind =>
+  defineKind({
+    kind: 'sandbox',
+    plural: 'sandboxes',
+    scope: 'sandboxes',
+    spec: sandboxSpec,
+    answers,
+    life: sandboxLife,
+    statuses,
+    initialStatus: spec => (storedSandbox({ spec }).enabled ? sandboxLife.initial : 'DEACTIVATED'),
+    hiddenStatuses: ['TERMINATED'],
+    replaceableStatuses: ['TERMINATED', 'FAILED'],
+    removal: 'reconciled',
+    paginated: true,
+    filterStatusOnEveryVersion: true,
+    listsEvents: false,
+    byExternalId: true,
+    detailedErrors: true,
+    dataPlane: { label: 'sbx', region: record => storedSandbox(record).region },
+    workload: sandboxWorkload({ standbyAfterMs: deps.standbyAfterMs, plan: planner(deps) }),
+    expiry: expiryOf,
+    retentionMs,
+    accept: async (input, previous) =>
+      (await acceptSandbox(input, previous && storedSandbox(previous), deps)) as unknown as Spec,
+    consequence,
+    statusAt,
+    present: presentSandbox,
+    presentSpec: (record, options) => presentSpec(record, options, deps.sealer),
+  })

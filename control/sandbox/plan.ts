@@ -1,0 +1,72 @@
+/** From a sandbox's record to the machine it should be. */
+import type { WireNames } from '../wire/names.ts'
+import type { Image, Images } from '../images/images.ts'
+import type { Workload } from '../reconcile/rules.ts'
+import { environmentOf, storedSandbox } from './stored.ts'
+import type { Sealer } from '../secrets.ts'
+import type { Resource, Store } from '../store/store.ts'
+
+export interface PlanDeps {
+  readonly images: Pick<Images, 'resolve'>
+  readonly sealer: Sealer
+  readonly names: WireNames
+  readonly store: Store
+  /** `HUTCH_WIRE_NAMES` as configured, for the daemon. */
+  readonly wireNames: string
+}
+
+const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** One core for 2 GB, never less than a quarter of one. */
+export const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2048)
+
+/** The daemon's own variables cannot be given by a caller: they would steer it. */
+const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
+
+export const planner = (deps: PlanDeps): Workload['plan'] => {
+  const { images, sealer, names, store, wireNames } = deps
+
+  const platform = async (owner: Resource): Promise<Record<string, string>> => {
+    const workspace = await store.tenants.workspace(owner.workspace)
+    return names.environment({
+      ENV: 'prod',
+      CLOUD: 'true',
+      TYPE: 'sandbox',
+      NAME: owner.name,
+      WORKSPACE: owner.workspace,
+      WORKSPACE_ID: workspace?.id ?? owner.workspace,
+      REGION: storedSandbox(owner).region,
+    })
+  }
+
+  return async (owner, instance) => {
+    const { runtime } = storedSandbox(owner)
+    const image: Image = await images.resolve(runtime.image)
+    const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
+    const workdir = image.workdir || '/'
+    return {
+      image: { digest: pinned.digest, rootfs: pinned.rootfs },
+      spec: {
+        id: instance.id,
+        rootfs: pinned.rootfs,
+        memoryMb: runtime.memory,
+        cpus: cpusFor(runtime.memory),
+        hostname: owner.name,
+        workdir,
+        env: {
+          PATH: systemPath,
+          HOME: '/root',
+          HOST: '0.0.0.0',
+          DO_NOT_TRACK: '1',
+          // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
+          DISABLE_REQUEST_LOGGING: 'true',
+          ...(await platform(owner)),
+          ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
+          WORKDIR: workdir,
+          HUTCH_WIRE_NAMES: wireNames,
+        },
+      },
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/** What a sandbox's machine is to be and costs: it has one while it is to run. */
+import type { MachinePlan, Workload } from '../reconcile/rules.ts'
+import type { Instance, Rate, Resource } from '../store/store.ts'
+
+const bytesPerGb = 2 ** 30
+
+/** A running one is metered for the memory it was given, a sleeping one for what its frozen processes hold. */
+const rates = ({ status, memoryMb = 0, heldBytes = 0 }: Instance): Rate[] => {
+  if (status === 'running') return [{ dimension: 'sandbox_compute_runtime_gbs', quantity: memoryMb / 1024 }]
+  if (status === 'standby') return [{ dimension: 'sandbox_snapshot_storage_gbs', quantity: heldBytes / bytesPerGb }]
+  return []
+}
+
+/** How often it was deployed anew. */
+const redeploysOf = ({ internal }: Resource): number => (internal as { redeploys?: number }).redeploys ?? 0
+
+/** What the record remembers when it is deployed anew, so that the machine of before is none of its any more. */
+export const redeployed = (record: Resource): { readonly redeploys: number } => ({ redeploys: redeploysOf(record) + 1 })
+
+export const sandboxWorkload = (options: {
+  standbyAfterMs: number
+  plan: (owner: Resource, instance: Instance) => Promise<MachinePlan>
+}): Workload => ({
+  instances: ({ status }) => (status === 'DEPLOYING' || status === 'DEPLOYED' ? 1 : 0),
+  revision: owner => String(redeploysOf(owner)),
+  rates,
+  plan: options.plan,
+  standbyAfterMs: () => options.standbyAfterMs,
+})

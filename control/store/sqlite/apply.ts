@@ -1,0 +1,137 @@
+/** Runs lists of writes, each list in one transaction. */
+import { fail } from '../../../shared/errors.ts'
+import type { Instance, Key, Metered, Resource, ResourceEvent, Transactions, Write } from '../store.ts'
+import type { Prepare } from './prepared.ts'
+import type { Recorder } from './recorder.ts'
+import type { References } from './references.ts'
+import { toInstance, toInstanceRow, toResource, toRow } from './rows.ts'
+import { isDuplicate, type Transact } from './transact.ts'
+import { writing, type Writing } from './writing.ts'
+
+interface Context {
+  readonly run: Writing
+  readonly references: References
+  readonly recorder: Recorder
+  readonly now: number
+  readonly resources: Resource[]
+  readonly instances: Instance[]
+  readonly removed: (Key & { uid: string })[]
+}
+
+type Steps = { readonly [T in Write['type']]: (context: Context, write: Extract<Write, { type: T }>) => void }
+
+/** The row as it is; throws `changed_meanwhile` when it has moved on or is gone. */
+const resourceAt = ({ run }: Context, uid: string, version: number): Resource => {
+  const row = run.byUid.get({ uid })
+  if (row?.version !== version)
+    throw fail('changed_meanwhile', { kind: row?.kind ?? 'resource', name: row?.name ?? uid })
+  return toResource(row)
+}
+
+const instanceAt = ({ run }: Context, id: string, version: number): Instance => {
+  const row = run.instance.get({ id })
+  if (row?.version !== version) throw fail('changed_meanwhile', { kind: 'instance', name: id })
+  return toInstance(row)
+}
+
+/** A row that is to be there once; `name` is what an error calls it. */
+const adding = (kind: string, name: string, add: () => unknown): void => {
+  try {
+    add()
+  } catch (error) {
+    if (isDuplicate(error)) throw fail('already_exists', { kind, name }, error)
+    throw error
+  }
+}
+
+const addEvent = ({ run }: Context, uid: string, event: ResourceEvent | undefined): void => {
+  if (event) run.addEvent.run({ ...event, uid, revision: event.revision ?? null })
+}
+
+const meter = ({ recorder, now }: Context, { id, owner }: Instance, metered: Metered | undefined): void => {
+  const { kind, workspace, name } = owner
+  if (metered) recorder.replace({ uid: id, kind, workspace, name }, metered, now)
+}
+
+/** Its machines, if any are left, are nobody's now and cost nobody anything. */
+const erase = ({ run, references, recorder, removed, now }: Context, resource: Key & { uid: string }): void => {
+  const { uid, kind, workspace, parent, name } = resource
+  run.remove.run({ uid })
+  references.forget(uid)
+  for (const { id } of run.instancesOf.all({ owner: uid })) recorder.close(id, now)
+  removed.push({ uid, kind, workspace, parent, name })
+}
+
+const steps: Steps = {
+  create(context, { resource, within, references = [], event }) {
+    if (within) context.references.needParent(within)
+    adding(resource.kind, resource.name, () => context.run.insert.run(toRow(resource)))
+    context.references.replace(resource, references)
+    addEvent(context, resource.uid, event)
+    context.resources.push(resource)
+  },
+  update(context, { uid, version, change, references, unlessReferenced, event }) {
+    const before = resourceAt(context, uid, version)
+    const after: Resource = {
+      ...before,
+      version: version + 1,
+      status: change.status ?? before.status,
+      metadata: change.metadata ?? before.metadata,
+      spec: change.spec ?? before.spec,
+      internal: change.internal ?? before.internal,
+      updatedAt: context.now,
+    }
+    context.run.update.run(toRow(after))
+    if (references) context.references.replace(after, references)
+    if (unlessReferenced) context.references.needUnused(after)
+    addEvent(context, uid, event)
+    context.resources.push(after)
+  },
+  remove(context, { uid, version, unlessReferenced }) {
+    const resource = resourceAt(context, uid, version)
+    erase(context, resource)
+    if (unlessReferenced) context.references.needUnused(resource)
+  },
+  removeInside(context, { workspace, path, kinds }) {
+    const given = { workspace, path, kinds: JSON.stringify(kinds) }
+    for (const one of [...context.run.children.all(given), ...context.run.deeper.all(given)]) erase(context, one)
+  },
+  expect(context, { uid, version }) {
+    resourceAt(context, uid, version)
+  },
+  addInstance(context, { instance, metered }) {
+    adding('instance', instance.id, () => context.run.insertInstance.run(toInstanceRow(instance)))
+    meter(context, instance, metered)
+    context.instances.push(instance)
+  },
+  updateInstance(context, { id, version, change, metered }) {
+    const before = instanceAt(context, id, version)
+    const row = toInstanceRow({ ...before, ...(change as Partial<Instance>), version: version + 1 })
+    context.run.updateInstance.run(row)
+    const after = toInstance(row)
+    meter(context, after, metered)
+    context.instances.push(after)
+  },
+  removeInstance(context, { id, version }) {
+    instanceAt(context, id, version)
+    context.run.removeInstance.run({ id })
+    context.recorder.close(id, context.now)
+  },
+}
+
+export const sqliteApply = (parts: {
+  prepare: Prepare
+  transact: Transact
+  recorder: Recorder
+  references: References
+}): Transactions['apply'] => {
+  const { prepare, transact, recorder, references } = parts
+  const run = writing(prepare)
+  return (writes, now) =>
+    transact.write(() => {
+      const context: Context = { run, references, recorder, now, resources: [], instances: [], removed: [] }
+      for (const write of writes) (steps[write.type] as (context: Context, write: Write) => void)(context, write)
+      const { resources, instances, removed } = context
+      return { resources, instances, removed }
+    })
+}

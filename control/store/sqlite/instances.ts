@@ -1,0 +1,52 @@
+import type { Instance, Instances, Key } from '../store.ts'
+import { sql } from 'kysely'
+import { query, type Prepare } from './prepared.ts'
+import { toInstance } from './rows.ts'
+import type { InstanceRow } from './tables.ts'
+import type { Transact } from './transact.ts'
+
+const statements = (prepare: Prepare) => ({
+  byId: prepare((given: { id: string }) => query.selectFrom('instances').selectAll().where('id', '=', given.id)),
+  byOwner: prepare((given: { owner: string }) =>
+    query.selectFrom('instances').selectAll().where('owner', '=', given.owner),
+  ),
+  byOwners: prepare((given: { owners: string }) =>
+    query
+      .selectFrom('instances')
+      .selectAll()
+      .where('owner', 'in', sql<string>`(SELECT value FROM json_each(${given.owners}))`),
+  ),
+  byKey: prepare((given: Key) =>
+    query
+      .selectFrom('instances')
+      .selectAll()
+      .where('kind', '=', given.kind)
+      .where('workspace', '=', given.workspace)
+      .where('parent', '=', given.parent)
+      .where('name', '=', given.name),
+  ),
+  every: prepare(() => query.selectFrom('instances').selectAll()),
+})
+
+/**
+ * Oldest first. Sorted here: each request looks for the instances of one owner, of which there are few, and an ORDER BY costs
+ * as much as the rest of the query, also where the index has the order.
+ */
+const byAge = (a: InstanceRow, b: InstanceRow): number =>
+  a.created_at - b.created_at || (a.id === b.id ? 0 : a.id < b.id ? -1 : 1)
+
+export const sqliteInstances = (prepare: Prepare, { look }: Transact): Instances => {
+  const run = statements(prepare)
+  const found = (rows: readonly InstanceRow[]): Instance[] => rows.toSorted(byAge).map(toInstance)
+  return {
+    get: id =>
+      look(() => {
+        const row = run.byId.get({ id })
+        return row && toInstance(row)
+      }),
+    ofOwner: owner => look(() => found(run.byOwner.all({ owner }))),
+    ofOwners: owners => look(() => found(run.byOwners.all({ owners: JSON.stringify(owners) }))),
+    ofKey: key => look(() => found(run.byKey.all(key))),
+    every: () => look(() => found(run.every.all({}))),
+  }
+}

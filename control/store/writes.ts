@@ -1,0 +1,113 @@
+/**
+ * Writes of resources and instances. `apply` takes a list that happens in one transaction, in order: a name that is
+ * given to another, what lives inside a resource and goes with it, a check and the delete that depends on it.
+ *
+ * Every change and removal compares and swaps on `version` and throws `changed_meanwhile` when the row has moved on or is
+ * gone; the caller looks again and decides anew.
+ */
+import type { Instance, Owner } from './instances.ts'
+import type { Rate } from './meter.ts'
+import type { Key, Resource, ResourceEvent, StoredMetadata } from './resources.ts'
+
+/** That a resource names another one of its workspace. */
+export interface Reference {
+  /** Where it does: `spec.volumes.0.name`; what an error names. */
+  readonly field: string
+  readonly kind: string
+  readonly parent: string
+  readonly name: string
+  /** A target in one of these statuses counts as missing. */
+  readonly exceptStatuses?: readonly string[]
+}
+
+/** What a resource lives inside. */
+export interface Within extends Key {
+  readonly exceptStatuses?: readonly string[]
+}
+
+/** Absent members keep their value. */
+export interface ResourceChange {
+  readonly status?: string
+  readonly metadata?: StoredMetadata
+  readonly spec?: Readonly<Record<string, unknown>>
+  readonly internal?: Readonly<Record<string, unknown>>
+}
+
+/** Absent members keep their value; `undefined` clears one. */
+export type InstanceChange = {
+  readonly [member in keyof Omit<Instance, 'id' | 'version' | 'createdAt' | 'owner'>]?: Instance[member] | undefined
+} & { readonly owner?: Owner }
+
+/** What an instance is metered for from now on: what was open is closed and these opened, in the same transaction. */
+export interface Metered {
+  readonly rates: readonly Rate[]
+  /** It ended at a time nobody saw: what was open is closed at the last moment it was accounted for. */
+  readonly lost?: boolean
+}
+
+export type Write =
+  /**
+   * Throws `already_exists` when the name is taken in that kind, workspace and parent, `not_found` when what it lives
+   * inside is not there, `invalid_argument` with the field of a reference whose target is not there.
+   */
+  | {
+      readonly type: 'create'
+      readonly resource: Resource
+      readonly within?: Within
+      readonly references?: readonly Reference[]
+      readonly event?: ResourceEvent
+    }
+  /**
+   * `references`, when given, replace those it had; missing targets as above. Throws `in_use` when `unlessReferenced` and
+   * another resource names it. Stamps updatedAt.
+   */
+  | {
+      readonly type: 'update'
+      readonly uid: string
+      readonly version: number
+      readonly change: ResourceChange
+      readonly references?: readonly Reference[]
+      readonly unlessReferenced?: boolean
+      readonly event?: ResourceEvent
+    }
+  /** Its events and intervals stay for the bill. Throws `in_use` as above. */
+  | {
+      readonly type: 'remove'
+      readonly uid: string
+      readonly version: number
+      readonly unlessReferenced?: boolean
+    }
+  /** Removes the resources of these kinds that live inside `path`, at any depth. Done when there are none. */
+  | {
+      readonly type: 'removeInside'
+      readonly workspace: string
+      /** Name of the outer resource, behind those it lives inside itself: `web`, `web/p1`. */
+      readonly path: string
+      readonly kinds: readonly string[]
+    }
+  /** Changes nothing: what is written beside it depends on this version. */
+  | { readonly type: 'expect'; readonly uid: string; readonly version: number }
+  | { readonly type: 'addInstance'; readonly instance: Instance; readonly metered?: Metered }
+  | {
+      readonly type: 'updateInstance'
+      readonly id: string
+      readonly version: number
+      readonly change: InstanceChange
+      readonly metered?: Metered
+    }
+  /** Closes its intervals; they stay for the bill. */
+  | { readonly type: 'removeInstance'; readonly id: string; readonly version: number }
+
+/** What came of a list of writes. */
+export interface Written {
+  /** Created and changed ones as they are now, in the order of the writes. */
+  readonly resources: readonly Resource[]
+  readonly instances: readonly Instance[]
+  /** Removed ones, with what lived inside them. */
+  readonly removed: readonly (Key & { readonly uid: string })[]
+}
+
+export interface Transactions {
+  /** `now` stamps changes and is where intervals end and begin. Throws what the first write that cannot be done throws. */
+  apply(writes: readonly Write[], now: number): Promise<Written>
+}

@@ -1,0 +1,174 @@
+import t, { type Test } from 'tap'
+import { standby } from '../../../control/instances/standby/standby.ts'
+import { silentLog } from '../../../shared/log.ts'
+import { turn } from '../../support/records.ts'
+import { afterMs, runner, type RunnerOptions } from '../../support/runner.ts'
+
+/** One instance `i` of 2 GB, awake, and what looks after its sleep. */
+const prepared = async (t: Test, options: RunnerOptions = {}) => {
+  const made = await runner(t, options)
+  const { clock, world, store, drivers, transition } = made
+  const spec = { id: 'i', rootfs: '/', memoryMb: 2048, cpus: 1, hostname: 'i', env: {}, workdir: '/' }
+  const machine = await drivers.preferred.create(spec)
+  const rates = [{ dimension: 'agent_compute_runtime_gbs', quantity: 2 }]
+  const { instance } = await made.add({ memoryMb: 2048 }, rates)
+  const keepAlive = options.keepAlive ?? (async () => 0)
+  const sleep = standby({ store, drivers, clock, log: silentLog, transition, keepAlive })
+  t.teardown(() => sleep.close())
+  const state = async () => (await store.instances.get('i'))?.status
+  const phase = () => world.machines.get('i')?.phase
+  const up = () => sleep.up(instance, machine, afterMs)
+  return { clock, world, drivers, store, sleep, state, phase, up, instance, machine }
+}
+
+t.test('idle long enough, it sleeps; the next hold wakes it; both are recorded and metered', async t => {
+  const { clock, store, sleep, state, phase, up } = await prepared(t)
+  await up()
+  await clock.tick(afterMs - 1)
+  t.equal(phase(), 'running')
+  await clock.tick(1)
+  t.equal(phase(), 'frozen')
+  t.equal(await state(), 'standby')
+  await clock.tick(60_000)
+  const release = await sleep.hold('i')
+  t.equal(phase(), 'running')
+  t.equal(await state(), 'running')
+  release()
+  const intervals = await store.meter.intervals('i')
+  t.match(
+    intervals.map(({ dimension, quantity, from, to }) => [dimension, quantity, to === null ? null : to - from]),
+    [
+      ['agent_compute_runtime_gbs', 2, afterMs],
+      ['agent_image_storage_gbs', 16 / 1024, 60_000],
+      ['agent_compute_runtime_gbs', 2, null],
+    ],
+  )
+})
+
+t.test('while it is held it never sleeps, and the time counts from the last release', async t => {
+  const { clock, sleep, phase, up } = await prepared(t)
+  await up()
+  const one = await sleep.hold('i')
+  const two = await sleep.hold('i')
+  await clock.tick(afterMs * 10)
+  t.equal(phase(), 'running')
+  one()
+  one()
+  await clock.tick(afterMs * 10)
+  t.equal(phase(), 'running', 'released twice is released once')
+  two()
+  await clock.tick(afterMs - 1)
+  t.equal(phase(), 'running')
+  await clock.tick(1)
+  t.equal(phase(), 'frozen')
+})
+
+t.test('keep-alive processes keep it awake; when they end it sleeps', async t => {
+  let running = 1
+  const { clock, phase, up } = await prepared(t, { keepAlive: async () => running })
+  await up()
+  await clock.tick(afterMs * 5)
+  t.equal(phase(), 'running')
+  running = 0
+  await clock.tick(afterMs)
+  t.equal(phase(), 'frozen')
+})
+
+t.test('a daemon that does not answer is taken to be at work', async t => {
+  let silent = true
+  const { clock, phase, up } = await prepared(t, {
+    keepAlive: async () => {
+      if (silent) throw new Error('no answer')
+      return 0
+    },
+  })
+  await up()
+  await clock.tick(afterMs * 3)
+  t.equal(phase(), 'running')
+  silent = false
+  await clock.tick(afterMs)
+  t.equal(phase(), 'frozen')
+})
+
+t.test('a hold that comes while it falls asleep waits, and finds it awake', async t => {
+  const door = Promise.withResolvers<void>()
+  const { clock, world, sleep, phase, state, up } = await prepared(t, {
+    faults: point => (point === 'freeze' ? door.promise : undefined),
+  })
+  await up()
+  await clock.tick(afterMs)
+  const held = sleep.hold('i')
+  door.resolve()
+  await held
+  t.equal(phase(), 'running')
+  t.equal(await state(), 'running')
+  t.same(world.journal, ['create i', 'freeze i', 'thaw i'])
+})
+
+t.test('many holds at once thaw it once', async t => {
+  const { clock, world, sleep, up } = await prepared(t)
+  await up()
+  await clock.tick(afterMs)
+  await Promise.all(Array.from({ length: 20 }, () => sleep.hold('i')))
+  t.equal(world.journal.filter(line => line === 'thaw i').length, 1)
+})
+
+t.test(
+  'a freeze that fails is tried again; a thaw that fails is told to who asked, and the next may succeed',
+  async t => {
+    let broken: string | undefined = 'freeze'
+    const { clock, sleep, phase, up } = await prepared(t, {
+      faults: point => {
+        if (point === broken) throw new Error(`${point} does not work`)
+      },
+    })
+    await up()
+    await clock.tick(afterMs)
+    t.equal(phase(), 'running')
+    broken = undefined
+    await clock.tick(afterMs)
+    t.equal(phase(), 'frozen')
+    broken = 'thaw'
+    await t.rejects(sleep.hold('i'), { message: 'thaw does not work' })
+    broken = undefined
+    const release = await sleep.hold('i')
+    t.equal(phase(), 'running')
+    release()
+  },
+)
+
+t.test('after a crash between freezing and writing it down, the box is believed', async t => {
+  const { drivers, state, instance, machine, sleep, store, clock } = await prepared(t)
+  await drivers.preferred.freezer?.freeze('i')
+  await sleep.up(instance, { ...machine, phase: 'frozen' }, afterMs)
+  t.equal(await state(), 'standby')
+  t.match((await store.meter.intervals('i')).at(-1), { dimension: 'agent_image_storage_gbs', to: null })
+  await clock.tick(0)
+  const release = await sleep.hold('i')
+  t.equal(await state(), 'running')
+  release()
+})
+
+t.test('and between thawing and writing it down', async t => {
+  const { state, machine, sleep, store } = await prepared(t)
+  const asleep = await turn(store, ['i', 1], { change: { status: 'standby' } }, 0)
+  await sleep.up(asleep, machine, afterMs)
+  t.equal(await state(), 'running')
+})
+
+t.test('one whose kind never lets it sleep stays awake', async t => {
+  const { clock, phase, instance, machine, sleep } = await prepared(t)
+  await sleep.up(instance, machine, undefined)
+  const release = await sleep.hold('i')
+  release()
+  await clock.tick(afterMs * 10)
+  t.equal(phase(), 'running')
+})
+
+t.test('one that is gone is left alone', async t => {
+  const { clock, world, sleep, up } = await prepared(t)
+  await up()
+  sleep.down('i')
+  await clock.tick(afterMs * 2)
+  t.same(world.journal, ['create i'])
+})

@@ -1,0 +1,244 @@
+import t from 'tap'
+import { environmentOf, routingOf } from '../../../control/sandbox/stored.ts'
+import type { Instance, Resource, Store, WritableStore } from '../../../control/store/store.ts'
+import { control } from '../../support/control.ts'
+import { become, instanceOf, putInstance } from '../../support/records.ts'
+
+const row = async (store: Store, name: string): Promise<Resource> => {
+  const found = await store.resources.get({ kind: 'sandbox', workspace: 'default', parent: '', name })
+  if (!found) throw new Error(`no sandbox ${name}`)
+  return found
+}
+
+/** What is written when the machine is up. */
+const deployed = async (store: WritableStore, name: string, given: Partial<Instance> = {}, since?: number) => {
+  const found = await row(store, name)
+  await become(store, found.uid, { status: 'DEPLOYED' })
+  const rates = since === undefined ? [] : [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 1 }]
+  await putInstance(store, instanceOf(found, given), rates)
+}
+
+t.test('a new sandbox has its defaults, its address, an event, and is handed to the reconciler', async t => {
+  const { call, store, poked } = await control(t)
+  const { status, body } = await call('POST', '/sandboxes', {})
+  t.equal(status, 200)
+  t.match(body.metadata.name, /^sandbox-[a-z0-9]{8}$/)
+  t.match(body, {
+    metadata: {
+      workspace: 'default',
+      url: /^http:\/\/.*[^/]$/,
+      createdAt: '2026-01-01T00:00:00.000Z',
+      createdBy: 'admin',
+      updatedBy: 'admin',
+    },
+    spec: { enabled: true, region: 'local', runtime: { image: 'svc/base-image:latest', memory: 4096 } },
+    status: 'DEPLOYING',
+    events: [{ type: 'deployment', status: 'DEPLOYING', time: '2026-01-01T00:00:00.000Z' }],
+  })
+  t.notHas(body, 'expiresIn')
+  t.same(poked, [`sandbox/${(await row(store, body.metadata.name)).uid}`])
+})
+
+t.test('lists and maps come as JSON or as text holding JSON, and are answered as what they are', async t => {
+  const { call } = await control(t)
+  const wanted = {
+    allowedDomains: ['*.a.com'],
+    forbiddenDomains: ['b.com'],
+    firewall: { rulesets: ['proxy'] },
+    proxy: {
+      allowedDomains: ['GET:c.com/x'],
+      bypass: ['d.com'],
+      routing: [{ destinations: ['*'], headers: { A: '{{SECRET:k}}' }, body: { b: 'c' } }],
+    },
+  }
+  const text = (value: unknown) => JSON.stringify(value)
+  const [rule] = wanted.proxy.routing
+  const asText = {
+    allowedDomains: text(wanted.allowedDomains),
+    forbiddenDomains: text(wanted.forbiddenDomains),
+    firewall: { rulesets: text(wanted.firewall.rulesets) },
+    proxy: {
+      allowedDomains: text(wanted.proxy.allowedDomains),
+      bypass: text(wanted.proxy.bypass),
+      routing: [{ destinations: text(rule?.destinations), headers: text(rule?.headers), body: text(rule?.body) }],
+    },
+  }
+  for (const [name, network] of Object.entries({ a: wanted, b: asText })) {
+    const made = await call('POST', '/sandboxes', { metadata: { name }, spec: { network } })
+    t.same(made.body.spec.network, wanted, name)
+  }
+})
+
+t.test('ports, protocols in any case, extra arguments and lifecycle are kept', async t => {
+  const { call } = await control(t)
+  const spec = {
+    region: 'auto',
+    lifecycle: { expirationPolicies: [{ type: 'ttl-idle', value: '2h' }], terminatedRetention: '1h' },
+    runtime: {
+      ports: [{ target: 8080, protocol: 'tcp', name: 'web' }, { target: 3000 }],
+      extraArgs: '{"tun":"enabled"}',
+      terminationGracePeriodSeconds: 3,
+    },
+  }
+  t.match((await call('POST', '/sandboxes', { metadata: { name: 'a' }, spec })).body.spec, {
+    region: 'local',
+    lifecycle: {
+      expirationPolicies: [{ type: 'ttl-idle', value: '2h', action: 'delete' }],
+      terminatedRetention: '1h',
+    },
+    runtime: {
+      ports: [{ target: 8080, protocol: 'TCP', name: 'web' }, { target: 3000 }],
+      extraArgs: { tun: 'enabled' },
+      terminationGracePeriodSeconds: 3,
+    },
+  })
+})
+
+t.test('secrets are sealed in the store, masked in answers, and survive being sent back masked', async t => {
+  const { call, store, sealer, poked } = await control(t)
+  const spec = {
+    runtime: {
+      envs: [
+        { name: 'PLAIN', value: 'seen' },
+        { name: 'TOKEN', value: 'hush-env', secret: true },
+      ],
+    },
+    network: {
+      proxy: { routing: [{ destinations: ['a.com'], headers: { H: '{{SECRET:k}}' }, secrets: { k: 'hush-proxy' } }] },
+    },
+  }
+  const made = await call('POST', '/sandboxes', { metadata: { name: 'a' }, spec })
+  const seen = [made.text, (await call('GET', '/sandboxes/a')).text, (await call('GET', '/sandboxes')).text]
+  for (const text of seen) t.notMatch(text, /hush/)
+  t.notMatch(JSON.stringify(await row(store, 'a')), /hush/, 'not in the store either')
+  t.same(environmentOf(await row(store, 'a'), sealer), { PLAIN: 'seen', TOKEN: 'hush-env' })
+
+  await deployed(store, 'a')
+  poked.length = 0
+  const again = await call('PUT', '/sandboxes/a', made.body)
+  t.match(again, { status: 200, body: { status: 'DEPLOYED' } }, 'nothing changed, so nothing is deployed anew')
+  t.same(again.body.spec, made.body.spec)
+  t.same(environmentOf(await row(store, 'a'), sealer), { PLAIN: 'seen', TOKEN: 'hush-env' })
+  t.same(routingOf(await row(store, 'a'), sealer)[0]?.secrets, { k: 'hush-proxy' })
+  const masked = { proxy: { routing: [{ destinations: ['a.com'], secrets: { k: '***', other: 'hush-too' } }] } }
+  await call('PUT', '/sandboxes/a', { spec: { network: masked } })
+  t.same(routingOf(await row(store, 'a'), sealer)[0]?.secrets, { k: 'hush-proxy', other: 'hush-too' })
+  t.match((await call('GET', '/sandboxes/a?show_secrets=true')).body.spec.runtime.envs[1], { value: 'hush-env' })
+
+  const elsewhere = { ...made.body.spec, network: { proxy: { routing: [{ destinations: ['evil.com'] }] } } }
+  await call('PUT', '/sandboxes/a', { spec: elsewhere })
+  t.equal(routingOf(await row(store, 'a'), sealer)[0]?.secrets, undefined, 'a secret does not follow to other places')
+})
+
+t.test('an update keeps what is absent, clears what is cleared, and network is cleared by its absence', async t => {
+  const { call, store } = await control(t)
+  const spec = {
+    runtime: {
+      ttl: '1h',
+      expires: '2030-01-01T00:00:00Z',
+      envs: [{ name: 'A', value: 'b' }],
+      ports: [{ target: 3000 }],
+      extraArgs: { tun: 'enabled' },
+    },
+    lifecycle: { expirationPolicies: [{ type: 'ttl-idle', value: '2h', action: 'delete' }] },
+    network: { allowedDomains: ['a.com'] },
+  }
+  const metadata = { name: 'a', displayName: 'A', externalId: 'x-1', labels: { k: 'v' } }
+  const made = (await call('POST', '/sandboxes', { metadata, spec })).body
+  await deployed(store, 'a')
+  const put = async (body: unknown) => (await call('PUT', '/sandboxes/a', body)).body
+
+  t.same((await put({ metadata: { name: 'a' } })).spec, made.spec, 'no spec: all of it stays')
+  t.match(await put({ metadata: { name: 'a', labels: {} } }), { metadata: { displayName: 'A', externalId: 'x-1' } })
+  t.notHas((await put({})).metadata, 'labels')
+  t.equal((await put({ metadata: { externalId: 'x-2', displayName: '' } })).metadata.externalId, 'x-2')
+  t.notHas((await put({})).metadata, 'displayName')
+
+  const onlyNetwork = await put({ metadata: { name: 'a' }, spec: { network: { forbiddenDomains: ['b.com'] } } })
+  t.same(onlyNetwork.spec.network, { forbiddenDomains: ['b.com'] }, 'the network given replaces the one there was')
+  t.same(onlyNetwork.spec.runtime, made.spec.runtime)
+  t.notHas((await put({ spec: {} })).spec, 'network')
+
+  t.equal((await put({ spec: { runtime: {} } })).spec.runtime.ttl, '1h')
+  t.notHas((await put({ spec: { runtime: { ttl: '' } } })).spec.runtime, 'ttl')
+  await put({ spec: { runtime: { ttl: '5m' } } })
+  t.notHas((await put({ spec: { runtime: { ttl: null } } })).spec.runtime, 'ttl')
+  t.notHas((await put({ spec: { runtime: { expires: null } } })).spec.runtime, 'expires')
+  t.notHas((await put({ spec: { lifecycle: null } })).spec, 'lifecycle')
+  t.same((await put({ spec: { runtime: { extraArgs: { tun: 'disabled' } } } })).spec.runtime.extraArgs, {
+    tun: 'enabled',
+  })
+  t.notHas((await put({ spec: { runtime: { ports: [] } } })).spec.runtime, 'ports')
+  const after = await put({})
+  t.equal(after.status, 'DEPLOYED', 'none of this restarts it')
+  t.equal(after.events.length, 1, 'or adds an event')
+})
+
+t.test('image, memory and environment replace the machine', async t => {
+  const { call, store, clock, poked } = await control(t)
+  await call('POST', '/sandboxes', { metadata: { name: 'a' } })
+  const changes = [{ image: 'svc/other:latest' }, { memory: 512 }, { envs: [{ name: 'A', value: 'b' }] }]
+  for (const [at, runtime] of changes.entries()) {
+    await deployed(store, 'a', { id: `i-${at}`, revision: String(at), memoryMb: 512 }, clock.now())
+    poked.length = 0
+    const { body } = await call('PUT', '/sandboxes/a', { spec: { runtime } })
+    t.match(body, { status: 'DEPLOYING', spec: { runtime } })
+    t.equal(body.events.length, at + 2)
+    t.match(await store.instances.get(`i-${at}`), { status: 'stopping' }, 'in the same transaction')
+    t.match(await store.meter.intervals(`i-${at}`), [{ to: clock.now() }], 'and it costs nothing any more')
+    t.equal(poked.length, 1)
+  }
+})
+
+t.test('disabled and enabled', async t => {
+  const { call, store } = await control(t)
+  t.match((await call('POST', '/sandboxes', { metadata: { name: 'off' }, spec: { enabled: false } })).body, {
+    status: 'DEACTIVATED',
+  })
+  t.match((await call('PUT', '/sandboxes/off', { spec: { enabled: true } })).body, { status: 'DEPLOYING' })
+  await deployed(store, 'off')
+  t.match((await call('PUT', '/sandboxes/off', { spec: { enabled: false } })).body, { status: 'DEACTIVATING' })
+})
+
+t.test('state, last use and errors are shown; state only while deployed', async t => {
+  const { call, store, clock } = await control(t)
+  await call('POST', '/sandboxes', { metadata: { name: 'a' } })
+  t.notHas((await call('GET', '/sandboxes/a')).body, 'state')
+  const errors = [{ code: 'MACHINE_LOST', message: 'm', time: '2026-01-01T00:00:00.000Z', fatal: false }]
+  await deployed(store, 'a', { status: 'standby', lastUsedAt: clock.now(), errors })
+  const shown = { state: 'STANDBY', lastUsedAt: '2026-01-01T00:00:00.000Z', errors }
+  t.match((await call('GET', '/sandboxes/a')).body, shown)
+  t.match((await call('GET', '/sandboxes')).body.data, [shown])
+})
+
+t.test('time ends a sandbox on read, whether or not the loop has got there', async t => {
+  const { call, clock, poked } = await control(t)
+  await call('POST', '/sandboxes', { metadata: { name: 'a', externalId: 'e' }, spec: { runtime: { ttl: '1s' } } })
+  await clock.tick(400)
+  t.match((await call('GET', '/sandboxes/a')).body, { status: 'DEPLOYING', expiresIn: 1 })
+  await clock.tick(600)
+  poked.length = 0
+  t.match((await call('GET', '/sandboxes/a')).body, { status: 'TERMINATED', expiresIn: 0 })
+  t.equal(poked.length, 1, 'and the reconciler is told')
+  t.same((await call('GET', '/sandboxes')).body.data, [])
+  t.match((await call('GET', '/sandboxes?showTerminated=true')).body.data, [{ status: 'TERMINATED' }])
+  t.equal((await call('GET', '/sandboxes/by-external-id/e')).status, 404)
+  t.equal((await call('PUT', '/sandboxes/a', {})).status, 409)
+  t.match((await call('POST', '/sandboxes', { metadata: { name: 'a' } })).body, { status: 'DEPLOYING' })
+})
+
+t.test('deleting answers the sandbox and may be repeated', async t => {
+  const { call, store, poked } = await control(t)
+  await call('POST', '/sandboxes', { metadata: { name: 'a' } })
+  poked.length = 0
+  t.match(await call('DELETE', '/sandboxes/a'), { status: 200, body: { status: 'DELETING' } })
+  const again = await call('DELETE', '/sandboxes/a')
+  t.match(again, { status: 200, body: { status: 'DELETING' } })
+  t.equal(again.body.events.length, 2, 'one event for both')
+  t.equal(poked.length, 2)
+  t.match(await call('PUT', '/sandboxes/a', {}), { status: 409, body: { message: /DELETING/ } })
+  t.match(await call('POST', '/sandboxes', { metadata: { name: 'a' } }), { status: 409 })
+  const found = await row(store, 'a')
+  await become(store, found.uid, { status: 'TERMINATED' })
+  t.match(await call('DELETE', '/sandboxes/a'), { status: 200, body: { status: 'TERMINATED' } })
+})

@@ -1,0 +1,37 @@
+/** Rules of the control side that no type can hold. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { createKinds } from '../../control/kinds.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const sources = globSync('control/**/*.ts', { cwd: root })
+const read = (file: string): string =>
+  readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+
+t.test('resources and instances are written in one place', async t => {
+  t.ok(sources.length > 100, 'found the sources')
+  const writers = sources.filter(file => /\.apply\(|\bWritableStore\b/.test(read(file)))
+  t.same(writers.filter(file => !file.startsWith('control/store/')).toSorted(), [
+    // Opens it, and hands it to the one below.
+    'control/parts.ts',
+    'control/reconcile/transition.ts',
+  ])
+})
+
+/** Where a kind may be called by its name: its own room; what the bill calls things; what old rows are called. */
+const homes = (kind: string): RegExp =>
+  new RegExp(`^control/(${kind}/|store/dimensions\\.ts$|store/sqlite/migrations/)`)
+
+t.test('nothing asks for a kind by its name outside of its room', async t => {
+  const kinds = Object.values(createKinds({} as Parameters<typeof createKinds>[0]))
+  t.ok(kinds.length > 0)
+  for (const { kind } of kinds) {
+    const asking = sources.filter(file => new RegExp(`['"\`]${kind}['"\`]`).test(read(file)))
+    t.ok(asking.length > 0, `${kind} is named somewhere`)
+    // An option of gVisor has the same name.
+    const strangers = asking.filter(file => !homes(kind).test(file) && file !== 'control/drivers/oci/runtime.ts')
+    t.same(strangers, [], kind)
+  }
+})
