@@ -68,7 +68,7 @@ const closeServer = (server: Server) => () => new Promise<void>(done => server.c
 
 const found = (engine: Engine, sandbox: string): Tenant => {
   const tenant = engine.tenants.get(sandbox)
-  if (!tenant) throw fail('not_found', { kind: 'sandbox', name: sandbox })
+  if (!tenant) throw fail('not_found', { kind: 'outbound policy', name: sandbox })
   return tenant
 }
 

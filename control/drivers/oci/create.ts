@@ -36,6 +36,7 @@ const markerOf = (context: Context, spec: MachineSpec, slot: Slot, kept: boolean
   cpus: spec.cpus,
   ready: false,
   kept,
+  held: spec.held ?? false,
 })
 
 const writeConfig = async (context: Context, spec: MachineSpec, slot: Slot, files: MachineFiles): Promise<void> => {
@@ -84,6 +85,18 @@ const boot = async (context: Context, spec: MachineSpec, marker: Marker, signal?
   await writeMarker(files.marker, { ...marker, ready: true, kept: true })
 }
 
+/** Throws where machines cannot be held to a policy: one that should be is not started without. */
+const holdOutbound = async ({ outbound }: Context, spec: MachineSpec, slot: Slot): Promise<void> => {
+  if (!spec.held) return
+  if (!outbound)
+    throw fail('driver_failed', {
+      driver: 'oci',
+      step: 'outbound policy',
+      reason: 'this box cannot hold a machine to its outbound policy; run make doctor',
+    })
+  await outbound.hold(slot, spec.id)
+}
+
 /** Files of an earlier life are used again; a whole copy cannot tell the tenant's from the image's. */
 const hasFiles = async ({ overlay }: Context, files: MachineFiles): Promise<boolean> =>
   overlay && ((await readMarker(files.marker))?.kept ?? false)
@@ -94,7 +107,7 @@ const hasFiles = async ({ overlay }: Context, files: MachineFiles): Promise<bool
  */
 export const createMachine = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
   check(spec)
-  const { dataDir, slots, resolvers, overlay, log } = context
+  const { dataDir, slots, overlay, log } = context
   const files = filesOf(dataDir, spec.id)
   const before = await lookAt(context, spec.id)
   if (before.phase === 'running' || before.phase === 'frozen') return before
@@ -111,8 +124,10 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
     throw error
   }
   try {
-    const { rootfs: image, hostname } = spec
-    const root = { files, image, hostname, address: slot.address, resolvers, overlay, signal }
+    const { rootfs: image, hostname, etc = {} } = spec
+    await holdOutbound(context, spec, slot)
+    const resolvers = spec.held && context.outbound ? [context.outbound.address] : context.resolvers
+    const root = { files, image, hostname, address: slot.address, resolvers, etc, overlay, signal }
     await (kept ? prepareAgain(root) : prepareRoot(root))
     await writeConfig(context, spec, slot, files)
     await context.starting(() => boot(context, spec, marker, signal))

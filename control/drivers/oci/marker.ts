@@ -14,6 +14,8 @@ const shape = s.object({
   ready: s.boolean(),
   /** Some start has answered: what the upper layer holds is the tenant's, and outlives the machine's end. */
   kept: s._default(s.boolean(), false),
+  /** Its traffic goes to the outbound proxy. */
+  held: s._default(s.boolean(), false),
 })
 export type Marker = Out<typeof shape>
 

@@ -117,5 +117,5 @@ export const releaseBlock = async (names: Names): Promise<void> => {
   for (const claim of await claims()) if (claim.tag === names.tag) await rm(claim.file, { force: true })
 }
 
-/** Machines that fit into a block: two addresses each. */
-export const slotsIn = (block: Network): number => sizeOf(block) / 2
+/** Machines that fit into a block: two addresses each, and the last two are the outbound proxy's. */
+export const slotsIn = (block: Network): number => sizeOf(block) / 2 - 1
