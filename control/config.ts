@@ -27,6 +27,10 @@ export interface Config {
   readonly subnet: string
   /** Private networks that sandboxes may reach all the same, as CIDR: a registry mirror, a model server. */
   readonly allowNetworks: readonly string[]
+  /** PEM file of authorities that servers may have beside the system's, for connections that the outbound proxy opens; '' for none. */
+  readonly caFile: string
+  /** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
+  readonly egressResolvers: readonly string[]
   /** Network slots kept ready ahead of need. */
   readonly slotsAhead: number
   /** Processes and threads of one sandbox. */
@@ -78,6 +82,12 @@ const prices = (value: string | undefined): Record<string, number> => {
   return table
 }
 
+const words = (list: string): string[] =>
+  list
+    .split(',')
+    .map(word => word.trim())
+    .filter(Boolean)
+
 /** Reads the configuration; throws `invalid_argument` naming the variable. */
 export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
   Object.freeze({
@@ -90,17 +100,13 @@ export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
     driver: env['HUTCH_DRIVER'] || 'auto',
     runtime: choice(env, 'HUTCH_RUNTIME', 'runc', ['runc', 'runsc', 'crun']),
     wireNames: parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'),
-    regions: (env['HUTCH_REGIONS'] || 'local')
-      .split(',')
-      .map(region => region.trim())
-      .filter(Boolean),
+    regions: words(env['HUTCH_REGIONS'] || 'local'),
     standbyAfterMs: number(env, 'HUTCH_STANDBY_SECONDS', 15, 0.05, 86_400) * 1000,
     logLevel: choice(env, 'HUTCH_LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error']),
     subnet: env['HUTCH_SUBNET'] || '10.89.0.0/16',
-    allowNetworks: (env['HUTCH_ALLOW_NETWORKS'] ?? '')
-      .split(',')
-      .map(network => network.trim())
-      .filter(Boolean),
+    allowNetworks: words(env['HUTCH_ALLOW_NETWORKS'] ?? ''),
+    caFile: env['HUTCH_CA_FILE'] ? resolve(cwd, env['HUTCH_CA_FILE']) : '',
+    egressResolvers: words(env['HUTCH_EGRESS_RESOLVERS'] ?? ''),
     slotsAhead: number(env, 'HUTCH_SLOTS_AHEAD', 8, 0, 1_024),
     pidsLimit: number(env, 'HUTCH_PIDS_LIMIT', 4_096, 32, 4_194_304),
     prices: prices(env['HUTCH_PRICES']),

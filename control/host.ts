@@ -22,6 +22,8 @@ import type { Images } from './images/images.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
 import { createKinds, type Kinds } from './kinds.ts'
+import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
 import { transition } from './reconcile/transition.ts'
@@ -56,7 +58,7 @@ const checkpointEveryMs = 60_000
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-const kindsOf = (config: Config, { images, sealer, names, store }: Parts): Kinds =>
+const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut: WayOut | undefined): Kinds =>
   createKinds({
     images,
     sealer,
@@ -65,17 +67,23 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts): Kinds
     wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
     regions: config.regions,
     defaultImage: names.imageName('base-image:latest'),
-    egressRules: false,
+    egressRules: wayOut !== undefined,
+    wayOut,
     standbyAfterMs: config.standbyAfterMs,
   })
 
 type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
-const running = (parts: Parts, rules: KindsByName, forward: Forwarder, closer: Closing) => {
+const running = (
+  parts: Parts,
+  deps: { rules: KindsByName; forward: Forwarder; outbound: Outbound | undefined },
+  closer: Closing,
+) => {
   const { store, clock } = parts
+  const { rules, forward, outbound } = deps
   const waiting = changes()
-  const move = transition({ store, clock, rules, changes: waiting })
+  const move = transition({ store, clock, rules, changes: waiting, written: outbound?.written })
   const runner = createRunner({
     ...parts,
     closing: closer,
@@ -122,11 +130,14 @@ const keepCheckpoints = ({ clock, log, store: { meter } }: Parts, closer: Closin
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
-  const kinds = kindsOf(config, parts)
+  const wayOut = await openWayOut(config, parts, closer)
+  const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const forward = forwarder()
   closer.add('forwarder', forward.close)
-  const { move, runner } = running(parts, rules, forward, closer)
+  const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
+  await outbound?.load()
+  const { move, runner } = running(parts, { rules, forward, outbound }, closer)
   let publicUrl = config.publicUrl || `http://${config.host}:${config.port}`
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}

@@ -14,7 +14,7 @@ import { headerNames } from './http/names.ts'
 import { createHttpService, type HttpService } from './http/service.ts'
 import { kernelRelay } from './native/native.ts'
 import { streamRelay } from './relay.ts'
-import { createTenant, endTenant, replacePolicy, type Tenant } from './tenant.ts'
+import { createTenant, endConnections, endTenant, replacePolicy, type Tenant } from './tenant.ts'
 import { createTenants } from './tenants.ts'
 import { createUpstreamTls } from './tls/upstream-tls.ts'
 import { serveTransparent } from './transparent.ts'
@@ -24,7 +24,8 @@ const sweepMs = 5_000
 
 const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
   const { clock, ids, log, wireNames, sandboxOf, ownAddresses } = deps
-  const fence = createFence({ allowNetworks: options.allowNetworks, ownAddresses })
+  const { allowNetworks, closedNetworks = [] } = options
+  const fence = createFence({ allowNetworks, closedNetworks, ownAddresses })
   let http: HttpService | undefined
   const engine: Engine = {
     clock,
@@ -127,6 +128,10 @@ const face = (
     const tenant = known ?? createTenant(sandbox, policy, { now: engine.clock.now, limits })
     tenant.sourceAddress = sourceAddress
     engine.tenants.set(tenant)
+  },
+  disconnect(sandbox) {
+    const tenant = engine.tenants.get(sandbox)
+    if (tenant) endConnections(tenant)
   },
   remove(sandbox) {
     const tenant = engine.tenants.get(sandbox)

@@ -29,6 +29,8 @@ export interface EgressOptions {
   readonly extraCa?: string | undefined
   /** Private networks that sandboxes may reach, as CIDR. */
   readonly allowNetworks: readonly string[]
+  /** Closed even where `allowNetworks` has them: the networks of other machines. */
+  readonly closedNetworks?: readonly string[]
   readonly dnsServers: readonly Server[]
   /** Events kept for each sandbox. */
   readonly events?: number
@@ -63,6 +65,8 @@ export interface Egress {
    * Throws `invalid_argument` naming the wrong field; then the old policy stays.
    */
   setPolicy(sandbox: string, policy: unknown, options?: SandboxOptions): void
+  /** Ends the connections of a sandbox whose machine goes; its policy and events stay. */
+  disconnect(sandbox: string): void
   /** Closes everything of a sandbox; nothing of it passes any more. */
   remove(sandbox: string): void
   /** Events after number `after`, at most `limit`. Throws `not_found`. */

@@ -46,20 +46,21 @@ export const networkList = (networks: readonly string[], field: string): BlockLi
 }
 
 /**
- * `allowNetworks` are private networks the operator opens. `ownAddresses` are asked for at each look: this host's addresses are
+ * `allowNetworks` are private networks the operator opens, `closedNetworks` what stays closed all the same. `ownAddresses` are asked for at each look: this host's addresses are
  * closed even when they are public, but for those the operator names.
  */
 export const createFence = (options: {
   readonly allowNetworks: readonly string[]
+  readonly closedNetworks: readonly string[]
   readonly ownAddresses: () => ReadonlySet<string>
 }): Fence => {
   const closed = networkList(closedNetworks, 'closedNetworks')
   const allowed = networkList(options.allowNetworks, 'allowNetworks')
-  const never: ReadonlySet<string> = new Set(neverOpen)
+  const never = networkList([...neverOpen, ...options.closedNetworks], 'closedNetworks')
   return {
     isOpen: address =>
       isIpv4(address) &&
-      !never.has(address) &&
+      !never.check(address) &&
       (allowed.check(address) || !(closed.check(address) || options.ownAddresses().has(address))),
   }
 }

@@ -83,9 +83,13 @@ export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
   }
 }
 
-/** Ends everything the sandbox has open. */
-export const endTenant = (tenant: Tenant): void => {
+export const endConnections = (tenant: Tenant): void => {
   for (const connection of tenant.open) connection.end()
   for (const socket of tenant.sockets) socket.destroy()
+}
+
+/** Ends everything the sandbox has open; it opens nothing more. */
+export const endTenant = (tenant: Tenant): void => {
+  endConnections(tenant)
   tenant.pool.close()
 }

@@ -5,7 +5,9 @@ import type { Found, PresentOptions } from '../resources/kind.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource } from '../store/store.ts'
 import { expiryOf } from './expiry.ts'
-import { mask, storedSandbox, type StoredEnv } from './stored.ts'
+import { mask } from './mask.ts'
+import { presentNetwork } from './network/present.ts'
+import { storedSandbox, type StoredEnv } from './stored.ts'
 
 /** Shape of the answer. */
 export const answers = {
@@ -69,16 +71,12 @@ const presentEnv = (env: StoredEnv, open: ((sealed: string) => string) | undefin
 
 /** The spec with secrets masked, and those of proxy rules left out. */
 export const presentSpec = (record: Resource, { showSecrets }: PresentOptions, sealer: Sealer) => {
-  const { runtime, network, ...rest } = storedSandbox(record)
+  const { runtime, network, networkTexts, held: _, ...rest } = storedSandbox(record)
   const { envs, ...plain } = runtime
   const open = showSecrets ? sealer.open : undefined
-  const routing = network?.proxy?.routing
-  const shownNetwork = routing
-    ? { ...network, proxy: { ...network?.proxy, routing: routing.map(rule => ({ ...rule, secrets: undefined })) } }
-    : network
   return {
     ...rest,
     runtime: { ...plain, ...(envs ? { envs: envs.map(env => presentEnv(env, open)) } : {}) },
-    ...(shownNetwork ? { network: shownNetwork } : {}),
+    ...(network ? { network: presentNetwork({ network, ...(networkTexts ? { networkTexts } : {}) }) } : {}),
   }
 }

@@ -1,6 +1,7 @@
 /** The spec of a sandbox as it is stored: complete, with its secrets sealed. */
 import type { Sealer } from '../secrets.ts'
 import type { Resource } from '../store/store.ts'
+import type { AcceptedNetwork } from './network/accept.ts'
 
 export type StoredEnv =
   | { readonly name: string; readonly value: string }
@@ -23,20 +24,7 @@ export interface StoredRuntime {
   readonly ttl?: string
 }
 
-export interface StoredRoute {
-  readonly destinations?: readonly string[]
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Readonly<Record<string, string>>
-  /** Secret name → sealed value. */
-  readonly secrets?: Readonly<Record<string, string>>
-}
-
-export interface StoredNetwork {
-  readonly proxy?: { readonly routing?: readonly StoredRoute[]; readonly [more: string]: unknown }
-  readonly [more: string]: unknown
-}
-
-export interface StoredSandbox {
+export interface StoredSandbox extends AcceptedNetwork {
   readonly enabled: boolean
   readonly region: string
   readonly vpc?: string
@@ -45,14 +33,10 @@ export interface StoredSandbox {
     readonly terminatedRetention?: string
   }
   readonly runtime: StoredRuntime
-  readonly network?: StoredNetwork
 }
 
 export const storedSandbox = (resource: Pick<Resource, 'spec'>): StoredSandbox =>
   resource.spec as unknown as StoredSandbox
-
-/** What a secret looks like to everybody who may not see it; sent back in an update, it means "as it was". */
-export const mask = '***'
 
 /** The variables a sandbox is started with, secrets opened; the last of a name wins. */
 export const environmentOf = (resource: Pick<Resource, 'spec'>, sealer: Sealer): Record<string, string> =>
@@ -62,12 +46,3 @@ export const environmentOf = (resource: Pick<Resource, 'spec'>, sealer: Sealer):
       'sealed' in env ? sealer.open(env.sealed) : env.value,
     ]),
   )
-
-/** The proxy rules of a sandbox with their secrets opened; for the egress proxy on the host only. */
-export const routingOf = (resource: Pick<Resource, 'spec'>, sealer: Sealer): StoredRoute[] =>
-  (storedSandbox(resource).network?.proxy?.routing ?? []).map(({ secrets, ...route }) => ({
-    ...route,
-    ...(secrets
-      ? { secrets: Object.fromEntries(Object.entries(secrets).map(([name, sealed]) => [name, sealer.open(sealed)])) }
-      : {}),
-  }))

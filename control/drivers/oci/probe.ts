@@ -4,7 +4,7 @@ import type { Probe } from '../driver.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
-import { cgroups, firewall, forwarding, freezer, network, overlay } from './probe/kernel.ts'
+import { cgroups, firewall, forwarding, freezer, network, outboundPolicies, overlay } from './probe/kernel.ts'
 import { ownNetworkStack, startsContainer } from './probe/runtime.ts'
 
 export interface ProbeConfig {
@@ -44,6 +44,7 @@ const checks = ({ runtime, bundleDir }: ProbeConfig): Check[] => [
   cgroups,
   freezer,
   firewall,
+  outboundPolicies,
   network,
   forwarding,
   overlay,

@@ -48,23 +48,17 @@ export const admissions = (chain: string, { address }: Pick<Outbound, 'address'>
 /** Nothing of theirs is passed on, whatever it is: UDP, ICMP, raw packets, protocols nobody has heard of. */
 export const stop = (chain: string): string => `-A ${chain} ${heldLink} -j DROP`
 
-/** Whether this kernel can tell the links apart; tried in a network namespace that ends with the attempt. */
+const trial = `-t nat -A PREROUTING ${heldLink} -p tcp -j DNAT --to-destination 10.0.0.1:1`
+
+/** Whether this kernel can tell the links apart; tried in a network namespace that ends with the attempt. Throws `driver_failed`. */
+export const tryHold = async (): Promise<void> => {
+  const args = ['--net', tool('iptables'), ...trial.split(' ')]
+  await run({ step: 'outbound policy', file: tool('unshare'), args })
+}
+
 const canHold = async (log: Log): Promise<boolean> => {
   try {
-    const args = [
-      '-t',
-      'nat',
-      '-A',
-      'PREROUTING',
-      ...heldLink.split(' '),
-      '-p',
-      'tcp',
-      '-j',
-      'DNAT',
-      '--to',
-      '10.0.0.1:1',
-    ]
-    await run({ step: 'outbound policy', file: tool('unshare'), args: ['--net', tool('iptables'), ...args] })
+    await tryHold()
     return true
   } catch (error) {
     if (!isError(error, 'driver_failed')) throw error
