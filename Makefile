@@ -3,10 +3,17 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check fuzz bench doctor images daemon clean packages
+.PHONY: help setup demo run test check fuzz bench doctor images daemon clean package packages
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
+
+# Said at once and in one line: set-up, which comes first, would say other things that need root.
+ifneq ($(filter doctor,$(MAKECMDGOALS)),)
+ifneq ($(shell id -u),0)
+$(error hutch: the doctor tries namespaces, mounts and firewall rules, which needs root; run: sudo make doctor)
+endif
+endif
 
 help: ## Lists the targets.
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | while IFS=$$'\t' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -22,23 +29,23 @@ packages:
 	@bash images/setup/packages.sh
 
 images: setup ## Builds the base images (part of setup; says where they are).
-	@$(NODE) images/list.ts
+	@$(NODE) control/main.ts image list
 
 run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
-	@$(NODE) control/main.ts
+	@$(NODE) control/main.ts run
 
 demo: setup ## Creates a sandbox, runs code in it, shows the bill.
 	@$(NODE) control/demo/main.ts
 
-daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WORKDIR=/some/dir
+daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WORKDIR=/some/dir ADDRESS=127.0.0.1
 	@bash images/setup/native.sh
 	@export PORT="$${PORT:-$(PORT)}" WORKDIR="$${WORKDIR:-$(WORKDIR)}"; \
 	export PORT="$${PORT:-8080}" WORKDIR="$${WORKDIR:-$$PWD}"; \
 	export SANDBOX_LOG_DIR="$${SANDBOX_LOG_DIR:-$$PWD/.runtime/daemon/log}" HUTCH_STATE_DIR="$${HUTCH_STATE_DIR:-$$PWD/.runtime/daemon/state}"; \
-	$(NODE) daemon/main.ts --port "$$PORT"
+	$(NODE) daemon/main.ts --port "$$PORT" --host "$(or $(ADDRESS),127.0.0.1)"
 
 test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.
-	@$(NODE) test/run.ts $(ONLY)
+	@$(NODE) test/run.ts $(if $(ONLY),--only "$(ONLY)")
 
 check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh
@@ -50,7 +57,11 @@ bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machine
 	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)
 
 doctor: setup ## Probes this machine by doing; says which drivers can be used and what to mend.
-	@$(NODE) control/doctor/main.ts
+	@$(NODE) control/main.ts doctor
 
-clean: ## Removes what was built here (not the Node binary, not the data directory).
-	@rm -rf .runtime/bundle .runtime/bundles .runtime/images .tap
+package: setup ## Makes the npm package hutch-VERSION.tgz in .runtime/package (npm pack does the same).
+	@mkdir -p .runtime/package
+	@PATH="$$PWD/.runtime/node/bin:$$PATH" npm pack --silent --pack-destination .runtime/package
+
+clean: ## Removes what was built here and is not in use (not the Node binary, not the data directory).
+	@[ ! -x .runtime/node/bin/node ] || { $(NODE) images/clean/main.ts; }

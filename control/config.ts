@@ -1,7 +1,23 @@
 /** The host's configuration: environment in, one frozen value out. The only reader of process.env in control/. */
-import { resolve } from 'node:path'
-import { fail } from '../shared/errors.ts'
+import { join, resolve } from 'node:path'
+import { installation as thisInstallation, type Installation } from '../shared/installation.ts'
 import { parseWireNames, type WireName } from '../shared/wire-names.ts'
+import { refuseUnknown } from './config/names.ts'
+import { allowedFrom, subnetFrom } from './config/networks.ts'
+import { pricesFrom } from './config/prices.ts'
+import {
+  choiceOf,
+  domainOf,
+  hostOf,
+  integerOf,
+  isLabel,
+  listOf,
+  numberOf,
+  refuse,
+  textOf,
+  urlOf,
+  type Environment,
+} from './config/values.ts'
 
 export type { WireName } from '../shared/wire-names.ts'
 
@@ -23,6 +39,8 @@ export interface Config {
   /** Idle time before a sandbox is frozen, in ms. */
   readonly standbyAfterMs: number
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+  /** `auto`: text on a terminal, JSON lines elsewhere. */
+  readonly logFormat: 'auto' | 'text' | 'json'
   /** IPv4 network that sandbox addresses are cut from. */
   readonly subnet: string
   /** Private networks that sandboxes may reach all the same, as CIDR: a registry mirror, a model server. */
@@ -39,77 +57,50 @@ export interface Config {
   readonly prices: Readonly<Record<string, number>>
   /** The unpacked runtime bundle that goes into every sandbox. */
   readonly bundleDir: string
-  /** Base images of this machine, shared by its data directories. */
+  /** Images that were built on this machine; only read. */
   readonly imagesDir: string
 }
 
-const number = (env: NodeJS.ProcessEnv, name: string, fallback: number, min: number, max: number): number => {
-  const value = env[name]
-  if (value === undefined || value === '') return fallback
-  const parsed = Number(value)
-  if (!Number.isFinite(parsed) || parsed < min || parsed > max)
-    throw fail('invalid_argument', { field: name, reason: `must be a number between ${min} and ${max}` })
-  return parsed
+/** Where a checkout keeps what it builds, and a package what it unpacks for its data directory. */
+export const runtimeDirOf = ({ kind, root }: Installation, dataDir: string): string =>
+  kind === 'checkout' ? join(root, '.runtime') : join(dataDir, 'runtime')
+
+const regionsFrom = (env: Environment): string[] => {
+  const regions = listOf(env, 'HUTCH_REGIONS')
+  for (const region of regions)
+    if (!isLabel(region) || region === 'auto')
+      throw refuse('HUTCH_REGIONS', `"${region}" must be lower-case letters, digits and hyphens, and not "auto"`)
+  return regions.length > 0 ? regions : ['local']
 }
 
-const choice = <T extends string>(env: NodeJS.ProcessEnv, name: string, fallback: T, choices: readonly T[]): T => {
-  const value = (env[name] || fallback) as T
-  if (!choices.includes(value))
-    throw fail('invalid_argument', { field: name, reason: `must be one of ${choices.join(', ')}` })
-  return value
-}
-
-const url = (value: string | undefined): string => {
-  if (!value) return ''
-  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? ''))
-    throw fail('invalid_argument', { field: 'HUTCH_PUBLIC_URL', reason: 'must be an http or https URL' })
-  return value.replace(/\/+$/, '')
-}
-
-const prices = (value: string | undefined): Record<string, number> => {
-  // Defaults are round figures of the market in 2026 so that a demo bill is not all zeros; set your own.
-  const table: Record<string, number> = {
-    sandbox_compute_runtime_gbs: 0.0000115,
-    sandbox_snapshot_storage_gbs: 0.00000007,
-  }
-  for (const part of (value ?? '').split(',').filter(Boolean)) {
-    const [dimension = '', price = ''] = part.split('=')
-    const usd = Number(price)
-    if (!dimension || price === '' || !Number.isFinite(usd) || usd < 0)
-      throw fail('invalid_argument', { field: 'HUTCH_PRICES', reason: `"${part}" is not dimension=usd` })
-    table[dimension.trim()] = usd
-  }
-  return table
-}
-
-const words = (list: string): string[] =>
-  list
-    .split(',')
-    .map(word => word.trim())
-    .filter(Boolean)
-
-/** Reads the configuration; throws `invalid_argument` naming the variable. */
-export const loadConfig = (env: NodeJS.ProcessEnv, cwd: string): Config =>
-  Object.freeze({
-    host: env['HUTCH_HOST'] || '127.0.0.1',
-    port: number(env, 'HUTCH_PORT', 8080, 0, 65_535),
-    publicUrl: url(env['HUTCH_PUBLIC_URL']),
-    sandboxDomain: env['HUTCH_SANDBOX_DOMAIN'] || '',
-    dataDir: resolve(cwd, env['HUTCH_DATA_DIR'] || '.hutch'),
-    drivesDir: env['HUTCH_DRIVES_DIR'] ? resolve(cwd, env['HUTCH_DRIVES_DIR']) : '',
-    driver: env['HUTCH_DRIVER'] || 'auto',
-    runtime: choice(env, 'HUTCH_RUNTIME', 'runc', ['runc', 'runsc', 'crun']),
-    wireNames: parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'),
-    regions: words(env['HUTCH_REGIONS'] || 'local'),
-    standbyAfterMs: number(env, 'HUTCH_STANDBY_SECONDS', 15, 0.05, 86_400) * 1000,
-    logLevel: choice(env, 'HUTCH_LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error']),
-    subnet: env['HUTCH_SUBNET'] || '10.89.0.0/16',
-    allowNetworks: words(env['HUTCH_ALLOW_NETWORKS'] ?? ''),
-    caFile: env['HUTCH_CA_FILE'] ? resolve(cwd, env['HUTCH_CA_FILE']) : '',
-    egressResolvers: words(env['HUTCH_EGRESS_RESOLVERS'] ?? ''),
-    slotsAhead: number(env, 'HUTCH_SLOTS_AHEAD', 8, 0, 1_024),
-    pidsLimit: number(env, 'HUTCH_PIDS_LIMIT', 4_096, 32, 4_194_304),
-    prices: prices(env['HUTCH_PRICES']),
-    bundleDir: resolve(cwd, env['HUTCH_BUNDLE_DIR'] || '.runtime/bundle'),
-    imagesDir: resolve(cwd, env['HUTCH_IMAGES_DIR'] || '.runtime/images'),
+/** Reads the configuration; throws `invalid_argument` naming the variable. Relative paths begin at `cwd`. */
+export const loadConfig = (env: Environment, cwd: string, installation = thisInstallation): Config => {
+  refuseUnknown(env)
+  const path = (name: string, fallback: string) => resolve(cwd, textOf(env, name) || fallback)
+  const dataDir = path('HUTCH_DATA_DIR', '.hutch')
+  const runtimeDir = runtimeDirOf(installation, dataDir)
+  return Object.freeze({
+    host: hostOf(env, 'HUTCH_HOST', '127.0.0.1'),
+    port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
+    publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
+    sandboxDomain: domainOf(env, 'HUTCH_SANDBOX_DOMAIN'),
+    dataDir,
+    drivesDir: textOf(env, 'HUTCH_DRIVES_DIR') && path('HUTCH_DRIVES_DIR', ''),
+    driver: textOf(env, 'HUTCH_DRIVER') || 'auto',
+    runtime: choiceOf(env, 'HUTCH_RUNTIME', ['runc', 'runsc', 'crun']),
+    wireNames: parseWireNames(textOf(env, 'HUTCH_WIRE_NAMES'), 'HUTCH_WIRE_NAMES'),
+    regions: regionsFrom(env),
+    standbyAfterMs: numberOf(env, 'HUTCH_STANDBY_SECONDS', { fallback: 15, min: 0.05, max: 86_400 }) * 1000,
+    logLevel: choiceOf(env, 'HUTCH_LOG_LEVEL', ['info', 'debug', 'warn', 'error']),
+    logFormat: choiceOf(env, 'HUTCH_LOG_FORMAT', ['auto', 'text', 'json']),
+    subnet: subnetFrom(env),
+    allowNetworks: allowedFrom(env),
+    caFile: textOf(env, 'HUTCH_CA_FILE') && path('HUTCH_CA_FILE', ''),
+    egressResolvers: listOf(env, 'HUTCH_EGRESS_RESOLVERS'),
+    slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
+    pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
+    prices: pricesFrom(env),
+    bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
+    imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
   })
+}

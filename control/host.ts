@@ -5,7 +5,7 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { listen } from '../shared/http/server.ts'
+import { listen } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
@@ -18,10 +18,12 @@ import { forwarder, type Forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway } from './gateway/gateway.ts'
 import { resolver } from './gateway/resolve.ts'
 import { workloadUrl } from './gateway/url.ts'
+import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
 import { createKinds, type Kinds } from './kinds.ts'
+import { listenFailure, publicUrlOf } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
@@ -66,7 +68,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     store,
     wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
     regions: config.regions,
-    defaultImage: names.imageName('base-image:latest'),
+    defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
     wayOut,
     standbyAfterMs: config.standbyAfterMs,
@@ -138,7 +140,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const { move, runner } = running(parts, { rules, forward, outbound }, closer)
-  let publicUrl = config.publicUrl || `http://${config.host}:${config.port}`
+  let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
     const { sandboxDomain } = config
@@ -157,9 +159,11 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const listening = await listen(frontServer({ api, gateway: plane, log }), config)
+      const listening = await listen(frontServer({ api, gateway: plane, log }), config).catch(error => {
+        throw listenFailure(error, config)
+      })
       closer.add('http', () => listening.close(5_000))
-      if (!config.publicUrl) publicUrl = `http://${config.host}:${listening.port}`
+      publicUrl = publicUrlOf(config, listening.port)
       return { url: publicUrl, port: listening.port }
     },
     close: closer.close,

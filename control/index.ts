@@ -6,6 +6,7 @@
  *     const { stdout } = await host.sandboxes.exec(metadata.name, 'uname -a')
  *     await host.close() // sandboxes run on; the next openHost finds them
  */
+/// <reference types="node" preserve="true" />
 import { systemClock } from '../shared/clock.ts'
 import type { Config } from './config.ts'
 import { loadConfig } from './config.ts'
@@ -20,7 +21,13 @@ import { daemonClient } from './library/daemon.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
+export { createClient, type Client } from '../shared/http/client/index.ts'
+export type { Streamed } from '../shared/http/client/calls.ts'
+export type { ClientOptions } from '../shared/http/client/context.ts'
+export type { CallInput, CallOptions } from '../shared/http/client/input.ts'
+export { sandboxRoutes } from '../shared/wire/index.ts'
 export type { Config } from './config.ts'
+export { managementRoutes } from './api/management-routes.ts'
 export type { ExecOptions, ExecResult } from './library/exec.ts'
 export type { Directory, FileEntry, Files } from './library/files.ts'
 export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
@@ -86,7 +93,7 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
  * per data directory; throws `busy` for a second one, and what is missing for a driver that cannot run.
  */
 export const openHost = async (config: Partial<Config> = {}, overrides: Partial<HostDeps> = {}): Promise<Hutch> => {
-  const whole: Config = { ...loadConfig({}, process.cwd()), ...config }
+  const whole: Config = { ...loadConfig({ HUTCH_DATA_DIR: config.dataDir }, process.cwd()), ...config }
   const deps: HostDeps = { clock: systemClock(), ids: randomIds(), log: silentLog, ...overrides }
   return libraryOf(await createHost(whole, deps), whole, deps)
 }

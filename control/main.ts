@@ -1,41 +1,38 @@
-/** The server: configuration, the host, a socket, signals. */
+/** `hutch`: the command line of the package. In a checkout `make` runs this file. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../shared/clock.ts'
 import { messageOf } from '../shared/errors.ts'
-import { randomIds } from '../shared/ids.ts'
-import { jsonLog } from '../shared/log.ts'
-import { loadConfig } from './config.ts'
-import { createHost } from './host.ts'
+import { installation } from '../shared/installation.ts'
+import { commands } from './cli/commands.ts'
+import { helpOf, overview } from './cli/help.ts'
+import { parseCommandLine } from './cli/parse.ts'
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
-const run = async (): Promise<void> => {
-  const config = loadConfig(process.env, process.cwd())
-  const clock = systemClock()
-  const log = jsonLog({ level: config.logLevel, now: clock.now, write: line => void process.stderr.write(line) })
-  const host = await createHost(config, { clock, ids: randomIds(), log })
-  const { url } = await host.listen()
-  const keyFile = join(config.dataDir, 'admin-key')
-  say(`hutch: serving on ${url} with driver ${host.drivers.preferred.name}; data in ${config.dataDir}`)
-  say(`hutch: the admin key is in ${keyFile}; try`)
-  say(`  curl -s -H "Authorization: Bearer $(cat ${keyFile})" ${url}/v0/sandboxes`)
-  let stopping = false
-  const stop = () => {
-    // Whoever asks twice does not want to wait.
-    if (stopping) process.exit(1)
-    stopping = true
-    say('hutch: stopping; sandboxes run on')
-    host.close().then(
-      () => process.exit(0),
-      () => process.exit(1),
-    )
-  }
-  // Not `once`: execa ends the process by the signal, while it has a child, when it finds itself the only listener left.
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
+const version = (): string => {
+  const { version } = JSON.parse(readFileSync(join(installation.root, 'package.json'), 'utf8')) as { version: string }
+  return `hutch ${version} (Node ${process.version})`
 }
 
-run().catch(error => {
-  process.stderr.write(`hutch: ${messageOf(error)}\n`)
-  process.exit(1)
-})
+const main = async (argv: readonly string[]): Promise<number> => {
+  const parsed = parseCommandLine(argv, commands)
+  if (parsed.kind === 'version') say(version())
+  else if (parsed.kind === 'help') say(parsed.command ? helpOf(parsed.command) : overview(commands))
+  else {
+    const { command, options, words } = parsed
+    return command.run({ env: process.env, cwd: process.cwd(), options, words, say })
+  }
+  return 0
+}
+
+// Whoever reads along may leave (`hutch run | head -1`), a terminal may close, a disk with the log be full: nothing of
+// that is a reason to stop serving.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
+main(process.argv.slice(2)).then(
+  code => process.exit(code),
+  error => {
+    process.stderr.write(`hutch: ${messageOf(error)}\n`)
+    process.exit(1)
+  },
+)

@@ -3,8 +3,9 @@ import { createServer } from 'node:net'
 import { errno, fail } from '../shared/errors.ts'
 
 /**
- * Sees to it that one process at a time runs on a data directory: an abstract Unix socket (unix(7)) named after it,
- * which the kernel frees when its holder dies, however it dies. Throws `busy` when another holds it.
+ * Sees to it that one process at a time runs on a data directory, given by its real path: an abstract Unix socket
+ * (unix(7)) named after it, which the kernel frees when its holder dies, however it dies. Throws `busy` when another
+ * holds it.
  */
 export const claimDataDir = async (dataDir: string): Promise<() => Promise<void>> => {
   const name = `\0hutch-${createHash('sha256').update(dataDir).digest('hex').slice(0, 32)}`

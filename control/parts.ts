@@ -12,6 +12,7 @@ import { driversOf, type Drivers } from './drivers/drivers.ts'
 import { openDrivers } from './drivers/index.ts'
 import { createImages, type Images } from './images/images.ts'
 import { claimDataDir } from './one-host.ts'
+import { prepareRuntime } from './runtime/prepare.ts'
 import { createSealer, sealingKey, type Sealer } from './secrets.ts'
 import { openStore } from './store/sqlite/open.ts'
 import type { WritableStore } from './store/store.ts'
@@ -40,14 +41,15 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
 export const openParts = async (config: Config, deps: HostDeps, closer: Closing): Promise<Parts> => {
   const { clock, ids, log } = deps
   const { dataDir } = config
-  await prepareDataDir(dataDir, log)
-  closer.add('data directory', await claimDataDir(dataDir))
+  const realDataDir = await prepareDataDir(dataDir, log)
+  closer.add('data directory', await claimDataDir(realDataDir))
+  await prepareRuntime(config, { log, clock })
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
   closer.add('store', store.close)
   const first = await bootstrap(config, { store, clock, ids })
   const sealer = createSealer(await sealingKey(dataDir, ids))
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
-  const images = await createImages(config, { ids })
+  const images = await createImages(config, { ids, log, clock })
   const inUse = new Set((await store.instances.every()).map(({ driver }) => driver))
   const drivers = deps.drivers
     ? driversOf(deps.drivers[0], deps.drivers.slice(1))

@@ -2,7 +2,8 @@
 import { systemClock } from '../shared/clock.ts'
 import { closing, type Closing } from '../shared/closing.ts'
 import { messageOf } from '../shared/errors.ts'
-import { listen, serve, type Listening } from '../shared/http/server.ts'
+import { listen, type Listening } from '../shared/http/listen.ts'
+import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import { loadConfig, type Config } from './config.ts'
@@ -39,7 +40,7 @@ const run = async (inherited: Inherited, program: Program, stop: Closing): Promi
   const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program })
   stop.add('daemon', daemon.close)
   const given = config.rehearsal ? rehearsalSocket : inheritedSocket(inherited.listener)
-  const place = given ?? { port: config.port }
+  const place = given ?? { port: config.port, ...(config.host !== undefined && { host: config.host }) }
   const listening = await listen(serve(daemon.dispatcher, { log }), place)
   stop.add('http', () => listening.close(10_000))
   log.info('daemon.listening', { port: listening.port })
@@ -67,10 +68,11 @@ const main = async (): Promise<void> => {
     await stop.close()
     process.exit(1)
   }
-  process.once('uncaughtException', failed)
+  const uncaught = (error: unknown) => void failed(error)
+  process.once('uncaughtException', uncaught)
   try {
     listening = await run(inherited, program, stop)
-    process.off('uncaughtException', failed)
+    process.off('uncaughtException', uncaught)
   } catch (error) {
     await failed(error)
   }

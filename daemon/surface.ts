@@ -1,7 +1,7 @@
 /** How the per-sandbox API looks from outside, whatever the route: headers, redirects, error bodies, the request log. */
 import type { Surface } from '../shared/http/dispatch.ts'
 import { fail } from '../shared/errors.ts'
-import { isMalformed } from '../shared/http/server.ts'
+import { isMalformed } from '../shared/http/request.ts'
 import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
 import { sandboxHeaders } from '../shared/wire/sandbox-headers.ts'

@@ -16,7 +16,7 @@ export interface Clock {
 
 export const systemClock = (): Clock => ({
   now: () => Date.now(),
-  // Not `performance`: the first look at it loads a dozen of Node's modules.
+  // Not `performance`: touching it loads a dozen of Node's modules.
   elapsed() {
     const [seconds, nanoseconds] = process.hrtime()
     return seconds * 1_000 + nanoseconds / 1e6

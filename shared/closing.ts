@@ -1,6 +1,6 @@
 import type { Log } from './log.ts'
 
-/** What was opened, to be closed in reverse order, each close bounded in time. */
+/** Closes what was opened in reverse order, with a time limit for each. */
 export interface Closing {
   /** Registers a close; the newest is called first. */
   add(name: string, close: () => unknown): void

@@ -47,7 +47,7 @@ export const errors = {
     entry(404, (d: { method: string; path: string }) => `no route for ${d.method} ${d.path}`),
     { code: 'ROUTE_NOT_FOUND', action: 'fix the URL', doNot: 'create the workload again' },
   ),
-  // Who may
+  // Permissions
   unauthenticated: faced(
     entry(401, (d: { reason: string }) => d.reason),
     { code: 'AUTHENTICATION_FAILED', action: 'send a valid API key', doNot: 'retry with the same one' },
@@ -132,6 +132,10 @@ export const errors = {
     (d: { driver: string; step: string; reason: string }) => `driver ${d.driver}, ${d.step}: ${d.reason}`,
     true,
   ),
+  bad_answer: entry(
+    502,
+    (d: { from: string; reason: string }) => `${d.from} answered what cannot be understood: ${d.reason}`,
+  ),
   // The daemon's own
   path_not_found: entry(404, (d: { path: string; reason: string }) => `${d.path} not found: ${d.reason}`),
   unprocessable: entry(422, (d: { reason: string }) => d.reason),
@@ -145,19 +149,21 @@ export const errors = {
 export type ErrorCode = keyof typeof errors
 export type Details<C extends ErrorCode> = Parameters<(typeof errors)[C]['text']>[0]
 
-/** A failure that is expected and safe to show. Anything else that is thrown is a bug or the outside world. */
+/** A failure that is expected and safe to show. Anything else that is thrown is a bug or comes from outside. */
 export class AppError<C extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'AppError'
   readonly code: C
-  readonly details: Details<C>
+  /** Undefined for an error reported by another program: only its message is known. */
+  readonly details: Details<C> | undefined
   readonly status: number
   readonly retry: boolean
 
-  constructor(code: C, details: Details<C>, cause?: unknown) {
+  /** `said` is the details, or the message itself. */
+  constructor(code: C, said: Details<C> | string, cause?: unknown) {
     const { status, retry, text } = errors[code] as Entry<Details<C>>
-    super(text(details), cause === undefined ? undefined : { cause })
+    super(typeof said === 'string' ? said : text(said), cause === undefined ? undefined : { cause })
     this.code = code
-    this.details = details
+    this.details = typeof said === 'string' ? undefined : said
     this.status = status
     this.retry = retry
   }
@@ -174,6 +180,9 @@ export const faceOf = (code: ErrorCode): GatewayFace => {
 /** Makes an error to throw: `throw fail('not_found', { kind, name })`. */
 export const fail = <C extends ErrorCode>(code: C, details: Details<C>, cause?: unknown): AppError<C> =>
   new AppError(code, details, cause)
+
+/** An error reported by another program, with its message. */
+export const reported = <C extends ErrorCode>(code: C, message: string): AppError<C> => new AppError(code, message)
 
 /** True for an AppError, of the given code if one is given. */
 export const isError = <C extends ErrorCode>(error: unknown, code?: C): error is AppError<C> =>

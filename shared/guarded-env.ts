@@ -1,6 +1,6 @@
 /**
  * The environment of a sandbox's first process is partly a tenant's. `LD_PRELOAD`, `NODE_OPTIONS` and their like would
- * steer the daemon before its first line runs, so everything but the daemon's own variables travels packed: the host
+ * control the daemon before its first line runs, so everything but the daemon's own variables travels packed: the host
  * packs with `guardEnvironment`, the daemon unpacks with `unguardEnvironment` for the processes it starts.
  */
 const own = /^HUTCH_[A-Z0-9_]+$/

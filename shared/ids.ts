@@ -12,10 +12,10 @@ export interface Ids {
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Bytes from here on would make some characters likelier than others. */
+/** Bytes above this would make some characters likelier than others. */
 const fair = 256 - (256 % alphabet.length)
 
-/** Small pieces of one large draw: asking the kernel for each costs more than what is done with it. */
+/** Small pieces of one large draw: asking the kernel each time costs more than using them. */
 export const drawnAtOnce = (random: (bytes: number) => Buffer, size = 256): ((bytes: number) => Buffer) => {
   let drawn: Buffer = Buffer.alloc(0)
   let at = 0
@@ -30,7 +30,7 @@ export const drawnAtOnce = (random: (bytes: number) => Buffer, size = 256): ((by
   }
 }
 
-/** Identifiers made of what `random` gives: so many bytes that nobody can guess. */
+/** Identifiers from `random`, a source of that many unguessable bytes. */
 export const idsFrom = (random: (bytes: number) => Buffer): Ids => ({
   uuid() {
     const bytes = random(16)

@@ -1,3 +1,5 @@
+import { AppError, errno } from './errors.ts'
+
 /** JSON lines. `event` is a stable dotted name, fields are data; secrets are redacted by key. */
 export interface Log {
   debug(event: string, fields?: object): void
@@ -12,10 +14,22 @@ export type Level = 'debug' | 'info' | 'warn' | 'error'
 const order: readonly Level[] = ['debug', 'info', 'warn', 'error']
 const secretKey = /^(authorization|proxy-authorization|cookie|token|secret|password|api[-_]?key|private[-_]?key|env)$/i
 
+/**
+ * Whether the place where an error was made says anything. It does not for failures that are expected, nor for what the
+ * system refused: both are tried again and come again, and a stack each time would bury the rest of the log.
+ */
+const hasTellingStack = (error: Error): boolean =>
+  !(error instanceof AppError) && !(errno(error) !== undefined && 'syscall' in error)
+
 const replacer = (key: string, value: unknown): unknown => {
   if (secretKey.test(key) && value !== undefined) return '[REDACTED]'
   if (value instanceof Error)
-    return { message: value.message, code: (value as { code?: unknown }).code, stack: value.stack, cause: value.cause }
+    return {
+      message: value.message,
+      code: (value as { code?: unknown }).code,
+      ...(hasTellingStack(value) && { stack: value.stack }),
+      cause: value.cause,
+    }
   if (typeof value === 'bigint') return value.toString()
   return value
 }

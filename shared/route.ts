@@ -18,6 +18,7 @@ export interface Route<
   Q extends Shape = Shape,
   B extends Shape = Shape,
   R extends Shape = Shape,
+  E extends Shape = Shape,
 > {
   readonly id: string
   readonly method: Method
@@ -33,6 +34,8 @@ export interface Route<
   readonly bodyLimit: number
   /** Shape of a JSON answer; a handler may also return a Reply (a stream, another status). */
   readonly returns: R
+  /** Shape of one line, where the answer may be a stream of JSON lines. */
+  readonly events: E | undefined
   /** Content types this route may answer with when it is not plain JSON. */
   readonly produces: readonly string[]
   readonly errors: readonly ErrorCode[]
@@ -40,19 +43,22 @@ export interface Route<
   readonly upgrade: boolean
   /** No credential is asked for (management API). */
   readonly open: boolean
-  /** Its handler reads a form: text fields besides the file `file`. Alone unless a `body` is declared too; then raw bytes as well. */
+  /**
+   * Text fields of the form it takes, besides the file `file`. Without a declared `body` it takes a form only, with one raw
+   * bytes too.
+   */
   readonly form: readonly string[] | undefined
   /** Statuses it may answer with besides 200 and those of `errors`, and when. */
   readonly statuses: Readonly<Record<number, string>>
-  /** Ids of routes that its answer leads to: which of their parameters is which of its fields. */
+  /** Routes to call with its answer, by id: their parameters and the fields that fill them. */
   readonly leadsTo: Readonly<Record<string, Readonly<Record<string, string>>>>
-  /** Members of the operation in the OpenAPI document that no shape can say, in its own words. */
+  /** Members of the OpenAPI operation that no shape can express. */
   readonly document: Readonly<Record<string, unknown>>
-  /** Facts of one surface (OAuth scope, MCP tool name, …) that the dispatcher does not read. */
+  /** For one surface or client (OAuth scope, MCP tool name, …); the dispatcher does not read it. */
   readonly extra: Readonly<Record<string, unknown>>
 }
 
-export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, R extends Shape> {
+export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, R extends Shape, E extends Shape> {
   id: string
   summary: string
   family?: string
@@ -63,6 +69,7 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   /** Bytes; JSON bodies above it are refused with 413. Default 64 MiB. */
   bodyLimit?: number
   returns?: R
+  events?: E
   produces?: readonly string[]
   errors?: readonly ErrorCode[]
   upgrade?: boolean
@@ -74,7 +81,7 @@ export interface Declaration<P extends Shape, Q extends Shape, B extends Shape, 
   extra?: Readonly<Record<string, unknown>>
 }
 
-/** What a route that declares no parameters takes for them, unread. */
+/** The shape of undeclared parameters: not looked at. */
 export const anything = s.looseObject({})
 type Anything = typeof anything
 
@@ -84,10 +91,11 @@ export const route = <
   Q extends Shape = Anything,
   B extends Shape = s.ZodMiniUnknown,
   R extends Shape = s.ZodMiniUnknown,
+  E extends Shape = s.ZodMiniUnknown,
 >(
   target: `${Method} /${string}`,
-  declaration: Declaration<P, Q, B, R>,
-): Route<P, Q, B, R> => {
+  declaration: Declaration<P, Q, B, R, E>,
+): Route<P, Q, B, R, E> => {
   const [method, path] = target.split(' ') as [Method, string]
   const { params, query, body, returns } = declaration
   return Object.freeze({
@@ -102,6 +110,7 @@ export const route = <
     accepts: declaration.accepts ?? (body ? 'json' : 'none'),
     bodyLimit: declaration.bodyLimit ?? 64 * 1024 * 1024,
     returns: returns ?? (s.unknown() as unknown as R),
+    events: declaration.events,
     produces: declaration.produces ?? [],
     errors: declaration.errors ?? [],
     upgrade: declaration.upgrade ?? false,
@@ -143,7 +152,7 @@ export interface Context {
   readonly facts: Readonly<Record<string, unknown>>
 }
 
-/** Writes the body piece by piece; the reply ends when it resolves, is cut when it rejects. */
+/** Writes the body piece by piece; the reply ends when it resolves and is cut off when it rejects. */
 export type Pump = (out: Writable, signal: AbortSignal) => Promise<void>
 export type Body = string | Uint8Array | Readable | Pump | undefined
 
@@ -172,10 +181,10 @@ export class Takeover {
 export const reply = (status: number, headers: Record<string, string> = {}, body?: Body): Reply =>
   new Reply(status, headers, body)
 
-/** JSON that every parser takes: half a surrogate pair, as in a file name that is no UTF-8, shows as U+FFFD. */
+/** JSON that every parser accepts: lone surrogates, as from file names that are not UTF-8, become U+FFFD. */
 export const jsonText = (value: unknown): string => {
   const text = JSON.stringify(value)
-  // A half is always escaped by JSON.stringify, a pair never is; escaped backslashes are taken along to stay in step.
+  // JSON.stringify escapes lone surrogates and never pairs; matching every escape passes over an escaped backslash before `ud`.
   return text?.includes('\\ud')
     ? text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, one => (one[1] === 'u' && one[2] === 'd' ? '\ufffd' : one))
     : text

@@ -16,7 +16,7 @@ export type Origin = 'body' | 'query' | 'params' | 'config'
 const article = (word: string) => (/^[aeiou]/.test(word) ? `an ${word}` : `a ${word}`)
 const kinds: Readonly<Record<string, string>> = { int: 'an integer', record: 'an object', nonoptional: 'given' }
 
-/** What is wrong, in words, where a check has none of its own: ours, whoever may have loaded the library's. */
+/** Our wording for failures of checks that have none of their own, whatever messages the library has loaded. */
 const reasonOf = (issue: s.core.$ZodRawIssue): string => {
   if (issue.code === 'invalid_type')
     return issue.input === undefined ? 'is missing' : `must be ${kinds[issue.expected] ?? article(issue.expected)}`
@@ -70,7 +70,7 @@ export const text = (max = 65_536) =>
     s.refine(value => !value.includes('\0'), 'must not contain NUL'),
   )
 
-/** Says what a shape is for the documents, where its text form says too little. */
+/** Gives a shape the JSON Schema it has in documents, where the computed one says too little. */
 export const described = <S extends Shape>(shape: S, schema: Record<string, unknown>): S => {
   s.globalRegistry.add(shape, schema)
   return shape
@@ -93,7 +93,7 @@ export const orNull = <S extends Shape>(shape: S) =>
     s.transform((value: Out<S> | null | undefined): Out<S> | undefined => value ?? undefined),
   )
 
-/** Texts by any name of at most `max` characters without NUL, `__proto__` included, which a record of the library drops. */
+/** Texts by name, names of at most `max` characters without NUL. Keeps `__proto__`, which the library's record drops. */
 export const texts = (max: number) =>
   described(
     s.pipe(
@@ -113,7 +113,7 @@ export const texts = (max: number) =>
     { type: 'object', additionalProperties: { type: 'string' } },
   )
 
-/** For the documents: an integer, or a parameter that is there without a value. */
+/** JSON Schema of an integer parameter that may be left empty. */
 export const integerOrNothing = { type: ['integer', 'string'], pattern: '^$' }
 
 /** An integer carried as text in a query, within [min, max], or undefined when absent or empty. */

@@ -18,7 +18,7 @@ export const semaphore = (limit: number) => {
   let running = 0
   const waiting: (() => void)[] = []
   const release = () => {
-    // The place goes straight to the next in line: nobody who comes in between takes it.
+    // The place goes straight to the next in line, so that no later caller can take it.
     const next = waiting.shift()
     if (next) next()
     else running--

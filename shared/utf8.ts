@@ -9,7 +9,7 @@ const sequenceAt = (bytes: Uint8Array, at: number): number => {
   if (first < 0x80) return 1
   const size = first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
   if (size === 0 || at + size > bytes.length) return 0
-  // Neither overlong forms, nor surrogates, nor what is beyond U+10FFFF.
+  // No overlong forms, no surrogates, nothing beyond U+10FFFF.
   const low = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80
   const high = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf
   const second = bytes[at + 1] as number
@@ -35,7 +35,7 @@ export const textOf = (bytes: Buffer): string => {
   return pieces.join('') + bytes.toString('utf8', begun)
 }
 
-/** The bytes that `text` stands for; a surrogate that stands for no byte becomes U+FFFD. */
+/** The bytes that `text` stands for; other lone surrogates become U+FFFD. */
 export const bytesOf = (text: string): Buffer => {
   if (text.isWellFormed()) return Buffer.from(text)
   const pieces: Buffer[] = []
@@ -55,7 +55,7 @@ export const escaped = (name: string): string =>
         .toString('latin1')
         .replace(/[^\w.~-]/g, char => `%${char.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)
 
-/** `name` where only text will do: bytes that are no UTF-8 as their escapes, `caf%E9`. */
+/** `name` as plain text: bytes that are not UTF-8 as escapes, `caf%E9`. */
 export const wellFormed = (name: string): string =>
   name.isWellFormed()
     ? name

@@ -24,15 +24,20 @@ export interface WireNames {
 
 const seed: WireName = { header: 'Svc', short: 'svc', image: 'svc' }
 
-/** Parses `Header:short[:image],…`; nothing gives the neutral `Svc`. Throws `invalid_argument` naming `field`. */
+/** Parses `Header:short[:image],…`; an empty value gives the neutral `Svc`. Throws `invalid_argument` naming `field`. */
 export const parseWireNames = (value: string | undefined, field: string): readonly WireName[] => {
   if (!value) return [seed]
-  return value.split(',').map(part => {
-    const [header = '', short = header.toLowerCase(), image = short] = part.trim().split(':')
-    if (!/^[A-Za-z][A-Za-z0-9]*$/.test(header) || !/^[a-z][a-z0-9]*$/.test(short) || !/^[a-z][a-z0-9-]*$/.test(image))
+  const names = value.split(',').map(part => {
+    const [header = '', short = header.toLowerCase(), image = short, ...more] = part.trim().split(':')
+    const isName =
+      /^[A-Za-z][A-Za-z0-9]*$/.test(header) && /^[a-z][a-z0-9]*$/.test(short) && /^[a-z][a-z0-9-]*$/.test(image)
+    if (!isName || more.length > 0)
       throw fail('invalid_argument', { field, reason: `"${part}" is not Header:short[:image]` })
     return { header, short, image }
   })
+  const twice = names.find(({ header }, index) => names.findIndex(other => other.header === header) !== index)
+  if (twice) throw fail('invalid_argument', { field, reason: `"${twice.header}" is there twice` })
+  return names
 }
 
 export const wireNames = (list: readonly WireName[]): WireNames => ({

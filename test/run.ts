@@ -1,17 +1,18 @@
 /**
  * Runs the tests (node-tap files, each a program that prints TAP) and closes with `N passed, N failed` (and `, N skipped`).
  *
- *     node test/run.ts [test/a.test.ts …]
+ *     node test/run.ts [test/a.test.ts … | --only part-of-a-path]
  *
  * A file that fails beside others is run again by itself, twice at most; if it passes then, it counts as passed and is named
  * in the output, so that a machine too busy to keep a limit does not look like a defect, and a flaky test does not
- * hide. What the machine lacks is skipped, counted and named; a skipped driver that this machine can run fails the run.
+ * hide. A whole run also tells how much of the sources it ran (`coverage.ts`). What the machine lacks is skipped, counted and named; a skipped driver that this machine can run fails the run.
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, globSync, mkdirSync, type WriteStream } from 'node:fs'
-import { relative } from 'node:path'
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Parser, type Result } from 'tap-parser'
+import { beginCoverage, endCoverage } from './coverage.ts'
+import { testFiles } from './support/test-files.ts'
 
 interface FileResult {
   readonly file: string
@@ -28,6 +29,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** A file that takes longer has hung, seconds. */
 const limitS = 600
 const out = (line: string) => process.stdout.write(`${line}\n`)
+
+const given = process.argv.slice(2)
+/** Some files say nothing of the whole. */
+const counted = given.length > 0 ? {} : beginCoverage()
 
 /** Leaf assertions of a file; the points that only close a sub-test are not counted. */
 const count = (into: FileResult, parser: Parser): void => {
@@ -60,7 +65,7 @@ const runFile = (file: string, log: WriteStream): Promise<FileResult> =>
     const child = spawn(process.execPath, [file], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, TAP: '1', TAP_TIMEOUT: String(limitS) },
+      env: { ...process.env, ...counted, TAP: '1', TAP_TIMEOUT: String(limitS) },
     })
     let errors = ''
     child.stderr.on('data', (piece: Buffer) => (errors = (errors + piece).slice(-4000)))
@@ -107,10 +112,11 @@ const explain = (result: FileResult): void => {
   }
 }
 
-const given = process.argv.slice(2)
-const files = given.length
-  ? given.map(file => relative(root, new URL(file, `file://${process.cwd()}/`).pathname))
-  : globSync('test/**/*.test.ts', { cwd: root }).sort()
+const files = testFiles(root, process.cwd(), given)
+if (files.length === 0) {
+  out(`no test file has "${given.slice(1).join(' ')}" in its path`)
+  process.exit(1)
+}
 mkdirSync(`${root}.runtime`, { recursive: true })
 out(`${files.length} test files, two at a time; full output in .runtime/test.tap`)
 const first = await run(files, 2, `${root}.runtime/test.tap`)
@@ -136,8 +142,11 @@ for (const { name, reason } of skips) out(`skipped: ${name} (${reason})`)
 // `make setup` has put these here: a test of a driver that is skipped for want of them was skipped wrongly.
 const wrongly = skips.filter(({ reason }) => process.getuid?.() === 0 && /needs (root|runc|busybox)/.test(reason))
 for (const { name, reason } of wrongly) out(`skipped although this machine can run it: ${name} (${reason})`)
+const coverage = given.length > 0 ? { lines: [], ok: true } : await endCoverage()
+for (const line of coverage.lines) out(line)
 const sum = (pick: (result: FileResult) => number) => results.reduce((total, result) => total + pick(result), 0)
 const passes = sum(result => result.pass)
 const failures = sum(result => result.fail)
 out(`${passes} passed, ${failures} failed${skips.length ? `, ${skips.length} skipped` : ''}`)
-process.exitCode = failures > 0 || wrongly.length > 0 || results.some(result => !result.ok) || passes === 0 ? 1 : 0
+process.exitCode =
+  failures > 0 || !coverage.ok || wrongly.length > 0 || results.some(result => !result.ok) || passes === 0 ? 1 : 0

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import { route } from '../../shared/route.ts'
 import { flag, s } from '../../shared/schema.ts'
 import { bodyOf } from '../resources/body.ts'
-import { ancestorsOf, paramOf, pathOf, type Kind } from '../resources/kind.ts'
+import { ancestorsOf, paramOf, pathOf, type KindFace } from '../resources/kind.ts'
 import { answerOf } from '../resources/present.ts'
 import { listQuery, tenantQuery } from './paging.ts'
 import { bodyLimit } from './surface.ts'
@@ -11,7 +11,7 @@ import { bodyLimit } from './surface.ts'
 const always: ErrorCode[] = ['unauthenticated', 'forbidden', 'not_found', 'internal']
 const writing: ErrorCode[] = ['invalid_argument', 'invalid_body', 'payload_too_large', ...always]
 
-const pageOf = (kind: Kind) =>
+const pageOf = <K extends KindFace>(kind: K) =>
   s.union([
     s.object({
       data: s.array(answerOf(kind)),
@@ -20,16 +20,27 @@ const pageOf = (kind: Kind) =>
     s.array(answerOf(kind)),
   ])
 
+/** The parameters in the path of one resource of a kind, its ancestors' among them. */
+type Names<K> = K extends { param: infer P extends string }
+  ? P | NamesOutside<K>
+  : (K extends { kind: infer N extends string } ? `${N}Name` : never) | NamesOutside<K>
+
+type NamesOutside<K> = K extends { parent: infer P extends KindFace } ? Names<P> : never
+
+const params = <N extends string>(names: readonly string[]) =>
+  s.object(Object.fromEntries(names.map(name => [name, s.string()]))) as s.ZodMiniObject<{
+    [K in N]: s.ZodMiniString<string>
+  }>
+
 /** What the declarations of one kind have in common. */
-const partsOf = (kind: Kind) => {
+const partsOf = <K extends KindFace>(kind: K) => {
   const collection = pathOf(kind)
-  const outer = Object.fromEntries(ancestorsOf(kind).map(ancestor => [paramOf(ancestor), s.string()]))
+  const outer = ancestorsOf(kind).map(paramOf)
   return {
     collection,
     one: `${collection}/:${paramOf(kind)}` as const,
-    outer,
-    outside: s.object(outer),
-    inside: s.object({ ...outer, [paramOf(kind)]: s.string() }),
+    outside: params<NamesOutside<K>>(outer),
+    inside: params<Names<K>>([...outer, paramOf(kind)]),
     common: (action: string) => ({ family: kind.plural, extra: { scope: `${kind.scope}:${action}` } }),
     body: bodyOf(kind),
     answer: answerOf(kind),
@@ -38,9 +49,9 @@ const partsOf = (kind: Kind) => {
 }
 
 /** Endpoints of the collection. */
-export const declareMany = (kind: Kind) => {
+const declareMany = <K extends KindFace>(kind: K) => {
   const { kind: name, plural: family } = kind
-  const { collection, outer, outside, common, body, answer, query } = partsOf(kind)
+  const { collection, outside, common, body, answer, query } = partsOf(kind)
   const creating = common('create')
   return {
     list: route(`GET ${collection}`, {
@@ -68,7 +79,7 @@ export const declareMany = (kind: Kind) => {
       id: `${family}.getByExternalId`,
       summary: `Answers the newest live ${name} with that external id`,
       ...common('get'),
-      params: s.object({ ...outer, externalId: s.string() }),
+      params: s.extend(outside, { externalId: s.string() }),
       query,
       returns: answer,
       errors: always,
@@ -77,7 +88,7 @@ export const declareMany = (kind: Kind) => {
 }
 
 /** Endpoints of one resource. */
-export const declareOne = (kind: Kind) => {
+const declareOne = <K extends KindFace>(kind: K) => {
   const { kind: name, plural: family } = kind
   const { one, inside, common, body, answer, query } = partsOf(kind)
   return {
@@ -112,3 +123,6 @@ export const declareOne = (kind: Kind) => {
     }),
   }
 }
+
+/** Declares every endpoint of the kind; handlers are bound by `kindRoutes`. */
+export const declareKind = <K extends KindFace>(kind: K) => ({ ...declareMany(kind), ...declareOne(kind) })

@@ -2,7 +2,7 @@
 import { handle, type Bound, type Context } from '../../shared/route.ts'
 import type { Actor, Crud, ResourceInput } from '../resources/crud.ts'
 import { ancestorsOf, paramOf } from '../resources/kind.ts'
-import { declareMany, declareOne } from './kind-declarations.ts'
+import { declareKind } from './kind-declarations.ts'
 import { factsOf } from './surface.ts'
 import { pages } from './versions.ts'
 
@@ -11,7 +11,7 @@ const actorOf = (context: Context): Actor => factsOf(context).actor
 /** The bound endpoints of a kind. */
 export const kindRoutes = (verbs: Crud): Bound[] => {
   const { kind } = verbs
-  const declared = { ...declareMany(kind), ...declareOne(kind) }
+  const declared = declareKind(kind)
   const within = (params: Record<string, string>) => ({
     parents: ancestorsOf(kind).map(ancestor => params[paramOf(ancestor)] as string),
   })

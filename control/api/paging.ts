@@ -12,7 +12,7 @@ const filled = <S extends Shape>(shape: S) =>
 /** Selects the tenant; every call takes it. */
 export const tenantQuery = { workspace: s.optional(s.string()) }
 
-export const pageQuery = {
+const pageQuery = {
   ...tenantQuery,
   /** Above 200 is read as 200. */
   limit: intText(1),

@@ -50,7 +50,7 @@ const detailedCode = (error: AppError, kind: string): string =>
   error.code === 'already_exists' ? `${kind}_already_exists`.toUpperCase() : error.code.toUpperCase()
 
 const detailed = (error: AppError, kind: string, known: { actor: Actor | undefined; now: number }) => {
-  const { name } = error.details as { name?: string }
+  const { name } = (error.details ?? {}) as { name?: string }
   const details =
     error.code === 'invalid_image'
       ? {

@@ -28,7 +28,7 @@ const filledBy: Readonly<Record<Field, readonly Grouping[]>> = {
   billingDimension: ['billing_dimension'],
 }
 
-export const fieldsOf = (groupBy: readonly Grouping[]): Field[] =>
+const fieldsOf = (groupBy: readonly Grouping[]): Field[] =>
   (Object.keys(filledBy) as Field[]).filter(field => filledBy[field].some(grouping => groupBy.includes(grouping)))
 
 /** Code unit order, the same on every machine. */

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { systemClock } from '../../shared/clock.ts'
 import { messageOf } from '../../shared/errors.ts'
 import { isError, openHost, type Hutch } from '../index.ts'
-import { client } from './client.ts'
 import { story } from './story.ts'
 
 const clock = systemClock()
@@ -27,7 +26,7 @@ const run = async (): Promise<void> => {
   try {
     const { url } = await hutch.listen()
     say(`hutch demo: the host serves on ${url}`)
-    await story({ client: client(url, hutch.adminKey), clock, say })
+    await story({ url, key: hutch.adminKey, clock, say })
   } finally {
     await clear(hutch)
     await hutch.close()

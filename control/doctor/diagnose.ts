@@ -3,19 +3,21 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Config } from '../config.ts'
 import { probeOci } from '../drivers/oci/probe.ts'
 import { presentRuntimes } from '../drivers/oci/runtime.ts'
+import { unpacksLater } from '../runtime/prepare.ts'
 import type { Diagnosis } from './report.ts'
 
 export const diagnose = async (
-  config: Pick<Config, 'dataDir' | 'runtime' | 'bundleDir'>,
+  config: Pick<Config, 'dataDir' | 'runtime' | 'bundleDir' | 'imagesDir'>,
   deps: { clock: Clock },
   signal?: AbortSignal,
 ): Promise<Diagnosis[]> => {
+  const bundleLater = (await unpacksLater(config)) ? 'in the package; the first start unpacks it' : undefined
   const diagnoses: Diagnosis[] = []
   for (const runtime of new Set([config.runtime, ...presentRuntimes()]))
     diagnoses.push({
       driver: `oci (${runtime})`,
       configured: runtime === config.runtime,
-      probe: await probeOci({ ...config, runtime }, deps, signal),
+      probe: await probeOci({ ...config, runtime, bundleLater }, deps, signal),
     })
   return diagnoses
 }

@@ -1,4 +1,5 @@
 /** The doctor's findings as text for a terminal. */
+import { command } from '../../shared/installation.ts'
 import type { Probe } from '../drivers/driver.ts'
 
 export interface Diagnosis {
@@ -18,8 +19,8 @@ const one = ({ driver, configured, probe }: Diagnosis): string[] => [
     `  ${ok ? 'ok  ' : 'FAIL'} ${what}`,
     ...(next ? [`       → ${next}`] : []),
   ]),
-  ...list('protects', probe.protects),
-  ...list('does not protect', probe.doesNotProtect),
+  // What cannot run protects nobody.
+  ...(probe.usable ? [...list('protects', probe.protects), ...list('does not protect', probe.doesNotProtect)] : []),
   '',
 ]
 
@@ -31,6 +32,6 @@ export const report = (diagnoses: readonly Diagnosis[]): { text: string; healthy
     ? 'Hutch can run here as configured.'
     : usable.length > 0
       ? `The configured driver cannot be used. These can: ${usable.join(', ')} (set HUTCH_RUNTIME).`
-      : 'No driver can be used. Do what the arrows say, then run make doctor again.'
+      : `No driver can be used. Do what the arrows say, then run ${command('doctor')} again.`
   return { text: [...diagnoses.flatMap(one), verdict, ''].join('\n'), healthy }
 }

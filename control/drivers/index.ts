@@ -1,6 +1,7 @@
 /** The drivers there are. A new one is a folder and a line here. */
 import { fail, messageOf } from '../../shared/errors.ts'
-import type { Driver, Probe } from './driver.ts'
+import { command } from '../../shared/installation.ts'
+import type { Driver } from './driver.ts'
 import { driversOf, type Drivers } from './drivers.ts'
 import { fakeDriver } from './fake/index.ts'
 import type { DriverConfig, DriverDeps, DriverModule } from './module.ts'
@@ -14,21 +15,14 @@ const modules: readonly DriverModule[] = [
   { name: 'fake', open: async () => fakeDriver() },
 ]
 
-export const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
-
-/** What an unusable driver says: every failed finding with its next action. */
-export const whyNot = ({ findings }: Probe): string =>
-  findings
-    .filter(({ ok }) => !ok)
-    .map(({ what, next }) => (next ? `${what} (${next})` : what))
-    .join('; ')
+const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
 
 /**
  * Opens the configured driver. `auto` opens the strongest tier that is usable with the configured runtime; it never
  * takes another runtime than the configured one, nor `fake`. Throws `driver_failed` with what is missing and what to
  * do, or `invalid_argument` for a driver that does not exist.
  */
-export const openDriver = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
+const openDriver = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
   const wanted =
     config.driver === 'auto'
       ? modules.filter(({ tier }) => tier !== undefined).toSorted((a, b) => (b.tier ?? 0) - (a.tier ?? 0))
@@ -47,7 +41,7 @@ export const openDriver = async (config: DriverConfig, deps: DriverDeps): Promis
   throw fail('driver_failed', {
     driver: 'auto',
     step: 'open',
-    reason: `no driver is usable here; run make doctor: ${reasons.join(' | ')}`,
+    reason: `no driver is usable here; run ${command('doctor')}: ${reasons.join(' | ')}`,
   })
 }
 

@@ -34,7 +34,7 @@ export interface Fence {
 }
 
 /** Networks as CIDR. Throws `invalid_argument` naming `field`. */
-export const networkList = (networks: readonly string[], field: string): BlockList => {
+const networkList = (networks: readonly string[], field: string): BlockList => {
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', bits = '32', ...more] = network.split('/')

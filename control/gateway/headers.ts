@@ -1,30 +1,5 @@
 /** Which headers go on to a workload, and which never do. */
-
-/** RFC 9110 section 7.6.1: meant for one connection only. */
-const hopByHop = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'proxy-connection',
-])
-
-/** Names that no `Connection` header may take away: what the message means depends on them. */
-const kept = new Set(['host', 'content-length', 'content-type', 'x-forwarded-for', 'x-forwarded-host'])
-
-/** Headers that the `Connection` headers of the message name as meant for this connection only. */
-const namedByConnection = (raw: readonly string[]): ReadonlySet<string> => {
-  const names = new Set<string>()
-  for (let i = 0; i < raw.length; i += 2)
-    if ((raw[i] as string).toLowerCase() === 'connection')
-      for (const part of (raw[i + 1] as string).split(',')) names.add(part.trim().toLowerCase())
-  for (const name of kept) names.delete(name)
-  return names
-}
+import { hopByHop, namedByConnection } from '../../shared/http/hop-by-hop.ts'
 
 /**
  * Request headers for the workload as a flat list: hop-by-hop ones and those in `withheld` (lower case: our

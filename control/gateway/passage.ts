@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
-import { connectionClosed } from '../../shared/http/gone.ts'
+import { connectionClosed } from '../../shared/http/connection-closed.ts'
 import { needReach, type Keys } from '../auth/keys.ts'
 import type { Held, Reach } from '../instances/reach.ts'
 import type { WorkloadAddress } from './address.ts'

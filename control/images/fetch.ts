@@ -34,10 +34,17 @@ const sourcePattern = /^(docker|oci|oci-archive|docker-archive|dir|containers-st
  * `have(digest)` is true. Throws `image_failed` naming the step, `invalid_argument` for a source skopeo does not know.
  */
 export const fetchImage = async (
-  request: { name: string; source: string; work: string; have: (digest: string) => Promise<boolean> },
+  request: {
+    name: string
+    source: string
+    work: string
+    have: (digest: string) => Promise<boolean>
+    /** Told of every step as it begins. */
+    onStep?: (step: string) => void
+  },
   signal?: AbortSignal,
 ): Promise<string> => {
-  const { name, source, work, have } = request
+  const { name, source, work, have, onStep } = request
   if (!sourcePattern.test(source))
     throw fail('invalid_argument', {
       field: 'source',
@@ -46,6 +53,7 @@ export const fetchImage = async (
   const layout = join(work, 'layout')
   const run = async (step: string, command: string, args: string[]): Promise<string> => {
     const options = { ...(signal && { cancelSignal: signal }), stdin: 'ignore', maxBuffer: 8 * 1024 * 1024 } as const
+    onStep?.(step)
     try {
       return (await execa(command, args, options)).stdout
     } catch (error) {

@@ -7,8 +7,10 @@ import { access, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WireName } from '../config.ts'
 import { readIfThere, writeDurably } from '../durable.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { errno, fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import { fetchImage } from './fetch.ts'
 import { entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
@@ -49,10 +51,25 @@ export interface ImagesConfig {
 
 const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
 
-interface Context {
+/** Says every few seconds, while an import runs, at which step it is. */
+const reportSteps = (about: { image: string; source: string }, { log, clock }: Pick<ImagesDeps, 'log' | 'clock'>) => {
+  const start = clock.elapsed()
+  let step = ''
+  const stop = clock.every(5_000, () =>
+    log.info('image.importing', { ...about, step, seconds: Math.round((clock.elapsed() - start) / 1000) }),
+  )
+  return { stop, onStep: (next: string) => void (step = next) }
+}
+
+export interface ImagesDeps {
+  readonly ids: Ids
+  readonly log: Log
+  readonly clock: Clock
+}
+
+interface Context extends ImagesDeps {
   readonly config: ImagesConfig
   readonly aliases: Readonly<Record<string, string>>
-  readonly ids: Ids
   /** The data directory's own images. */
   readonly own: string
 }
@@ -94,11 +111,14 @@ const place = async (context: Context, name: string, source: string, signal?: Ab
   const { own, ids } = context
   const work = join(own, `.new-${ids.short(12)}`)
   await mkdir(work, { mode: 0o755 })
+  const { stop, onStep } = reportSteps({ image: name, source }, context)
   try {
-    const digest = await fetchImage({ name, source, work, have: digest => exists(treePath(own, digest)) }, signal)
+    const have = (digest: string) => exists(treePath(own, digest))
+    const digest = await fetchImage({ name, source, work, have, onStep }, signal)
     await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
     await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
   } finally {
+    stop()
     await rm(work, { recursive: true, force: true })
   }
   return (await load(own, name)) ?? Promise.reject(await unknown(context, name))
@@ -117,7 +137,7 @@ const collect = async ({ own }: Context, inUse: ReadonlySet<string>): Promise<st
 }
 
 /** Opens the store; work that a crash left half done is removed. */
-export const createImages = async (config: ImagesConfig, deps: { ids: Ids }): Promise<Images> => {
+export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Promise<Images> => {
   const own = join(config.dataDir, 'images')
   const context: Context = { ...deps, config, own, aliases: config.aliases ?? defaultAliases }
   // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.

@@ -12,7 +12,7 @@ import { errno } from '../../shared/errors.ts'
 import { parse, s, type Out } from '../../shared/schema.ts'
 
 /** `image.json`: environment, working directory, user and command of the image's configuration. */
-export const imageConfig = s.object({
+const imageConfig = s.object({
   env: s.record(s.string(), s.string()),
   workdir: s.string(),
   /** `name|uid[:group|gid]`, '' when the image names none. */

@@ -1,19 +1,19 @@
-import { request } from 'undici'
+import { createClient } from '../../shared/http/client/index.ts'
+import { activity } from '../../shared/wire/system.ts'
 import type { Address } from '../store/store.ts'
 
-const boundMs = 2_000
+/** An answer is a few numbers. */
+const bounds = { timeoutMs: 2_000, maxBytes: 64 * 1024 }
 
 /**
  * Asks a machine's daemon how many keep-alive processes it runs. What it says is not trusted beyond this: it can keep
  * itself awake, at its own cost. Throws when the daemon does not answer within two seconds.
  */
 export const keepAliveCount = async ({ host, port }: Address): Promise<number> => {
-  const { statusCode, body } = await request(`http://${host}:${port}/system/activity`, {
-    headersTimeout: boundMs,
-    bodyTimeout: boundMs,
-  })
-  const text = await body.text()
-  if (statusCode !== 200) throw new Error(`the daemon answered ${statusCode}`)
-  const { keepAlive } = JSON.parse(text) as { keepAlive: unknown }
-  return typeof keepAlive === 'number' ? keepAlive : 0
+  const daemon = createClient({ api: 'sandbox', baseUrl: `http://${host}:${port}`, ...bounds })
+  try {
+    return (await daemon.ask(activity)).keepAlive
+  } finally {
+    await daemon.close()
+  }
 }

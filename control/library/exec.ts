@@ -1,9 +1,9 @@
-/** Runs a command in a sandbox and brings back all it wrote, however much and however long. */
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
-import { text as readText } from 'node:stream/consumers'
-import { fail } from '../../shared/errors.ts'
+/** Runs a command in a sandbox and brings back all it wrote, however long. */
+import { fail, isError } from '../../shared/errors.ts'
+import { checked } from '../../shared/http/client/answer.ts'
 import type { Ids } from '../../shared/ids.ts'
+import { s } from '../../shared/schema.ts'
+import { killProcess, startProcess, type ProcessEvent } from '../../shared/wire/process.ts'
 import type { Owner } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
@@ -14,6 +14,8 @@ export interface ExecOptions {
   readonly env?: Readonly<Record<string, string>>
   /** The command is killed after so many seconds; absent means never. */
   readonly timeoutSeconds?: number
+  /** Most characters of each stream; a command that writes more is killed and fails. Default 256 Mi, as much as a text can hold. */
+  readonly maxOutput?: number
   /** Output as it comes, in pieces of any size. */
   readonly onStdout?: (text: string) => void
   readonly onStderr?: (text: string) => void
@@ -30,32 +32,42 @@ export interface ExecResult {
   readonly stderr: string
 }
 
-interface Event {
-  readonly type: string
-  readonly data?: string
+/** What a stream has written, and its pieces as they come. */
+const keeper = (name: string, max: number, hand: ((text: string) => void) | undefined) => {
+  const pieces: string[] = []
+  let size = 0
+  return {
+    take(text: string): void {
+      size += text.length
+      if (size > max)
+        throw fail('unprocessable', { reason: `the command wrote more than ${max} characters to its ${name}` })
+      pieces.push(text)
+      hand?.(text)
+    },
+    whole: () => pieces.join(''),
+  }
 }
 
-const collect = async (body: Readable, options: ExecOptions): Promise<ExecResult> => {
-  const stdout: string[] = []
-  const stderr: string[] = []
-  for await (const line of createInterface({ input: body, crlfDelay: Number.POSITIVE_INFINITY })) {
-    const { type, data = '' } = JSON.parse(line) as Event
-    if (type === 'stdout') {
-      stdout.push(data)
-      options.onStdout?.(data)
-    } else if (type === 'stderr') {
-      stderr.push(data)
-      options.onStderr?.(data)
-    } else if (type === 'error') throw fail('operation_failed', { reason: data })
-    else if (type === 'result') {
-      const { exitCode, status } = JSON.parse(data) as Pick<ExecResult, 'exitCode' | 'status'>
-      return { exitCode, status, stdout: stdout.join(''), stderr: stderr.join('') }
-    }
+const ending = s.object({ exitCode: s.int(), status: s.enum(['completed', 'failed', 'killed', 'stopped']) })
+
+const collect = async (events: AsyncIterable<ProcessEvent>, options: ExecOptions): Promise<ExecResult> => {
+  const { maxOutput = 256 * 1024 * 1024 } = options
+  const stdout = keeper('output', maxOutput, options.onStdout)
+  const stderr = keeper('error output', maxOutput, options.onStderr)
+  for await (const { type, data = '' } of events) {
+    if (type === 'stdout') stdout.take(data)
+    else if (type === 'stderr') stderr.take(data)
+    else if (type === 'error') throw fail('operation_failed', { reason: data })
+    else if (type === 'result')
+      return { ...checked(ending, data, 'the sandbox'), stdout: stdout.whole(), stderr: stderr.whole() }
   }
   throw fail('unavailable', { what: 'the sandbox went away while the command ran', next: 'look whether it finished' })
 }
 
-/** Runs one command to its end. Throws `invalid_argument` for a request the daemon refuses, `unavailable` when it is cut off. */
+/**
+ * Runs one command to its end. Throws `invalid_argument` for a request the daemon refuses, `unavailable` when it is cut off,
+ * `unprocessable` when it writes too much.
+ */
 export const exec = async (
   owner: Owner,
   options: ExecOptions,
@@ -65,33 +77,18 @@ export const exec = async (
   const { command, workingDir, env, timeoutSeconds, signal } = options
   signal?.throwIfAborted()
   const name = `exec-${ids.short(12)}`
-  const body = {
-    name,
-    command,
-    ...(workingDir === undefined ? {} : { workingDir }),
-    ...(env === undefined ? {} : { env }),
-    // A time limit is kept by the daemon for processes that keep the sandbox awake; 0 is none.
-    keepAlive: true,
-    timeout: timeoutSeconds ?? 0,
-  }
-  const subject = { kind: 'process', name }
-  const kill = () => call(owner, { subject, method: 'DELETE', path: `/process/${name}/kill` }, readText)
+  // A time limit is kept by the daemon for processes that keep the sandbox awake; 0 is none.
+  const body = { name, command, workingDir, env, keepAlive: true, timeout: timeoutSeconds ?? 0 }
+  const kill = () => call(owner, daemon => daemon.ask(killProcess, { params: { identifier: name } }))
   try {
     return await call(
       owner,
-      {
-        subject,
-        method: 'POST',
-        path: '/process',
-        headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
-        body: JSON.stringify(body),
-        ...(signal ? { signal } : {}),
-      },
-      answer => collect(answer, options),
+      daemon => collect(daemon.events(startProcess, { body }, signal ? { signal } : {}), options),
+      signal,
     )
   } catch (error) {
     // Leaving only detaches: the command has to be told. One that has not started or has ended cannot be killed.
-    if (signal?.aborted) await kill().catch(() => undefined)
+    if (signal?.aborted || isError(error, 'unprocessable')) await kill().catch(() => undefined)
     throw error
   }
 }

@@ -1,30 +1,25 @@
 /** The files of a sandbox. Paths are absolute, or relative to its working directory. */
 import { pipeline } from 'node:stream/promises'
 import type { Readable, Writable } from 'node:stream'
-import { buffer, json, text } from 'node:stream/consumers'
+import { fail, isError } from '../../shared/errors.ts'
+import type { Streamed } from '../../shared/http/client/calls.ts'
+import type { Client } from '../../shared/http/client/index.ts'
+import type { Out } from '../../shared/schema.ts'
+import {
+  deletePath,
+  readPath,
+  writePath,
+  type directoryShape,
+  type fileEntryShape,
+} from '../../shared/wire/filesystem.ts'
 import type { Owner } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
-export interface FileEntry {
-  readonly path: string
-  readonly name: string
-  readonly size: number
-  /** Octal, without a leading zero. */
-  readonly permissions: string
-  readonly owner: string
-  readonly group: string
-  readonly lastModified: string
-}
-
-export interface Directory {
-  readonly path: string
-  readonly name: string
-  readonly files: readonly FileEntry[]
-  readonly subdirectories: readonly { readonly path: string; readonly name: string }[]
-}
+export type FileEntry = Out<typeof fileEntryShape>
+export type Directory = Out<typeof directoryShape>
 
 export interface Files {
-  /** The whole file. Throws `not_found`. */
+  /** The whole file, at most 512 MiB. Throws `not_found`. */
   read(path: string): Promise<Buffer>
   readText(path: string): Promise<string>
   /** Streams the file; the sandbox stays awake until it is through. */
@@ -37,34 +32,39 @@ export interface Files {
   remove(path: string, options?: { recursive?: boolean }): Promise<void>
 }
 
-/** An encoded slash makes a path absolute for the daemon, so a relative one is encoded by its parts. */
-const addressOf = (path: string): string =>
-  `/filesystem/${path.startsWith('/') ? encodeURIComponent(path) : path.split('/').map(encodeURIComponent).join('/')}`
+/** A larger file is downloaded. */
+const maxReadBytes = 512 * 1024 * 1024
 
 export const files = (ownerOf: () => Promise<Owner>, deps: { call: DaemonCall }): Files => {
-  const { call } = deps
-  const about = (path: string) => ({ path: addressOf(path), subject: { kind: 'file', name: path } })
-  const fetch = async <T>(path: string, use: (body: Readable) => Promise<T>): Promise<T> =>
-    call(await ownerOf(), { ...about(path), method: 'GET', path: `${addressOf(path)}?download=true` }, use)
+  const on = async <T>(path: string, use: (daemon: Client) => Promise<T>): Promise<T> => {
+    const owner = await ownerOf()
+    return deps.call(owner, daemon =>
+      use(daemon).catch(error => {
+        throw isError(error, 'path_not_found') ? fail('not_found', { kind: 'file', name: path }, error) : error
+      }),
+    )
+  }
+  const open = (daemon: Client, path: string): Promise<Streamed> =>
+    daemon.stream(readPath, { params: { path }, query: { download: true } })
+  const read = (path: string) => on(path, async daemon => (await open(daemon, path)).bytes(maxReadBytes))
   return {
-    read: path => fetch(path, buffer),
-    readText: path => fetch(path, text),
-    download: (path, to) => fetch(path, body => pipeline(body, to)),
+    read,
+    readText: async path => (await read(path)).toString(),
+    download: (path, to) => on(path, async daemon => pipeline(await open(daemon, path), to)),
     async write(path, content, { permissions } = {}) {
-      const query = permissions === undefined ? '' : `?permissions=${encodeURIComponent(permissions)}`
-      const body = typeof content === 'string' ? Buffer.from(content) : content
-      const headers = { 'content-type': 'application/octet-stream' }
-      await call(await ownerOf(), { ...about(path), method: 'PUT', path: addressOf(path) + query, headers, body }, text)
+      await on(path, daemon => daemon.ask(writePath, { params: { path }, query: { permissions }, body: content }))
     },
     async makeDirectory(path) {
-      const headers = { 'content-type': 'application/json' }
-      const body = JSON.stringify({ isDirectory: true })
-      await call(await ownerOf(), { ...about(path), method: 'PUT', headers, body }, text)
+      await on(path, daemon => daemon.ask(writePath, { params: { path }, body: { isDirectory: true } }))
     },
-    list: async path => (await call(await ownerOf(), { ...about(path), method: 'GET' }, json)) as Directory,
+    list: path =>
+      on(path, async daemon => {
+        const found = await daemon.ask(readPath, { params: { path } })
+        if ('files' in found) return found
+        throw fail('invalid_argument', { field: 'path', reason: `${path} is a file` })
+      }),
     async remove(path, { recursive = false } = {}) {
-      const target = `${addressOf(path)}?recursive=${recursive}`
-      await call(await ownerOf(), { ...about(path), method: 'DELETE', path: target }, text)
+      await on(path, daemon => daemon.ask(deletePath, { params: { path }, query: { recursive } }))
     },
   }
 }

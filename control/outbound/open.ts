@@ -17,7 +17,7 @@ import type { Owners } from './outbound.ts'
 const ownAddressesForMs = 5_000
 
 /** This host's addresses, read again after a while: a list of a thousand links takes a moment. */
-export const ownAddresses = (clock: Clock): (() => ReadonlySet<string>) => {
+const ownAddresses = (clock: Clock): (() => ReadonlySet<string>) => {
   let known: ReadonlySet<string> = new Set()
   let until = Number.NEGATIVE_INFINITY
   return () => {
@@ -30,7 +30,7 @@ export const ownAddresses = (clock: Clock): (() => ReadonlySet<string>) => {
 }
 
 /** Throws `invalid_argument` for what is no IPv4 address with or without a port. */
-export const nameServers = (given: readonly string[]): Server[] => {
+const nameServers = (given: readonly string[]): Server[] => {
   const read = (text: string, field: string): Server => {
     const server = parseAuthority(text, 53)
     if (server && isIpv4(server.host)) return server

@@ -1,5 +1,5 @@
 import { s } from '../../shared/schema.ts'
-import type { Kind } from './kind.ts'
+import type { KindFace } from './kind.ts'
 import { metadataInput, type MetadataInput } from './metadata.ts'
 
 /** The body of a create or update, parsed. */
@@ -9,4 +9,5 @@ export interface ResourceInput {
 }
 
 /** Shape of what a create or update of the kind takes. */
-export const bodyOf = (kind: Kind) => s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec) })
+export const bodyOf = <K extends Pick<KindFace, 'spec'>>(kind: K) =>
+  s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec as K['spec']) })

@@ -91,21 +91,41 @@ export interface Kind<S extends Shape = Shape> extends Rules {
   presentSpec?(record: Resource, options: PresentOptions): Record<string, unknown>
 }
 
+/** What of a kind its routes are declared from: data, no hooks. */
+export type KindFace = Pick<
+  Kind,
+  | 'kind'
+  | 'plural'
+  | 'scope'
+  | 'param'
+  | 'parent'
+  | 'spec'
+  | 'answers'
+  | 'life'
+  | 'statuses'
+  | 'hiddenStatuses'
+  | 'keptWhileReferenced'
+  | 'paginated'
+  | 'byExternalId'
+  | 'detailedErrors'
+>
+
 // A kind of any spec is used through the plain Kind: hooks are methods, whose parameters may be narrower.
 export const defineKind = <S extends Shape>(kind: Kind<S>): Kind => kind as unknown as Kind
 
 /** Name of the path parameter of a kind. */
-export const paramOf = (kind: Kind): string => kind.param ?? `${kind.kind}Name`
+export const paramOf = (kind: KindFace): string => kind.param ?? `${kind.kind}Name`
 
 /** Path of the collection: `/v0/sandboxes/:sandboxName/previews`. */
-export const pathOf = (kind: Kind): `/${string}` =>
+export const pathOf = (kind: KindFace): `/${string}` =>
   kind.parent ? `${pathOf(kind.parent)}/:${paramOf(kind.parent)}/${kind.plural}` : `/v0/${kind.plural}`
 
 /** The kinds that this one lives inside, outermost first. */
-export const ancestorsOf = (kind: Kind): readonly Kind[] =>
+export const ancestorsOf = (kind: KindFace): readonly Kind[] =>
   kind.parent ? [...ancestorsOf(kind.parent), kind.parent] : []
 
-export const statusesOf = (kind: Kind): readonly string[] => kind.statuses ?? kind.life?.states ?? []
+export const statusesOf = (kind: Pick<KindFace, 'life' | 'statuses'>): readonly string[] =>
+  kind.statuses ?? kind.life?.states ?? []
 
 /** The status of a record at `now`; '' for kinds without one. */
 export const statusOf = (kind: Kind, found: Found, now: number): string =>

@@ -1,10 +1,10 @@
 /** A stored resource as the API answers it. */
-import { s, type Out } from '../../shared/schema.ts'
+import { s, type Out, type Shape } from '../../shared/schema.ts'
 import type { ResourceEvent } from '../store/store.ts'
-import { statusesOf, statusOf, type Found, type Kind } from './kind.ts'
+import { statusesOf, statusOf, type Found, type Kind, type KindFace } from './kind.ts'
 import { metadataAnswer, presentMetadata } from './metadata.ts'
 
-export const eventAnswer = s.object({
+const eventAnswer = s.object({
   type: s.string(),
   status: s.string(),
   message: s.string(),
@@ -24,15 +24,32 @@ export interface Presented {
   readonly [more: string]: unknown
 }
 
+type SpecAnswer<K> = K extends { answers: { spec: infer S extends Shape } } ? S : s.ZodMiniObject<{}, s.core.$loose>
+type MoreAnswers<K> = K extends { answers: { more: infer M extends Readonly<Record<string, Shape>> } } ? M : {}
+
+/** What the compiler knows of the answers of a kind. */
+type AnswerShape<K> = s.ZodMiniObject<
+  CommonAnswer & StatusAnswer<K> & { spec: SpecAnswer<K> } & MoreAnswers<K>,
+  s.core.$loose
+>
+
+type Status = s.ZodMiniEnum<{ [status: string]: string }>
+type StatusAnswer<K> = { status: K extends { statuses: readonly string[] } ? Status : s.ZodMiniOptional<Status> }
+
+type CommonAnswer = {
+  metadata: typeof metadataAnswer
+  events: s.ZodMiniOptional<s.ZodMiniArray<typeof eventAnswer>>
+}
+
 /** Shape of one resource of the kind as answered. */
-export const answerOf = (kind: Kind) =>
+export const answerOf = <K extends Pick<KindFace, 'answers' | 'life' | 'statuses'>>(kind: K): AnswerShape<K> =>
   s.looseObject({
     metadata: metadataAnswer,
     spec: kind.answers?.spec ?? s.looseObject({}),
     ...(statusesOf(kind).length > 0 ? { status: s.enum(statusesOf(kind) as [string, ...string[]]) } : {}),
     events: s.optional(s.array(eventAnswer)),
     ...kind.answers?.more,
-  })
+  }) as unknown as AnswerShape<K>
 
 const presentEvent = ({ time, type, status, message, revision }: ResourceEvent): EventAnswer => ({
   type,

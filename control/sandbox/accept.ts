@@ -15,8 +15,8 @@ export interface AcceptDeps extends NetworkDeps {
   readonly images: Pick<Images, 'resolve'>
   /** Codes this host answers to; the first is the default and what `auto` means. */
   readonly regions: readonly string[]
-  /** Image of a sandbox that names none: `svc/base-image:latest`. */
-  readonly defaultImage: string
+  /** Image of a sandbox that names none. */
+  defaultImage(): Promise<string>
 }
 
 const refuse = (field: string, reason: string) => fail('invalid_argument', { field: `spec.${field}`, reason })
@@ -43,7 +43,7 @@ const acceptRuntime = async (
   previous: StoredRuntime | undefined,
   deps: AcceptDeps,
 ): Promise<StoredRuntime> => {
-  const image = input?.image || previous?.image || deps.defaultImage
+  const image = input?.image || previous?.image || (await deps.defaultImage())
   if (image !== previous?.image) await deps.images.resolve(image)
   const envs = input?.envs
     ? input.envs.map((env, at) => acceptEnv(env, at, previous?.envs ?? [], deps.sealer))

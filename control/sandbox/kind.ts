@@ -1,5 +1,5 @@
 /** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
-import { defineKind, statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
+import { defineKind, statuses, type Consequence, type Kind, type KindFace, type Spec } from '../resources/kind.ts'
 import type { Resource } from '../store/store.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
 import { expiryOf, retentionMs } from './expiry.ts'
@@ -33,25 +33,30 @@ export interface SandboxDeps extends AcceptDeps, PlanDeps {
   readonly standbyAfterMs: number
 }
 
+/** What its routes are declared from. */
+export const sandboxFace = {
+  kind: 'sandbox',
+  plural: 'sandboxes',
+  scope: 'sandboxes',
+  spec: sandboxSpec,
+  answers,
+  life: sandboxLife,
+  statuses,
+  hiddenStatuses: ['TERMINATED'],
+  paginated: true,
+  byExternalId: true,
+  detailedErrors: true,
+} as const satisfies KindFace
+
 /** Makes the kind; the same for every host but for what it is given. */
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
-    kind: 'sandbox',
-    plural: 'sandboxes',
-    scope: 'sandboxes',
-    spec: sandboxSpec,
-    answers,
-    life: sandboxLife,
-    statuses,
+    ...sandboxFace,
     initialStatus: spec => (storedSandbox({ spec }).enabled ? sandboxLife.initial : 'DEACTIVATED'),
-    hiddenStatuses: ['TERMINATED'],
     replaceableStatuses: ['TERMINATED', 'FAILED'],
     removal: 'reconciled',
-    paginated: true,
     filterStatusOnEveryVersion: true,
     listsEvents: false,
-    byExternalId: true,
-    detailedErrors: true,
     dataPlane: { label: 'sbx', region: record => storedSandbox(record).region },
     workload: sandboxWorkload({
       standbyAfterMs: deps.standbyAfterMs,

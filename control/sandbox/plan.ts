@@ -21,7 +21,7 @@ export interface PlanDeps {
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** One core for 2 GB, never less than a quarter of one. */
-export const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2048)
+const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2048)
 
 /** The daemon's own variables cannot be given by a caller: they would steer it. */
 const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, string> =>

@@ -37,7 +37,7 @@ const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
     s.enum(names),
   )
 
-export const env = s.object({
+const env = s.object({
   name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
   value: s.nullish(text(131_072)),
   secret: s.nullish(s.boolean()),
@@ -45,7 +45,7 @@ export const env = s.object({
 
 const reservedPorts = [80, 443]
 
-export const port = s.object({
+const port = s.object({
   target: s.int().check(
     s.gte(1),
     s.lte(65_535),
@@ -90,7 +90,7 @@ const extraArgs = s
 /** Bounds of `runtime.memory`, in MB. */
 export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
 
-export const runtime = s.object({
+const runtime = s.object({
   image: s.nullish(text(512)),
   memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
   envs: s.nullish(list(env)),
@@ -101,7 +101,7 @@ export const runtime = s.object({
   ttl: duration(),
 })
 
-export const lifecycle = s.object({
+const lifecycle = s.object({
   expirationPolicies: s.nullish(list(expirationPolicy, 20)),
   terminatedRetention: duration(),
 })

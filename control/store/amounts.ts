@@ -26,7 +26,7 @@ export const toQuanta = (units: number): number => {
 export const fromQuanta = (quanta: number): number => quanta / quantaPerUnit
 
 /** The nearest number to `numerator / denominator`. Exact integer part, so that large amounts keep their cents. */
-export const ratio = (numerator: bigint, denominator: bigint): number => {
+const ratio = (numerator: bigint, denominator: bigint): number => {
   const whole = numerator / denominator
   const rest = numerator - whole * denominator
   return Number(whole) + Number(rest) / Number(denominator)

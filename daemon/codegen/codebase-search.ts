@@ -12,7 +12,7 @@ const shownCharacters = 200
 const skipped = new Set(['node_modules', 'vendor', 'dist', 'build', 'target', '__pycache__'])
 
 /** The words of a text, lower case; parts of camelCase and snake_case count as words too. */
-export const wordsOf = (text: string): Set<string> =>
+const wordsOf = (text: string): Set<string> =>
   new Set(
     text
       .replace(/([a-z\d])([A-Z])/g, '$1 $2')

@@ -3,6 +3,8 @@ import { fail } from '../../shared/errors.ts'
 
 export interface Flags {
   readonly port: number
+  /** Address to listen on; undefined for all of them. */
+  readonly host: string | undefined
   /** Shell command run beside the API, or undefined. */
   readonly command: string | undefined
   /** Workload identity in Docker's USER syntax. */
@@ -11,7 +13,7 @@ export interface Flags {
 }
 
 const defaultPort = 8080
-const texts = ['port', 'p', 'command', 'c', 'user'] as const
+const texts = ['port', 'p', 'host', 'command', 'c', 'user'] as const
 const switches = ['disable-telemetry'] as const
 
 type Given = Partial<Record<string, string>>
@@ -58,6 +60,7 @@ export const parseFlags = (argv: readonly string[]): Flags => {
   return {
     // The short spelling wins over the long one unless it says what goes without saying.
     port: short === defaultPort ? long : short,
+    host: given['host'] || undefined,
     command: given['c'] || given['command'] || undefined,
     user: given['user'] || undefined,
     telemetry: !switchOf(given['disable-telemetry'], '-disable-telemetry'),

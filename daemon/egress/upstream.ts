@@ -2,6 +2,7 @@
 import { request as plainRequest, type ClientRequest, type RequestOptions } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { Clock } from '../../shared/clock.ts'
+import { hopByHop, namedByConnection } from '../../shared/http/hop-by-hop.ts'
 import type { Upstream } from './template.ts'
 
 const connectMs = 30_000
@@ -32,23 +33,13 @@ export const asking = (
   return made
 }
 
-// Headers that are about one connection (RFC 9110, section 7.6.1).
-const ofConnection = new Set(
-  'connection keep-alive proxy-connection proxy-authorization proxy-authenticate te trailer transfer-encoding upgrade'.split(
-    ' ',
-  ),
-)
-
 /** `raw` headers, names and values in turn, without those that were for the connection they came on. */
 export const withoutHops = (raw: readonly string[]): string[] => {
-  const named = new Set<string>()
+  const named = namedByConnection(raw)
   const kept: string[] = []
-  for (let i = 0; i < raw.length; i += 2)
-    if ((raw[i] as string).toLowerCase() === 'connection')
-      for (const name of (raw[i + 1] as string).split(',')) named.add(name.trim().toLowerCase())
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
-    if (!ofConnection.has(name) && !named.has(name)) kept.push(raw[i] as string, raw[i + 1] as string)
+    if (!hopByHop.has(name) && !named.has(name)) kept.push(raw[i] as string, raw[i + 1] as string)
   }
   return kept
 }

@@ -124,7 +124,7 @@ export const receive = (body: Readable, { taken: before, ahead, delimiter, hashi
 /** Writes a whole body; resolves with its bytes. Nothing uses `fd` any more when it fails. */
 export const writeBody = async (body: Readable, fd: number): Promise<number> => {
   // Not in the turn in which the request is announced, whatever the caller does before.
-  await undefined
+  await Promise.resolve()
   const received = receive(body, { taken: 0, ahead: Buffer.alloc(0), delimiter: undefined, hashing: false })
   const content = received?.incoming ?? streamed(body, false)
   try {

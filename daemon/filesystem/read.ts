@@ -17,7 +17,7 @@ export interface Opened {
 }
 
 /** Files above this are refused as JSON: the text, its quoted form and the answer are all in memory. Bytes. */
-export const jsonReadLimit = 128 * 1024 * 1024
+const jsonReadLimit = 128 * 1024 * 1024
 
 const openEither = async (port: FilePort, path: string): Promise<{ fd: number; link: FileStat | undefined }> => {
   try {

@@ -48,7 +48,7 @@ export const writeInPlace = async <T>(
 }
 
 /** Removes a file that was only partly written; reached by a link, the file and not the link. */
-export const removePartial = async (port: FilePort, path: string): Promise<void> => {
+const removePartial = async (port: FilePort, path: string): Promise<void> => {
   try {
     await port.unlink(await port.realpath(path))
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Log } from '../../shared/log.ts'
 import { guardSignal, ignoreFatalSignals, ignoreSignal, setDumpable } from '../native/sys.ts'
 
 /** `oom_score_adj` of the daemon and of what it starts for tenants: the kernel ends a tenant's process first. */
-export const daemonOomScore = -500
+const daemonOomScore = -500
 export const tenantOomScore = 500
 
 /**

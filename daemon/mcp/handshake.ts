@@ -77,7 +77,7 @@ export const handshake = async (methods: Methods): Promise<Handshake> => {
       // may be somebody else's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
       const answers = await Promise.all(
-        requests.map(request => wrongParameters(request) ?? transport.request(understood(request), context)),
+        requests.map(async request => wrongParameters(request) ?? transport.request(understood(request), context)),
       )
       if (answers.length === 0) return taken()
       return answer(answers.length === 1 ? answers[0] : answers)

@@ -10,7 +10,7 @@ import { answerModern } from './modern.ts'
 import { assumedRevision, withoutBatches } from './revisions.ts'
 import { codes, failure, taken } from './rpc.ts'
 
-export const largestBody = 4 * 1024 * 1024
+const largestBody = 4 * 1024 * 1024
 
 export interface Protocols {
   readonly methods: Methods

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
 
 /** Where the addons are: `build/` beside this file, or `native/` beside the CommonJS bundle. */
-export const addonDirectory = (): string =>
+const addonDirectory = (): string =>
   // The bundle has no import.meta, the sources have no __dirname.
   import.meta.dirname === undefined ? join(__dirname, 'native') : join(import.meta.dirname, 'build')
 

@@ -9,7 +9,7 @@ import { gapLine, streamNames, type StreamIndex } from './output/lines.ts'
 import type { Run } from './output/runs.ts'
 import { present } from './present.ts'
 
-export const eventKeepaliveMs = 5_000
+const eventKeepaliveMs = 5_000
 const chunkBytes = 64 * 1024
 
 /** One event of the stream; `cursor` is where a reader goes on that has taken it. */

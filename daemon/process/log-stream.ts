@@ -3,7 +3,7 @@ import type { Heartbeat } from './heartbeat.ts'
 import type { Managed } from './managed.ts'
 import { follow, type Part, type Start } from './output/follow.ts'
 
-export const logKeepaliveMs = 30_000
+const logKeepaliveMs = 30_000
 
 /**
  * The combined log as prefixed lines. Lines without prefix are no output: `[keepalive]`, and notices of a stop or kill.

@@ -30,7 +30,7 @@ const into = (pipe: Socket, bytes: Buffer, signal: AbortSignal): Promise<void> =
   })
 
 /** Takes over the writing end `fd` of a pipe. */
-export const stdinOf = (fd: number): Stdin => {
+const stdinOf = (fd: number): Stdin => {
   const pipe = new Socket({ fd, readable: false, writable: true })
   let broken: unknown
   let queue: Promise<unknown> = Promise.resolve()

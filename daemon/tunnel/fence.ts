@@ -76,7 +76,7 @@ const gapRules = (family: Family, gap: Gap | undefined): string[] => {
 }
 
 /** The filter table of one family as iptables-restore reads it; `hooked` when the jumps are there already. */
-export const fenceRules = (
+const fenceRules = (
   family: Family,
   {
     gap,

@@ -6,7 +6,7 @@ import type { TunnelSettings } from './document.ts'
 import type { Tools } from './tools.ts'
 
 /** As wg(8) reads it. */
-export const wgConfig = (settings: TunnelSettings, peer: Peer): string =>
+const wgConfig = (settings: TunnelSettings, peer: Peer): string =>
   [
     '[Interface]',
     `PrivateKey = ${settings.privateKey.toString('base64')}`,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
  * A file that says that a tunnel was configured in this sandbox once, so that a daemon or a whole sandbox that starts
  * again lets nothing out before there is one. No key is ever on the disk.
  */
-export const markerPath = (stateDir: string): string => join(stateDir, 'tunnel')
+const markerPath = (stateDir: string): string => join(stateDir, 'tunnel')
 
 export const isMarked = (stateDir: string): boolean => existsSync(markerPath(stateDir))
 

@@ -9,7 +9,7 @@ const most = 4_096
 const plain = (address: string): string => (address.startsWith(mapped) ? address.slice(mapped.length) : address)
 
 /** The TCP connections that have come in: those whose local port is listened on. Loopback is left out. */
-export const cameIn = (sockets: readonly Socket[]): Older[] => {
+const cameIn = (sockets: readonly Socket[]): Older[] => {
   const tcp = sockets.filter(({ protocol }) => protocol === 'tcp')
   const listening = new Set(tcp.filter(({ state }) => state === 'LISTEN').map(({ localPort }) => localPort))
   const found = tcp.flatMap(({ localPort, remoteAddr, remotePort, state }): Older[] => {

@@ -131,12 +131,12 @@ export const createRouting = (tools: Tools): Routing => {
     async restore() {
       for (const family of families) {
         const lines = await undoing(family)
-        // What vanishes with the device in between need not be removed any more, so the rest decides.
-        const failure = await batch(family, lines, true).then(
-          () => undefined,
-          error => error as unknown,
-        )
-        if (failure !== undefined && (await undoing(family)).length > 0) throw failure
+        try {
+          await batch(family, lines, true)
+        } catch (error) {
+          // What vanishes with the device in between need not be removed any more, so the rest decides.
+          if ((await undoing(family)).length > 0) throw error
+        }
       }
     },
   }

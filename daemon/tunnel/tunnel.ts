@@ -140,7 +140,7 @@ export const createTunnel = (deps: TunnelDeps): Tunnel => {
         await step().catch(cause => log.error('tunnel.teardown.failed', { error: cause }))
       throw why === undefined ? error : new Error(why, { cause: error })
     }
-    device.ended.then(why => fallen(device, why))
+    void device.ended.then(why => fallen(device, why))
     const { interface: name, routeAll } = settings
     log.info('tunnel.up', { interface: name, by: device.kind, routeAll })
   }

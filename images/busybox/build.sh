@@ -23,6 +23,8 @@ cp "$busybox" "$root/bin/busybox"
 "$busybox" --list-full | while read -r path; do
   [ "$path" = bin/busybox ] || ln -sf /bin/busybox "$root/$path" 2>/dev/null || { mkdir -p "$root/$(dirname "$path")"; ln -sf /bin/busybox "$root/$path"; }
 done
+# Node is a link into the bundle, whose pages every sandbox shares.
+ln -s /.hutch/bin/node "$root/usr/local/bin/node"
 printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { copyBinaries, mountPoint, xtablesDirectory } from './binaries.ts'
-import { bundleCommand, scratchEnvironment } from './command.ts'
+import { bundleCommand, scratchEnvironment } from '../../shared/bundle.ts'
 import { compileBoot, compileDaemon, type BuildInfo } from './compile.ts'
 import { treeDigest } from './digest.ts'
 

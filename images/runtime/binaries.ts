@@ -5,6 +5,7 @@
 import { chmodSync, copyFileSync, existsSync, realpathSync, symlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { execa } from 'execa'
+import { loaderName } from '../../shared/bundle.ts'
 
 /** Where the bundle is mounted in every sandbox. */
 export const mountPoint = '/.hutch'
@@ -25,8 +26,12 @@ const programs: readonly { readonly name: string; readonly links?: readonly stri
 
 const searchPath = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin']
 
+/** Path of a program of this machine, or undefined. */
+export const findProgram = (name: string): string | undefined =>
+  searchPath.map(dir => join(dir, name)).find(path => existsSync(path))
+
 const find = (name: string): string => {
-  const found = searchPath.map(dir => join(dir, name)).find(existsSync)
+  const found = findProgram(name)
   if (!found) throw new Error(`${name} is missing on this machine; run: make setup`)
   return realpathSync(found)
 }
@@ -48,9 +53,6 @@ const copy = (from: string, to: string, mode: number): void => {
   copyFileSync(from, to)
   chmodSync(to, mode)
 }
-
-/** Name of the dynamic loader in lib/, for this machine's processor. */
-export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
 
 /** Puts Node and the programs into `bin`, what they load into `lib`. `addons` are files that Node will load. */
 export const copyBinaries = async (

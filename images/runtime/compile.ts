@@ -87,9 +87,8 @@ const deferredSchemas = (root: string): Plugin => ({
 
 const form = { format: 'cjs', platform: 'node', target, supported: { 'dynamic-import': false } } as const
 
-/** The pieces of `entry` by file name; `main.js` starts the daemon. */
-export const compileDaemon = async (root: string, entry: string, info: BuildInfo): Promise<Map<string, string>> => {
-  const { outputFiles, metafile } = await build({
+const buildDaemon = (root: string, entry: string, info: BuildInfo) =>
+  build({
     ...small,
     absWorkingDir: root,
     entryPoints: { main: entry, shapes: 'shapes' },
@@ -107,11 +106,27 @@ export const compileDaemon = async (root: string, entry: string, info: BuildInfo
     plugins: [oneLanguage, nobodyAsked, deferredSchemas(root)],
     logLevel: 'error',
   })
+
+/** The pieces of `entry` by file name; `main.js` starts the daemon. */
+export const compileDaemon = async (root: string, entry: string, info: BuildInfo): Promise<Map<string, string>> => {
+  const { outputFiles, metafile } = await buildDaemon(root, entry, info)
   const modules = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
   const first = loadedFirst(metafile, 'main.js')
   const pieces = new Map([['main.js', await pack(modules, first)]])
   for (const [name, code] of modules) if (!first.has(name)) pieces.set(name, await toFunction(code))
   return pieces
+}
+
+/** Directories, from `root`, of the npm packages that the daemon's pieces have code of. */
+export const bundledPackages = async (root: string): Promise<string[]> => {
+  const info = { version: '', gitCommit: '', buildTime: '' }
+  const { metafile } = await buildDaemon(root, 'daemon/main.ts', info)
+  const inputs = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs))
+  const directories = inputs.flatMap(([path, { bytesInOutput }]) => {
+    const directory = /^(?:.*:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
+    return directory !== undefined && bytesInOutput > 0 ? [directory] : []
+  })
+  return [...new Set(directories)]
 }
 
 /** Names of the modules that loading `entry` loads with it. */

@@ -17,8 +17,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { execa } from 'execa'
+import { pruneBundles } from '../../control/runtime/prune.ts'
 import { assemble } from './assemble.ts'
-import { pruneBundles } from './prune.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const runtime = join(root, '.runtime')

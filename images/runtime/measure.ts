@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { bundleCommand, nodeFlags, scratchEnvironment } from './command.ts'
+import { bundleCommand, nodeFlags, scratchEnvironment } from '../../shared/bundle.ts'
 
 const { values, positionals } = parseArgs({
   options: { count: { type: 'string', default: '10' }, json: { type: 'boolean', default: false } },

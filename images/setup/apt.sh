@@ -41,7 +41,8 @@ missing_from() {
 missing=$(missing_from "$needed")
 wanted=$(missing_from "$optional")
 # An optional package is tried once: a note says that the archive does not have it.
-note="$(dirname "$0")/../../.runtime/apt-optional"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+note="$root/.runtime/apt-optional"
 if [ -e "$note" ]; then wanted=''; fi
 [ -n "$missing$wanted" ] || exit 0
 
@@ -58,13 +59,20 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
   exit 1
 fi
 
-echo "setup: installing Debian packages:" $missing $wanted
+cd "$root"
+. images/setup/trust.sh
+. images/setup/progress.sh
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-if [ -n "$missing" ]; then apt-get install -y -qq --no-install-recommends $missing >/dev/null; fi
-mkdir -p "$(dirname "$note")"
+apt() {
+  progress "$1" "$log" apt-get "${apt_options[@]}" -y --no-install-recommends "${@:2}" || failed "$log" apt-get
+}
+apt "looking for Debian packages" update
+if [ -n "$missing" ]; then apt "installing Debian packages: $(echo $missing)" install $missing; fi
+mkdir -p .runtime
 for package in $wanted; do
-  apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 ||
+  apt-get "${apt_options[@]}" install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 ||
     echo "setup: $package is not to be had here; going on without it"
 done
 touch "$note"

@@ -8,11 +8,12 @@ version=24.21.0
 case "$(uname -m)" in x86_64) arch=x64 ;; aarch64) arch=arm64 ;; *) echo "hutch: no Node build for $(uname -m)" >&2; exit 1 ;; esac
 [ "$(cat .runtime/node/.version 2>/dev/null)" = "$version-$arch" ] && exit 0
 command -v npm >/dev/null || { echo 'hutch: npm is missing; install it with: apt-get install -y npm' >&2; exit 1; }
-echo "setup: fetching Node $version from the npm registry"
 . images/setup/trust.sh
+. images/setup/progress.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$work" && npm pack --silent "node-linux-$arch@$version" >/dev/null && tar xzf node-linux-*.tgz)
+fetch() { (cd "$work" && npm pack --loglevel=http "node-linux-$arch@$version" && tar xzf node-linux-*.tgz); }
+progress "fetching Node $version from the npm registry" "$work/log" fetch || failed "$work/log" npm
 mkdir -p .runtime
 rm -rf .runtime/node.new
 cp -r "$work/package" .runtime/node.new

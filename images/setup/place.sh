@@ -1,6 +1,6 @@
 # Sourced by the recipes: a built tree enters the shared image directory whole or not at all.
 # The layout is the one control/images reads: trees/<digest>/{rootfs,image.json} and names/<name>.json.
-images=.runtime/images
+images=${IMAGES_DIR:-.runtime/images}
 
 # recipe_digest FILE...: what a tree was made from.
 recipe_digest() { cat "$@" | sha256sum | cut -c1-32; }

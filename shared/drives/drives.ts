@@ -7,7 +7,7 @@ import type { DriveMount, DriveProvider, IdMaps } from './provider.ts'
 
 const none: IdMaps = { uidMap: '', gidMap: '' }
 
-/** Never under a drive: the kernel's own file systems, and what the caller names. */
+/** Directories no drive may cover: the kernel's own file systems, and those the caller names. */
 const kernels = ['/proc', '/sys', '/dev']
 
 export interface Drives {
@@ -31,9 +31,9 @@ type Alone = ReturnType<typeof keyedMutex>
 export const createDrives = (deps: {
   provider: DriveProvider
   reserved: readonly string[]
-  /** Given by who makes these rules more than once for the same mounts. */
+  /** Runs tasks on the same mount point one at a time. To be passed when several instances share the same mounts. */
   alone?: Alone
-  /** Maps of mounts that ask for none, where the provider can map; asked for when something is mounted. */
+  /** Default id maps for mounts that name none; called at each mount, if the provider can map ids at all. */
   maps: () => IdMaps | Promise<IdMaps>
 }): Drives => {
   const { provider, maps } = deps

@@ -2,17 +2,17 @@
 import { posix } from 'node:path'
 
 export interface MountEntry {
-  /** What statx(2) calls `stx_mnt_id`; a later mount may get the number of one that is gone. */
+  /** `stx_mnt_id` of statx(2); the kernel reuses numbers of mounts that are gone. */
   readonly id: number
   /** `major:minor` of the file system. */
   readonly device: string
-  /** The directory of the file system that is shown. */
+  /** The directory within the file system that is mounted. */
   readonly root: string
   readonly mountPoint: string
   readonly readOnly: boolean
 }
 
-/** Blanks, tabs, line feeds and backslashes are written as `\040`. */
+/** Undoes the octal escapes (`\040`) of spaces, tabs, newlines and backslashes. */
 const unescaped = (field: string): string =>
   field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 
@@ -37,7 +37,7 @@ export const below = (path: string, base: string): string | undefined => {
   return path.startsWith(`${base}/`) ? path.slice(base.length) : undefined
 }
 
-/** What is seen at each mount point: the last mount there hides the earlier ones. */
+/** The visible mount at each mount point: the last one hides those before it. */
 export const visible = (entries: readonly MountEntry[]): MountEntry[] => [
   ...new Map(entries.map(entry => [entry.mountPoint, entry])).values(),
 ]
@@ -45,7 +45,7 @@ export const visible = (entries: readonly MountEntry[]): MountEntry[] => [
 /**
  * The path under `directory` whose contents a mount shows, with its leading slash; undefined when it shows something
  * else. A bind mount does not say where it came from, so its file system and root are looked for among `entries`, the
- * mounts that make up `directory`; the mount itself may be of another mount namespace.
+ * mounts that make up `directory`; the mount itself may be in another mount namespace.
  */
 export const sourceBelow = (
   entry: MountEntry,

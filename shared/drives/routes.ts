@@ -4,7 +4,7 @@ import { handle, type Bound, type Context } from '../route.ts'
 import * as wire from '../wire/drives.ts'
 import { cleanPath, type Drives } from './drives.ts'
 
-/** `drivesOf` answers the mounts of the sandbox that a request is about. */
+/** `drivesOf` gives the drives of the sandbox that a request is about. */
 export const driveBounds = (drivesOf: (context: Context) => Drives): Bound[] => [
   handle(wire.listMounts, async (_, context) => ({ mounts: await drivesOf(context).list() })),
   handle(wire.mountDrive, async ({ body }, context) => {

@@ -3,9 +3,9 @@ import type { Readable } from 'node:stream'
 import { fail } from '../errors.ts'
 
 /**
- * Reads a whole body of at most `limit` bytes; throws `payload_too_large` beyond it. What is left then is the server's
- * to drain: a destroyed request would take its connection's parser along. By events: most bodies are one small piece,
- * and an iterator costs more than all that is done with it.
+ * Reads a whole body of at most `limit` bytes; throws `payload_too_large` beyond it. The server drains the rest:
+ * destroying the request would destroy the parser of its connection. Uses events because most bodies are one small chunk, for
+ * which an async iterator costs more than everything else.
  */
 export const readBody = (body: Readable, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 export const parseJson = (bytes: Buffer): unknown => {
   if (bytes.length === 0) return undefined
   try {
-    // The decoder makes two bytes of every character, also where one would do.
+    // The decoder makes two-byte strings, even where one byte per character would do.
     return JSON.parse(isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes))
   } catch (error) {
     throw fail('invalid_body', { reason: error instanceof SyntaxError ? 'not JSON' : 'not UTF-8' }, error)

@@ -2,26 +2,25 @@
  * The one way in and out: match → before (authenticate, choose a version) → parse → run → reply → one log line.
  * Whatever is thrown on the way becomes a reply in the surface's own error shape.
  */
-import { isError, type AppError } from '../errors.ts'
-import { fail } from '../errors.ts'
+import { fail, isError, type AppError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import type { Log } from '../log.ts'
-import { Reply, Takeover, anything, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
-import { parse, type Shape } from '../schema.ts'
-import { parseJson, readBody } from './body.ts'
-import { matcher, type Decoding, type Match } from './match.ts'
+import { Reply, Takeover, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
+import { parse } from '../schema.ts'
+import { inputOf } from './input.ts'
+import { matcher, type Decoding, type Match, type Matcher } from './match.ts'
 
 /** How a request ended, `ms` after it came in. */
 export interface Outcome {
   readonly status: number
-  /** A route answered, or failed; false for what no route was found for. */
+  /** Whether a route was found, even if it failed. */
   readonly matched: boolean
   readonly ms: number
 }
 
 export interface Surface {
   readonly decoding: Decoding
-  /** Headers on every reply, in lower case; a reply's own win. Told how it ended where that matters. */
+  /** Headers on every reply, in lower case; those of the reply itself win. A function gets the outcome. */
   readonly headers: Readonly<Record<string, string>> | ((outcome: Outcome) => Readonly<Record<string, string>>)
   /** Turns a failure into this surface's body. */
   renderError(error: AppError, context: { request: Request; route?: Route; requestId: string }): Reply
@@ -35,9 +34,9 @@ export interface Surface {
   readonly checkReplies?: boolean
   /** One line per request. */
   readonly logRequests?: boolean
-  /** The `source` of that line, for those who sort lines by it. */
+  /** The `source` field of that line, to filter by. */
   readonly logSource?: string
-  /** The form of the address that is written to the log. */
+  /** The address as it is logged. */
   describe?(request: Request): string
 }
 
@@ -46,103 +45,114 @@ export interface Dispatcher {
   dispatch(request: Request, signal: AbortSignal): Promise<Reply | Takeover>
 }
 
-const queryOf = (search: URLSearchParams): Record<string, string> => {
-  const query: Record<string, string> = {}
-  // First value wins, as in the servers whose clients come to us.
-  for (const [key, value] of search) query[key] ??= value
-  return query
-}
-
-/** Texts of the address in their declared shape; where nothing is declared there is nothing to look at. */
-const textOf = (shape: Shape, values: Record<string, string>, origin: 'params' | 'query'): unknown =>
-  shape === (anything as Shape) ? values : parse(shape, values, origin)
-
-const bodyOf = async (request: Request, route: Route): Promise<unknown> => {
-  if (route.accepts !== 'json') return undefined
-  const value = parseJson(await readBody(request.body, route.bodyLimit))
-  return parse(route.body, value, 'body')
-}
-
 const asksForWebSocket = ({ headers: { connection = '', upgrade = '' } }: Request): boolean =>
   /(^|[\s,])upgrade([\s,]|$)/i.test(String(connection)) && String(upgrade).toLowerCase() === 'websocket'
+
+/** What the requests of a dispatcher have in common. */
+interface Serving {
+  readonly routes: Matcher
+  readonly surface: Surface
+  readonly log: Log
+  readonly ids: Ids
+  readonly elapsed: () => number
+}
+
+/** One request on its way; what is found out about it is added. */
+interface Passage {
+  readonly request: Request
+  readonly requestId: string
+  readonly signal: AbortSignal
+  readonly start: number
+  route?: Route
+  failure?: unknown
+}
+
+const requestIdOf = ({ headers }: Request, ids: Ids): string => {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : ids.uuid()
+}
+
+const run = async ({ surface, log }: Serving, passage: Passage, match: Match): Promise<Reply | Takeover> => {
+  const { request, requestId, signal } = passage
+  const { route, run: handler } = match.bound
+  const facts = (await surface.before?.(request, route)) ?? {}
+  const input = await inputOf(request, route, match.params)
+  const context: Context = { signal, request, requestId, log, facts }
+  const result = await handler(input, context)
+  if (result instanceof Takeover) {
+    if (!asksForWebSocket(request)) throw fail('upgrade_required', { protocol: 'WebSocket' })
+    return result
+  }
+  if (result instanceof Reply) return result
+  if (surface.checkReplies) parse(route.returns, JSON.parse(JSON.stringify(result ?? null)), 'config')
+  return json(result)
+}
+
+const answer = async (serving: Serving, passage: Passage): Promise<Reply | Takeover> => {
+  const { routes, surface } = serving
+  const { request } = passage
+  const early = surface.intercept?.(request)
+  if (early) return early
+  const match = routes.match(request.method, request.rawPath, request.path)
+  if (!match) {
+    const methods = routes.methods(request.rawPath, request.path)
+    if (surface.unmatched) return surface.unmatched(request, methods)
+    throw fail('route_not_found', { method: request.method, path: request.rawPath })
+  }
+  passage.route = match.bound.route
+  return run(serving, passage, match)
+}
+
+const failed = ({ surface }: Serving, passage: Passage, error: unknown): Reply => {
+  const { request, requestId, signal, route } = passage
+  passage.failure = error
+  if (signal.aborted) return reply(499)
+  const known = isError(error) ? error : fail('internal', { requestId }, error)
+  const shown = surface.renderError(known, { request, requestId, ...(route ? { route } : {}) })
+  // A 426 must name the protocol it wants (RFC 9110, section 15.5.22).
+  const wants = known.code === 'upgrade_required' ? { upgrade: 'websocket', connection: 'upgrade, close' } : {}
+  return new Reply(shown.status, { ...shown.headers, ...wants }, shown.body)
+}
+
+const logRequest = ({ surface, log }: Serving, passage: Passage, { status, ms }: Outcome): void => {
+  if (!surface.logRequests && status < 500) return
+  const { request, requestId, route, failure } = passage
+  const line = {
+    source: surface.logSource,
+    method: request.method,
+    path: surface.describe?.(request) ?? request.rawPath,
+    route: route?.id,
+    status,
+    ms: Math.round(ms * 100) / 100,
+    requestId,
+  }
+  if (status >= 500) log.error('request.done', { ...line, error: failure })
+  else log.info('request.done', line)
+}
+
+/** Logs the request and adds the headers of every reply. */
+const finish = (serving: Serving, passage: Passage, result: Reply | Takeover): Reply | Takeover => {
+  const { headers } = serving.surface
+  const status = result instanceof Reply ? result.status : 101
+  const outcome = { status, matched: passage.route !== undefined, ms: serving.elapsed() - passage.start }
+  logRequest(serving, passage, outcome)
+  if (result instanceof Takeover) return result
+  const common = typeof headers === 'function' ? headers(outcome) : headers
+  return new Reply(status, { ...common, ...result.headers }, result.body)
+}
 
 export const dispatcher = (
   bounds: readonly Bound[],
   surface: Surface,
   deps: { log: Log; ids: Ids; elapsed: () => number },
 ): Dispatcher => {
-  const { log, ids, elapsed } = deps
-  const routes = matcher(bounds, surface.decoding)
-
-  const answer = async (
-    match: Match,
-    request: Request,
-    requestId: string,
-    signal: AbortSignal,
-  ): Promise<Reply | Takeover> => {
-    const { route, run } = match.bound
-    const facts = (await surface.before?.(request, route)) ?? {}
-    const params = textOf(route.params, match.params, 'params')
-    const query = textOf(route.query, queryOf(request.search), 'query')
-    const body = await bodyOf(request, route)
-    const context: Context = { signal, request, requestId, log, facts }
-    const result = await run({ params, query, body }, context)
-    if (result instanceof Takeover) {
-      if (!asksForWebSocket(request)) throw fail('upgrade_required', { protocol: 'WebSocket' })
-      return result
-    }
-    if (result instanceof Reply) return result
-    if (surface.checkReplies) parse(route.returns, JSON.parse(JSON.stringify(result ?? null)), 'config')
-    return json(result)
+  const serving: Serving = { ...deps, surface, routes: matcher(bounds, surface.decoding) }
+  return {
+    bounds,
+    async dispatch(request, signal) {
+      const passage: Passage = { request, requestId: requestIdOf(request, deps.ids), signal, start: deps.elapsed() }
+      const result = await answer(serving, passage).catch((error: unknown) => failed(serving, passage, error))
+      return finish(serving, passage, result)
+    },
   }
-
-  const dispatch = async (request: Request, signal: AbortSignal): Promise<Reply | Takeover> => {
-    const start = elapsed()
-    const given = request.headers['x-request-id']
-    const requestId = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : ids.uuid()
-    let route: Route | undefined
-    let failure: unknown
-    const finish = (result: Reply | Takeover): Reply | Takeover => {
-      const status = result instanceof Reply ? result.status : 101
-      const ms = elapsed() - start
-      if (surface.logRequests || status >= 500) {
-        const line = {
-          source: surface.logSource,
-          method: request.method,
-          path: surface.describe?.(request) ?? request.rawPath,
-          route: route?.id,
-          status,
-          ms: Math.round(ms * 100) / 100,
-          requestId,
-        }
-        if (status >= 500) log.error('request.done', { ...line, error: failure })
-        else log.info('request.done', line)
-      }
-      if (result instanceof Takeover) return result
-      const { headers } = surface
-      const common = typeof headers === 'function' ? headers({ status, matched: route !== undefined, ms }) : headers
-      return new Reply(result.status, { ...common, ...result.headers }, result.body)
-    }
-    try {
-      const early = surface.intercept?.(request)
-      if (early) return finish(early)
-      const match = routes.match(request.method, request.rawPath, request.path)
-      if (!match) {
-        const methods = routes.methods(request.rawPath, request.path)
-        if (surface.unmatched) return finish(surface.unmatched(request, methods))
-        throw fail('route_not_found', { method: request.method, path: request.rawPath })
-      }
-      route = match.bound.route
-      return finish(await answer(match, request, requestId, signal))
-    } catch (error) {
-      failure = error
-      if (signal.aborted) return finish(reply(499))
-      const known = isError(error) ? error : fail('internal', { requestId }, error)
-      const shown = surface.renderError(known, { request, requestId, ...(route ? { route } : {}) })
-      // Whoever refuses so has to say what it wants (RFC 9110, section 15.5.22), on this connection or another one.
-      const wants = known.code === 'upgrade_required' ? { upgrade: 'websocket', connection: 'upgrade, close' } : {}
-      return finish(new Reply(shown.status, { ...shown.headers, ...wants }, shown.body))
-    }
-  }
-  return { bounds, dispatch }
 }

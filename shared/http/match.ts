@@ -2,7 +2,7 @@
  * Matches a method and path to a bound route. Two ways of decoding, because the two APIs differ:
  * `segments` decodes each parameter by itself, so `%2F` stays inside one (management API);
  * `whole` decodes the path first, so an encoded slash separates like any other and repeated slashes are kept
- * (per-sandbox API, where `/filesystem%2Ftmp%2Fa` and `/filesystem//tmp/a` are both routes). Routers to be had do
+ * (per-sandbox API, where `/filesystem%2Ftmp%2Fa` and `/filesystem//tmp/a` are both routes). Available routers do
  * only the former.
  */
 import type { Bound, Method } from '../route.ts'
@@ -10,7 +10,7 @@ import type { Bound, Method } from '../route.ts'
 interface Node {
   readonly literal: Map<string, Node>
   param?: { name: string; node: Node }
-  /** Name of the rest, and who answers. */
+  /** By method: the name of the rest parameter, and the route. */
   rest: Map<string, { name: string; bound: Bound }>
   bound: Map<string, Bound>
 }
@@ -24,7 +24,7 @@ export interface Match {
 
 export interface Matcher {
   match(method: string, rawPath: string, path: string): Match | undefined
-  /** Methods that the path answers to, whichever was asked. */
+  /** All methods that the path answers to. */
   methods(rawPath: string, path: string): Method[]
 }
 
@@ -66,7 +66,7 @@ const decodeSegment = (segment: string): string | undefined => {
 
 type Visit = (method: string, bound: Bound, params: Record<string, string>) => boolean
 
-/** Depth first, literal before parameter before rest; stops when `visit` says so. */
+/** Depth first, literal before parameter before rest; stops when `visit` returns true. */
 const walk = (
   at: Node,
   segments: readonly string[],
@@ -97,7 +97,7 @@ const walk = (
   return false
 }
 
-/** Builds a matcher; throws when two routes are the same. */
+/** Builds a matcher; throws when a route is declared twice. */
 export const matcher = (bounds: readonly Bound[], decoding: Decoding): Matcher => {
   const root = node()
   for (const bound of bounds) add(root, bound)

@@ -77,7 +77,7 @@ const parametersOf = (route: Route): Parameter[] => {
 const acceptsNothing = (schema: Json): boolean =>
   ((schema['anyOf'] ?? []) as Json[]).some(option => option['type'] === 'null')
 
-/** A shape of anything says nothing. */
+/** False for a schema that allows anything. */
 const says = (schema: Json): boolean => Object.keys(schema).length > 0
 
 const binary = { type: 'string', format: 'binary' }
@@ -105,7 +105,7 @@ const bodyOf = (route: Route): Operation['requestBody'] => {
 
 const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
 
-/** A route that takes JSON may be sent something else, or too much of it. */
+/** Errors of every route that takes JSON. */
 const bodyErrors = ['invalid_body', 'payload_too_large'] as const
 
 const linksOf = ({ leadsTo }: Route): { links?: Json } => {
@@ -152,7 +152,7 @@ const operationOf = (route: Route, info: ApiInfo): Operation => {
   }
 }
 
-/** The document of `routes`, in the order they come. HEAD probes are left out. */
+/** The document of `routes`, in the given order, without HEAD probes. */
 export const openApi = (routes: readonly Route[], info: ApiInfo): OpenApi => {
   const shown = routes.filter(route => route.method !== 'HEAD')
   const paths: OpenApi['paths'] = {}

@@ -1,110 +1,17 @@
-/** node:http in and out: the only file that sees IncomingMessage and ServerResponse of an API. */
-import { once } from 'node:events'
+/** The node:http server of a dispatcher, and what it refuses before a request gets there. */
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
-import { Readable } from 'node:stream'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { errno } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { Takeover, type Reply, type Request } from '../route.ts'
+import { Takeover } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
-import { textOf } from '../utf8.ts'
+import { connectionClosed } from './connection-closed.ts'
+import { drain, send } from './reply.ts'
+import { toRequest } from './request.ts'
 import { settleTarget } from './target.ts'
-import { connectionClosed } from './gone.ts'
 
-export interface Listening {
-  readonly port: number
-  /** The listening socket's descriptor, while it listens; for a program that takes this one's place. */
-  readonly fd: number | undefined
-  readonly server: Server
-  /**
-   * Stops accepting without closing the socket, which the caller must hold by another descriptor: who connects waits
-   * there. Resolves when no request waits for its answer any more, but after `graceMs` at the latest.
-   */
-  pause(graceMs: number): Promise<void>
-  /** Goes on with a socket that listens. */
-  resume(fd: number): Promise<void>
-  /** Stops accepting, gives open requests `graceMs` to end, then cuts them. */
-  close(graceMs?: number): Promise<void>
-}
-
-/** Decodes once; bytes that are no UTF-8 stay what they are (`utf8.ts`). A malformed escape keeps the raw text. */
-export const decodePath = (rawPath: string): string => {
-  if (!rawPath.includes('%')) return rawPath
-  try {
-    return decodeURIComponent(rawPath)
-  } catch {
-    if (isMalformed(rawPath)) return rawPath
-    return rawPath.replace(/(?:%[0-9a-f]{2})+/gi, run => textOf(Buffer.from(run.replaceAll('%', ''), 'hex')))
-  }
-}
-
-/** True when a percent sign is not followed by two hexadecimal digits. */
-export const isMalformed = (rawPath: string): boolean => /%(?![0-9a-f]{2})/i.test(rawPath)
-
-/** The plain request that handlers see. */
-export const toRequest = (message: IncomingMessage): Request => {
-  const url = message.url ?? '/'
-  const cut = url.indexOf('?')
-  const rawPath = cut < 0 ? url : url.slice(0, cut)
-  const rawQuery = cut < 0 ? '' : url.slice(cut + 1)
-  return {
-    method: message.method ?? 'GET',
-    rawPath,
-    path: decodePath(rawPath),
-    search: new URLSearchParams(rawQuery),
-    rawQuery,
-    headers: message.headers,
-    body: message,
-    remote: message.socket.remoteAddress ?? '',
-    local: message.socket.localAddress ?? '',
-  }
-}
-
-const leaving: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'])
-
-const send = async (reply: Reply, response: ServerResponse, signal: AbortSignal, log: Log): Promise<void> => {
-  const { status, headers, body } = reply
-  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
-    const length = body === undefined ? 0 : Buffer.byteLength(body)
-    const bare = status === 204 || status === 304 || (status >= 100 && status < 200)
-    response.writeHead(
-      status,
-      bare || 'content-length' in headers ? headers : { ...headers, 'content-length': String(length) },
-    )
-    response.end(body)
-    return
-  }
-  response.writeHead(status, headers)
-  response.flushHeaders()
-  try {
-    if (body instanceof Readable) await pipeline(body, response)
-    else {
-      await body(response, signal)
-      response.end()
-    }
-  } catch (error) {
-    // The status line is gone: cutting the connection is the only way left to say that the body is not whole.
-    // `pipeline` has closed the response by now, so that the signal says nothing about who was first.
-    const clientLeft = body instanceof Readable ? leaving.has(errno(error) ?? '') : signal.aborted
-    if (!clientLeft) log.warn('reply.cut', { error })
-    response.destroy()
-  }
-}
-
-/** A body nobody read: let a small rest drain so that the connection can be used again, cut a large one. */
-const dismiss = (message: IncomingMessage): void => {
-  if (message.complete || message.destroyed) return
-  let left = 1024 * 1024
-  message.on('data', (piece: Buffer) => {
-    left -= piece.length
-    if (left < 0) message.destroy()
-  })
-  message.resume()
-}
-
-/** What a dispatcher does with node's events; for servers that have more than one dispatcher behind one port. */
+/** Handlers for node's events; for servers with more than one dispatcher behind one port. */
 export interface Listener {
   request(message: IncomingMessage, response: ServerResponse): void
   upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -117,14 +24,14 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     response.once('close', () => gone.abort(connectionClosed))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (response.destroyed) return
-    // A body given up half-way is never parsed to its end: nothing that comes later on this connection would be seen.
+    // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
     if (result instanceof Takeover) {
-      // Asked for in a form that node does not take for an upgrade.
+      // The upgrade was asked for in a form that node does not recognise.
       response.writeHead(400, { 'content-length': '0', connection: 'close' })
       response.end()
     } else await send(result, response, gone.signal, log)
-    dismiss(message)
+    drain(message)
   }
   const upgrade = async (message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const gone = new AbortController()
@@ -133,7 +40,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
     if (result instanceof Takeover) return result.run(socket, head, message)
     if (socket.destroyed) return
-    // A route that knows no upgrade answers as it always does, whatever kind of body that is.
+    // A route without upgrade answers as always.
     const response = new ServerResponse(message)
     response.shouldKeepAlive = false
     response.assignSocket(socket as Socket)
@@ -156,7 +63,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   }
 }
 
-/** What node's parser refuses, in HTTP's words; anything else is 400. */
+/** Status lines for what node's parser refuses; anything else is 400. */
 const refusals: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -169,18 +76,18 @@ const refuse = (socket: Duplex, status: string): void => {
 }
 
 /**
- * Browsers and our clients upgrade to WebSocket. Others offer HTTP/2 (`h2c`) with their first request, whatever it is,
- * and go on in HTTP/1.1 when the offer is ignored; a body that belongs to the request must not be taken for what follows.
+ * Browsers and our clients upgrade to WebSocket. Others offer HTTP/2 (`h2c`) with their first request and continue in
+ * HTTP/1.1 when the offer is ignored; the body of such a request must not be taken for upgraded traffic.
  */
 const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !/\bh2c?\b/i.test(headers.upgrade ?? '')
 
-/** A server that knows which of its answers are not finished. */
+/** A server that knows its unfinished answers. */
 export interface ApiServer extends Server {
   readonly answers?: ReadonlySet<ServerResponse>
 }
 
-/** A server for `listener`; no deadline on a request or reply: log streams, watches and terminals live as long as they are wanted. */
+/** A server for `listener`; no time limit on requests or replies: log streams, watches and terminals may last. */
 export const serveWith = (on: Listener): ApiServer => {
   const server = createServer({
     requestTimeout: 0,
@@ -194,7 +101,7 @@ export const serveWith = (on: Listener): ApiServer => {
   server.on('request', (message, response) => {
     answers.add(response)
     response.once('close', () => answers.delete(response))
-    // Who goes on asking on a connection of before shall connect anew.
+    // Clients on old connections are to reconnect.
     if (!server.listening) response.shouldKeepAlive = false
     if (settleTarget(message)) return on.request(message, response)
     response.writeHead(400, { connection: 'close', 'content-length': '0' })
@@ -204,10 +111,10 @@ export const serveWith = (on: Listener): ApiServer => {
     if (settleTarget(message)) on.upgrade(message, socket, head)
     else refuse(socket, '400 Bad Request')
   })
-  // We are no proxy, and say so instead of closing without a word.
+  // This is not a proxy; say so instead of just closing.
   server.on('connect', (_message, socket) => refuse(socket, '404 Not Found'))
   server.on('clientError', (error, socket) => {
-    // In the middle of an answer an error would be read as part of it.
+    // In the middle of an answer, an error would be read as part of it.
     if ([...answers].some(({ headersSent, req }) => headersSent && req.socket === socket)) socket.destroy()
     else refuse(socket, refusals[errno(error) ?? ''] ?? '400 Bad Request')
   })
@@ -216,87 +123,3 @@ export const serveWith = (on: Listener): ApiServer => {
 
 export const serve = (dispatcher: Dispatcher, options: { log: Log }): ApiServer =>
   serveWith(listener(dispatcher, options))
-
-/** Where a server listens; port 0 picks a free one, a descriptor is a socket that listens already. */
-export type Address = { port: number; host?: string } | { fd: number }
-
-/** Node keeps the descriptor of a server to itself. */
-export const descriptorOf = (server: NetServer): number | undefined =>
-  (server as unknown as { _handle?: { fd?: number } })._handle?.fd
-
-const bind = (server: Server, address: Address): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const place = 'fd' in address ? { fd: address.fd } : { port: address.port, host: address.host }
-    server.once('error', reject)
-    server.listen(place, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-
-/**
- * Resolves when nobody waits for an answer to begin or for the last bytes of one, nor has connected and not asked yet.
- * Streams that flow, and sockets that were taken over, are not waited for.
- */
-const answered = async (
-  server: ApiServer,
-  connections: ReadonlySet<Duplex>,
-  taken: ReadonlySet<Duplex>,
-  signal: AbortSignal,
-): Promise<void> => {
-  const { answers = new Set() } = server
-  for (;;) {
-    server.closeIdleConnections()
-    const asking = new Set([...answers].map(({ req }) => req.socket as Duplex))
-    const waiting = [
-      ...[...answers].filter(({ headersSent, writableEnded }) => !headersSent || writableEnded),
-      ...[...connections].filter(socket => !asking.has(socket) && !taken.has(socket)),
-    ]
-    if (waiting.length === 0) return
-    const over = new AbortController()
-    const any = { signal: AbortSignal.any([signal, over.signal]) }
-    const changes = [once(server, 'request', any), ...waiting.map(one => once(one, 'close', any))]
-    await Promise.race(changes).finally(() => over.abort())
-    // The others were given up with it.
-    void Promise.allSettled(changes)
-  }
-}
-
-export const listen = async (server: ApiServer, address: Address): Promise<Listening> => {
-  const connections = new Set<Duplex>()
-  server.on('connection', socket => {
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
-  })
-  await bind(server, address)
-  const { port } = server.address() as AddressInfo
-  // Node counts a socket that was taken over as nobody's, yet waits for it when it closes.
-  const taken = new Set<Duplex>()
-  server.on('upgrade', (_message, socket) => {
-    taken.add(socket)
-    socket.once('close', () => taken.delete(socket))
-  })
-  return {
-    port,
-    server,
-    get fd() {
-      return descriptorOf(server)
-    },
-    async pause(graceMs) {
-      server.close()
-      // What is left then is cut: the caller cannot wait for ever.
-      await answered(server, connections, taken, AbortSignal.timeout(graceMs)).catch(() => undefined)
-    },
-    resume: fd => bind(server, { fd }),
-    async close(graceMs = 1_000) {
-      const closed = new Promise<void>(resolve => server.close(() => resolve()))
-      server.closeIdleConnections()
-      const timer = setTimeout(() => {
-        server.closeAllConnections()
-        for (const socket of taken) socket.destroy()
-      }, graceMs)
-      await closed
-      clearTimeout(timer)
-    },
-  }
-}

@@ -1,7 +1,7 @@
-/** What a request says about where it is for, made unambiguous before anybody looks at it (RFC 9112, section 3.2). */
+/** Makes the target of a request unambiguous before anything else reads it (RFC 9112, section 3.2). */
 import type { IncomingMessage } from 'node:http'
 
-/** Hosts that were named; more than one lets two readers of the same request understand two things. */
+/** Number of Host headers; with more than one, two readers of a request could disagree. */
 const hostsOf = (raw: readonly string[]): number => {
   let count = 0
   for (let i = 0; i < raw.length; i += 2) if ((raw[i] as string).toLowerCase() === 'host') count++
@@ -9,7 +9,7 @@ const hostsOf = (raw: readonly string[]): number => {
 }
 
 /**
- * Turns `GET http://host/path`, as clients of a proxy send it, into `GET /path`. False when the request is to be
+ * Turns `GET http://host/path`, as clients of a proxy send it, into `GET /path`. False when the request must be
  * refused: several Host headers, a target that names another host than the header, or neither a path nor `*`.
  */
 export const settleTarget = (message: IncomingMessage): boolean => {

@@ -61,9 +61,6 @@ const functions: ReadonlyMap<string, Make> = new Map<string, Make>([
   ['nonce', without(() => randomHex(32))],
 ])
 
-/** Names of all functions, lower case. */
-export const functionNames: readonly string[] = [...functions.keys()]
-
 /** The value of one call, or undefined when there is no such function or its argument is out of range. */
 export const callFunction = (name: string, argument: number | undefined, deps: FunctionDeps): string | undefined =>
   functions.get(name.toLowerCase())?.(deps, argument)

@@ -1,8 +1,4 @@
 /** From a record of what a sandbox asked for, the smallest list that would have let all of it pass. */
-import { compilePolicy, type CompiledPolicy } from './decide.ts'
-import { pathReadings } from './path.ts'
-import { parseEgressPolicy } from './policy.ts'
-
 export interface Seen {
   readonly host: string
   /** Known where the connection was read. */
@@ -28,15 +24,4 @@ export const smallestAllowList = (seen: Iterable<Seen>, detail: Detail = 'host')
     else hosts.set(one.host, [one])
   }
   return [...hosts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([host, list]) => listFor(host, list, detail))
-}
-
-/** A policy that allows the list and nothing else. */
-export const policyOf = (allowedDomains: readonly string[]): CompiledPolicy =>
-  compilePolicy(parseEgressPolicy({ allowedDomains }))
-
-/** Whether the policy lets pass what was seen. */
-export const letsPass = (policy: CompiledPolicy, { host, method, path }: Seen): boolean => {
-  if (method === undefined) return policy.forHost(host).allowed
-  const readings = pathReadings(path ?? '/')
-  return readings !== undefined && policy.forRequest(host, { methods: [method], paths: [readings] }).allowed
 }

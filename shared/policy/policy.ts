@@ -27,7 +27,6 @@ const egressPolicy = s.strictObject({
 
 export type EgressPolicy = Out<typeof egressPolicy>
 export type RoutingRule = EgressPolicy['routing'][number]
-export type Mode = EgressPolicy['mode']
 
 /** Reads a policy. Throws `invalid_argument` that names the wrong field by its path below `field`. */
 export const parseEgressPolicy = (value: unknown): EgressPolicy => parse(egressPolicy, value, 'config')

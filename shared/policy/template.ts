@@ -21,7 +21,7 @@ export interface Template {
 const placeholder = /\{\{SECRET:([A-Za-z0-9_.-]{1,256})\}\}|\{\{FUNC:([A-Za-z0-9_]{1,32})(?:\((\d{0,16})\))?\}\}/g
 
 /** At most so many functions are called for one request. */
-export const maxCalls = 10
+const maxCalls = 10
 
 /** Reads a text of a rule. Whatever looks like a placeholder and is none stays text. */
 export const parseTemplate = (text: string): Template => {

@@ -2,7 +2,7 @@
 import { route } from '../route.ts'
 import { intText, s, text, type In } from '../schema.ts'
 
-export const resolutions = ['hourly', 'daily', 'weekly', 'monthly'] as const
+const resolutions = ['hourly', 'daily', 'weekly', 'monthly'] as const
 export const groupings = ['workspace', 'resource_type', 'resource_name', 'resource_uuid', 'billing_dimension'] as const
 export type Resolution = (typeof resolutions)[number]
 export type Grouping = (typeof groupings)[number]
@@ -15,7 +15,7 @@ export const parseUtcTime = (value: string): number | undefined => {
   const [whole = '', fraction = ''] = value.slice(0, value.search(/[Zz+]|-00:00$/)).split('.')
   const upper = whole.toUpperCase()
   const time = Date.parse(`${upper}Z`)
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse reads 30 February as 2 March.
   if (Number.isNaN(time) || new Date(time).toISOString().slice(0, 19) !== upper) return undefined
   // Nothing was metered before the epoch.
   return time < 0 ? undefined : time + Number(fraction.padEnd(3, '0').slice(0, 3))
@@ -26,7 +26,7 @@ const time = () => {
   return s.string(message).check(s.refine(value => parseUtcTime(value) !== undefined, message))
 }
 
-/** An empty value is as good as none. */
+/** An empty value counts as absent. */
 const filter = () =>
   s.pipe(
     s.optional(text(256)),

@@ -2,7 +2,7 @@
 import { route } from '../route.ts'
 import { s, text } from '../schema.ts'
 
-/** The kernel's last number means nobody. */
+/** The highest 32-bit number means nobody to the kernel. */
 const id = s.nullish(
   text(10).check(
     s.regex(/^\d*$/, 'must be a decimal number'),
@@ -19,7 +19,7 @@ export const driveMount = s.object({
   gidMap: s.string(),
 })
 
-/** Links and dots are not followed anywhere in a mount, so `..` names nothing. */
+/** Mounting follows neither links nor dots, so `..` names nothing. */
 const withoutDots = (value: string): boolean => !value.includes('..')
 
 export const listMounts = route('GET /drives/mount', {

@@ -3,11 +3,13 @@ import { route } from '../route.ts'
 import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
 
 const path = s.object({ path: s.string() })
+/** A relative path beginning with one of these would match another route. */
+const extra = { reserved: ['tree'] }
 const anyBody = 512 * 1024 * 1024
 
 export const successShape = s.object({ path: s.string(), message: s.string() })
 
-/** The name as it is written in an address; only where it is no UTF-8 and `name` cannot show it. */
+/** The name as written in an address; only for names that are not UTF-8, which `name` cannot show. */
 const escapedName = s.optional(s.string())
 
 export const fileEntryShape = s.object({
@@ -43,6 +45,7 @@ export const readPath = route('GET /filesystem/*path', {
   id: 'filesystem.read',
   summary: 'Read a file as JSON or as bytes, or list a directory',
   params: path,
+  extra,
   query: s.object({ download: flag() }),
   returns: s.union([fileShape, directoryShape]),
   produces: ['application/octet-stream'],
@@ -59,6 +62,7 @@ export const writePath = route('PUT /filesystem/*path', {
   id: 'filesystem.write',
   summary: 'Write a file (JSON, form or raw bytes) or make a directory',
   params: path,
+  extra,
   query: s.object({ permissions: s.optional(s.string()) }),
   body: writeShape,
   accepts: 'stream',
@@ -72,6 +76,7 @@ export const deletePath = route('DELETE /filesystem/*path', {
   id: 'filesystem.delete',
   summary: 'Delete a file or directory',
   params: path,
+  extra,
   query: s.object({ recursive: flag() }),
   returns: successShape,
   errors: ['invalid_argument', 'path_not_found', 'unprocessable'],
@@ -143,7 +148,7 @@ export const writeArchive = route('PUT /filesystem-archive/*path', {
   errors: ['invalid_argument', 'unprocessable'],
 })
 
-// What these texts may be is looked at where they are used, in the words clients know.
+// Checked where they are used, with the messages that clients know.
 const maxResults = described(s.optional(s.string()), { ...integerOrNothing, minimum: 0 })
 const excludeDirs = s.optional(s.string())
 

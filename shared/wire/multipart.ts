@@ -45,7 +45,7 @@ export const initiateUpload = route('POST /filesystem-multipart/initiate/*path',
   },
   params: s.object({ path: s.string() }),
   body: s.object({ permissions: s.optional(s.string()) }),
-  // The body is optional and a broken one is ignored, so the handler reads it.
+  // The body is optional and a malformed one is ignored, so the handler reads it.
   accepts: 'stream',
   bodyLimit: 1024 * 1024,
   document: {

@@ -25,7 +25,7 @@ export const Process = s.object({
   maxRestarts: s.int(),
   restartCount: s.int(),
   keepAlive: s.boolean(),
-  /** Only there, and true, for a process whose input can be written. */
+  /** Present, and true, only for a process whose input can be written. */
   stdin: s.optional(s.boolean()),
 })
 export type Process = s.output<typeof Process>
@@ -63,8 +63,19 @@ export const StartProcess = s.object({
 })
 export type StartProcess = s.output<typeof StartProcess>
 
-export const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
-export const ProcessMessage = s.object({ message: s.string() })
+/**
+ * A line of the event stream. `stdout`, `stderr`: `data` is what was written, `cursor` the byte offset after it;
+ * `keepalive`: nothing; `error`: `data` says why there is no more; `result`, the last: `data` is the process as JSON.
+ */
+const ProcessEvent = s.object({
+  type: s.string(),
+  data: s.optional(s.string()),
+  cursor: s.optional(s.number()),
+})
+export type ProcessEvent = s.output<typeof ProcessEvent>
+
+const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
+const ProcessMessage = s.object({ message: s.string() })
 const params = s.object({ identifier: s.string() })
 
 export const listProcesses = route('GET /process', {
@@ -76,7 +87,7 @@ export const listProcesses = route('GET /process', {
 export const startProcess = route('POST /process', {
   id: 'process.start',
   summary: 'Start a command; answers at once, when it ends, when its ports listen, or as a stream of events',
-  // Not to what needs one that still runs.
+  // Not to routes that need the process to be running still.
   leadsTo: {
     'process.get': { identifier: 'name' },
     'process.logs': { identifier: 'pid' },
@@ -84,6 +95,7 @@ export const startProcess = route('POST /process', {
   },
   body: StartProcess,
   returns: Process,
+  events: ProcessEvent,
   produces: ['application/x-ndjson'],
   errors: ['invalid_argument', 'unprocessable'],
 })
@@ -120,7 +132,7 @@ export const processLogs = route('GET /process/:identifier/logs', {
   errors: ['not_found'],
 })
 
-export const logStreams = ['combined', 'stdout', 'stderr', 'events'] as const
+const logStreams = ['combined', 'stdout', 'stderr', 'events'] as const
 
 /**
  * `combined`: prefixed lines; `stdout`, `stderr`: raw bytes; `events`: what `POST /process` streams. Every one starts at
@@ -131,6 +143,7 @@ export const streamProcessLogs = route('GET /process/:identifier/logs/stream', {
   summary: 'Follow the output of a process from its beginning or from a byte offset',
   params,
   query: s.object({ cursor: intText(0), stream: s.optional(s.enum(logStreams)) }),
+  events: ProcessEvent,
   produces: ['text/plain', 'application/octet-stream', 'application/x-ndjson'],
   errors: ['not_found', 'invalid_argument'],
 })

@@ -66,7 +66,7 @@ export const reloadEnvironment = route('POST /environment/reload', {
 export const upgrade = route('POST /upgrade', {
   id: 'system.upgrade',
   summary: 'Replaces the daemon in the background; /health tells how it goes',
-  // A body that makes no sense is as good as none, so the handler reads it itself.
+  // A malformed body counts as none, so the handler reads it itself.
   accepts: 'stream',
   document: {
     requestBody: {
@@ -87,7 +87,7 @@ export const upgrade = route('POST /upgrade', {
   errors: ['invalid_argument', 'wrong_state'],
 })
 
-/** Only where the platform calls itself `dev`: what a defect of the daemon looks like from outside. */
+/** Shows what a crash in a handler looks like from outside; only where the platform calls itself `dev`. */
 export const panic = route('GET /debug/panic', {
   id: 'system.panic',
   summary: 'Fails as a defect would; only where the platform calls itself dev',

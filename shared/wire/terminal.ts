@@ -12,7 +12,7 @@ const size = (fallback: number) =>
     }),
   )
 
-/** The page that opens the socket below, everything it needs inside. */
+/** A self-contained page that opens the socket below. */
 export const terminalPage = route('GET /terminal', {
   id: 'terminal.page',
   summary: 'Open a terminal in the browser',
@@ -29,7 +29,7 @@ export const terminalSocket = route('GET /terminal/ws', {
   query: s.object({
     cols: size(80),
     rows: size(24),
-    /** Absolute path of a program; the first shell there is when absent. */
+    /** Absolute path of a program; by default the first shell found. */
     shell: s.optional(s.string()),
     workingDir: s.optional(s.string()),
     sessionId: s.optional(s.string().check(s.maxLength(256, 'must be at most 256 characters'))),

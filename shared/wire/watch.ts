@@ -1,7 +1,10 @@
 import { route } from '../route.ts'
 import { s } from '../schema.ts'
 
-/** One line of a watch. `op` joins several of CREATE, REMOVE, WRITE, RENAME, CHMOD with `|`; '' on a line that only tells an error. */
+/**
+ * One line of a watch. `op` joins several of CREATE, REMOVE, WRITE, RENAME, CHMOD with `|`; it is '' on a line that only
+ * reports an error.
+ */
 export const WatchEvent = s.object({
   op: s.string(),
   /** Base name. */
@@ -17,6 +20,7 @@ export const watchFilesystem = route('GET /watch/filesystem/*path', {
   summary: 'Stream changes of a directory, of the whole tree below it when the path ends in /**',
   params: s.object({ path: s.string() }),
   query: s.object({ ignore: s.optional(s.string()) }),
+  events: WatchEvent,
   produces: ['text/plain'],
   errors: ['invalid_argument', 'unprocessable', 'operation_failed'],
 })

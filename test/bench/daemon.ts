@@ -2,7 +2,7 @@
 import { readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { bundleCommand, scratchEnvironment } from '../../images/runtime/command.ts'
+import { bundleCommand, scratchEnvironment } from '../../shared/bundle.ts'
 import { cpuOf, memoryOf, writtenMemoryOf, scratch, start } from './child.ts'
 import type { Bench } from './measure.ts'
 

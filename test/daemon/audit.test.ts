@@ -1,6 +1,6 @@
 import t from 'tap'
 import { actorReader, audit } from '../../daemon/audit.ts'
-import { requestOf } from '../../shared/http/call.ts'
+import { requestOf } from '../support/call.ts'
 import { jsonLog } from '../../shared/log.ts'
 import type { Context } from '../../shared/route.ts'
 import { parseWireNames, wireNames } from '../../shared/wire-names.ts'

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { scratchEnvironment } from '../../images/runtime/command.ts'
+import { scratchEnvironment } from '../../shared/bundle.ts'
 
 const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { addressed, createPaths, treePath } from '../../daemon/paths.ts'
-import { decodePath } from '../../shared/http/server.ts'
+import { decodePath } from '../../shared/http/request.ts'
 
 /** What the matcher of whole paths hands a handler: all behind the prefix's slash, decoded once. */
 const restOf = (prefix: string, rawPath: string) => decodePath(rawPath).slice(prefix.length + 1)

@@ -16,7 +16,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['64 to 262144 MB, 4096 unless', 'control/sandbox/spec.ts', '{ min: 64, max: 262_144, fallback: 4096 }'],
     ['2048 MB, at least a quarter', 'control/sandbox/plan.ts', 'Math.max(0.25, memoryMb / 2048)'],
   ],
-  'processes and threads of a sandbox': [['4096', 'control/config.ts', "'HUTCH_PIDS_LIMIT', 4_096"]],
+  'processes and threads of a sandbox': [['4096', 'control/config.ts', "'HUTCH_PIDS_LIMIT', { fallback: 4_096"]],
   'connections of a sandbox to the outside': [['4096', 'control/drivers/oci/net/connections.ts', 'most = 4_096']],
   'body on the management API': [['1 MiB', 'control/api/surface.ts', 'bodyLimit = 1024 * 1024']],
   'page of a list': [

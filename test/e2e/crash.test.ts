@@ -122,7 +122,7 @@ const killedFirstStart = async (s: Server, ms: number): Promise<{ status: number
     HUTCH_LOG_LEVEL: 'warn',
   }
   const start = () =>
-    spawn(process.execPath, ['control/main.ts'], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    spawn(process.execPath, ['control/main.ts', 'run'], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const first = start()
   await sleep(ms)
   first.kill('SIGKILL')

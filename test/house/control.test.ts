@@ -10,6 +10,9 @@ const sources = globSync('control/**/*.ts', { cwd: root })
 const read = (file: string): string =>
   readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
 
+/** Without the name of the API that every machine's daemon speaks, which is no kind. */
+const namesOf = (file: string): string => read(file).replaceAll("api: 'sandbox'", '')
+
 t.test('resources and instances are written in one place', async t => {
   t.ok(sources.length > 100, 'found the sources')
   const writers = sources.filter(file => /\.apply\(|\bWritableStore\b/.test(read(file)))
@@ -28,7 +31,7 @@ t.test('nothing asks for a kind by its name outside of its room', async t => {
   const kinds = Object.values(createKinds({} as Parameters<typeof createKinds>[0]))
   t.ok(kinds.length > 0)
   for (const { kind } of kinds) {
-    const asking = sources.filter(file => new RegExp(`['"\`]${kind}['"\`]`).test(read(file)))
+    const asking = sources.filter(file => new RegExp(`['"\`]${kind}['"\`]`).test(namesOf(file)))
     t.ok(asking.length > 0, `${kind} is named somewhere`)
     // An option of gVisor has the same name.
     const strangers = asking.filter(file => !homes(kind).test(file) && file !== 'control/drivers/oci/runtime.ts')

@@ -58,6 +58,30 @@ t.test('every route says what it is for', async t => {
     t.match(route.summary, /^[A-Z].{7,}[^.]$/s, `${route.id}: ${route.summary}`)
 })
 
+const routesOf = (groups: Readonly<Record<string, object>>): Route[] =>
+  Object.values(groups).flatMap(group => Object.values(group) as Route[])
+
+const addressesOf = (routes: readonly Route[]): string[] =>
+  routes.map(({ id, method, path }) => `${id}: ${method} ${path}`).toSorted()
+
+t.test('a client finds every route of both APIs', async t => {
+  const { daemon: made } = await daemon(t, { env: { SVC_ENV: 'dev' } })
+  const { api } = await control(t)
+  // What answers who looks around, or what a defect looks like, is for no program.
+  const others = /^(probe\.|system\.welcome\.|system\.panic$)/
+  const answered = made.bounds.map(({ route }) => route).filter(({ id }) => !others.test(id))
+  t.same(addressesOf(routesOf(library.sandboxRoutes)), addressesOf(answered))
+  const managed = api.bounds.map(({ route }) => route)
+  t.same(addressesOf(routesOf(library.managementRoutes)), addressesOf(managed))
+})
+
 t.test('what the library exports is on purpose', async t => {
-  t.same(Object.keys(library).toSorted(), ['AppError', 'isError', 'openHost'])
+  t.same(Object.keys(library).toSorted(), [
+    'AppError',
+    'createClient',
+    'isError',
+    'managementRoutes',
+    'openHost',
+    'sandboxRoutes',
+  ])
 })

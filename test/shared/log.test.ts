@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import t from 'tap'
+import { fail } from '../../shared/errors.ts'
 import { jsonLog, silentLog } from '../../shared/log.ts'
 
 const logged = (level: 'debug' | 'info' | 'warn' | 'error' = 'debug') => {
@@ -34,6 +36,17 @@ t.test('errors with their causes, big integers, bound fields', async t => {
   const error = Object.assign(new Error('outer', { cause: new Error('inner') }), { code: 'EX' })
   log.with({ part: 'a' }).with({ id: 1n }).warn('x', { error })
   t.match(last(lines), { part: 'a', id: '1', error: { message: 'outer', code: 'EX', cause: { message: 'inner' } } })
+})
+
+t.test('stacks of bugs only: not of what is expected, nor of what the system refused', async t => {
+  const { lines, log } = logged()
+  const refused = await readFile('/nowhere').catch(error => error)
+  const expected = fail('busy', { what: 'the box', next: 'wait' }, refused)
+  log.warn('x', { error: expected })
+  t.match(last(lines).error, { message: 'the box; wait', code: 'busy', cause: { code: 'ENOENT' } })
+  t.notMatch(lines.at(-1), /stack/)
+  log.warn('x', { error: fail('busy', { what: 'the box', next: 'wait' }, new TypeError('a bug')) })
+  t.match(last(lines).error.cause.stack, /TypeError: a bug\n +at /)
 })
 
 t.test('the silent one says nothing', async t => {

@@ -8,7 +8,7 @@ t.test('configuration names the prefixes; nothing gives the neutral one', async 
     { header: 'Acme', short: 'ac', image: 'acme-images' },
     { header: 'Other', short: 'other', image: 'other' },
   ])
-  for (const bad of ['1a', 'A-b', 'A:B', 'A:a:B', ',', 'A:a:', 'A b', 'A\r\nX'])
+  for (const bad of ['1a', 'A-b', 'A:B', 'A:a:B', ',', 'A:a:', 'A b', 'A\r\nX', 'A:a:b:c', 'A,A'])
     t.throws(
       () => parseWireNames(bad, 'HUTCH_WIRE_NAMES'),
       { code: 'invalid_argument', message: /^HUTCH_WIRE_NAMES: / },

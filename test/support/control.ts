@@ -16,8 +16,8 @@ import { openStore } from '../../control/store/sqlite/open.ts'
 import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
 import { createKeys, hashKey } from '../../control/auth/keys.ts'
 import { fail } from '../../shared/errors.ts'
-import { call, type Answer, type CallOptions } from '../../shared/http/call.ts'
 import type { Dispatcher } from '../../shared/http/dispatch.ts'
+import { call, type Answer, type CallOptions } from './call.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { silentLog } from '../../shared/log.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
@@ -79,7 +79,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     store,
     wireNames: 'Svc:svc:svc',
     regions: ['local', 'eu-fra-1'],
-    defaultImage,
+    defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
     standbyAfterMs: 15_000,
   })

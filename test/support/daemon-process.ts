@@ -4,7 +4,8 @@ import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon } from '../../daemon/daemon.ts'
 import { programOf } from '../../daemon/system/upgrade/program.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { listen, serve } from '../../shared/http/server.ts'
+import { listen } from '../../shared/http/listen.ts'
+import { serve } from '../../shared/http/server.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { silentLog } from '../../shared/log.ts'
 
@@ -22,5 +23,5 @@ process.once('disconnect', () => {
     await listening.close(100)
     await daemon.close()
   }
-  end().finally(() => process.exit(0))
+  void end().finally(() => process.exit(0))
 })

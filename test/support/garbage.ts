@@ -1,5 +1,5 @@
 /** What no client should send, and how an answer to it must look. */
-import type { Answer } from '../../shared/http/call.ts'
+import type { Answer } from './call.ts'
 import { templateOf, type OpenApi } from '../../shared/http/openapi.ts'
 import type { Route } from '../../shared/route.ts'
 

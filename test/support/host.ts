@@ -8,6 +8,7 @@ import { openHost, type Config, type Hutch } from '../../control/index.ts'
 import type { MachineSpec } from '../../control/drivers/driver.ts'
 import { fakeDriver, fakeWorld, type FakeServer, type FakeWorld } from '../../control/drivers/fake/index.ts'
 import { silentLog } from '../../shared/log.ts'
+import { coverageEnvironment } from './coverage.ts'
 
 /** Starts the daemon of one machine with directories of its own below `root`. */
 const serveMachine = async (root: string, spec: MachineSpec): Promise<FakeServer> => {
@@ -19,6 +20,7 @@ const serveMachine = async (root: string, spec: MachineSpec): Promise<FakeServer
   const work = at('work')
   const env = {
     ...spec.env,
+    ...coverageEnvironment,
     PATH: process.env['PATH'] ?? '/usr/bin:/bin',
     HOME: at('home'),
     TMPDIR: at('tmp'),

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { scratchEnvironment } from '../../images/runtime/command.ts'
+import { scratchEnvironment } from '../../shared/bundle.ts'
 import { until } from './processes.ts'
 
 const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))

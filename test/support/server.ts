@@ -1,4 +1,4 @@
-/** The server as an operator runs it: `node control/main.ts` in a process of its own, over real machines. */
+/** The server as an operator runs it: `node control/main.ts run` in a process of its own, over real machines. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../shared/clock.ts'
+import { coverageEnvironment } from './coverage.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
@@ -73,10 +74,11 @@ export const server = async (
   }
   const start = async () => {
     output = ''
-    const [file = '', ...args] = [...within, process.execPath, 'control/main.ts']
+    const [file = '', ...args] = [...within, process.execPath, 'control/main.ts', 'run']
     const started = spawn(file, args, {
       cwd: root,
       env: {
+        ...coverageEnvironment,
         PATH: process.env['PATH'] ?? '',
         HUTCH_DATA_DIR: dataDir,
         HUTCH_PORT: '0',
@@ -101,8 +103,10 @@ export const server = async (
     return child?.exitCode ?? null
   }
   t.teardown(async () => {
-    child?.kill('SIGKILL')
+    child?.kill('SIGTERM')
+    const late = setTimeout(() => child?.kill('SIGKILL'), 15_000)
     await exited()
+    clearTimeout(late)
   })
   await start()
   const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()

@@ -6,7 +6,7 @@ import { fakeDriver, fakeWorld, type FakeOptions, type FakeWorld } from '../../c
 import type { Driver } from '../../control/drivers/driver.ts'
 import { createHost, type Host } from '../../control/host.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
-import { call, type Answer } from '../../shared/http/call.ts'
+import { call, type Answer } from './call.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
 

@@ -2,6 +2,7 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errno, fail, messageOf } from '../../../shared/errors.ts'
+import { rebuild } from '../../../shared/installation.ts'
 import { parse, s, type Out } from '../../../shared/schema.ts'
 
 const shape = s.object({
@@ -18,7 +19,7 @@ export const readBundle = async (bundleDir: string): Promise<Bundle> => {
   try {
     return parse(shape, JSON.parse(await readFile(file, 'utf8')), 'config')
   } catch (error) {
-    const reason = `${file}: ${messageOf(error)}; run make to build the runtime bundle, or set HUTCH_BUNDLE_DIR`
+    const reason = `${file}: ${messageOf(error)}; ${rebuild}, or set HUTCH_BUNDLE_DIR`
     throw fail('driver_failed', { driver: 'oci', step: 'runtime bundle', reason }, error)
   }
 }

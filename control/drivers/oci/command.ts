@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { execa } from 'execa'
 import { fail } from '../../../shared/errors.ts'
+import { command } from '../../../shared/installation.ts'
 
 const directories = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin']
 
@@ -16,7 +17,7 @@ export const tool = (name: string): string => {
   throw fail('driver_failed', {
     driver: 'oci',
     step: 'tools',
-    reason: `"${name}" is not installed; install it (make does on Debian) and run make doctor`,
+    reason: `"${name}" is not installed; install it and run ${command('doctor')}`,
   })
 }
 
@@ -29,21 +30,33 @@ export interface Run {
   readonly timeoutMs?: number
 }
 
+const defaultTimeoutMs = 30_000
+
 const environment = { PATH: directories.join(':'), LC_ALL: 'C' }
 
-/** Stdout of the command; throws `driver_failed` with the end of its stderr. */
-export const run = async (command: Run): Promise<string> => {
-  const { step, file, args, input, signal, timeoutMs = 30_000 } = command
-  const result = await execa(file, args, {
+const execute = ({ file, args, input, signal, timeoutMs = defaultTimeoutMs }: Run) =>
+  execa(file, args, {
     ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
     ...(signal ? { cancelSignal: signal } : {}),
     env: environment,
     extendEnv: false,
+    // In a session of its own: a Ctrl-C that stops the server must not end what cleans up after it.
+    detached: true,
     timeout: timeoutMs,
     killSignal: 'SIGKILL',
     reject: false,
     maxBuffer: 16 * 1024 * 1024,
   })
+
+/** Signals that a terminal or a supervisor sends to the server's whole process group. */
+const groupSignals: readonly (string | undefined)[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/** Stdout of the command; throws `driver_failed` with the end of its stderr. */
+export const run = async (wanted: Run): Promise<string> => {
+  const { step, signal, timeoutMs = defaultTimeoutMs } = wanted
+  let result = await execute(wanted)
+  // Such a signal still hits a child that has not got its own session yet, and so has done nothing.
+  for (let again = 0; again < 5 && groupSignals.includes(result.signal); again++) result = await execute(wanted)
   if (!result.failed) return result.stdout
   signal?.throwIfAborted()
   const said = result.stderr.trim().slice(-2_000)

@@ -1,5 +1,6 @@
 /** Whether this box can run machines with a runtime, tried part by part. */
 import type { Clock } from '../../../shared/clock.ts'
+import { rebuild } from '../../../shared/installation.ts'
 import type { Probe } from '../driver.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size } from './probe/box.ts'
@@ -11,6 +12,8 @@ export interface ProbeConfig {
   readonly dataDir: string
   readonly runtime: string
   readonly bundleDir: string
+  /** Where the bundle comes from at the first start, when it is not there yet. */
+  readonly bundleLater?: string | undefined
 }
 
 const protects = (runtime: string): string[] => [
@@ -27,17 +30,17 @@ const doesNotProtect = (runtime: string): string[] => [
     : ['holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own']),
   'the disk: sandboxes share the data directory without quota, one can fill it',
   'the views of /proc/meminfo, /proc/stat, /proc/uptime and /proc/loadavg: they show the box (nproc is right)',
-  'the public internet from what runs inside, unless an egress policy is set',
+  'the public internet from what runs inside: it reaches all of it, because this version enforces no rules for outbound traffic',
 ]
 
-const bundleCheck = (bundleDir: string): Check => ({
+const bundleCheck = ({ bundleDir, bundleLater }: ProbeConfig): Check => ({
   required: true,
   title: 'the runtime bundle',
-  next: 'run make',
-  run: async () => (await readBundle(bundleDir)).command[0] as string,
+  next: `${rebuild}, or set HUTCH_BUNDLE_DIR`,
+  run: async () => bundleLater ?? ((await readBundle(bundleDir)).command[0] as string),
 })
 
-const checks = ({ runtime, bundleDir }: ProbeConfig): Check[] => [
+const checks = (config: ProbeConfig): Check[] => [
   root,
   commands,
   size,
@@ -50,9 +53,9 @@ const checks = ({ runtime, bundleDir }: ProbeConfig): Check[] => [
   overlay,
   disk,
   inotify,
-  startsContainer(runtime),
-  ...(runtime === 'runsc' ? [ownNetworkStack] : []),
-  bundleCheck(bundleDir),
+  startsContainer(config.runtime),
+  ...(config.runtime === 'runsc' ? [ownNetworkStack] : []),
+  bundleCheck(config),
   kvm,
 ]
 

@@ -89,7 +89,7 @@ export const prepareRoot = async (input: RootInput): Promise<void> => {
     throw fail('driver_failed', {
       driver: 'oci',
       step: 'image',
-      reason: `${image} is not a directory; run make images`,
+      reason: `${image} is not a directory: the image's files are gone; build or import the image again`,
     })
   await mkdir(files.root, { mode: 0o755 })
   const top = overlay ? files.upper : files.root

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { execa } from 'execa'
 import { errno, fail } from '../../../shared/errors.ts'
+import { command } from '../../../shared/installation.ts'
 import { tool, toolEnvironment } from './command.ts'
 import type { MachineFiles } from './layout.ts'
 
@@ -76,6 +77,6 @@ export const startMachine = async ({ id, files, runtime, overlay, signal }: Star
   throw fail('driver_failed', {
     driver: 'oci',
     step: 'start',
-    reason: `${reason}; run make doctor to see whether this runtime can start anything`,
+    reason: `${reason}; run ${command('doctor')} to see whether this runtime can start anything`,
   })
 }

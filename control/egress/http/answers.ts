@@ -47,8 +47,6 @@ const said: Readonly<Record<Reason, Said>> = {
   bad_answer: { status: 502, text: 'the destination does not speak HTTP as it should', error: 'http_protocol_error' },
 }
 
-export const isBlock = (reason: Reason): boolean => said[reason].error === 'firewall_blocked'
-
 export interface Answer {
   readonly status: number
   /** Names and values in turn. */

@@ -52,7 +52,7 @@ const header = (req: IncomingMessage, names: ReadonlySet<string>): string | unde
 }
 
 /** Answers in place of a tunnel and ends the connection. */
-export const refuseConnect = (engine: Engine, socket: Socket, reason: Reason, requestId: string): void => {
+const refuseConnect = (engine: Engine, socket: Socket, reason: Reason, requestId: string): void => {
   const made = answerFor(reason, requestId, engine.names)
   socket.end(answerBytes(made, phrases[made.status] ?? 'Error'))
 }

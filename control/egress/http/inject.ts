@@ -16,7 +16,7 @@ export interface Injection {
 }
 
 /** Bodies beyond this pass as they are. */
-export const maxMergedBody = 1024 * 1024
+const maxMergedBody = 1024 * 1024
 
 const mergedMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 /** What a header's value may hold; anything else would end the line, or worse. */

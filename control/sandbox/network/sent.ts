@@ -2,7 +2,7 @@
 import { described, problemsOf, s, toJsonSchema, type Out, type Shape } from '../../../shared/schema.ts'
 
 /** A class, so that no object that somebody sends is taken for one. */
-export class Sent<T> {
+class Sent<T> {
   readonly asText: boolean
   readonly value: T
 

@@ -6,17 +6,6 @@ import { query } from './prepared.ts'
 import { hourMs, type Range } from './ranges.ts'
 import type { Grain } from './tables.ts'
 
-/** One sum; `high` and `low` are its limbs. */
-export interface Sum {
-  readonly workspace: string
-  readonly type: string
-  readonly name: string
-  readonly uid: string
-  readonly dimension: string
-  readonly high: bigint
-  readonly low: bigint
-}
-
 /** Sums over all subjects of a type: for reports that tell no resource apart. */
 export const fromTotals = (asked: UsageQuery, columns: Columns, range: Range) => {
   const { resourceType, billingDimension } = asked

@@ -8,8 +8,7 @@ const chunkBytes = 256 * 1024
 /** Which bytes of a process: stdout, stderr, or the combined log of prefixed lines. */
 export type Part = 0 | 1 | 2
 
-export const partEnd = ({ positions }: Capture, part: Part): number =>
-  part === 2 ? positions.combined : positions.seen[part]
+const partEnd = ({ positions }: Capture, part: Part): number => (part === 2 ? positions.combined : positions.seen[part])
 
 /** Writes and waits while the reader is slow: what it has not taken stays in the file. */
 export const writeTo = async (out: Writable, bytes: Buffer | string, signal: AbortSignal): Promise<void> => {

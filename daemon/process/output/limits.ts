@@ -7,7 +7,7 @@ export interface OutputLimits {
   readonly maxTotalBytes: number
 }
 
-export const leastShare = 256 * KiB
+const leastShare = 256 * KiB
 
 /** Bytes one file may keep when `processes` are known: each has three files. Infinity when capping is off. */
 export const fileShare = ({ maxFileBytes, maxTotalBytes }: OutputLimits, processes: number): number => {

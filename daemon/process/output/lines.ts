@@ -2,7 +2,7 @@
 export type StreamIndex = 0 | 1
 export const streamNames = ['stdout', 'stderr'] as const
 export const streamPrefixes = [Buffer.from('stdout:'), Buffer.from('stderr:')] as const
-export const prefixLength = 7
+const prefixLength = 7
 export const newline = 10
 
 /** A line is broken after so many bytes, so that what is held back for its end stays bounded. */

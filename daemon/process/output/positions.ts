@@ -44,7 +44,7 @@ const originOf = (value: number, seen: number): number =>
   Number.isSafeInteger(value) && value >= 0 && value <= seen ? value : 0
 
 /** Reads what `save` wrote; undefined when it is not that. */
-export const parsePositions = (bytes: Buffer): Positions | undefined => {
+const parsePositions = (bytes: Buffer): Positions | undefined => {
   if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== magic) return undefined
   const count = bytes.readUInt32LE(4)
   const field = (index: number): number => bytes.readDoubleLE(8 + index * 8)

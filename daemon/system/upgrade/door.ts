@@ -1,6 +1,6 @@
 /** The daemon's listening socket, which outlives the daemon: who connects while it is replaced waits in its queue. */
 import { closeSync, fstatSync } from 'node:fs'
-import type { Listening } from '../../../shared/http/server.ts'
+import type { Listening } from '../../../shared/http/listen.ts'
 import { copyDescriptor } from '../../native/pipe.ts'
 import type { Inherited } from './handover.ts'
 

@@ -1,6 +1,6 @@
 /** Whatever is sent to whichever route of the management API: no accident, a documented status, an error that programs can read. */
 import t from 'tap'
-import type { CallOptions } from '../../../shared/http/call.ts'
+import type { CallOptions } from '../../support/call.ts'
 import type { Route } from '../../../shared/route.ts'
 import { toJsonSchema } from '../../../shared/schema.ts'
 import { control, type TestControl } from '../../support/control.ts'

@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import t from 'tap'
-import { listen, serve } from '../../../shared/http/server.ts'
+import { listen } from '../../../shared/http/listen.ts'
+import { serve } from '../../../shared/http/server.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { control } from '../../support/control.ts'
 

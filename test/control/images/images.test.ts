@@ -5,9 +5,12 @@ import t from 'tap'
 import { createImages } from '../../../control/images/images.ts'
 import { isError } from '../../../shared/errors.ts'
 import { randomIds } from '../../../shared/ids.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { jsonLog, silentLog } from '../../../shared/log.ts'
+import { fakeClock } from '../../support/clock.ts'
 
 const wireNames = [{ header: 'Svc', short: 'svc', image: 'svc' }]
-const deps = { ids: randomIds() }
+const deps = { ids: randomIds(), log: silentLog, clock: systemClock() }
 
 /** A machine's shared image directory, written as the recipes write it. */
 const shared = (names: Record<string, string>) => ({
@@ -127,4 +130,27 @@ t.test('work that a crash left half done is removed', async t => {
   const images = await createImages(config, deps)
   t.same(readdirSync(join(config.dataDir, 'images')).sort(), ['names', 'trees'])
   t.equal((await images.list()).length, 2)
+})
+
+t.test('an import that takes long says every few seconds at which step it is', async t => {
+  const { config } = await open(t)
+  const clock = fakeClock()
+  const lines: string[] = []
+  const log = jsonLog({ level: 'info', now: clock.now, write: line => void lines.push(line) })
+  const images = await createImages(config, { ...deps, log, clock })
+  // A pipe that nobody writes to is an archive that takes for ever.
+  const archive = join(t.testdirName, 'archive')
+  await execa('mkfifo', [archive])
+  const giveUp = new AbortController()
+  const importing = images.import('app', `oci-archive:${archive}`, giveUp.signal)
+  for (let waited = 0; waited < 100 && lines.length < 2; waited++) {
+    await systemClock().sleep(10)
+    await clock.tick(1_000)
+  }
+  giveUp.abort()
+  await t.rejects(importing)
+  t.match(JSON.parse(lines[1] as string), { event: 'image.importing', image: 'app', step: 'copy', seconds: 10 })
+  const said = lines.length
+  await clock.tick(60_000)
+  t.equal(lines.length, said, 'and nothing more when it is over')
 })

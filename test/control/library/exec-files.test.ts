@@ -50,6 +50,21 @@ t.test('aborting kills the command', async t => {
   await until(async () => !(await alive()), 'the command to be killed')
 })
 
+t.test('a command that writes more than is wanted is killed', async t => {
+  let pid = 0
+  const flood = host.sandboxes.exec('a', {
+    // Output that comes faster than it is read has gaps; the number must not be in one.
+    command: 'echo $$; sleep 0.3; exec yes',
+    maxOutput: 100_000,
+    onStdout: text => void (pid ||= Number.parseInt(text, 10)),
+  })
+  await t.rejects(flood, { code: 'unprocessable', message: /more than 100000 characters to its output/ })
+  t.ok(pid > 0)
+  const alive = async () => (await host.sandboxes.exec('a', `kill -0 ${pid}`)).exitCode === 0
+  await until(async () => !(await alive()), 'the command to be killed')
+  t.match(await host.sandboxes.exec('a', { command: 'printf 12345', maxOutput: 5 }), { stdout: '12345' })
+})
+
 t.test('files: text and bytes, streams, lists, removal, and what is not there', async t => {
   const files = host.sandboxes.files('a')
   const bytes = Buffer.from([0, 255, 10, 13, 128])
@@ -80,6 +95,9 @@ t.test('files: text and bytes, streams, lists, removal, and what is not there', 
   await t.rejects(files.read('src/a b#?.bin'), { code: 'not_found', message: /src\/a b#\?\.bin/ })
   await t.rejects(files.remove('none'), { code: 'not_found' })
   t.match(await files.list('/'), { path: '/' })
+  await t.rejects(files.list('note.txt'), { code: 'invalid_argument', message: /note.txt is a file/ })
+  await files.write('tree/of', 'a relative path')
+  t.equal(await files.readText('tree/of'), 'a relative path')
 })
 
 t.test('what is wrong is refused with the codes of the API', async t => {

@@ -2,13 +2,14 @@ import t from 'tap'
 import { parseFlags } from '../../../daemon/config/flags.ts'
 
 t.test('one dash and two are the same, -p wins over --port', async t => {
-  t.same(parseFlags([]), { port: 8080, command: undefined, user: undefined, telemetry: true })
+  t.same(parseFlags([]), { port: 8080, host: undefined, command: undefined, user: undefined, telemetry: true })
   t.equal(parseFlags(['--port', '9000']).port, 9000)
   t.equal(parseFlags(['-port', '9000']).port, 9000)
   t.equal(parseFlags(['-port=9000']).port, 9000)
   t.equal(parseFlags(['-p', '9001', '--port', '9000']).port, 9001)
   t.equal(parseFlags(['-p', '8080', '--port', '9000']).port, 9000, 'unless -p says the default')
   t.equal(parseFlags(['-p=0']).port, 0)
+  t.equal(parseFlags(['-host', '127.0.0.1']).host, '127.0.0.1')
   t.equal(parseFlags(['-p', '1', '-p', '2']).port, 2, 'the last of several')
   t.equal(parseFlags(['-c', 'npm start']).command, 'npm start')
   t.equal(parseFlags(['-command', 'npm start']).command, 'npm start')

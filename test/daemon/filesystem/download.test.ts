@@ -16,7 +16,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
-import { requestOf } from '../../../shared/http/call.ts'
+import { requestOf } from '../../support/call.ts'
 import { daemon, daemonServer } from '../../support/daemon.ts'
 
 const bytesWanted = { accept: 'application/octet-stream' }

@@ -10,7 +10,9 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { readForm } from '../../../daemon/filesystem/form.ts'
 import { receive } from '../../../daemon/filesystem/incoming.ts'
-import { listen, serve, toRequest } from '../../../shared/http/server.ts'
+import { listen } from '../../../shared/http/listen.ts'
+import { toRequest } from '../../../shared/http/request.ts'
+import { serve } from '../../../shared/http/server.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { daemon, daemonServer } from '../../support/daemon.ts'
 import { raw, type Raw } from '../../support/raw.ts'
@@ -58,7 +60,7 @@ t.test('the bodies of curl, fetch and node are taken past the streams, and the f
   const target = join(dirname(source), 'target')
   const server = createServer(async (message, response) => {
     // What came with the head is delivered behind the event.
-    await undefined
+    await Promise.resolve()
     const { rawPath, body, headers } = toRequest(message)
     const fd = openSync(target, 'w')
     const tell = (what: object) => {

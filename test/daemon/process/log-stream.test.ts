@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import t from 'tap'
-import { requestOf } from '../../../shared/http/call.ts'
+import { requestOf } from '../../support/call.ts'
 import { Reply } from '../../../shared/route.ts'
 import { openGet, processDaemon, processServer, until } from '../../support/processes.ts'
 

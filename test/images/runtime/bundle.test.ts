@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { execa } from 'execa'
 import t from 'tap'
-import { bundleCommand, nodeFlags } from '../../../images/runtime/command.ts'
+import { bundleCommand, nodeFlags } from '../../../shared/bundle.ts'
 import { mcpClients } from '../../support/mcp-clients.ts'
 import { bundle, chrooted, imageRoot, runChrooted, withoutChroot } from '../../support/chroot.ts'
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import t from 'tap'
 import { checkout } from '../../support/chroot.ts'
+import { testFiles } from '../../support/test-files.ts'
 
 /** A place as bare as can be: no HOME, no terminal, no input. */
 const bare = {
@@ -19,6 +20,36 @@ t.test('make lists its targets, and every one says what it does', async t => {
   const listed = [...stdout.matchAll(/^ {2}make (\S+) +\S/gm)].map(match => match[1])
   const declared = /^\.PHONY: (.*)$/m.exec(readFileSync(join(checkout, 'Makefile'), 'utf8'))?.[1]?.split(' ') ?? []
   t.same(new Set([...listed, 'packages']), new Set(declared))
+})
+
+const root = process.geteuid?.() === 0 ? false : 'needs root'
+const asNobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups'] as const
+
+t.test('the doctor without root says so in one line, and sets nothing up', { skip: root }, async t => {
+  const { all = '', exitCode } = await execa('setpriv', [...asNobody, 'make', 'doctor'], { ...bare, all: true })
+  // make has no other code for a failure.
+  t.equal(exitCode, 2)
+  t.match(all, /^Makefile:\d+: \*\*\* hutch: the doctor tries .* needs root; run: sudo make doctor\. {2}Stop\.$/)
+})
+
+t.test('a daemon alone listens on loopback unless told otherwise', async t => {
+  const recipe = async (...more: string[]) => (await execa('make', ['--dry-run', 'daemon', ...more], bare)).stdout
+  t.match(await recipe(), /daemon\/main\.ts --port "\$PORT" --host "127\.0\.0\.1"/)
+  t.match(await recipe('ADDRESS=0.0.0.0'), /--host "0\.0\.0\.0"/)
+})
+
+t.test('a part of a path chooses tests, and one that chooses none is an error', async t => {
+  const some = await execa('make', ['--dry-run', 'test', 'ONLY=shared/clos'], bare)
+  t.match(some.stdout, /test\/run\.ts --only "shared\/clos"$/)
+  const run = (...args: string[]) =>
+    execa(process.execPath, [join(checkout, 'test/run.ts'), ...args], { ...bare, cwd: '/' })
+  t.same(testFiles(checkout, '/', ['--only', 'shared/clos']), [
+    'test/shared/closest.test.ts',
+    'test/shared/closing.test.ts',
+  ])
+  t.same(testFiles(checkout, join(checkout, 'test'), ['shared/closest.test.ts']), ['test/shared/closest.test.ts'])
+  t.ok(testFiles(checkout, '/', []).length > 100)
+  t.match(await run('--only', 'nonsense'), { exitCode: 1, stdout: /^no test file has "nonsense" in its path$/ })
 })
 
 t.test('nothing missing: the package step says nothing and needs no rights', async t => {

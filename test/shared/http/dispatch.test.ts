@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { fail } from '../../../shared/errors.ts'
-import { call, requestOf } from '../../../shared/http/call.ts'
+import { call, requestOf } from '../../support/call.ts'
 import { dispatcher, type Surface } from '../../../shared/http/dispatch.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { jsonLog } from '../../../shared/log.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { decodePath } from '../../../shared/http/server.ts'
+import { decodePath } from '../../../shared/http/request.ts'
 import { matcher, type Decoding } from '../../../shared/http/match.ts'
 import { handle, route, type Method } from '../../../shared/route.ts'
 

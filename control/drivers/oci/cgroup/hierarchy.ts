@@ -5,6 +5,7 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
+import { command } from '../../../../shared/installation.ts'
 
 export interface Hierarchy {
   readonly version: 1 | 2
@@ -43,7 +44,7 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
     throw fail('driver_failed', {
       driver: 'oci',
       step: 'cgroups',
-      reason: 'no control groups are mounted; mount cgroup2 at /sys/fs/cgroup and run make doctor',
+      reason: `no control groups are mounted; mount cgroup2 at /sys/fs/cgroup and run ${command('doctor')}`,
     })
   const mountOf = (controller: string) =>
     all.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.point

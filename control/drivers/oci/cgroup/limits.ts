@@ -5,13 +5,8 @@ import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
 import { readControl, type Hierarchy } from './hierarchy.ts'
 
-export interface Limits {
-  readonly memoryMb: number
-  readonly cpus: number
-}
-
 /** Scheduler period in µs; a machine may use `cpus` periods' worth of it. */
-export const periodUs = 100_000
+const periodUs = 100_000
 export const quotaUs = (cpus: number): number => Math.max(1_000, Math.round(cpus * periodUs))
 /** Weight between machines when all want the processor: 1024 per core. */
 export const sharesOf = (cpus: number): number => Math.max(2, Math.round(cpus * 1024))

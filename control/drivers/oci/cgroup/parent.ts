@@ -2,6 +2,7 @@
 import { mkdir, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
+import { command } from '../../../../shared/installation.ts'
 import { groupDirs, readControl, type Hierarchy } from './hierarchy.ts'
 
 /** A version-1 cpuset starts empty, and not every runtime fills in those above its own. */
@@ -16,7 +17,7 @@ export const prepareParent = async (hierarchy: Hierarchy, path: string): Promise
       throw fail('driver_failed', {
         driver: 'oci',
         step: 'cgroups',
-        reason: `${mount}/${name} is missing; run make doctor`,
+        reason: `${mount}/${name} is missing; run ${command('doctor')}`,
       })
     await writeFile(join(directory, name), all)
   }

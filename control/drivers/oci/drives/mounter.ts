@@ -8,6 +8,7 @@ import { open, readFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { fail, messageOf, type AppError } from '../../../../shared/errors.ts'
+import { rebuild } from '../../../../shared/installation.ts'
 import type { DirectoryMount, Mounter } from '../../driver.ts'
 import { toolEnvironment } from '../command.ts'
 import type { Context } from '../context.ts'
@@ -36,7 +37,7 @@ const enter = async (namespace: FileHandle, args: readonly string[]): Promise<Fa
     fail('driver_failed', { driver: 'oci', step: 'drive', reason }, cause)
   // 'close' comes after 'exit' and the last of the output.
   const [code, signal] = await once(child, 'close').catch(error => {
-    throw impossible(`${messageOf(error)}; run make to build it`, error)
+    throw impossible(`${messageOf(error)}; ${rebuild}`, error)
   })
   if (code === 0) return undefined
   const [, step, number] = /^(\w+) (\d+)$/m.exec(Buffer.concat(said).toString()) ?? []

@@ -8,7 +8,7 @@ import { errno, fail } from '../../../../shared/errors.ts'
 import { parse, s, type Out } from '../../../../shared/schema.ts'
 import { run, tool } from '../command.ts'
 import { registryDir, type Names } from '../names.ts'
-import { networkText, overlaps, parseNetwork, sizeOf, type Network } from './ipv4.ts'
+import { networkText, overlaps, parseNetwork, sizeOf, type Network } from '../../../config/ipv4.ts'
 
 const shape = s.object({ tag: s.string(), dataDir: s.string(), pid: s.int() })
 

@@ -12,10 +12,11 @@
  *     nat POSTROUTING  leaves under the host's address
  */
 import { fail } from '../../../../shared/errors.ts'
+import { command } from '../../../../shared/installation.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
 import { tooMany } from './connections.ts'
-import { networkText, type Network } from './ipv4.ts'
+import { networkText, type Network } from '../../../config/ipv4.ts'
 import { admissions, redirections, stop, type Outbound } from './outbound.ts'
 
 export interface Fences {
@@ -120,7 +121,7 @@ const restore = async (step: string, tables: Record<string, string[]>): Promise<
     await run({ step, file: tool('iptables-restore'), args: ['--noflush', '--wait', '10'], input })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    const next = 'nothing is started without its fences; run make doctor'
+    const next = `nothing is started without its fences; run ${command('doctor')}`
     throw fail('driver_failed', { driver: 'oci', step, reason: `${reason}; ${next}` }, error)
   }
 }

@@ -6,7 +6,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { errno } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
-import { addressText, type Network } from './ipv4.ts'
+import { addressText, type Network } from '../../../config/ipv4.ts'
 
 export interface Slot {
   readonly index: number

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { namesOf } from '../../../../../control/drivers/oci/names.ts'
 import { claimBlock, claims, releaseBlock } from '../../../../../control/drivers/oci/net/block.ts'
-import { networkText, overlaps, parseNetwork, type Network } from '../../../../../control/drivers/oci/net/ipv4.ts'
+import { networkText, overlaps, parseNetwork, type Network } from '../../../../../control/config/ipv4.ts'
 
 if (process.getuid?.() !== 0) {
   t.pass('skipped: needs root', { skip: 'needs root' })

@@ -1,0 +1,40 @@
+/** The commands of `hutch`. A new one is an entry here and a file beside it, which is loaded when the command runs. */
+import { serverNames } from '../config/names.ts'
+import type { Command } from './command.ts'
+
+export const commands: readonly Command[] = [
+  {
+    name: 'run',
+    summary: 'serves the management API and the sandboxes until it is stopped; sandboxes outlive it',
+    help: [
+      'Ctrl-C or SIGTERM stops it. A second Ctrl-C, more than two seconds later, forces the end.',
+      'The environment configures it; docs/operation.md explains each variable:',
+      ...serverNames.map(name => `  ${name}`),
+    ],
+    run: async invocation => (await import('./run.ts')).run(invocation),
+  },
+  {
+    name: 'doctor',
+    summary: 'tries every part of this machine; exits with 1 when Hutch cannot run here',
+    help: ['It needs root, changes nothing that stays, and reads the same environment as hutch run.'],
+    run: async invocation => (await import('./doctor.ts')).run(invocation),
+  },
+  {
+    name: 'daemon',
+    summary: 'runs hutchd, the daemon of a sandbox, alone on this machine: no key, no sandbox, no limits',
+    options: {
+      port: { type: 'string', value: 'PORT', help: 'where it listens; 8080 unless given' },
+      host: { type: 'string', value: 'ADDRESS', help: 'the address it listens on; 127.0.0.1 unless given' },
+      workdir: { type: 'string', value: 'DIR', help: 'where relative paths begin; the current directory unless given' },
+    },
+    help: ['Whoever reaches its port runs commands as you: think twice before another address than 127.0.0.1.'],
+    run: async invocation => (await import('./daemon.ts')).run(invocation),
+  },
+  {
+    name: 'image',
+    words: 'list | base',
+    summary: 'lists the images of this machine, or builds the image base (Debian with tools) with mmdebstrap',
+    help: ['Building takes a few minutes, once. It may be done while hutch run runs, which finds the image at once.'],
+    run: async invocation => (await import('./image.ts')).run(invocation),
+  },
+]

@@ -1,0 +1,87 @@
+/** `hutch run`: configuration, the host, a socket, signals. */
+import { join } from 'node:path'
+import { systemClock, type Clock } from '../../shared/clock.ts'
+import { randomIds } from '../../shared/ids.ts'
+import { command } from '../../shared/installation.ts'
+import { jsonLog, type Log } from '../../shared/log.ts'
+import { loadConfig, type Config } from '../config.ts'
+import { createHost, type Host } from '../host.ts'
+import { isKnown } from '../images/default.ts'
+import { authority, checkAddress, isLoopback } from '../listening.ts'
+import { readableLine } from '../readable-log.ts'
+import type { Invocation } from './command.ts'
+import { stopRules, stopSignals, type StopSignal } from './stop-rules.ts'
+
+const logOf = ({ logLevel, logFormat }: Config, clock: Clock): Log => {
+  const { isTTY } = process.stderr
+  const readable = logFormat === 'text' || (logFormat === 'auto' && isTTY)
+  const colour = isTTY && process.stderr.hasColors()
+  const write = (line: string) => void process.stderr.write(readable ? readableLine(line, { colour }) : line)
+  return jsonLog({ level: logLevel, now: clock.now, write })
+}
+
+interface Stop {
+  /** Whether somebody has asked the server to stop. */
+  asked: boolean
+  /** Resolves when somebody does. */
+  readonly first: Promise<void>
+}
+
+/** Listens to signals from now on. A forced end ends the process at once. */
+const watchStops = (clock: Clock, say: Invocation['say']): Stop => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop: Stop = { asked: false, first: promise }
+  const decide = stopRules(() => clock.elapsed())
+  const on = (signal: StopSignal) => {
+    const decision = decide(signal)
+    if (decision === 'stop') {
+      say('hutch: stopping; sandboxes run on')
+      stop.asked = true
+      resolve()
+    }
+    if (decision === 'force') {
+      say('hutch: forced to end at once; what is left on this machine by that, the next start removes')
+      process.exit(130)
+    }
+  }
+  // Not `once`: execa ends the process by the signal, while it has a child, when it finds itself the only listener left.
+  for (const signal of stopSignals) process.on(signal, () => on(signal))
+  return stop
+}
+
+const announce = async (host: Host, config: Config, say: Invocation['say']): Promise<void> => {
+  const isBaseHere = await isKnown(host.images, 'base')
+  const { url, port } = await host.listen()
+  const keyFile = join(config.dataDir, 'admin-key')
+  say(`hutch: serving on ${url} with driver ${host.drivers.preferred.name}; data in ${config.dataDir}`)
+  if (!isLoopback(config.host)) {
+    say(
+      `hutch: whoever reaches ${authority({ host: config.host, port })} may call it. Every call needs a key, and keys`,
+    )
+    say('  travel unencrypted: put a proxy with TLS in front, and its address into HUTCH_PUBLIC_URL')
+  }
+  if (!isBaseHere)
+    say(
+      `hutch: the image base is not built; ${command('image base')} does it. Sandboxes that name no image get busybox`,
+    )
+  say(`hutch: the admin key is in ${keyFile}; try`)
+  say(`  curl -s -H "Authorization: Bearer $(cat ${keyFile})" ${url}/v0/sandboxes`)
+}
+
+/** Serves until it is stopped. Throws what says which part is missing and what to do. */
+export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
+  const clock = systemClock()
+  const config = loadConfig(env, cwd)
+  await checkAddress(config)
+  const stop = watchStops(clock, say)
+  const host = await createHost(config, { clock, ids: randomIds(), log: logOf(config, clock) })
+  try {
+    if (!stop.asked) await announce(host, config, say)
+    await stop.first
+  } finally {
+    const cancel = clock.after(3_000, () => say('hutch: still stopping; Ctrl-C forces it'))
+    await host.close()
+    cancel()
+  }
+  return 0
+}

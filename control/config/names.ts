@@ -1,0 +1,50 @@
+/** The names of all variables, so that a misspelt one is said instead of being ignored. */
+import { closest } from '../../shared/closest.ts'
+import { refuse, type Environment } from './values.ts'
+
+/** Read by the server. */
+export const serverNames = [
+  'HUTCH_HOST',
+  'HUTCH_PORT',
+  'HUTCH_PUBLIC_URL',
+  'HUTCH_SANDBOX_DOMAIN',
+  'HUTCH_DATA_DIR',
+  'HUTCH_DRIVES_DIR',
+  'HUTCH_DRIVER',
+  'HUTCH_RUNTIME',
+  'HUTCH_WIRE_NAMES',
+  'HUTCH_REGIONS',
+  'HUTCH_STANDBY_SECONDS',
+  'HUTCH_LOG_LEVEL',
+  'HUTCH_LOG_FORMAT',
+  'HUTCH_SUBNET',
+  'HUTCH_ALLOW_NETWORKS',
+  'HUTCH_SLOTS_AHEAD',
+  'HUTCH_PIDS_LIMIT',
+  'HUTCH_PRICES',
+  'HUTCH_BUNDLE_DIR',
+  'HUTCH_IMAGES_DIR',
+] as const
+
+/** Read by the set-up scripts, which run in the same environment. */
+const setupNames = ['HUTCH_CA_FILE']
+
+/** Read by a daemon that runs without a server. */
+const daemonNames = ['HUTCH_STATE_DIR', 'HUTCH_UPGRADE_DIR', 'HUTCH_RELEASES_URL', 'HUTCH_DRIVES_ROOT']
+
+/** Throws `invalid_argument` for the first `HUTCH_…` that nobody reads, with the name that was probably meant. */
+export const refuseUnknown = (env: Environment): void => {
+  const known = [...serverNames, ...setupNames]
+  for (const name of Object.keys(env)) {
+    if (!/^HUTCH_/i.test(name) || known.includes(name)) continue
+    if (daemonNames.includes(name))
+      throw refuse(name, 'is read by hutchd when it runs alone, not by the server; unset it')
+    const near = closest(name.toUpperCase(), known)
+    throw refuse(
+      name,
+      near
+        ? `is not a variable of Hutch; did you mean ${near}?`
+        : `is not a variable of Hutch; there are ${known.join(', ')}`,
+    )
+  }
+}

@@ -1,0 +1,29 @@
+/** Networks in the configuration. */
+import { allowedNetwork, parseNetwork, subnetOf, type Network } from './ipv4.ts'
+import { listOf, refuse, textOf, type Environment } from './values.ts'
+
+/** For private use (RFC 1918), and what carriers share among themselves (RFC 6598). */
+const ranges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10']
+
+const within = (inner: Network, outer: Network): boolean =>
+  inner.prefix >= outer.prefix &&
+  Math.floor(inner.base / 2 ** (32 - outer.prefix)) * 2 ** (32 - outer.prefix) === outer.base
+
+/** The network that addresses of sandboxes are cut from. A public one is refused: its real owners could not be reached from this box. */
+export const subnetFrom = (env: Environment): string => {
+  const text = textOf(env, 'HUTCH_SUBNET') || '10.89.0.0/16'
+  const subnet = subnetOf(text)
+  if (!ranges.some(range => within(subnet, parseNetwork(range) as Network)))
+    throw refuse(
+      'HUTCH_SUBNET',
+      `"${text}" is a public network: whoever really has these addresses could not be reached from this box; take a part of ${ranges.join(', ')}`,
+    )
+  return text
+}
+
+/** Private networks that sandboxes may reach. */
+export const allowedFrom = (env: Environment): string[] => {
+  const networks = listOf(env, 'HUTCH_ALLOW_NETWORKS')
+  for (const network of networks) allowedNetwork(network)
+  return networks
+}

@@ -1,0 +1,95 @@
+/**
+ * Who uses what was built, as the kernel tells it of every process of this machine; only root is told everything. A bundle
+ * is used that a daemon has locked (it hides from everybody else), that another program runs from, that is mounted
+ * somewhere, or whose directory somebody holds open: a server makes new sandboxes of the bundle that it began with. The
+ * tree of an image is used that is below an overlay.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { loaderName } from '../../shared/bundle.ts'
+
+const unknown = new Set(['ENOENT', 'ESRCH', 'EINVAL', 'EACCES', 'EPERM'])
+
+/** What `read` gives, or undefined where a process is gone by then, has nothing of the kind, or shows it to nobody. */
+export const ifThere = <T>(read: () => T): T | undefined => {
+  try {
+    return read()
+  } catch (error) {
+    if (unknown.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw error
+  }
+}
+
+/** A file's identity, whatever path it is seen by. */
+const identity = (path: string): string | undefined =>
+  ifThere(() => {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  })
+
+/** Files that one process runs or holds open. */
+const filesOf = (process: string): string[] => {
+  const descriptors = ifThere(() => readdirSync(join(process, 'fd'))) ?? []
+  return ['exe', 'cwd', ...descriptors.map(name => join('fd', name))].flatMap(
+    name => identity(join(process, name)) ?? [],
+  )
+}
+
+/** Whether a daemon holds the bundle; what cannot be found out counts as held. */
+const isLocked = (bundle: string): boolean => {
+  const facts = join(bundle, 'bundle.json')
+  if (!existsSync(facts)) return false
+  return spawnSync('flock', ['--exclusive', '--nonblock', facts, 'true'], { stdio: 'ignore' }).status !== 0
+}
+
+/** Directories in /proc of all processes. */
+const processes = (): string[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(pid => join('/proc', pid))
+
+/** Tables of mounts of this machine, one for each namespace that has any. */
+const mountTables = (): string[] => {
+  const tables = new Map<string, string>()
+  for (const process of processes()) {
+    const namespace = ifThere(() => readlinkSync(join(process, 'ns/mnt')))
+    if (namespace === undefined || tables.has(namespace)) continue
+    tables.set(namespace, ifThere(() => readFileSync(join(process, 'mountinfo'), 'utf8')) ?? '')
+  }
+  return [...tables.values()]
+}
+
+/** Names of bundles in `dir` of which some process runs or holds open a file. */
+const heldBundles = (dir: string, names: readonly string[]): string[] => {
+  const owner = new Map<string, string>()
+  for (const name of names)
+    for (const path of ['', 'releases', join('lib', loaderName), 'bin/node']) {
+      const found = identity(join(dir, name, path))
+      if (found !== undefined) owner.set(found, name)
+    }
+  return processes().flatMap(process => filesOf(process).flatMap(file => owner.get(file) ?? []))
+}
+
+/** Names of the bundles in `dir` that something uses now. */
+export const bundlesInUse = (dir: string, names: readonly string[]): Set<string> => {
+  const used = new Set([...names.filter(name => isLocked(join(dir, name))), ...heldBundles(dir, names)])
+  // The fourth field is the directory within its file system, whatever it is called where it is mounted.
+  for (const line of mountTables().flatMap(table => table.split('\n')))
+    for (const name of names) if (line.split(' ')[3]?.endsWith(`/${name}`)) used.add(name)
+  return used
+}
+
+/** Whether a server makes sandboxes of a bundle in `dir`: it holds the directory of the bundle open. */
+export const isServed = (dir: string, names: readonly string[]): boolean => {
+  const directories = new Set(names.flatMap(name => identity(join(dir, name)) ?? []))
+  return processes().some(process => filesOf(process).some(file => directories.has(file)))
+}
+
+/** Digests of the image trees that sandboxes have below their own files. */
+export const treesInUse = (digests: readonly string[]): Set<string> => {
+  const overlays = mountTables()
+    .flatMap(table => table.split('\n'))
+    .filter(line => line.includes(' - overlay '))
+  return new Set(digests.filter(digest => overlays.some(line => line.includes(`/trees/${digest}/rootfs`))))
+}

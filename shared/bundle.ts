@@ -1,0 +1,39 @@
+/** How a program of the runtime bundle is run: known to what builds the bundle and to what uses it. */
+import { join } from 'node:path'
+
+/** Name of the dynamic loader in lib/, for this machine's processor. */
+export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
+
+/**
+ * Node's flags in a sandbox. None may be V8's own: V8 rejects every code cache, also that of Node's modules, when its
+ * flags are not the ones the cache was made with, and starting then takes twice the processor time.
+ * Without --disable-sigusr1 anybody who may signal the daemon opens a debugger in it.
+ */
+export const nodeFlags = ['--disable-sigusr1', '--v8-pool-size=1', '--no-warnings'] as const
+
+/** The command that runs `script` of the bundle at `root` through the bundle's own loader. */
+export const bundleCommand = (root: string, script: string): [string, ...string[]] => [
+  join(root, 'lib', loaderName),
+  '--library-path',
+  join(root, 'lib'),
+  '--preload',
+  join(root, 'daemon', 'native', 'memory.node'),
+  join(root, 'bin', 'node'),
+  ...nodeFlags,
+  join(root, 'daemon', script),
+]
+
+/** An environment in which the daemon touches nothing of this machine outside `dir`. */
+export const scratchEnvironment = (dir: string): Record<string, string> => ({
+  PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: dir,
+  WORKDIR: dir,
+  TMPDIR: dir,
+  SANDBOX_LOG_DIR: join(dir, 'log'),
+  SANDBOX_STATE_FILE: join(dir, 'processes.json'),
+  SANDBOX_PROXY_STATE_FILE: join(dir, 'proxy.json'),
+  SANDBOX_MERGED_CA_PATH: join(dir, 'ca.crt'),
+  HUTCH_STATE_DIR: join(dir, 'state'),
+  HUTCH_UPGRADE_DIR: join(dir, 'upgrade'),
+  HUTCH_DRIVES_ROOT: join(dir, 'drives'),
+})

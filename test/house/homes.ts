@@ -1,0 +1,55 @@
+/** Where a technology is at home: it is imported there and nowhere else, and the rest of the code does not know it. */
+
+/** Packages, and the folders or files that may import them, types included. */
+export const packageHomes: Readonly<Record<string, readonly string[]>> = {
+  '@modelcontextprotocol/sdk': ['daemon/mcp'],
+  '@peculiar/asn1-schema': ['control/egress/ca'],
+  '@peculiar/asn1-x509': ['control/egress/ca'],
+  'better-sqlite3': ['control/store/sqlite'],
+  busboy: ['daemon/filesystem'],
+  'dns-packet': ['control/egress/dns'],
+  esbuild: ['images/runtime'],
+  execa: [
+    'control/cli',
+    'control/drivers/oci',
+    'control/images',
+    'control/runtime',
+    'images/package',
+    'images/runtime',
+  ],
+  kysely: ['control/store/sqlite'],
+  'node-pty': ['daemon/terminal'],
+  'tar-stream': ['daemon/filesystem'],
+  undici: ['control/gateway', 'shared/http/client'],
+  ws: ['daemon/terminal'],
+  zod: ['shared/schema.ts'],
+}
+
+/** Packages that nothing imports: the types of Node, which are for the compiler of whoever uses the library. */
+export const notImported: readonly string[] = ['@types/node']
+
+/** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
+export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
+  'node:child_process': [
+    'control/drivers/oci',
+    'control/runtime',
+    'daemon/system/upgrade',
+    'daemon/tunnel',
+    'images/package',
+    'images/runtime',
+  ],
+  'node:dns/promises': ['daemon/tunnel'],
+  'node:http': ['control/egress/http', 'daemon/egress', 'daemon/network', 'images/runtime', 'shared/http'],
+  'node:https': ['daemon/egress', 'daemon/network'],
+  'node:v8': ['daemon/memory'],
+  'node:vm': ['daemon/codegen', 'daemon/memory', 'images/runtime'],
+}
+
+/** What is read from the surroundings in one place each, and passed on from there. */
+export const ambient: Readonly<Record<string, readonly string[]>> = {
+  'process.env': ['control/main.ts', 'daemon/main.ts'],
+  'Date.now': ['images', 'shared/clock.ts'],
+  'new Date()': [],
+  'Math.random': [],
+  console: ['images'],
+}
