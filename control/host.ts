@@ -9,6 +9,7 @@ import { listen } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
+import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
@@ -53,9 +54,6 @@ export interface Host {
   /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
-
-/** How much a crash can lose of the bill, ms. */
-const checkpointEveryMs = 60_000
 
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
@@ -120,16 +118,6 @@ const gatewayOf = async (
   )
 }
 
-const keepCheckpoints = ({ clock, log, store: { meter } }: Parts, closer: Closing): void => {
-  const stop = clock.every(checkpointEveryMs, () => {
-    meter.checkpoint(clock.now()).catch(error => log.error('checkpoint.failed', { error }))
-  })
-  closer.add('checkpoints', async () => {
-    stop()
-    await meter.checkpoint(clock.now())
-  })
-}
-
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
   const wayOut = await openWayOut(config, parts, closer)
@@ -152,7 +140,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })
   const plane = await gatewayOf(config, parts, { rules, runner, forwarder: forward, keys })
   await runner.start()
-  keepCheckpoints(parts, closer)
+  keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,
     api,

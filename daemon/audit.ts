@@ -1,4 +1,4 @@
-/** Who asks, as the edge tells: for the audit log only, nothing is decided by it. */
+/** Who calls, according to the gateway's headers. For the audit log only: nothing is decided by it. */
 import type { Context, Request } from '../shared/route.ts'
 import type { WireNames } from '../shared/wire-names.ts'
 
@@ -16,8 +16,8 @@ const header = (request: Request, names: readonly string[]): string => {
   return ''
 }
 
-/** Reads the identity headers; the vendor's own win over the plain ones, absent ones are empty. */
-export const actorReader = (names: WireNames): ((request: Request) => Actor) => {
+/** Reads the identity headers; the vendor's win over the plain ones, and missing ones are empty. */
+export const createActorReader = (names: WireNames): ((request: Request) => Actor) => {
   const id = [...names.header('subject-id'), 'x-subject-id']
   const type = [...names.header('subject-type'), 'x-subject-type']
   const method = names.header('auth-method')
@@ -28,7 +28,7 @@ export const actorReader = (names: WireNames): ((request: Request) => Actor) => 
   })
 }
 
-export type AuditEvent =
+type AuditEvent =
   | 'process_exec'
   | 'process_exec_stream'
   | 'process_logs_access'
@@ -39,15 +39,15 @@ export type AuditEvent =
   | 'terminal_disconnect'
   | 'terminal_command'
 
-/** A command may be megabytes long, and the host keeps what is logged. */
-const longestText = 4_096
+/** A command can be megabytes long, and the host stores the log. */
+const maxTextLength = 4_096
 
 const short = (value: unknown): unknown =>
-  typeof value === 'string' && value.length > longestText
-    ? `${value.slice(0, longestText)}… (${value.length} characters)`
+  typeof value === 'string' && value.length > maxTextLength
+    ? `${value.slice(0, maxTextLength)}… (${value.length} characters)`
     : value
 
-/** One audit line; JSON escapes what a caller could smuggle into it, and long texts are cut. */
+/** Writes one audit line. JSON escapes whatever a caller tries to smuggle into it, and long texts are cut. */
 export const audit = (context: Context, event: AuditEvent, fields: object = {}): void => {
   const facts = { ...(context.facts['actor'] as Actor | undefined), ...fields }
   const bounded = Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, short(value)]))

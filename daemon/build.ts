@@ -1,4 +1,4 @@
-/** What was built; the bundler replaces `HUTCH_BUILD`, a source tree has none. */
+/** Which build this is. The bundler replaces `HUTCH_BUILD`; sources have none. */
 declare const HUTCH_BUILD: BuildInfo | undefined
 
 export interface BuildInfo {

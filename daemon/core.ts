@@ -2,18 +2,23 @@ import type { Clock } from '../shared/clock.ts'
 import type { Closing } from '../shared/closing.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import type { Environment } from './environment.ts'
-import type { Identity } from './identity/identity.ts'
+import type { Identity } from './identity/index.ts'
 import type { Reaper } from './init/reaper.ts'
+import type { NodeInternals } from './node-internals/index.ts'
+import type { Inherited } from './upgrade/handover.ts'
 
-/** What every capability of the daemon may use; each takes the part it needs. */
+/** What every room of the daemon may use; each takes the part it needs. */
 export interface Core {
   readonly config: Config
   readonly environment: Environment
+  /** What the daemon that this one replaced has left. */
+  readonly inherited: Inherited
   /** Who tenant processes run as; undefined means root. */
   readonly identity: Identity | undefined
-  /** The one waiter for every child of the daemon. */
+  readonly nodeInternals: NodeInternals
+  /** Waits for every child of the daemon. */
   readonly reaper: Reaper
   readonly clock: Clock
   readonly ids: Ids

@@ -1,4 +1,4 @@
-/** Composition root of hutchd: every capability gets what it needs and gives the routes it answers. */
+/** Composition root of hutchd: every room gets what it needs and gives the routes it answers. */
 import type { Clock } from '../shared/clock.ts'
 import { closing, type Closing } from '../shared/closing.ts'
 import { dispatcher, type Dispatcher } from '../shared/http/dispatch.ts'
@@ -7,36 +7,43 @@ import type { Log } from '../shared/log.ts'
 import { handle, type Bound } from '../shared/route.ts'
 import { probes } from '../shared/wire/probes.ts'
 import { activity } from '../shared/wire/system.ts'
-import type { Config } from './config.ts'
+import { createCodegen } from './codegen/index.ts'
+import type { Config } from './config/config.ts'
 import type { Core } from './core.ts'
-import { driveOwner } from './drives/owner.ts'
-import { beginEgress } from './egress/at-start.ts'
-import { liveEnvironment } from './environment.ts'
-import { loadIdentity } from './identity/identity.ts'
+import { createDriveRoutes, driveOwner } from './drives/index.ts'
+import { beginEgress } from './egress/index.ts'
+import { createEnvironment } from './environment.ts'
+import { createFilesystem } from './filesystem/index.ts'
+import { createFilePort } from './filesystem/native-port.ts'
+import { loadIdentity } from './identity/index.ts'
 import { tenantDrops } from './init/capabilities.ts'
 import { createReaper } from './init/reaper.ts'
-import { createFilesystem } from './filesystem/capability.ts'
+import { createMcp } from './mcp/index.ts'
+import { createMultipart } from './multipart/index.ts'
+import { createNetwork } from './network/index.ts'
+import { createNodeInternals, type NodeInternals } from './node-internals/index.ts'
 import { createProcesses, type Supervisor } from './process/index.ts'
+import { createKeepAwake, type KeepAwake } from './process/keep-awake.ts'
 import { shownStatus } from './process/present.ts'
-import { createScale } from './process/scale.ts'
-import { networkRoutes } from './network/routes.ts'
-import { filesAs } from './native/files.ts'
-import { rareRoutes } from './rare.ts'
-import { daemonSurface } from './surface.ts'
+import { createDaemonSurface } from './surface.ts'
+import { createSwagger } from './swagger/index.ts'
 import { startCommand, type Command } from './system/command.ts'
-import { createSystem, type System } from './system/capability.ts'
-import type { Program } from './system/upgrade/program.ts'
-import { terminalLoader } from './terminal/at-start.ts'
-import { tunnelLoader } from './tunnel/at-start.ts'
-import { createHub } from './watch/hub.ts'
-import { watchRoutes } from './watch/routes.ts'
+import { createSystem, type System } from './system/index.ts'
+import { createTerminalRoom, type TerminalRoom } from './terminal/index.ts'
+import { createTunnelRoom } from './tunnel/index.ts'
+import { nothingInherited, type Inherited } from './upgrade/handover.ts'
+import type { Program } from './upgrade/program.ts'
+import { createWatch } from './watch/index.ts'
 
-export interface DaemonDeps {
+interface DaemonDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-  /** How to start another daemon and how to become one. */
+  /** How to start another daemon, and how to be replaced by one. */
   readonly program: Program
+  /** What the daemon that this one replaces has left. */
+  readonly inherited?: Inherited
+  readonly nodeInternals?: NodeInternals
   /** Checks every answer against its declaration; for tests. */
   readonly checkReplies?: boolean
 }
@@ -54,71 +61,106 @@ export interface Daemon {
 const currentPid = (supervisor: Supervisor, pid: number): number =>
   supervisor.list().find(({ record }) => record.pid === pid)?.record.current?.pid ?? pid
 
-/** The command of `-c`; one that an earlier daemon started goes on, and one that has ended by then stays ended. */
-const runCommand = ({ config, environment, identity, reaper, log, closing: closer }: Core): Command | undefined => {
-  const { command, inherited, rehearsal } = config
+/**
+ * Starts the command of `-c`, or follows the one that an earlier daemon started; one that has ended is not started
+ * again.
+ */
+const runCommand = (core: Core): Command | undefined => {
+  const { config, inherited, environment, identity, reaper, log, closing: closer } = core
+  const { command, rehearsal } = config
   const ended = inherited.lastUpgrade !== undefined && inherited.command === undefined
   if (command === undefined || rehearsal || ended) return undefined
-  const workload = { environment, identity, dropCapabilities: tenantDrops() }
+  const workload = { environment, identity, dropCapabilities: tenantDrops }
   const started = startCommand(command, inherited.command, { log, reaper, workload })
   closer.add('command', started.stop)
   return started
 }
 
-interface Composed {
-  readonly daemon: Daemon
-  /** What has to happen before the first request, in its order. */
-  begin(): Promise<void>
-}
-
-const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
-  const { clock, ids, log, program, checkReplies = false } = deps
-  const { inherited } = config
-  const environment = liveEnvironment(config.environment, inherited.environment, inherited.reloaded)
-  const identity = loadIdentity(config.user)
+const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => {
+  const { clock, ids, log, inherited = nothingInherited, nodeInternals = createNodeInternals() } = deps
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
-  const core: Core = { config, environment, identity, reaper, clock, ids, log, closing: closer }
-  const port = filesAs(identity)
-  const filesystem = createFilesystem(core, port)
-  const hub = createHub()
-  closer.add('watch', hub.close)
-  // A rehearsal must not reset what the daemon in charge counts.
-  const scale = createScale({ path: config.scaleFile, enabled: config.keepAlive && !config.rehearsal, log })
-  const processes = createProcesses({ core, scale, cwd: process.cwd(), pipes: inherited.pipes })
-  const { supervisor } = processes
-  // One that runs already is adopted in this turn, a new one waits for the tunnel: nothing may leave beside it.
-  const adopted = inherited.command !== undefined
-  let command = adopted ? runCommand(core) : undefined
-  const tunnel = tunnelLoader(core)
-  const terminals = terminalLoader(core)
-  const system = createSystem(core, {
+  return {
+    config,
+    environment: createEnvironment(config.environment, inherited.environment, inherited.reloaded),
+    inherited,
+    identity: loadIdentity(config.user),
+    nodeInternals,
+    reaper,
+    clock,
+    ids,
+    log,
+    closing: closer,
+  }
+}
+
+interface SystemParts {
+  readonly program: Program
+  readonly keepAwake: KeepAwake
+  readonly supervisor: Supervisor
+  readonly terminals: TerminalRoom
+  readonly command: () => Command | undefined
+}
+
+const composeSystem = (core: Core, parts: SystemParts): System => {
+  const { program, keepAwake, supervisor, terminals, command } = parts
+  return createSystem(core, {
     program,
-    hold: scale.hold,
-    command: () => command?.pid(),
+    hold: keepAwake.hold,
+    command: () => command()?.pid(),
     pipes: supervisor.pipes,
     terminals,
     // As `GET /process` of the new release shows them.
     list: () => supervisor.list().map(({ record }) => ({ pid: String(record.pid), status: shownStatus(record) })),
   })
+}
+
+interface Composed {
+  readonly daemon: Daemon
+  /** Does what must happen before the first request. */
+  begin(): Promise<void>
+}
+
+const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
+  const { clock, ids, log, program, checkReplies = false } = deps
+  const core = createCore(config, deps, closer)
+  const { inherited, identity } = core
+  const port = createFilePort(identity)
+  const filesystem = createFilesystem(core, port)
+  const { files, paths } = filesystem
+  // A rehearsal must not reset what the daemon in charge counts.
+  const keepAwake = createKeepAwake({ path: config.scaleFile, enabled: config.keepAlive && !config.rehearsal, log })
+  const { supervisor, bounds: processes } = createProcesses({
+    core,
+    keepAwake,
+    cwd: process.cwd(),
+    pipes: inherited.pipes,
+  })
+  // A command that runs already is adopted at once. A new one waits for the tunnel: none of its traffic may leave
+  // outside of it.
+  const adopted = inherited.command !== undefined
+  let command = adopted ? runCommand(core) : undefined
+  const tunnel = createTunnelRoom(core)
+  const terminals = createTerminalRoom(core)
+  const system = composeSystem(core, { program, keepAwake, supervisor, terminals, command: () => command })
+  const codegen = createCodegen(core, filesystem)
   const bounds: Bound[] = [
     ...probes(),
     ...system.bounds,
-    handle(activity, () => ({ keepAlive: scale.held, drives: driveOwner(config, identity) })),
+    handle(activity, () => ({ keepAlive: keepAwake.held, drives: driveOwner(config, identity) })),
     ...filesystem.bounds,
-    ...watchRoutes({ clock, files: port, hub, paths: filesystem.paths, user: identity }),
-    ...processes.bounds,
-    ...networkRoutes(core, pid => currentPid(supervisor, pid)),
-    ...rareRoutes({
-      core,
-      filesystem,
-      supervisor,
-      tunnel: tunnel.load,
-      terminals: terminals.load,
-      routes: () => bounds.map(({ route }) => route),
-    }),
+    ...createMultipart(core, { paths, port }),
+    ...createWatch(core, { port, paths }),
+    ...processes,
+    ...createNetwork(core, pid => currentPid(supervisor, pid)),
+    ...createSwagger(config, () => bounds.map(({ route }) => route)),
+    ...terminals.bounds,
+    ...createMcp(core, { files, supervisor, moreTools: codegen.tools }),
+    ...codegen.bounds,
+    ...createDriveRoutes(core),
+    ...tunnel.bounds,
   ]
-  const surface = daemonSurface(bounds, config, { checkReplies })
+  const surface = createDaemonSurface(bounds, config, { checkReplies })
   return {
     daemon: {
       core,
@@ -136,7 +178,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   }
 }
 
-/** Builds the daemon; it is ready when this resolves. What was opened is closed again when a part cannot be made. */
+/** Builds the daemon; it is ready when this resolves. When a part fails, everything that was opened is closed. */
 export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Daemon> => {
   const closer = closing({ log: deps.log })
   try {
@@ -144,8 +186,8 @@ export const createDaemon = async (config: Config, deps: DaemonDeps): Promise<Da
     await begin()
     return daemon
   } catch (error) {
-    // The daemon before this one comes back and goes on with all of it.
-    if (!config.inherited.back) await closer.close()
+    // Otherwise the daemon before this one is restored, and goes on with all of it.
+    if (!deps.inherited?.back) await closer.close()
     throw error
   }
 }

@@ -5,16 +5,19 @@ export interface Environment {
   all(): Record<string, string>
   set(name: string, value: string): void
   unset(name: string): void
-  /** Replaces what the last reload brought: sets every variable, removes those it had set and now lacks. */
+  /** Sets every variable, and removes those that the last reload had set and this one does not. */
   reload(variables: Readonly<Record<string, string>>): { applied: number; removed: number }
-  /** What differs from the start, `null` for a variable taken away; lets a new daemon go on where this one ends. */
+  /** The difference from the start, with `null` for a removed variable: for the next daemon. */
   changes(): Record<string, string | null>
-  /** Names that the last reload brought. */
+  /** Names of the variables that the last reload has set. */
   reloaded(): string[]
 }
 
-/** An environment that starts as `base` with the `changes` an earlier daemon handed over, some from its last reload. */
-export const liveEnvironment = (
+/**
+ * An environment that starts as `base` with the `changes` of an earlier daemon; `fromReload` names those of its last
+ * reload.
+ */
+export const createEnvironment = (
   base: Readonly<Record<string, string>>,
   changes: Readonly<Record<string, string | null>> = {},
   fromReload: readonly string[] = [],

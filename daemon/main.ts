@@ -6,72 +6,86 @@ import { listen, type Listening } from '../shared/http/listen.ts'
 import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
-import { loadConfig, type Config } from './config.ts'
+import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon } from './daemon.ts'
-import { doorOf, inheritedSocket } from './system/upgrade/door.ts'
-import { takeOver, type Inherited } from './system/upgrade/handover.ts'
-import { holdBundles } from './system/upgrade/hold.ts'
-import { programOf, rehearsalSocket, type Program } from './system/upgrade/program.ts'
-import { createCollector } from './memory/collector.ts'
-import { keepFewParsers } from './memory/parsers.ts'
-import { rest } from './memory/rest.ts'
-import { limitHeap } from './native/memory.ts'
-import { randomBytes } from './native/sys.ts'
-import { guardStops, protectDaemon } from './init/protect.ts'
+import { createListeningSocket, inheritedSocket, type ListeningSocket } from './upgrade/listening-socket.ts'
+import { receiveHandover, type Inherited } from './upgrade/handover.ts'
+import { lockBundles } from './upgrade/bundle-lock.ts'
+import { createProgram, rehearsalFd, type Program } from './upgrade/program.ts'
+import { createNodeInternals, readSwitches } from './node-internals/index.ts'
+import { startIdleGc } from './memory/idle-gc.ts'
+import { listenTcp } from './native/descriptors/descriptors.ts'
+import { randomBytes } from './native/sys/sys.ts'
+import { guardStopSignals, protectDaemon } from './init/protect.ts'
 
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 const args = process.argv.slice(2)
+const switches = readSwitches(process.env['HUTCH_NODE_INTERNALS_OFF'])
+const nodeInternals = createNodeInternals(switches.off)
 
-const configure = (inherited: Inherited): Config => {
+const configure = (): Config => {
   const cwd = process.cwd()
   const flags = parseFlags(args)
-  return loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd, inherited })
+  return loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
 }
 
-const run = async (inherited: Inherited, program: Program, stop: Closing): Promise<Listening> => {
+/** The socket that requests come in by: a rehearsal's, the one an earlier daemon left, or a new one. */
+const openSocket = (config: Config, inherited: Inherited): number =>
+  config.rehearsal ? rehearsalFd : (inheritedSocket(inherited.listener) ?? listenTcp(config.port, config.host).fd)
+
+interface Running {
+  socket: ListeningSocket | undefined
+  listening: Listening | undefined
+}
+
+const run = async (inherited: Inherited, program: Program, running: Running, stop: Closing): Promise<void> => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
-  guardStops(process.pid)
-  const config = configure(inherited)
-  if (config.heapLimitBytes !== undefined) limitHeap(config.heapLimitBytes)
-  const daemon = await createDaemon(config, { clock, ids: idsFrom(drawnAtOnce(randomBytes)), log, program })
+  guardStopSignals(process.pid)
+  const config = configure()
+  if (config.heapLimitBytes !== undefined) nodeInternals.limitHeap(config.heapLimitBytes)
+  const ids = idsFrom(drawnAtOnce(randomBytes))
+  const daemon = await createDaemon(config, { clock, ids, log, program, inherited, nodeInternals })
   stop.add('daemon', daemon.close)
-  const given = config.rehearsal ? rehearsalSocket : inheritedSocket(inherited.listener)
-  const place = given ?? { port: config.port, ...(config.host !== undefined && { host: config.host }) }
-  const listening = await listen(serve(daemon.dispatcher, { log }), place)
-  stop.add('http', () => listening.close(10_000))
+  const socket = createListeningSocket(openSocket(config, inherited), () => running.listening)
+  running.socket = socket
+  const listening = await listen(serve(daemon.dispatcher, { log }), { fd: socket.forServer() })
+  running.listening = listening
+  stop.add('http', async () => {
+    socket.close()
+    await listening.close(10_000)
+  })
   log.info('daemon.listening', { port: listening.port })
-  return listening
 }
 
 const main = async (): Promise<void> => {
+  if (switches.unknown.length > 0) log.warn('node-internals.unknown', { names: switches.unknown })
   protectDaemon({ log, pid: process.pid })
-  holdBundles(process.argv[1])
-  keepFewParsers()
-  rest(createCollector)
-  const inherited = takeOver(process.env)
-  let listening: Listening | undefined
-  const door = doorOf(() => listening)
-  const program = programOf({ args, env: process.env, script: process.argv[1], door })
+  lockBundles(process.argv[1])
+  nodeInternals.limitParserPool()
+  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
+  const inherited = receiveHandover(process.env)
+  const running: Running = { socket: undefined, listening: undefined }
+  const program = createProgram({ args, env: process.env, script: process.argv[1], socket: () => running.socket })
   const stop = closing({ log })
   const failed = async (error: unknown): Promise<void> => {
     log.error('daemon.failed', { error })
     try {
-      program.goBack(inherited, messageOf(error))
+      program.rollBack(inherited, messageOf(error))
     } catch (failure) {
       log.error('daemon.back-failed', { error: failure })
     }
-    // What was started by then, such as the command of `-c`, must not outlive a daemon that never was.
+    // What was started by then, such as the command of `-c`, must not outlive a daemon that never came up.
     await stop.close()
     process.exit(1)
   }
   const uncaught = (error: unknown) => void failed(error)
   process.once('uncaughtException', uncaught)
   try {
-    listening = await run(inherited, program, stop)
+    await run(inherited, program, running, stop)
     process.off('uncaughtException', uncaught)
   } catch (error) {
     await failed(error)

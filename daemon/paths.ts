@@ -15,12 +15,12 @@
 import { posix } from 'node:path'
 import { fail } from '../shared/errors.ts'
 
-export interface PathOptions {
+interface PathOptions {
   /** Where relative paths begin; absolute, fixed at start. */
   readonly workdir: string
   /** `$HOME` as it is now, for a leading `~`. */
   home(): string | undefined
-  /** Nothing outside of it can be named; default `/`, which confines nothing. */
+  /** Paths outside of it are refused; default `/`, which confines nothing. */
   readonly root?: string
 }
 
@@ -35,8 +35,8 @@ export interface Paths {
 }
 
 /**
- * What an address names before normalisation. `rawPath` is the undecoded request path, `rest` what the route's
- * `*rest` caught, which is everything after the slash that follows the route's prefix. An upper-case `%2F` anywhere
+ * The path that an address names, before normalisation. `rawPath` is the undecoded request path, `rest` what the
+ * route's `*rest` matched: everything after the slash that follows the route's prefix. An upper-case `%2F` anywhere
  * makes the path absolute; a lower-case one does not.
  */
 export const addressed = (rawPath: string, rest: string): string => {

@@ -14,7 +14,7 @@ const decoded = (key: string): string => {
   }
 }
 
-/** A target for the log: values of secret-looking query keys become `[REDACTED]`, everything else stays as it was. */
+/** A request target for the log: values of query keys that look secret become `[REDACTED]`; the rest is unchanged. */
 export const redactQuery = (target: string, isSecret: (key: string) => boolean = () => false): string => {
   const cut = target.indexOf('?')
   if (cut < 0) return target

@@ -1,12 +1,12 @@
-/** How the per-sandbox API looks from outside, whatever the route: headers, redirects, error bodies, the request log. */
+/** What all routes of the per-sandbox API have in common: headers, redirects, error bodies, the request log. */
 import type { Surface } from '../shared/http/dispatch.ts'
 import { fail } from '../shared/errors.ts'
 import { isMalformed } from '../shared/http/request.ts'
 import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
 import { sandboxHeaders } from '../shared/wire/sandbox-headers.ts'
-import { actorReader } from './audit.ts'
-import type { Config } from './config.ts'
+import { createActorReader } from './audit.ts'
+import type { Config } from './config/config.ts'
 import { redactQuery } from './redact.ts'
 
 /** The same address with or without its last slash. */
@@ -16,7 +16,10 @@ const otherSlash = (path: string): string => (path.endsWith('/') ? path.slice(0,
 const targetOf = ({ rawPath, rawQuery }: Request, path = rawPath): string =>
   rawQuery === '' ? path : `${path}?${rawQuery}`
 
-/** Where the other form of the address is; a slash that was sent encoded is told plainly, as its removal changes the text. */
+/**
+ * The address with the slash added or removed. One that was sent encoded comes back decoded, since the slash itself
+ * was.
+ */
 const elsewhere = (request: Request): string => {
   const { rawPath, path } = request
   const plain = rawPath.endsWith('/') === path.endsWith('/')
@@ -24,13 +27,13 @@ const elsewhere = (request: Request): string => {
 }
 
 /** The surface of a daemon that answers `bounds`. */
-export const daemonSurface = (
+export const createDaemonSurface = (
   bounds: readonly Bound[],
   config: Pick<Config, 'names' | 'logRequests' | 'serverTiming'>,
   options: { checkReplies?: boolean } = {},
 ): Surface => {
   const routes = matcher(bounds, 'whole')
-  const actorOf = actorReader(config.names)
+  const actorOf = createActorReader(config.names)
   const previewKeys = new Set(config.names.list.map(name => `${name.short}_preview_token`))
   return {
     decoding: 'whole',

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
 
 /**
- * Node's flags in a sandbox. None may be V8's own: V8 rejects every code cache, also that of Node's modules, when its
- * flags are not the ones the cache was made with, and starting then takes twice the processor time.
- * Without --disable-sigusr1 anybody who may signal the daemon opens a debugger in it.
+ * Node's flags in a sandbox. None may be a flag of V8: V8 rejects all code caches, also those of Node's modules, when
+ * its flags differ from the ones that the cache was made with, and a start then takes twice the processor time. Without
+ * --disable-sigusr1 everybody who may signal the daemon could open a debugger in it.
  */
 export const nodeFlags = ['--disable-sigusr1', '--v8-pool-size=1', '--no-warnings'] as const
 
@@ -23,7 +23,7 @@ export const bundleCommand = (root: string, script: string): [string, ...string[
   join(root, 'daemon', script),
 ]
 
-/** An environment in which the daemon touches nothing of this machine outside `dir`. */
+/** An environment in which the daemon changes nothing outside of `dir`. */
 export const scratchEnvironment = (dir: string): Record<string, string> => ({
   PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: dir,

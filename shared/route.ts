@@ -169,8 +169,8 @@ export class Reply {
   }
 }
 
-/** Takes over the connection after an upgrade request. */
-export class Takeover {
+/** Answers an upgrade request by taking the socket over (`hijack` in other servers). */
+export class SocketUpgrade {
   readonly run: (socket: Duplex, head: Buffer, request: unknown) => void
 
   constructor(run: (socket: Duplex, head: Buffer, request: unknown) => void) {
@@ -207,7 +207,7 @@ export interface Input<P extends Shape, Q extends Shape, B extends Shape> {
 export type Handler<P extends Shape, Q extends Shape, B extends Shape, R extends Shape> = (
   input: Input<P, Q, B>,
   context: Context,
-) => Promise<In<R> | Reply | Takeover> | In<R> | Reply | Takeover
+) => Promise<In<R> | Reply | SocketUpgrade> | In<R> | Reply | SocketUpgrade
 
 /** A declared route with the function that answers it. */
 export interface Bound {

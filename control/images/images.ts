@@ -3,16 +3,16 @@
  * one layout: the data directory's own (imports), then the one shared by all data directories of this machine
  * (built from the recipes under images/; only read here).
  */
-import { access, mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WireName } from '../config.ts'
-import { readIfThere, writeDurably } from '../durable.ts'
+import { readIfThere } from '../durable.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { errno, fail } from '../../shared/errors.ts'
+import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
-import { fetchImage } from './fetch.ts'
+import { collectTrees, importImage } from './import.ts'
 import { entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
 import { keyOf } from './reference.ts'
 
@@ -50,16 +50,6 @@ export interface ImagesConfig {
 }
 
 const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
-
-/** Says every few seconds, while an import runs, at which step it is. */
-const reportSteps = (about: { image: string; source: string }, { log, clock }: Pick<ImagesDeps, 'log' | 'clock'>) => {
-  const start = clock.elapsed()
-  let step = ''
-  const stop = clock.every(5_000, () =>
-    log.info('image.importing', { ...about, step, seconds: Math.round((clock.elapsed() - start) / 1000) }),
-  )
-  return { stop, onStep: (next: string) => void (step = next) }
-}
 
 export interface ImagesDeps {
   readonly ids: Ids
@@ -107,33 +97,9 @@ const keyFor = (context: Context, reference: string): string => {
   return key
 }
 
-const place = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
-  const { own, ids } = context
-  const work = join(own, `.new-${ids.short(12)}`)
-  await mkdir(work, { mode: 0o755 })
-  const { stop, onStep } = reportSteps({ image: name, source }, context)
-  try {
-    const have = (digest: string) => exists(treePath(own, digest))
-    const digest = await fetchImage({ name, source, work, have, onStep }, signal)
-    await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
-    await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
-  } finally {
-    stop()
-    await rm(work, { recursive: true, force: true })
-  }
-  return (await load(own, name)) ?? Promise.reject(await unknown(context, name))
-}
-
-const collect = async ({ own }: Context, inUse: ReadonlySet<string>): Promise<string[]> => {
-  const named = await Promise.all((await listNames(own)).map(name => readName(own, name)))
-  const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !inUse.has(digest))
-  for (const digest of idle) {
-    // Out of sight first, so that a crash half-way leaves no half tree under its digest.
-    const grave = join(own, `.new-${digest}`)
-    await rename(treePath(own, digest), grave)
-    await rm(grave, { recursive: true, force: true })
-  }
-  return idle
+const bring = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
+  await importImage(context, name, source, signal)
+  return (await load(context.own, name)) ?? Promise.reject(await unknown(context, name))
 }
 
 /** Opens the store; work that a crash left half done is removed. */
@@ -159,25 +125,13 @@ export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Prom
     },
     async import(reference, source, signal) {
       const name = keyFor(context, reference)
-      return oneAtATime('import', () => place(context, name, source, signal))
+      return oneAtATime('import', () => bring(context, name, source, signal))
     },
     async remove(reference) {
       const key = keyFor(context, reference)
       if ((await readIfThere(namePath(own, key))) === undefined) throw fail('not_found', { kind: 'image', name: key })
       await rm(namePath(own, key), { force: true })
     },
-    collect: inUse => oneAtATime('import', () => collect(context, inUse)),
+    collect: inUse => oneAtATime('import', () => collectTrees(own, inUse)),
   }
-}
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
-
-/** The tree is there already: the same image under another name. */
-const ignoreTaken = (error: unknown): void => {
-  const code = errno(error)
-  if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
 }

@@ -1,7 +1,7 @@
 /**
  * Who uses what was built, as the kernel tells it of every process of this machine; only root is told everything. A bundle
- * is used that a daemon has locked (it hides from everybody else), that another program runs from, that is mounted
- * somewhere, or whose directory somebody holds open: a server makes new sandboxes of the bundle that it began with. The
+ * is used that a daemon has locked (it hides its files from others), that another program runs from, that is mounted
+ * somewhere, or whose directory a process has open: a server makes new sandboxes from the bundle that it began with. The
  * tree of an image is used that is below an overlay.
  */
 import { spawnSync } from 'node:child_process'
@@ -11,7 +11,7 @@ import { loaderName } from '../../shared/bundle.ts'
 
 const unknown = new Set(['ENOENT', 'ESRCH', 'EINVAL', 'EACCES', 'EPERM'])
 
-/** What `read` gives, or undefined where a process is gone by then, has nothing of the kind, or shows it to nobody. */
+/** What `read` returns; undefined when the process is gone, has no such file, or does not show it. */
 export const ifThere = <T>(read: () => T): T | undefined => {
   try {
     return read()
@@ -21,7 +21,7 @@ export const ifThere = <T>(read: () => T): T | undefined => {
   }
 }
 
-/** A file's identity, whatever path it is seen by. */
+/** A file's identity, whatever its path. */
 const identity = (path: string): string | undefined =>
   ifThere(() => {
     const { dev, ino } = statSync(path, { bigint: true })
@@ -36,7 +36,7 @@ const filesOf = (process: string): string[] => {
   )
 }
 
-/** Whether a daemon holds the bundle; what cannot be found out counts as held. */
+/** Whether a daemon has locked the bundle; when that cannot be read, it counts as locked. */
 const isLocked = (bundle: string): boolean => {
   const facts = join(bundle, 'bundle.json')
   if (!existsSync(facts)) return false
@@ -74,7 +74,7 @@ const heldBundles = (dir: string, names: readonly string[]): string[] => {
 /** Names of the bundles in `dir` that something uses now. */
 export const bundlesInUse = (dir: string, names: readonly string[]): Set<string> => {
   const used = new Set([...names.filter(name => isLocked(join(dir, name))), ...heldBundles(dir, names)])
-  // The fourth field is the directory within its file system, whatever it is called where it is mounted.
+  // The fourth field is the directory within its file system, wherever that is mounted.
   for (const line of mountTables().flatMap(table => table.split('\n')))
     for (const name of names) if (line.split(' ')[3]?.endsWith(`/${name}`)) used.add(name)
   return used

@@ -2,17 +2,17 @@ import type { Files } from '../filesystem/files.ts'
 import type { Provider } from './provider.ts'
 import { readSource } from './source.ts'
 
-const largestFile = 16 * 1024 * 1024
+const maxFileBytes = 16 * 1024 * 1024
 
-export interface Applied {
+interface Applied {
   readonly originalContent: string
   readonly updatedContent: string
   readonly provider: Provider['name']
 }
 
 /**
- * Lets the provider merge `edit` into the file at `path`, which need not exist, and writes the result.
- * Throws `invalid_argument` for a directory, `unprocessable` for everything else that fails; then the file is as it was.
+ * Has the provider merge `edit` into the file at `path`, which may be missing, and writes the result. Throws
+ * `invalid_argument` for a directory, `unprocessable` for every other failure; then the file is unchanged.
  */
 export const applyEdit = async (
   deps: { files: Files; provider: Provider },
@@ -21,7 +21,7 @@ export const applyEdit = async (
 ): Promise<Applied> => {
   const { files, provider } = deps
   const { path, edit, model } = asked
-  const originalContent = (await readSource(files.port, path, largestFile)) ?? ''
+  const originalContent = (await readSource(files.port, path, maxFileBytes)) ?? ''
   const updatedContent = await provider.apply({ code: originalContent, edit, model }, signal)
   await files.write(path, updatedContent, 0o644)
   return { originalContent, updatedContent, provider: provider.name }

@@ -1,17 +1,17 @@
-/** Finds the places of a code base that a question is about, by its words: no index, no model. */
+/** Finds the places in a code base that a question is about, by its words, without an index or a model. */
 import { posix } from 'node:path'
 import { errno } from '../../shared/errors.ts'
 import type { FilePort } from '../filesystem/port.ts'
 import { decodeText, readBytes } from './source.ts'
 import { walk } from './walk.ts'
 
-const most = 20
+const maxResults = 20
 /** Bytes; larger files are data more often than code. */
-const largestFile = 1024 * 1024
+const maxFileBytes = 1024 * 1024
 const shownCharacters = 200
 const skipped = new Set(['node_modules', 'vendor', 'dist', 'build', 'target', '__pycache__'])
 
-/** The words of a text, lower case; parts of camelCase and snake_case count as words too. */
+/** The words of a text in lower case, including the parts of camelCase and snake_case names. */
 const wordsOf = (text: string): Set<string> =>
   new Set(
     text
@@ -29,7 +29,7 @@ interface Place {
   readonly score: number
 }
 
-/** The best line of a file; words found anywhere in it, or in its path, count as well. */
+/** The best line of a file; words elsewhere in the file or in its path add to its score. */
 const bestPlace = (wanted: ReadonlySet<string>, path: string, content: string): Place | undefined => {
   const whole = shared(wanted, content) + shared(wanted, path)
   if (whole === 0) return undefined
@@ -40,15 +40,17 @@ const bestPlace = (wanted: ReadonlySet<string>, path: string, content: string): 
 }
 
 const readText = async (port: FilePort, path: string): Promise<string | undefined> => {
-  const bytes = await readBytes(port, path, largestFile).catch(error => {
-    // What cannot be read, or is too large, is passed over.
+  const bytes = await readBytes(port, path, maxFileBytes).catch(error => {
+    // Files that are too large or cannot be read are left out.
     if (errno(error) !== undefined) return undefined
     throw error
   })
   return bytes && !bytes.includes(0) ? decodeText(bytes) : undefined
 }
 
-/** At most twenty `path:line: text`, best first, below the directories given; all absolute. */
+/**
+ * At most twenty lines `path:line: text`, best first, from files below the directories given; all paths are absolute.
+ */
 export const searchCodebase = async (
   port: FilePort,
   asked: { query: string; directories: readonly string[] },
@@ -66,6 +68,6 @@ export const searchCodebase = async (
     }
   return [...places.values()]
     .toSorted((a, b) => b.score - a.score)
-    .slice(0, most)
+    .slice(0, maxResults)
     .map(({ text }) => text)
 }

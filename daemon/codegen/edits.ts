@@ -1,4 +1,4 @@
-/** Edits that agents ask for by tool: one file, the same again, or one plan for many files. */
+/** Edits by a provider, as tools: one file, the last edit again, or one plan for many files. */
 import { messageOf, isError } from '../../shared/errors.ts'
 import { semaphore } from '../../shared/sync.ts'
 import type { Files } from '../filesystem/files.ts'
@@ -6,9 +6,9 @@ import { applyEdit } from './apply.ts'
 import type { Provider } from './provider.ts'
 
 const atATime = 4
-const mostRemembered = 100
+const maxRemembered = 100
 
-export interface Region {
+interface Region {
   /** Absolute. */
   readonly path: string
   readonly startLine?: number | undefined
@@ -23,10 +23,10 @@ export interface Outcome {
 export interface Edits {
   /** Throws as `applyEdit`. */
   edit(path: string, edit: string, signal: AbortSignal): Promise<void>
-  /** Merges the last edit of the file once more, into the file as it is now. Throws as `applyEdit`. */
-  again(path: string, signal: AbortSignal): Promise<Outcome>
-  /** Carries one plan out in every region; one that fails does not stop the others. */
-  everywhere(plan: string, regions: readonly Region[], signal: AbortSignal): Promise<Outcome>
+  /** Merges the last edit of the file again, into the file as it is now. Throws as `applyEdit` does. */
+  reapply(path: string, signal: AbortSignal): Promise<Outcome>
+  /** Applies one plan to every region; a failure does not stop the others. */
+  applyPlan(plan: string, regions: readonly Region[], signal: AbortSignal): Promise<Outcome>
 }
 
 const whereOf = ({ startLine, endLine }: Region): string => {
@@ -41,7 +41,7 @@ export const createEdits = (deps: { files: Files; provider: Provider }): Edits =
     last.delete(path)
     last.set(path, edit)
     const [oldest] = last.keys()
-    if (last.size > mostRemembered && oldest !== undefined) last.delete(oldest)
+    if (last.size > maxRemembered && oldest !== undefined) last.delete(oldest)
   }
   const apply = async (path: string, edit: string, signal: AbortSignal) => {
     remember(path, edit)
@@ -49,13 +49,13 @@ export const createEdits = (deps: { files: Files; provider: Provider }): Edits =
   }
   return {
     edit: apply,
-    async again(path, signal) {
+    async reapply(path, signal) {
       const edit = last.get(path)
       if (edit === undefined) return { success: false, message: 'no edit of this file is known; use codegenEditFile' }
       await apply(path, edit, signal)
       return { success: true, message: 'The last edit was merged again' }
     },
-    async everywhere(plan, regions, signal) {
+    async applyPlan(plan, regions, signal) {
       const failures: string[] = []
       const one = async (region: Region) => {
         try {
@@ -65,7 +65,7 @@ export const createEdits = (deps: { files: Files; provider: Provider }): Edits =
           failures.push(`${region.path}: ${messageOf(error)}`)
         }
       }
-      // Regions of one file come one after the other: each edit is of the whole file.
+      // Regions of the same file are done one after the other, since each edit replaces the whole file.
       const byFile = Map.groupBy(regions, ({ path }) => path)
       await Promise.all(
         [...byFile.values()].map(group =>

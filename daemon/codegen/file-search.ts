@@ -3,7 +3,7 @@ import { fail, messageOf } from '../../shared/errors.ts'
 import type { FilePort } from '../filesystem/port.ts'
 import { walk } from './walk.ts'
 
-const most = 10
+const maxResults = 10
 
 /** The characters of `query` occur in `name` in that order; case does not matter. */
 export const isSubsequence = (query: string, name: string): boolean => {
@@ -27,7 +27,7 @@ export const directoryInside = async (port: FilePort, workdir: string, directory
   return real
 }
 
-/** At most ten files whose base name matches `query`, as absolute paths, shallow ones first. Nothing is left out. */
+/** At most ten files whose base name matches `query`, as absolute paths, shallow ones first. Hidden files count too. */
 export const searchFiles = async (
   deps: { port: FilePort; workdir: string },
   asked: { query: string; directory?: string | undefined },
@@ -37,7 +37,7 @@ export const searchFiles = async (
   const found: string[] = []
   for await (const path of walk(port, await directoryInside(port, workdir, asked.directory ?? '.'), { signal })) {
     if (isSubsequence(asked.query, posix.basename(path))) found.push(path)
-    if (found.length === most) break
+    if (found.length === maxResults) break
   }
   return found
 }

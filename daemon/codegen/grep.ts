@@ -6,29 +6,30 @@ import { compilePattern, type LineMatch } from './pattern.ts'
 import { decodeText, readBytes } from './source.ts'
 import { walk } from './walk.ts'
 
-/** Bytes. Larger files are passed over; what is found is cut at the end of a file beyond the second. */
-const largestFile = 16 * 1024 * 1024
-const mostOutput = 4 * 1024 * 1024
+/** Larger files are left out. */
+const maxFileBytes = 16 * 1024 * 1024
+/** The search ends after the file with which its output exceeds this. */
+const maxOutputBytes = 4 * 1024 * 1024
 
-/** Characters, and files, that are looked at in one go. */
+/** Characters and files that are searched in one step. */
 const atOnce = 1024 * 1024
 const filesAtOnce = 256
 
-/** A file that may hold matches: its path as it is shown, and its text. */
+/** A file that may contain matches: its path as shown, and its text. */
 interface Found {
   readonly shown: string
   readonly text: string
 }
 
-export interface GrepRequest {
+interface GrepRequest {
   readonly query: string
   readonly caseSensitive?: boolean | undefined
-  /** Globs as ripgrep's `-g`: one without a slash is about the base name, a leading slash means the root. */
+  /** Globs as in ripgrep's `-g`: one without a slash matches the base name, a leading slash stands for the root. */
   readonly includePattern?: string | undefined
   readonly excludePattern?: string | undefined
 }
 
-/** Whether a path, relative to where the search began, is meant by a glob. */
+/** Whether a glob matches a path that is relative to the root of the search. */
 export const matchesGlob = (path: string, glob: string): boolean => {
   if (!glob.includes('/')) return posix.matchesGlob(posix.basename(path), glob)
   if (glob.startsWith('/')) return posix.matchesGlob(path, glob.slice(1))
@@ -74,8 +75,8 @@ const fileLines = (path: string, text: string, found: readonly LineMatch[]): str
 }
 
 const readText = async (port: FilePort, path: string): Promise<string | undefined> => {
-  const bytes = await readBytes(port, path, largestFile).catch(error => {
-    // What cannot be read, or is too large, is passed over.
+  const bytes = await readBytes(port, path, maxFileBytes).catch(error => {
+    // Files that are too large or cannot be read are left out.
     if (errno(error) !== undefined) return undefined
     throw error
   })
@@ -83,7 +84,7 @@ const readText = async (port: FilePort, path: string): Promise<string | undefine
 }
 
 /**
- * JSON Lines of all matches below `root`; hidden and binary files are left out. Throws `not_found` when there is none,
+ * JSON Lines of all matches below `root`, without hidden and binary files. Throws `not_found` when there is none,
  * `unprocessable` when the query is no regular expression or takes too long.
  */
 export const grep = async (
@@ -100,7 +101,7 @@ export const grep = async (
     const found = pattern.lines(files.map(({ text }) => text))
     for (const [index, { shown, text }] of files.entries()) {
       const matches = found[index] ?? []
-      if (matches.length === 0 || size > mostOutput) continue
+      if (matches.length === 0 || size > maxOutputBytes) continue
       const lines = fileLines(shown, text, matches)
       output.push(...lines)
       size += lines.reduce((sum, line) => sum + line.length, 0)
@@ -122,7 +123,7 @@ export const grep = async (
     look(files)
     files = []
     gathered = 0
-    if (size > mostOutput) break
+    if (size > maxOutputBytes) break
   }
   look(files)
   if (output.length === 0) throw fail('not_found', { kind: 'match for', name: query })

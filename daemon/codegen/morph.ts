@@ -7,7 +7,7 @@ import type { Provider } from './provider.ts'
 const completion = s.object({ choices: s.array(s.object({ message: s.object({ content: s.nullable(s.string()) }) })) })
 const ranked = s.object({ results: s.array(s.object({ index: s.int(), relevance_score: s.number() })) })
 
-export const morph = (endpoint: Endpoint): Provider => ({
+export const createMorph = (endpoint: Endpoint): Provider => ({
   name: 'morphllm',
   async apply({ code, edit, model }, signal) {
     const content = `<code>${code}</code>\n<update>${edit}</update>`

@@ -1,4 +1,4 @@
-/** Regular expressions that somebody else wrote: some of them would take longer than the sandbox lives. */
+/** Runs regular expressions that clients send; some would never end, so the time is limited. */
 import { createContext, Script } from 'node:vm'
 import { fail, messageOf } from '../../shared/errors.ts'
 
@@ -11,8 +11,8 @@ export interface LineMatch {
   readonly spans: readonly (readonly [start: number, end: number])[]
 }
 
-/** Both look at many texts at once: a call that can be ended costs as much as a page of text does. */
-export interface Pattern {
+/** Both take many texts at once: a call with a time limit costs as much as matching a page of text. */
+interface Pattern {
   /** For each text, whether it matches. */
   test(texts: readonly string[]): boolean[]
   /** For each text, its lines that match. */
@@ -34,11 +34,14 @@ const lister = new Script(`
   })
 `)
 
-/** The error belongs to the other context, so it is no instance of our Error. */
+/** The error comes from another V8 context, so it is no instance of our Error. */
 const isTimeout = (error: unknown): boolean =>
   (error as { code?: unknown } | null)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 
-/** All uses of it together may take `budgetMs`, five seconds if not said. Throws `unprocessable` then, and for what is no expression. */
+/**
+ * All calls together may take `budgetMs`, by default five seconds. Throws `unprocessable` when they take longer, and
+ * for an invalid expression.
+ */
 export const compilePattern = (source: string, options: { ignoreCase?: boolean; budgetMs?: number } = {}): Pattern => {
   const { ignoreCase = false, budgetMs = fiveSeconds } = options
   let left = budgetMs
@@ -58,7 +61,7 @@ export const compilePattern = (source: string, options: { ignoreCase?: boolean; 
       return script.runInContext(sandbox, { timeout: Math.max(1, Math.ceil(left)) })
     } catch (error) {
       if (!isTimeout(error)) throw error
-      // V8's clock and ours differ by a little: what was ended stays ended.
+      // V8's clock and ours differ a little: once ended, every later call fails too.
       left = 0
       throw fail('unprocessable', { reason: `the pattern takes more than ${budgetMs} ms` }, error)
     } finally {

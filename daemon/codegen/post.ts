@@ -3,8 +3,8 @@ import { parse, type Out, type Shape } from '../../shared/schema.ts'
 
 const timeoutMs = 120_000
 const shownBytes = 512
-/** A merged file, or scores of very many. */
-const mostBytes = 64 * 1024 * 1024
+/** Limit of an answer in bytes: a merged file, or the scores of many files. */
+const maxBytes = 64 * 1024 * 1024
 
 export interface Endpoint {
   readonly key: string
@@ -17,7 +17,7 @@ const boundedText = async (answer: Response): Promise<string> => {
   let length = 0
   for await (const piece of answer.body ?? []) {
     length += piece.length
-    if (length > mostBytes) throw new Error(`answered with more than ${mostBytes} bytes`)
+    if (length > maxBytes) throw new Error(`answered with more than ${maxBytes} bytes`)
     pieces.push(piece)
   }
   return Buffer.concat(pieces).toString('utf8')
@@ -28,7 +28,10 @@ const refusal = ({ status, headers }: Response, text: string): Error => {
   return new Error(`answered ${status}${after ? ` (try again after ${after})` : ''}: ${text.slice(0, shownBytes)}`)
 }
 
-/** Posts JSON with a bearer token and reads an answer of that shape. Throws `unprocessable`; the key is never shown. */
+/**
+ * Posts JSON with a bearer token and parses the answer with the given schema. Throws `unprocessable`; its message never
+ * contains the key.
+ */
 export const post = async <S extends Shape>(
   { key, url }: Endpoint,
   path: string,
@@ -49,7 +52,7 @@ export const post = async <S extends Shape>(
     return parse(shape, JSON.parse(text), 'config')
   } catch (error) {
     const cause = error instanceof Error && error.cause ? ` (${messageOf(error.cause)})` : ''
-    // Some providers, and fetch itself, repeat the key that they refuse.
+    // Some providers, and fetch itself, repeat a refused key in their message.
     const reason = `codegen provider ${url}${path}: ${messageOf(error)}${cause}`.replaceAll(key, '[REDACTED]')
     throw fail('unprocessable', { reason })
   }

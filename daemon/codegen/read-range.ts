@@ -2,9 +2,9 @@ import { fail } from '../../shared/errors.ts'
 import type { FilePort } from '../filesystem/port.ts'
 import { readSource } from './source.ts'
 
-const largestFile = 64 * 1024 * 1024
+const maxFileBytes = 64 * 1024 * 1024
 
-/** Lines of a text; a line feed at the end does not begin another. */
+/** The lines of a text; a line feed at its end does not begin another line. */
 const linesOf = (text: string): string[] => {
   const lines = text.split('\n')
   if (lines.at(-1) === '') lines.pop()
@@ -16,7 +16,7 @@ const linesOf = (text: string): string[] => {
  * wrong end of the range, `path_not_found`, `unprocessable`.
  */
 export const readRange = async (port: FilePort, path: string, start: number, end: number): Promise<string> => {
-  const text = await readSource(port, path, largestFile)
+  const text = await readSource(port, path, maxFileBytes)
   if (text === undefined) throw fail('path_not_found', { path, reason: 'no such file or directory' })
   const lines = linesOf(text)
   const refuse = (field: string, reason: string) => fail('invalid_argument', { field, reason })

@@ -7,7 +7,7 @@ import type { Provider } from './provider.ts'
 const applied = s.object({ mergedCode: s.string() })
 const ranked = s.object({ results: s.array(s.object({ filename: s.string(), score: s.number() })) })
 
-export const relace = (endpoint: Endpoint): Provider => ({
+export const createRelace = (endpoint: Endpoint): Provider => ({
   name: 'relace',
   async apply({ code, edit, model }, signal) {
     const named = model && model !== 'auto' ? model : 'relace-apply-3'

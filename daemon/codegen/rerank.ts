@@ -6,12 +6,12 @@ import type { Provider, SourceFile } from './provider.ts'
 import { readBytes } from './source.ts'
 import { walk } from './walk.ts'
 
-/** What all candidates together may hold, in bytes: they travel in one request. */
-const mostBytes = 32 * 1024 * 1024
+/** Bytes that all candidates together may have: they are sent in one request. */
+const maxBytes = 32 * 1024 * 1024
 const skipped = new Set(['node_modules', 'vendor', '.git', 'dist', 'build', 'target', '__pycache__', '.venv'])
 const defaults = { scoreThreshold: 0.5, tokenLimit: 30_000 } as const
 
-export interface RerankRequest {
+interface RerankRequest {
   /** Absolute path of a directory. */
   readonly path: string
   readonly query: string
@@ -21,13 +21,13 @@ export interface RerankRequest {
   readonly filePattern?: string | undefined
 }
 
-export interface RankedFile extends SourceFile {
+interface RankedFile extends SourceFile {
   readonly score: number
 }
 
 const namesAtOnce = 512
 
-/** Paths of candidates, as long as `filePattern` is heeded. */
+/** Paths of the files that `filePattern` matches. */
 async function* candidates(port: FilePort, request: RerankRequest, signal: AbortSignal): AsyncGenerator<string> {
   const { path: root, filePattern } = request
   const pattern = filePattern ? compilePattern(filePattern) : undefined
@@ -49,13 +49,13 @@ async function* candidates(port: FilePort, request: RerankRequest, signal: Abort
 
 const collect = async (port: FilePort, request: RerankRequest, signal: AbortSignal): Promise<SourceFile[]> => {
   const files: SourceFile[] = []
-  let left = mostBytes
+  let left = maxBytes
   for await (const path of candidates(port, request, signal)) {
     signal.throwIfAborted()
     const bytes = await readBytes(port, path, left).catch(error => {
       if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')
-        throw fail('unprocessable', { reason: `the files hold more than ${mostBytes} bytes; narrow with filePattern` })
-      // A file that cannot be read is no candidate.
+        throw fail('unprocessable', { reason: `the files hold more than ${maxBytes} bytes; narrow with filePattern` })
+      // Files that cannot be read are left out.
       if (errno(error) !== undefined) return undefined
       throw error
     })

@@ -1,9 +1,9 @@
-/** Two providers are known; the first whose key is set is used. */
+/** Chooses between the two known providers: the first whose key is set. */
 import { fail } from '../../shared/errors.ts'
-import type { Config } from '../config.ts'
-import { morph } from './morph.ts'
+import type { Config } from '../config/config.ts'
+import { createMorph } from './morph.ts'
 import type { Provider } from './provider.ts'
-import { relace } from './relace.ts'
+import { createRelace } from './relace.ts'
 
 /** Undefined when no key is configured. */
 export const selectProvider = ({
@@ -12,8 +12,8 @@ export const selectProvider = ({
   morphKey,
   morphUrl,
 }: Config['codegen']): Provider | undefined => {
-  if (relaceKey !== '') return relace({ key: relaceKey, url: relaceUrl })
-  if (morphKey !== '') return morph({ key: morphKey, url: morphUrl })
+  if (relaceKey !== '') return createRelace({ key: relaceKey, url: relaceUrl })
+  if (morphKey !== '') return createMorph({ key: morphKey, url: morphUrl })
   return undefined
 }
 

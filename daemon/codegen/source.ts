@@ -29,12 +29,15 @@ export const decodeText = (bytes: Uint8Array): string | undefined => {
   try {
     return utf8.decode(bytes)
   } catch {
-    // A fatal decoder throws for one reason only.
+    // A fatal decoder throws only for invalid bytes.
     return undefined
   }
 }
 
-/** Text of a file; undefined when there is none. 400 for a directory, 422 for what cannot be read as text. */
+/**
+ * The text of a file; undefined when there is none. 400 for a directory, 422 for a file that is not text or cannot be
+ * read.
+ */
 export const readSource = async (port: FilePort, path: string, limit: number): Promise<string | undefined> => {
   try {
     const bytes = await readBytes(port, path, limit)

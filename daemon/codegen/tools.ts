@@ -13,7 +13,7 @@ import { providerTools } from './provider-tools.ts'
 import type { Provider } from './provider.ts'
 import { readRange } from './read-range.ts'
 
-export interface CodegenToolDeps {
+interface CodegenToolDeps {
   readonly files: Files
   readonly workdir: string
   readonly provider: Provider | undefined
@@ -134,7 +134,7 @@ const planTools = ({ workdir }: CodegenToolDeps, edits: Edits | undefined): Tool
     input: s.strictObject({ targetFile: required }),
     output: outcome,
     run: ({ targetFile }, { signal }) =>
-      edits ? edits.again(pathIn(workdir, 'targetFile', targetFile), signal) : unconfigured,
+      edits ? edits.reapply(pathIn(workdir, 'targetFile', targetFile), signal) : unconfigured,
   }),
   tool({
     name: 'codegenParallelApply',
@@ -163,7 +163,7 @@ const planTools = ({ workdir }: CodegenToolDeps, edits: Edits | undefined): Tool
         startLine: startLine ?? undefined,
         endLine: endLine ?? undefined,
       }))
-      return edits.everywhere(editPlan, regions, signal)
+      return edits.applyPlan(editPlan, regions, signal)
     },
   }),
 ]

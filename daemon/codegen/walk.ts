@@ -1,18 +1,18 @@
 import { posix } from 'node:path'
 import { errno } from '../../shared/errors.ts'
-import { kernelViews } from '../filesystem/kernel-views.ts'
+import { kernelFilesystems } from '../filesystem/kernel-filesystems.ts'
 import type { FilePort } from '../filesystem/port.ts'
 
-/** What a walk may skip, told by the name of the entry and of the directory it is in. */
-export interface WalkOptions {
+/** Which entries a walk skips, by their name and the directory that they are in. */
+interface WalkOptions {
   /** Whether to descend into a directory of that name. */
   readonly enter?: (name: string) => boolean
   readonly signal?: AbortSignal
 }
 
 /**
- * Regular files below `root`, shallow ones first. Links are not followed, and what cannot be read or vanishes
- * meanwhile is passed over, as are `/proc` and `/sys` below it; a `root` that cannot be read throws the port's error.
+ * Regular files below `root`, shallow ones first. Links are not followed. Left out are `/proc`, `/sys`, and entries
+ * below `root` that cannot be read or disappear meanwhile; a `root` that cannot be read throws the port's error.
  */
 export async function* walk(port: FilePort, root: string, options: WalkOptions = {}): AsyncGenerator<string> {
   const { enter = () => true, signal } = options
@@ -26,7 +26,7 @@ export async function* walk(port: FilePort, root: string, options: WalkOptions =
     for (const { name, kind } of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = posix.join(dir, name)
       if (kind === 'file') yield path
-      else if (kind === 'directory' && enter(name) && !kernelViews.has(path)) open.push(path)
+      else if (kind === 'directory' && enter(name) && !kernelFilesystems.has(path)) open.push(path)
     }
   }
 }

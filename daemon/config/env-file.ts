@@ -1,8 +1,8 @@
 /** The two files that add variables the environment does not have yet. */
 
-export interface EnvFile {
+interface EnvFile {
   readonly variables: Readonly<Record<string, string>>
-  /** Names that cannot be environment names; they cost only themselves. */
+  /** Pairs whose name cannot be a variable's; the others still count. */
   readonly rejected: readonly string[]
   /** The file has content but not one pair. */
   readonly empty: boolean
@@ -30,7 +30,7 @@ export const parseEnvFile = (content: Buffer): EnvFile => {
   return { variables, rejected, empty: content.length > 0 && pairs === 0 }
 }
 
-/** `base` plus those of `extra` whose name it lacks; a variable that is set but empty counts as there. */
+/** `base` plus the variables of `extra` that it does not have; one that is set but empty counts as present. */
 export const addMissing = (
   base: Readonly<Record<string, string>>,
   extra: Readonly<Record<string, string>>,

@@ -1,9 +1,10 @@
-/** The daemon's command line, read as programs in Go read theirs: existing entrypoints were written for one. */
+/** The daemon's command line, in the syntax of Go's flag package: existing entrypoints use it. */
+import { isIP } from 'node:net'
 import { fail } from '../../shared/errors.ts'
 
 export interface Flags {
   readonly port: number
-  /** Address to listen on; undefined for all of them. */
+  /** IP address to listen on; undefined for all of them. */
   readonly host: string | undefined
   /** Shell command run beside the API, or undefined. */
   readonly command: string | undefined
@@ -46,6 +47,12 @@ const portOf = (value: string | undefined, flag: string): number => {
   return parsed
 }
 
+const hostOf = (value: string | undefined): string | undefined => {
+  if (!value) return undefined
+  if (isIP(value) === 0) throw fail('invalid_argument', { field: '-host', reason: 'must be an IP address' })
+  return value
+}
+
 const switchOf = (value: string | undefined, flag: string): boolean => {
   if (value === undefined || /^(0|f|false)$/i.test(value)) return false
   if (/^(1|t|true)$/i.test(value)) return true
@@ -58,9 +65,9 @@ export const parseFlags = (argv: readonly string[]): Flags => {
   const short = portOf(given['p'], '-p')
   const long = portOf(given['port'], '-port')
   return {
-    // The short spelling wins over the long one unless it says what goes without saying.
+    // The short flag wins over the long one, unless it gives the default.
     port: short === defaultPort ? long : short,
-    host: given['host'] || undefined,
+    host: hostOf(given['host']),
     command: given['c'] || given['command'] || undefined,
     user: given['user'] || undefined,
     telemetry: !switchOf(given['disable-telemetry'], '-disable-telemetry'),

@@ -1,4 +1,4 @@
-/** Readers of single environment values. A value that makes no sense falls back: the daemon must start in any image. */
+/** Readers of single environment values. An invalid value counts as missing: the daemon must start in any image. */
 import type { Out, Shape } from '../../shared/schema.ts'
 import type { WireNames } from '../../shared/wire-names.ts'
 
@@ -30,7 +30,7 @@ export const document = <S extends Shape>(shape: S, value: string | undefined): 
     const result = shape.safeParse(JSON.parse(value ?? ''))
     return result.success ? result.data : undefined
   } catch {
-    // Not JSON: as good as absent.
+    // Not JSON counts as missing.
     return undefined
   }
 }

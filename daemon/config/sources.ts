@@ -5,14 +5,14 @@ import { parseEnv } from 'node:util'
 import { errno, messageOf } from '../../shared/errors.ts'
 import { ownEnvironment, unguardEnvironment } from '../../shared/guarded-env.ts'
 import type { Log } from '../../shared/log.ts'
-import { namesOf } from '../config.ts'
+import { namesOf } from './config.ts'
 import { addMissing, parseEnvFile } from './env-file.ts'
-import { readPlain } from './read-plain.ts'
+import { readRegularFile } from './read-regular-file.ts'
 import { vendor, type Env } from './read.ts'
 
 const readIfThere = (path: string, log: Log): Buffer | undefined => {
   try {
-    return readPlain(path)
+    return readRegularFile(path)
   } catch (error) {
     if (errno(error) !== 'ENOENT') log.warn('environment.unreadable', { path, reason: messageOf(error) })
     return undefined
@@ -27,8 +27,8 @@ const withoutPrefixes = (variables: NodeJS.Dict<string>, prefixes: readonly stri
   )
 
 /**
- * `.env` of the directory. The daemon often starts where a workload may write, so the file counts only when nobody else
- * could have written it, and it never sets the switches of the daemon and the platform.
+ * `.env` of the directory. Workloads can often write there, so the file counts only when nobody but the daemon's user
+ * could have written it, and it never sets the daemon's or the platform's own variables.
  */
 const dotenv = (path: string, base: Env, log: Log): Record<string, string> => {
   const content = readIfThere(path, log)
@@ -41,7 +41,7 @@ const dotenv = (path: string, base: Env, log: Log): Record<string, string> => {
   return withoutPrefixes(parseEnv(content.toString('utf8')), ['HUTCH_', 'SANDBOX_', ...namesOf(base).env('')])
 }
 
-/** What the process was started with, the part of it that the host has packed included. */
+/** The environment the process was started with, including what the host has packed into it. */
 const started = (env: Env): Record<string, string> => ({ ...ownEnvironment(env), ...unguardEnvironment(env) })
 
 const platformFile = (path: string, log: Log): Readonly<Record<string, string>> => {

@@ -1,12 +1,12 @@
-/** Drives that the host shows as directories under one root: mounting is binding one of them elsewhere. */
+/** Drives that the host shows as directories under one root: mounting one is a bind mount. */
 import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
-import { bindMount, changeOwner, openDirectory, restrictMount, unmount, type Directory } from '../native/mount.ts'
+import { bindMount, changeOwner, openDirectory, restrictMount, unmount, type Directory } from '../native/mount/mount.ts'
 import { below, parseMountinfo, visible, type MountEntry } from '../../shared/drives/mountinfo.ts'
 import { driveOf, type DriveMount, type DriveProvider } from '../../shared/drives/provider.ts'
 
-/** Who a mount point that we make belongs to; undefined leaves it root's. */
+/** Owner of the mount points that we make; undefined: root. */
 export interface Owner {
   readonly uid: number
   readonly gid: number
@@ -17,7 +17,7 @@ const inTheWay = new Set(['ENOTDIR', 'ELOOP'])
 const openMountPoint = (path: string, owner: Owner | undefined): Directory => {
   try {
     const directory = openDirectory(path, 0o755)
-    // Only what this call made is handed over: an existing directory may be the system's.
+    // Only a directory that this call made changes its owner: an existing one may be the system's.
     if (directory.created && owner) changeOwner(directory, owner.uid, owner.gid)
     return directory
   } catch (error) {
@@ -46,7 +46,7 @@ const toDrive = (root: string, entry: MountEntry, entries: readonly MountEntry[]
   return driveOf(entry, root, entries)
 }
 
-/** Turns what the system refuses into `operation_failed` with its text. */
+/** Turns system errors into `operation_failed` with their text. */
 const attempt = async <T>(what: string, work: () => T | Promise<T>): Promise<T> => {
   try {
     return await work()
@@ -56,7 +56,7 @@ const attempt = async <T>(what: string, work: () => T | Promise<T>): Promise<T> 
   }
 }
 
-export const bindDrives = (options: { root: string; owner?: Owner | undefined }): DriveProvider => {
+export const createBindDriveProvider = (options: { root: string; owner?: Owner | undefined }): DriveProvider => {
   const { root, owner } = options
   const entries = () =>
     attempt('cannot read the mounts', async () => parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')))

@@ -1,27 +1,27 @@
-/** Certificates that the platform adds: every program of the sandbox is pointed to a bundle that has them. */
+/** Certificates that the platform adds: variables point every program of the sandbox to a bundle with them. */
 import { errno, messageOf } from '../../shared/errors.ts'
-import { readPlain } from '../config/read-plain.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
-import { replaceFile } from './replace.ts'
+import { replaceFile } from './replace-file.ts'
 
 const systemBundle = '/etc/ssl/certs/ca-certificates.crt'
 
 const systemCertificates = (path: string): Buffer => {
   try {
-    return readPlain(path)
+    return readRegularFile(path)
   } catch (error) {
     if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return Buffer.alloc(0)
     throw error
   }
 }
 
-/** Writes the merged bundle and sets the variables. What cannot be used is logged, and nothing changes. */
+/** Writes the merged bundle and sets the variables. A file that cannot be used is logged, and nothing changes. */
 export const installCertificates = ({ config, environment, log }: Pick<Core, 'config' | 'environment' | 'log'>) => {
   const { extraCaCerts: extra, mergedCaPath: merged } = config
   try {
-    const added = readPlain(extra)
+    const added = readRegularFile(extra)
     if (!added.includes('-----BEGIN ')) throw new Error('it holds no certificate in PEM form')
-    // What a replaced daemon has set is the merged bundle: merging it again would only add the same once more.
+    // Not the variable as it is now: a daemon that was replaced has pointed it to the merged bundle.
     const start = config.environment['SSL_CERT_FILE'] || systemBundle
     const system = systemCertificates(start)
     const gap = system.length > 0 && system.at(-1) !== 0x0a ? '\n' : ''

@@ -1,9 +1,8 @@
-/** CONNECT through the proxy outside: asked with the credential of now, then bytes both ways without a deadline. */
+/** CONNECT through the outside proxy, with the current credential; then bytes flow both ways without a deadline. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../shared/errors.ts'
-import type { ShimDeps } from './shim.ts'
-import { asking } from './upstream.ts'
+import { openRequest, type ProxyDeps } from './upstream.ts'
 
 interface Answered {
   readonly answer: IncomingMessage
@@ -11,33 +10,33 @@ interface Answered {
   readonly head: Buffer
 }
 
-/** As much of a refusal as is passed on. */
-const mostWords = 4096
+/** Bytes of a refusal that are passed on. */
+const maxRefusalBytes = 4096
 
-const ask = (target: string, token: string, deps: ShimDeps): Promise<Answered> =>
+const ask = (target: string, token: string, deps: ProxyDeps): Promise<Answered> =>
   new Promise((resolve, reject) => {
     const { upstream } = deps
     const headers = ['Host', target, 'Proxy-Authorization', upstream.credential(token)]
-    const asked = asking(upstream, { method: 'CONNECT', target, headers }, deps)
+    const asked = openRequest(upstream, { method: 'CONNECT', target, headers }, deps)
     asked.once('connect', (answer: IncomingMessage, socket: Duplex, head: Buffer) => resolve({ answer, socket, head }))
     asked.once('error', reject)
     asked.end()
   })
 
-/** The first words of a body that node leaves to us. */
-const words = ({ answer, socket, head }: Answered, deps: ShimDeps): Promise<string> =>
+/** The beginning of a refusal's body, which Node leaves in the socket. */
+const words = ({ answer, socket, head }: Answered, deps: ProxyDeps): Promise<string> =>
   new Promise(resolve => {
-    const length = Number(answer.headers['content-length'] ?? mostWords)
+    const length = Number(answer.headers['content-length'] ?? maxRefusalBytes)
     let bytes = head
     const done = () => {
       cancel()
       socket.destroy()
-      resolve(bytes.toString('utf8', 0, Math.min(length, mostWords)))
+      resolve(bytes.toString('utf8', 0, Math.min(length, maxRefusalBytes)))
     }
     const cancel = deps.clock.after(2_000, done)
     const look = (piece: Buffer) => {
       bytes = Buffer.concat([bytes, piece])
-      if (bytes.length >= Math.min(length, mostWords)) done()
+      if (bytes.length >= Math.min(length, maxRefusalBytes)) done()
     }
     socket.on('data', look)
     socket.once('close', done)
@@ -45,7 +44,7 @@ const words = ({ answer, socket, head }: Answered, deps: ShimDeps): Promise<stri
     look(Buffer.alloc(0))
   })
 
-/** A refusal, in the client's own connection. */
+/** Refuses on the client's connection. */
 const refuse = (client: Duplex, status: number, reason: string, text: string): void => {
   const body = Buffer.from(`${text}\n`)
   const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
@@ -57,7 +56,7 @@ const join = (client: Duplex, far: Duplex, sent: Buffer, received: Buffer): void
     [client, far],
     [far, client],
   ] as const) {
-    // What one side does not say, the other need not wait for.
+    // When one side is gone, the other is closed too.
     one.on('error', () => other.destroy())
     one.once('close', () => other.destroy())
   }
@@ -72,7 +71,7 @@ export const connectThrough = async (
   message: IncomingMessage,
   client: Duplex,
   head: Buffer,
-  deps: ShimDeps,
+  deps: ProxyDeps,
 ): Promise<void> => {
   const target = message.url ?? ''
   client.on('error', () => client.destroy())

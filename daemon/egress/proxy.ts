@@ -1,20 +1,23 @@
-/** Starts the shim and points the sandbox's programs to it. */
+/** Starts the local proxy and points the sandbox's programs to it. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { messageOf } from '../../shared/errors.ts'
-import { readPlain } from '../config/read-plain.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
-import { shimServer, type ShimDeps } from './shim.ts'
+import { createShimServer } from './shim.ts'
 import { loadState, saveState, type ShimState } from './state.ts'
 import { directivesIn, parseTemplate, proxyVariables, withLoopback, type Upstream } from './template.ts'
-import { tokenIn } from './token.ts'
+import { createTokenReader } from './token.ts'
+import type { ProxyDeps } from './upstream.ts'
 
 const attempts = 10
 const betweenMs = 500
 const refreshMs = 30_000
 
-/** Variables with a directive. What a replaced daemon had pointed to its shim counts as it was before that. */
+/**
+ * Variables with a directive. One that a replaced daemon has pointed to its local proxy counts with its original value.
+ */
 const templatesIn = ({ config, environment, log }: Core): Record<string, string> => {
   const found: Record<string, string> = {}
   for (const name of proxyVariables) {
@@ -46,7 +49,7 @@ const bind = async (
       return server
     } catch (error) {
       const { code } = error as { code?: string }
-      // A machine without that family will not get it by waiting.
+      // A machine without that address family will not get it by waiting.
       if (attempt === attempts || code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') {
         log.info('egress.no-listener', { host, port, reason: messageOf(error) })
         return undefined
@@ -56,7 +59,7 @@ const bind = async (
   }
 }
 
-/** Both families on one port, `port` or a free one for 0; one of them is enough. */
+/** Listens on one port of both loopback addresses, a free one for 0; one address is enough. */
 const listenOnLoopback = async (make: () => Server, port: number, core: Core) => {
   const servers: Server[] = []
   for (const host of ['127.0.0.1', '::1']) {
@@ -66,12 +69,12 @@ const listenOnLoopback = async (make: () => Server, port: number, core: Core) =>
   return { servers, port: portOf(servers[0]) ?? port }
 }
 
-/** Without a listener of ours the token has to be where programs look for it. */
+/** Without a local proxy the token itself has to be in the variables. */
 const fallBack = (templates: ShimState['templates'], { environment, clock, log, closing }: Core): void => {
   log.error('egress.no-shim', { next: 'the tokens are put into the environment, and read again every 30 s' })
   const parsed = Object.entries(templates).map(([name, value]) => {
     const upstream = parseTemplate(value) as Upstream
-    return { name, upstream, token: tokenIn(upstream.tokenPath, { clock, log }) }
+    return { name, upstream, token: createTokenReader(upstream.tokenPath, { clock, log }) }
   })
   const refresh = () => {
     for (const { name, upstream, token } of parsed) {
@@ -86,21 +89,23 @@ const fallBack = (templates: ShimState['templates'], { environment, clock, log, 
   closing.add('egress refresh', clock.every(refreshMs, refresh))
 }
 
-/** The bundle that the sandbox's programs trust, once it is wanted. */
+/** Reads the certificates that the sandbox's programs trust. */
 const trusted =
   ({ environment }: Core) =>
   () => {
     const path = environment.get('SSL_CERT_FILE')
     if (!path) return undefined
     try {
-      return readPlain(path).toString('utf8')
+      return readRegularFile(path).toString('utf8')
     } catch {
-      // A file that is not there is not trusted; Node's own certificates are.
+      // Without the file Node's own certificates count.
       return undefined
     }
   }
 
-/** Reads the variables, or what an earlier daemon has saved; nothing happens without a directive in either. */
+/**
+ * Uses the directives in the variables, or those that an earlier daemon has saved; does nothing when there are none.
+ */
 export const startProxy = async (core: Core): Promise<void> => {
   const { config, environment, clock, log, closing } = core
   const given = templatesIn(core)
@@ -111,8 +116,14 @@ export const startProxy = async (core: Core): Promise<void> => {
   if (!state || !upstream) return
   if (upstreams.some(other => other?.host !== upstream.host || other.port !== upstream.port))
     log.warn('egress.proxies-differ', { used: upstream.host, next: 'give all variables the same proxy' })
-  const deps: ShimDeps = { upstream, token: tokenIn(upstream.tokenPath, { clock, log }), clock, log, ca: trusted(core) }
-  const { port, servers } = await listenOnLoopback(() => shimServer(deps), state.port, core)
+  const deps: ProxyDeps = {
+    upstream,
+    token: createTokenReader(upstream.tokenPath, { clock, log }),
+    clock,
+    log,
+    ca: trusted(core),
+  }
+  const { port, servers } = await listenOnLoopback(() => createShimServer(deps), state.port, core)
   for (const name of ['NO_PROXY', 'no_proxy']) environment.set(name, withLoopback(environment.get(name)))
   if (servers.length === 0) return fallBack(state.templates, core)
   closing.add('egress', () => {

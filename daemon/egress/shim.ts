@@ -1,25 +1,13 @@
 /**
- * The proxy that programs of the sandbox talk to: on loopback, without a credential. It adds the credential of now and
- * passes everything on to the proxy outside, so that a program started before a rotation uses the newest token.
+ * The local proxy, on loopback and without a credential, that programs of the sandbox use. It adds the current
+ * credential and passes everything on to the outside proxy, so that a program that was started before a rotation uses
+ * the newest token.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import type { Clock } from '../../shared/clock.ts'
 import { messageOf } from '../../shared/errors.ts'
-import type { Log } from '../../shared/log.ts'
 import { connectThrough } from './connect.ts'
-import type { Upstream } from './template.ts'
-import type { Token } from './token.ts'
-import { asking, withoutHops } from './upstream.ts'
-
-export interface ShimDeps {
-  readonly upstream: Upstream
-  readonly token: Token
-  readonly clock: Clock
-  readonly log: Log
-  /** Certificates that the proxy's own is checked against; undefined for Node's. */
-  readonly ca: () => string | undefined
-}
+import { openRequest, withoutHopByHop, type ProxyDeps } from './upstream.ts'
 
 const tell = (response: ServerResponse, status: number, text: string): void => {
   if (response.headersSent) return void response.destroy()
@@ -30,15 +18,15 @@ const tell = (response: ServerResponse, status: number, text: string): void => {
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > 0
 
-/** The proxy's answer to one request, its body not read yet. */
-const ask = (message: IncomingMessage, response: ServerResponse, token: string, deps: ShimDeps) =>
+/** Sends one request to the outside proxy; resolves with its answer before the body is read. */
+const ask = (message: IncomingMessage, response: ServerResponse, token: string, deps: ProxyDeps) =>
   new Promise<IncomingMessage>((resolve, reject) => {
     const { method = 'GET', url: target = '', rawHeaders } = message
     const credential = ['Proxy-Authorization', deps.upstream.credential(token)]
     const body = hasBody(message)
     const chunked = 'transfer-encoding' in message.headers ? ['Transfer-Encoding', 'chunked'] : []
-    const headers = [...withoutHops(rawHeaders), ...chunked, ...credential]
-    const asked = asking(deps.upstream, { method, target, headers }, deps)
+    const headers = [...withoutHopByHop(rawHeaders), ...chunked, ...credential]
+    const asked = openRequest(deps.upstream, { method, target, headers }, deps)
     response.once('close', () => asked.destroy())
     asked.once('response', resolve)
     asked.once('error', reject)
@@ -46,18 +34,18 @@ const ask = (message: IncomingMessage, response: ServerResponse, token: string, 
     else pipeline(message, asked).catch(reject)
   })
 
-const forward = async (message: IncomingMessage, response: ServerResponse, deps: ShimDeps): Promise<void> => {
+const forward = async (message: IncomingMessage, response: ServerResponse, deps: ProxyDeps): Promise<void> => {
   if (!/^https?:\/\//i.test(message.url ?? ''))
     return tell(response, 400, 'this is a proxy: the target must be an absolute address')
   try {
     let answer = await ask(message, response, deps.token.get(), deps)
-    // A body is gone once it was sent.
+    // A body that was sent cannot be sent again.
     if (answer.statusCode === 407 && !hasBody(message)) {
       answer.destroy()
       answer = await ask(message, response, deps.token.again(), deps)
     }
     response.sendDate = false
-    response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', withoutHops(answer.rawHeaders))
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', withoutHopByHop(answer.rawHeaders))
     await pipeline(answer, response)
   } catch (error) {
     if (response.destroyed) return
@@ -66,8 +54,8 @@ const forward = async (message: IncomingMessage, response: ServerResponse, deps:
   }
 }
 
-/** The server; it does not listen yet, as it may have to on two addresses. */
-export const shimServer = (deps: ShimDeps): Server => {
+/** The server. It does not listen yet: the caller may want two addresses. */
+export const createShimServer = (deps: ProxyDeps): Server => {
   const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, maxHeaderSize: 1024 * 1024 })
   server.timeout = 0
   server.on('request', (message, response) => void forward(message, response, deps))

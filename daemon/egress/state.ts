@@ -1,10 +1,10 @@
-/** What the shim was told at start, for a daemon that comes after it and finds the variables already changed. */
+/** What the local proxy was configured with, for the next daemon, which finds the variables already changed. */
 import { lstatSync } from 'node:fs'
 import { s } from '../../shared/schema.ts'
-import { readPlain } from '../config/read-plain.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import { document } from '../config/read.ts'
 import { proxyVariables } from './template.ts'
-import { replaceFile } from './replace.ts'
+import { replaceFile } from './replace-file.ts'
 
 const shape = s.object({
   version: s.literal(2),
@@ -21,16 +21,16 @@ export interface ShimState {
 export const saveState = (path: string, state: ShimState): void =>
   replaceFile(path, `${JSON.stringify({ version: 2, ...state }, null, 2)}\n`, 0o600)
 
-/** The saved state; undefined when there is none or it makes no sense. */
+/** The saved state; undefined when there is none or it is not valid. */
 export const loadState = (path: string): ShimState | undefined => {
   let text: string
   try {
-    // It names files that the daemon reads: who could not read them must not be able to name them.
+    // The state names files that the daemon reads for others: only the daemon's user may have written it.
     const { uid, mode } = lstatSync(path)
     if (uid !== process.getuid?.() || (mode & 0o077) !== 0) return undefined
-    text = readPlain(path).toString('utf8')
+    text = readRegularFile(path).toString('utf8')
   } catch {
-    // Missing or replaced by something that is no file: there is nothing to restore.
+    // Missing, or not a regular file any more: there is nothing to restore.
     return undefined
   }
   const found = document(shape, text)

@@ -1,6 +1,6 @@
-/** Addresses of a proxy whose secret lies in a file: `http://user:{{file(/run/token)}}@proxy:3128`. */
+/** Proxy addresses whose secret is in a file: `http://user:{{file(/run/token)}}@proxy:3128`. */
 
-/** The variables that programs look for their proxy in. */
+/** The variables in which programs look for their proxy. */
 export const proxyVariables = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy'] as const
 
 const directive = /\{\{file\(([^()]+)\)\}\}/g
@@ -11,19 +11,19 @@ export interface Upstream {
   readonly host: string
   readonly port: number
   readonly tokenPath: string
-  /** `Proxy-Authorization` for the token of now. */
+  /** The value of `Proxy-Authorization` for a token. */
   credential(token: string): string
   /** The address with the token in it. */
   resolved(token: string): string
 }
 
-/** How many directives a value has; a value without one is nobody's business. */
+/** How many directives a value has; one without any is left alone. */
 export const directivesIn = (value: string): number => [...value.matchAll(directive)].length
 
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-/** Reads a value with exactly one directive, in the place of the user or the password; anything else is undefined. */
+/** Reads a value with exactly one directive, which stands for the user or the password; undefined for any other. */
 export const parseTemplate = (value: string): Upstream | undefined => {
   const [only, ...more] = [...value.matchAll(directive)]
   if (!only || more.length > 0) return undefined

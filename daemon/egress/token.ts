@@ -3,31 +3,33 @@ import { messageOf } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 
-/** A rotated token counts after this long at most. Milliseconds. */
+/** A rotated token is used after this time at the latest. Milliseconds. */
 const freshMs = 1_000
-const longest = 64 * 1024
+const maxBytes = 64 * 1024
 
-/** The file of a token; `/proc` is not read for a name that a tenant may have chosen. */
+/** Reads the token. A tenant may have chosen the name, so nothing in `/proc` or `/sys` is read. */
 const readToken = (path: string): string => {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     if (!fstatSync(fd).isFile() || /^\/(proc|sys)\//.test(readlinkSync(`/proc/self/fd/${fd}`)))
       throw new Error('is no regular file')
-    const bytes = Buffer.alloc(longest)
-    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, longest, 0)).trim()
+    const bytes = Buffer.alloc(maxBytes)
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, maxBytes, 0)).trim()
   } finally {
     closeSync(fd)
   }
 }
 
 export interface Token {
-  /** The token of now; the one before when the file cannot be read or is empty. Throws when there never was one. */
+  /**
+   * The current token, or the previous one when the file cannot be read or is empty. Throws when there never was one.
+   */
   get(): string
-  /** Like `get`, but looks at the file whatever it knows. */
+  /** Like `get`, but always reads the file. */
   again(): string
 }
 
-export const tokenIn = (path: string, deps: { clock: Clock; log: Log }): Token => {
+export const createTokenReader = (path: string, deps: { clock: Clock; log: Log }): Token => {
   const { clock, log } = deps
   let known = ''
   let readAt = Number.NEGATIVE_INFINITY

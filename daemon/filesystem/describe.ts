@@ -6,12 +6,12 @@ import { escaped } from '../../shared/utf8.ts'
 import { permissionsOf } from './mode.ts'
 import type { Owners } from './owners.ts'
 import type { Entry, FileStat } from './port.ts'
-import { rfc3339 } from './times.ts'
+import { rfc3339 } from '../times.ts'
 
 export type FileEntry = Out<typeof fileEntryShape>
 export type DirectoryObject = Out<typeof directoryShape>
 
-/** For a name that no text can show. */
+/** For a name that is not UTF-8. */
 const escapedName = (name: string) => (name.isWellFormed() ? undefined : { escapedName: escaped(name) })
 
 /** What one file looks like; `link` is the stat of the link it was reached by, whose owner is shown. */
@@ -39,7 +39,7 @@ export const directoryObject = (
 ): DirectoryObject => {
   const files: FileEntry[] = []
   const subdirectories: DirectoryObject['subdirectories'] = []
-  // Names hold no slash, so that joining each to the path is putting it behind the same text.
+  // Names hold no slash, so that joining each to the path is appending it to the same text.
   const before = posix.join(path, 'x').slice(0, -1)
   for (const { name, kind, stat } of entries) {
     const at = before + name

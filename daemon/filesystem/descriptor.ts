@@ -14,7 +14,7 @@ export const readFd = (fd: number, buffer: Uint8Array, position: number | null):
     fs.read(fd, buffer, 0, buffer.length, position, (error, count) => (error ? reject(error) : resolve(count))),
   )
 
-/** Writes all of `bytes` where the descriptor stands. */
+/** Writes all of `bytes` at the descriptor's current position. */
 export const writeFd = (fd: number, bytes: Uint8Array): Promise<void> =>
   new Promise((resolve, reject) => {
     const next = (from: number): void =>
@@ -30,13 +30,13 @@ export const writeFd = (fd: number, bytes: Uint8Array): Promise<void> =>
 export const truncateFd = (fd: number, size: number): Promise<void> =>
   new Promise((resolve, reject) => fs.ftruncate(fd, size, error => (error ? reject(error) : resolve())))
 
-/** The last second that a Date can tell, hundreds of thousands of years away. */
+/** The last second that a Date can hold. */
 const lastSecond = 8_640_000_000_000
 
 /** Sets both times; seconds since the epoch, which may be before it. */
 export const touchFd = (fd: number, seconds: number): Promise<void> =>
   new Promise((resolve, reject) => {
-    // As a Date, since a number below zero means now.
+    // As a Date, since futimes takes a negative number for now.
     const time = new Date(Math.max(-lastSecond, Math.min(lastSecond, seconds)) * 1000)
     fs.futimes(fd, time, time, error => (error ? reject(error) : resolve()))
   })
@@ -54,8 +54,9 @@ export const dropFd = (fd: number): void =>
 const firstRead = 64 * 1024
 
 /**
- * The whole content. `size` is what stat said and only a hint: files of /proc say 0 and have content, others shrink
- * meanwhile; one that grows is read up to that size. Throws `ERR_FS_FILE_TOO_LARGE` (a RangeError with that code) beyond `limit` bytes.
+ * The whole content. `size` comes from stat and is only a hint: files of /proc report 0 and have content, others shrink
+ * meanwhile; one that grows is read up to that size. Throws `ERR_FS_FILE_TOO_LARGE` (a RangeError with that code)
+ * beyond `limit` bytes.
  */
 export const readAll = async (fd: number, size: number, limit: number): Promise<Buffer> => {
   const tooLarge = () =>

@@ -1,12 +1,12 @@
-/** What the operating system refuses becomes an error of the API here, keeping the system's own text. */
+/** Turns errors of the operating system into the API's, keeping the system's own text. */
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 
-/** 422 for a system error (`ENOSPC: no space left on device, write`); anything else is passed on as it is. */
-export const refused = (error: unknown): unknown =>
+/** 422 for a system error (`ENOSPC: no space left on device, write`); any other error is returned as it is. */
+export const asUnprocessable = (error: unknown): unknown =>
   !isError(error) && errno(error) ? fail('unprocessable', { reason: messageOf(error) }, error) : error
 
-/** As `refused`, for the few places the contract answers 500; a name that no file can have is the caller's mistake. */
-export const broken = (error: unknown): unknown => {
+/** 500 for a system error, where the contract wants that, but 400 for a name that no file can have. */
+export const asOperationFailed = (error: unknown): unknown => {
   if (isError(error) || !errno(error)) return error
   if (errno(error) === 'ENAMETOOLONG')
     return fail('invalid_argument', { field: 'path', reason: 'is longer than a path may be' }, error)
@@ -14,5 +14,5 @@ export const broken = (error: unknown): unknown => {
 }
 
 /** 404 naming the path when it is missing, else `otherwise`. */
-export const missing = (path: string, error: unknown, otherwise: (error: unknown) => unknown): unknown =>
+export const asNotFound = (path: string, error: unknown, otherwise: (error: unknown) => unknown): unknown =>
   errno(error) === 'ENOENT' ? fail('path_not_found', { path, reason: messageOf(error) }, error) : otherwise(error)

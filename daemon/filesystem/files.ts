@@ -1,17 +1,17 @@
-/** What can be done with files and directories, for the HTTP routes and for other capabilities alike. */
+/** The operations on files and directories, for the HTTP routes and for other rooms. */
 import { errno, fail } from '../../shared/errors.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/filesystem.ts'
 import type { DirectoryObject } from './describe.ts'
 import { dropFd } from './descriptor.ts'
-import { missing, refused } from './failures.ts'
+import { asNotFound, asUnprocessable } from './failures.ts'
 import type { Owners } from './owners.ts'
 import type { FilePort } from './port.ts'
 import { fileObject, listDirectory, openForRead, type Opened } from './read.ts'
 import { writeBytes } from './write.ts'
 
-export type FileObject = Out<typeof fileShape>
+type FileObject = Out<typeof fileShape>
 
 /** Paths are absolute; `shown` is how the caller named the path, which is what the answer repeats. */
 export interface Files {
@@ -21,7 +21,7 @@ export interface Files {
   open(path: string): Promise<Opened>
   /** A file with its content as text, or one level of a directory. Throws as `open`. */
   read(path: string, shown: string): Promise<FileObject | DirectoryObject>
-  /** The same for what `open` gave; closes it. */
+  /** The same for an opened file, which it closes. */
   object(opened: Opened, path: string, shown: string): Promise<FileObject | DirectoryObject>
   /** Throws the port's system errors. */
   list(path: string, shown: string): Promise<DirectoryObject>
@@ -29,7 +29,7 @@ export interface Files {
   write(path: string, content: string | Uint8Array, mode: number): Promise<void>
   /** With parents; an existing directory is fine. Throws `unprocessable`. */
   makeDirectory(path: string, mode: number): Promise<void>
-  /** Says what was removed. Throws `path_not_found`, `unprocessable`. */
+  /** Answers what was removed. Throws `path_not_found`, `unprocessable`. */
   remove(path: string, recursive: boolean): Promise<'file' | 'directory'>
 }
 
@@ -39,7 +39,7 @@ const removeDirectory = async (port: FilePort, path: string, recursive: boolean)
   try {
     await port.rmdir(path)
   } catch (error) {
-    // A link to a directory: the link goes, the directory stays.
+    // A link to a directory: only the link is removed.
     if (errno(error) !== 'ENOTDIR') throw error
     await port.unlink(path)
   }
@@ -55,7 +55,7 @@ export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => 
     try {
       return await listDirectory(deps, path, shown)
     } catch (error) {
-      throw refused(error)
+      throw asUnprocessable(error)
     }
   }
   return {
@@ -70,25 +70,25 @@ export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => 
         const bytes = typeof content === 'string' ? Buffer.from(content) : content
         await oneByOne(path, () => writeBytes(port, path, bytes, mode))
       } catch (error) {
-        throw refused(error)
+        throw asUnprocessable(error)
       }
     },
     async makeDirectory(path, mode) {
       try {
         await port.mkdir(path, mode)
       } catch (error) {
-        throw refused(error)
+        throw asUnprocessable(error)
       }
     },
     async remove(path, recursive) {
       const { kind } = await port.stat(path).catch(error => {
-        throw missing(path, error, refused)
+        throw asNotFound(path, error, asUnprocessable)
       })
       try {
         if (kind === 'directory') await removeDirectory(port, path, recursive)
         else await port.unlink(path)
       } catch (error) {
-        throw refused(error)
+        throw asUnprocessable(error)
       }
       return kind === 'directory' ? 'directory' : 'file'
     },

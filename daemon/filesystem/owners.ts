@@ -4,7 +4,7 @@ import { open, stat } from 'node:fs/promises'
 import type { Clock } from '../../shared/clock.ts'
 
 export interface Owners {
-  /** Looks whether the files have changed; call once before the synchronous look-ups of one request. */
+  /** Reads the files again if they have changed; call it once before the synchronous look-ups of a request. */
   refresh(): Promise<void>
   user(uid: number): string
   group(gid: number): string

@@ -1,11 +1,11 @@
-/** Opens what a GET names, and reads files and directories as JSON objects. */
+/** Opens files and directories, and reads them as JSON objects. */
 import { constants } from 'node:fs'
 import { errno, fail } from '../../shared/errors.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/filesystem.ts'
 import { directoryObject, fileEntry, nameOf, type DirectoryObject } from './describe.ts'
 import { dropFd, readAll, statFd } from './descriptor.ts'
-import { broken, missing, refused } from './failures.ts'
+import { asOperationFailed, asNotFound, asUnprocessable } from './failures.ts'
 import type { Owners } from './owners.ts'
 import type { FilePort, FileStat } from './port.ts'
 
@@ -21,7 +21,7 @@ const jsonReadLimit = 128 * 1024 * 1024
 
 const openEither = async (port: FilePort, path: string): Promise<{ fd: number; link: FileStat | undefined }> => {
   try {
-    // Without following first: a plain file, the common case, then needs no lstat to know that it is no link.
+    // First without following links: a plain file, the common case, then needs no lstat.
     return { fd: await port.open(path, constants.O_RDONLY | constants.O_NOFOLLOW), link: undefined }
   } catch (error) {
     if (errno(error) !== 'ELOOP') throw error
@@ -37,9 +37,9 @@ export const openForRead = async (port: FilePort, path: string): Promise<Opened>
     opened = await openEither(port, path)
   } catch (error) {
     await port.stat(path).catch(reason => {
-      throw missing(path, reason, broken)
+      throw asNotFound(path, reason, asOperationFailed)
     })
-    throw refused(error)
+    throw asUnprocessable(error)
   }
   try {
     const stat = await statFd(opened.fd)
@@ -48,7 +48,7 @@ export const openForRead = async (port: FilePort, path: string): Promise<Opened>
     return { ...opened, stat }
   } catch (error) {
     dropFd(opened.fd)
-    throw refused(error)
+    throw asUnprocessable(error)
   }
 }
 
@@ -61,7 +61,7 @@ export const fileObject = async (opened: Opened, shown: string, owners: Owners):
   } catch (error) {
     if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')
       throw fail('unprocessable', { reason: `${shown} is too large for JSON; download it` }, error)
-    throw refused(error)
+    throw asUnprocessable(error)
   } finally {
     dropFd(fd)
   }

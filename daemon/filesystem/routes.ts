@@ -1,22 +1,20 @@
 /** Binds the file routes. */
-import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Context, type Request } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/filesystem.ts'
 import { treePath, type Paths } from '../paths.ts'
-import { download } from './download.ts'
-import type { Files } from './files.ts'
-import { put } from './put.ts'
+import { download } from './transfer/download.ts'
+import { put, type PutDeps } from './transfer/put.ts'
 import { deleteTree, readTree, writeTree } from './tree.ts'
 
-/** Bytes or JSON: only a caller that says it wants something else than JSON gets bytes without asking for them. */
+/** Whether the answer is bytes: the caller asked for them, or its Accept header excludes JSON. */
 const wantsBytes = (request: Request, asked: boolean): boolean => {
   const accept = String(request.headers['accept'] ?? '')
   if (asked || accept.includes('application/octet-stream')) return true
   return accept !== '' && !accept.includes('application/json') && !accept.includes('*/*')
 }
 
-export const filesystemRoutes = (deps: { files: Files; paths: Paths; ids: Ids }): Bound[] => {
-  const { files, paths, ids } = deps
+export const filesystemRoutes = (deps: PutDeps & { readonly paths: Paths }): Bound[] => {
+  const { files, paths } = deps
   /** As requested, and on disk. */
   const named = (rest: string, { request }: Context) => {
     const requested = paths.requested(request.rawPath, rest)
@@ -33,7 +31,7 @@ export const filesystemRoutes = (deps: { files: Files; paths: Paths; ids: Ids })
     handle(wire.writePath, async ({ params, query }, context) => {
       const { requested, path } = named(params.path, context)
       const { request } = context
-      return { path: requested, message: await put({ files, ids }, { path, permissions: query.permissions, request }) }
+      return { path: requested, message: await put(deps, { path, permissions: query.permissions, request }) }
     }),
     handle(wire.deletePath, async ({ params, query }, context) => {
       const { requested, path } = named(params.path, context)

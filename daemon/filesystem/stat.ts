@@ -11,10 +11,10 @@ const kinds: Readonly<Record<number, FileKind>> = {
   [constants.S_IFCHR]: 'char',
 }
 
-/** What the type bits of `st_mode` say. */
+/** The kind of file that the type bits of `st_mode` name. */
 export const kindOf = (mode: number): FileKind => kinds[mode & constants.S_IFMT] ?? 'file'
 
-/** The facts callers need of a stat result. */
+/** The part of a stat result that callers need. */
 export const toFileStat = (stats: BigIntStats): FileStat => {
   const mode = Number(stats.mode)
   return {

@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { DirectoryObject } from './describe.ts'
-import { refused } from './failures.ts'
+import { asUnprocessable } from './failures.ts'
 import type { Files } from './files.ts'
 
 /** One level. Missing or not a directory is the caller's mistake (400), other failures are the system's (422). */
@@ -13,7 +13,7 @@ export const readTree = async (files: Files, path: string): Promise<DirectoryObj
     const code = errno(error)
     if (code === 'ENOENT' || code === 'ENOTDIR')
       throw fail('invalid_argument', { field: 'path', reason: `is not a directory: ${messageOf(error)}` }, error)
-    throw refused(error)
+    throw asUnprocessable(error)
   }
 }
 
@@ -29,14 +29,14 @@ export const writeTree = async (
   try {
     return await files.list(path, path)
   } catch (error) {
-    throw refused(error)
+    throw asUnprocessable(error)
   }
 }
 
 /** Missing or not a directory is 422 here. */
 export const deleteTree = async (files: Files, path: string, recursive: boolean): Promise<void> => {
   const { kind } = await files.port.stat(path).catch(error => {
-    throw refused(error)
+    throw asUnprocessable(error)
   })
   if (kind !== 'directory') throw fail('unprocessable', { reason: `${path} is not a directory` })
   await files.remove(path, recursive)

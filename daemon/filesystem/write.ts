@@ -8,7 +8,7 @@ import type { FilePort } from './port.ts'
 
 const { O_WRONLY, O_CREAT, O_TRUNC, O_EXCL } = constants
 
-/** Opens for writing; makes the parents (0755) only when they turn out to be missing. */
+/** Opens for writing; makes missing parents (0755). */
 export const openForWrite = async (port: FilePort, path: string, flags: number, mode: number): Promise<number> => {
   try {
     return await port.open(path, flags, mode)
@@ -19,11 +19,11 @@ export const openForWrite = async (port: FilePort, path: string, flags: number, 
   }
 }
 
-/** Closes after a failure and removes the partial file, unless it is no regular one (a device or fifo is not ours to remove). */
+/** Closes after a failure and removes the partial file, but not a device or fifo. */
 const dropPartial = async (port: FilePort, path: string, fd: number): Promise<void> => {
   const regular = (await statFd(fd)).kind === 'file'
   await closeFd(fd).catch(() => {
-    // The write failed already; that is the failure to tell.
+    // The write failed already; that is the failure to report.
   })
   if (regular) await removePartial(port, path)
 }
@@ -47,17 +47,17 @@ export const writeInPlace = async <T>(
   return result
 }
 
-/** Removes a file that was only partly written; reached by a link, the file and not the link. */
+/** Removes a file that was only partly written; if `path` is a link, the file and not the link. */
 const removePartial = async (port: FilePort, path: string): Promise<void> => {
   try {
     await port.unlink(await port.realpath(path))
   } catch (error) {
-    // Somebody else removed it first: the wish is fulfilled.
+    // It is removed already.
     if (errno(error) !== 'ENOENT') throw error
   }
 }
 
-/** Writes what goes beyond the `size` bytes that are there; when that fails they are left as they were. */
+/** Writes the bytes beyond the first `size`; when that fails the file is left as it was. */
 const grow = async (fd: number, bytes: Uint8Array, size: number): Promise<void> => {
   try {
     await writeFdAt(fd, bytes.subarray(size), size)
@@ -68,9 +68,9 @@ const grow = async (fd: number, bytes: Uint8Array, size: number): Promise<void> 
 }
 
 /**
- * Writes in place and cuts off what is left of a longer content; `mode` applies to a new file. Not truncated first:
- * ext4 then writes the file to the disk at once when it is closed, which takes milliseconds. What needs new room on the
- * disk is written first, so that a full one costs nobody the old content.
+ * Writes in place and cuts off the rest of a longer content; `mode` applies to a new file. The file is not truncated
+ * first: ext4 would then write it to the disk when it is closed, which takes milliseconds. Bytes that need new room on
+ * the disk are written first, so that a full disk does not cost the old content.
  */
 export const writeBytes = async (port: FilePort, path: string, bytes: Uint8Array, mode: number): Promise<void> => {
   const fd = await openForWrite(port, path, O_WRONLY | O_CREAT, mode)
@@ -91,7 +91,7 @@ export const writeBytes = async (port: FilePort, path: string, bytes: Uint8Array
   await closeFd(fd)
 }
 
-/** Where the bytes of `path` really go (through links), with the mode of what is there now. */
+/** The file that `path` leads to through links, and its mode if it exists. */
 export const targetOf = async (port: FilePort, path: string): Promise<{ real: string; mode: number | undefined }> => {
   try {
     const real = await port.realpath(path)
@@ -106,8 +106,9 @@ export const targetOf = async (port: FilePort, path: string): Promise<{ real: st
 }
 
 /**
- * Runs `fill` on a new file beside `path` and renames it over `path` when it is whole: readers see the old content
- * or the new, never a part. A link is followed. Without `mode` that of the file replaced is kept, or `fresh` taken.
+ * Runs `fill` on a new file beside `path` and renames it over `path` when it is complete: readers see the old content
+ * or the new, never a part. A link is followed. Without `mode` the replaced file's mode is kept; a new file gets
+ * `fresh`.
  */
 export const replaceFile = async <T>(
   deps: { port: FilePort; ids: Ids },
@@ -118,7 +119,7 @@ export const replaceFile = async <T>(
   const { port, ids } = deps
   const target = await targetOf(port, path)
   const { dir, base } = posix.parse(target.real)
-  // Cut, since the name with its additions must stay below the limit of 255 bytes.
+  // Shortened, since the whole name must stay below 255 bytes.
   const partial = posix.join(dir, `.${base.slice(0, 60)}.${ids.short(12)}.partial`)
   const wanted = modes.mode ?? target.mode ?? modes.fresh
   const fd = await openForWrite(port, partial, O_WRONLY | O_CREAT | O_EXCL, wanted)

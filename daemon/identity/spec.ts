@@ -1,6 +1,6 @@
-/** Who `USER` names: Docker's syntax, looked up in the root file system's own passwd and group. */
+/** Users in the syntax of Docker's `USER`, looked up in the root file system's own passwd and group. */
 import { fail } from '../../shared/errors.ts'
-import type { Credentials } from '../native/spawn.ts'
+import type { Credentials } from '../native/spawn/spawn.ts'
 
 /** The unprivileged user that a sandbox's workload runs as. */
 export interface Identity extends Credentials {
@@ -9,12 +9,12 @@ export interface Identity extends Credentials {
 }
 
 /** Contents of /etc/passwd and /etc/group; '' for a file that is missing. */
-export interface UserDatabase {
+interface UserDatabase {
   readonly passwd: string
   readonly group: string
 }
 
-const largestId = 2 ** 31 - 1
+const maxId = 2 ** 31 - 1
 const refuse = (reason: string) => fail('invalid_argument', { field: 'user', reason })
 
 const rows = (text: string): string[][] =>
@@ -26,7 +26,7 @@ const rows = (text: string): string[][] =>
 const id = (text: string | undefined): number | undefined => {
   if (text === undefined || !/^\d{1,10}$/.test(text)) return undefined
   const value = Number(text)
-  return value <= largestId ? value : undefined
+  return value <= maxId ? value : undefined
 }
 
 interface User {

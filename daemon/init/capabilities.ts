@@ -1,7 +1,7 @@
 /**
- * What tenant processes lose compared with the daemon. They keep what a container's root usually has, so package
- * managers, servers on low ports and `su` work; they lose what would let them change the firewall, trace or outlive
- * the daemon, or reach the kernel.
+ * Capabilities that tenant processes lose. They keep those that root of a container usually has, so package managers,
+ * servers on low ports and `su` work. They lose those with which they could change the firewall, trace the daemon or
+ * reach the kernel.
  */
 
 /** Capability numbers of linux/capability.h that tenant root keeps. */
@@ -22,15 +22,9 @@ const kept = {
   SETFCAP: 31,
 } as const
 
-/** Capabilities a sandbox may be given on top. */
-const grantable = { NET_ADMIN: 12, SYS_PTRACE: 19, SYS_ADMIN: 21, SYS_NICE: 23, SYS_TIME: 25 } as const
-
-export type Grant = keyof typeof grantable
-
 /** Every capability a kernel can have; those it does not know are skipped when dropping. */
 const every = (1n << 64n) - 1n
 const mask = (numbers: readonly number[]): bigint => numbers.reduce((bits, number) => bits | (1n << BigInt(number)), 0n)
 
-/** The bits that leave the bounding set of a tenant process: for `SpawnOptions.dropCapabilities`. */
-export const tenantDrops = (grants: readonly Grant[] = []): bigint =>
-  every & ~mask([...Object.values(kept), ...grants.map(name => grantable[name])])
+/** The bits to remove from the bounding set of a tenant process: for `SpawnOptions.dropCapabilities`. */
+export const tenantDrops: bigint = every & ~mask(Object.values(kept))

@@ -2,22 +2,22 @@
 import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Log } from '../../shared/log.ts'
-import { guardSignal, ignoreFatalSignals, ignoreSignal, setDumpable } from '../native/sys.ts'
+import { guardSignal, ignoreFatalSignals, ignoreSignal, setDumpable } from '../native/sys/sys.ts'
 
 /** `oom_score_adj` of the daemon and of what it starts for tenants: the kernel ends a tenant's process first. */
 const daemonOomScore = -500
 export const tenantOomScore = 500
 
 /**
- * Makes this process untraceable, deaf to Node's debugger signal and the last victim of the OOM killer. First thing at
- * start: after a replacement of the daemon tenants are already there. `pid` is ours; PID 1 also ignores every signal that
- * would end it.
+ * Makes this process untraceable, lets it ignore Node's debugger signal, and makes it the last victim of the OOM
+ * killer. Call it first: after an upgrade tenants are running already. `pid` is ours; PID 1 also ignores every signal
+ * that would end it.
  */
 export const protectDaemon = (deps: { log: Log; pid: number }): void => {
   if (deps.pid === 1) ignoreFatalSignals()
   // /proc/1/mem, environ and fd then need a capability that tenants do not have.
   setDumpable(false)
-  // Node answers SIGUSR1 with a debugger on a local port, which would hand the daemon to whoever sent it.
+  // On SIGUSR1 Node opens a debugger on a local port, which would hand the daemon to the sender.
   ignoreSignal(constants.signals.SIGUSR1)
   try {
     writeFileSync('/proc/self/oom_score_adj', String(daemonOomScore))
@@ -29,9 +29,9 @@ export const protectDaemon = (deps: { log: Log; pid: number }): void => {
 const stops = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /**
- * PID 1 then hears the signals that stop it only from outside of its pid namespace. Call it after their handlers are
- * installed. Elsewhere than in PID 1 nothing changes.
+ * From now on PID 1 takes the signals that stop it only from outside of its pid namespace. Call it after their handlers
+ * are installed. Does nothing in any other process.
  */
-export const guardStops = (pid: number): void => {
+export const guardStopSignals = (pid: number): void => {
   if (pid === 1) for (const name of stops) guardSignal(constants.signals[name])
 }

@@ -1,6 +1,7 @@
 /**
- * Which kind of revision a message is of: the message decides by the revision it names in `_meta`, the headers are
- * checked against it and never change it. Order and codes are those of the specification of 2026-07-28.
+ * Which kind of protocol revision a message belongs to. The revision that it names in `_meta` decides; the headers are
+ * checked against that and never change it. The order of checks and the codes are those of the specification of
+ * 2026-07-28.
  */
 import type { Reply, Request } from '../../shared/route.ts'
 import { claimedVersion, claims, envelopeProblems } from './envelope.ts'
@@ -8,10 +9,10 @@ import { contradiction, omission, standardHeader } from './headers.ts'
 import { handshakeRevisions, isHandshake, isModern, modernRevisions } from './revisions.ts'
 import { codes, failure, idOf, kindOf, type RpcId, type RpcNotification, type RpcRequest } from './rpc.ts'
 
-export type Classified =
+type Classified =
   | { readonly kind: 'handshake'; readonly messages: readonly unknown[]; readonly batch: boolean }
   | { readonly kind: 'modern'; readonly request: RpcRequest }
-  /** A message nobody waits for. */
+  /** A message without an answer. */
   | { readonly kind: 'told' }
   | { readonly kind: 'refused'; readonly reply: Reply }
 
@@ -20,8 +21,8 @@ const refused = (reply: Reply): Classified => ({ kind: 'refused', reply })
 const invalid = (message: string, id: RpcId | null = null): Classified =>
   refused(failure(400, { code: codes.invalidRequest, message }, id))
 
-/** Batches belong to revisions with a handshake; more than this many messages at once no client sends. */
-const largestBatch = 100
+/** Batches exist in revisions with a handshake only. Clients send fewer messages at once than this. */
+const maxBatch = 100
 
 const unsupported = (requested: string, supported: readonly string[], id: RpcId | null): Classified =>
   refused(
@@ -38,7 +39,7 @@ const unsupported = (requested: string, supported: readonly string[], id: RpcId 
 
 const classifyBatch = (messages: readonly unknown[]): Classified => {
   if (messages.length === 0) return invalid('an empty batch')
-  if (messages.length > largestBatch) return invalid(`a batch of more than ${largestBatch} messages`)
+  if (messages.length > maxBatch) return invalid(`a batch of more than ${maxBatch} messages`)
   if (messages.some(message => claims((message as { params?: unknown } | null)?.params)))
     return invalid('batches are not part of protocol version 2026-07-28')
   if (messages.some(message => kindOf(message) === undefined)) return invalid('not JSON-RPC 2.0 messages')
@@ -54,12 +55,12 @@ const badEnvelope = (message: RpcRequest | RpcNotification, id: RpcId | null): C
   )
 }
 
-/** A message that names its own revision, or that only the header says to be of the new kind. */
+/** A message that names its revision, or one of which only the header says that it has no handshake. */
 const classifyModern = (message: RpcRequest | RpcNotification, request: Request): Classified => {
   const id = idOf(message)
   const version = claimedVersion(message.params)
   const isRequest = 'id' in message
-  // A notification need not say anything of itself, but what it says must be a version.
+  // A notification need not name a version; if it does, the version must be valid.
   const bad = isRequest || (version === undefined && claims(message.params)) ? badEnvelope(message, id) : undefined
   if (bad) return bad
   const contradicted = contradiction(request, message, version)
@@ -71,13 +72,13 @@ const classifyModern = (message: RpcRequest | RpcNotification, request: Request)
   return omitted ? refused(failure(400, omitted, id)) : { kind: 'modern', request: message }
 }
 
-/** A handshake is one by its method, unless all else about it is of the kind that has none. */
+/** `initialize` is a handshake, unless everything else about the message says that it is of the kind without one. */
 const beginsHandshake = (message: RpcRequest | RpcNotification): boolean =>
   message.method === 'initialize' &&
   'id' in message &&
   (envelopeProblems(message.params).length > 0 || !isModern(claimedVersion(message.params) ?? ''))
 
-/** Classifies the body of a POST, of whatever kind it is. */
+/** Classifies the body of a POST. */
 export const classify = (body: unknown, request: Request): Classified => {
   const header = standardHeader(request, 'mcp-protocol-version')
   if (Array.isArray(body)) return classifyBatch(body)

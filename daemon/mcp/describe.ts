@@ -3,7 +3,9 @@ import { toJsonSchema } from '../../shared/schema.ts'
 import { isObject } from './rpc.ts'
 import type { Tool } from './tool.ts'
 
-/** One type a schema, as clients need that hand tools to models of other dialects: a list of types becomes `anyOf`. */
+/**
+ * Turns a list of types into `anyOf`: some clients pass tools on to models whose schema dialect allows one type only.
+ */
 const oneType = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(oneType)
   if (!isObject(schema)) return schema

@@ -1,4 +1,4 @@
-/** What every request since 2026-07-28 says of itself, in `params._meta`, instead of a handshake. */
+/** What every request since 2026-07-28 carries in `params._meta` instead of a handshake. */
 import { problemsOf, s } from '../../shared/schema.ts'
 import { isObject } from './rpc.ts'
 
@@ -26,19 +26,19 @@ const metaOf = (params: unknown): Readonly<Record<string, unknown>> | undefined 
   return isObject(meta) ? meta : undefined
 }
 
-/** A message that names its revision claims to be of the kind without handshakes, whatever else is wrong with it. */
+/** A message that names its revision belongs to the kind without a handshake, whatever else is wrong with it. */
 export const claims = (params: unknown): boolean => {
   const meta = metaOf(params)
   return meta !== undefined && metaKeys.version in meta
 }
 
-/** The revision named, where it is a text. */
+/** The revision that the message names, if it is a string. */
 export const claimedVersion = (params: unknown): string | undefined => {
   const version = metaOf(params)?.[metaKeys.version]
   return typeof version === 'string' ? version : undefined
 }
 
-/** What is wrong with an envelope: `key` in `_meta`, and why; empty when nothing is. */
+/** What is wrong with an envelope: the `key` in `_meta` and the reason; empty when all is right. */
 export const envelopeProblems = (params: unknown): { key: string; problem: string }[] => {
   const meta = metaOf(params)
   if (!meta) return [{ key: '_meta', problem: 'is missing' }]

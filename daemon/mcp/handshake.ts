@@ -1,4 +1,4 @@
-/** Requests of the revisions up to 2025-11-25, answered by the SDK that knows these. */
+/** Requests of the revisions up to 2025-11-25, answered by the SDK. */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
@@ -10,9 +10,9 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Context, Reply } from '../../shared/route.ts'
 import type { Methods } from './methods.ts'
-import { mux } from './mux.ts'
+import { createMux } from './mux.ts'
 import { isHandshake, latestHandshake, serverInfo } from './revisions.ts'
-import { answer, codes, failure, idOf, kindOf, taken, type Outcome, type RpcRequest } from './rpc.ts'
+import { answer, codes, failure, idOf, kindOf, accepted, type Outcome, type RpcRequest } from './rpc.ts'
 
 export interface Handshake {
   /** Answers the requests among `messages`: one by itself, those of a batch in a list; 202 when there are none. */
@@ -25,10 +25,11 @@ const resultOf = (outcome: Outcome): Record<string, unknown> => {
 }
 
 /**
- * The request as the SDK has to see it. It would agree to a draft that was never published; and a call that asks to be
- * run as a task, which is not offered here, is to be run as any other, where the SDK would wait for a task.
+ * The request as it is given to the SDK, with two changes. The SDK would agree to a draft revision that was never
+ * published. And it would wait for a task when a call asks to run as one; tasks are not offered here, so the call runs
+ * like any other.
  */
-const understood = (request: RpcRequest): RpcRequest => {
+const normalised = (request: RpcRequest): RpcRequest => {
   const { task: _, ...params } = request.params ?? {}
   const version = params['protocolVersion']
   if (request.method === 'initialize' && typeof version === 'string' && !isHandshake(version))
@@ -49,7 +50,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['tools/call', CallToolRequestSchema],
 ])
 
-/** The answer to a request whose parameters are wrong, of which the SDK makes an internal error. */
+/** The answer to a request with wrong parameters, which the SDK would call an internal error. */
 const wrongParameters = (request: RpcRequest): object | undefined => {
   const issue = shapes.get(request.method)?.safeParse(request).error?.issues[0]
   if (!issue) return undefined
@@ -58,8 +59,8 @@ const wrongParameters = (request: RpcRequest): object | undefined => {
 }
 
 /** One server for all requests, connected once. */
-export const handshake = async (methods: Methods): Promise<Handshake> => {
-  const transport = mux()
+export const createHandshake = async (methods: Methods): Promise<Handshake> => {
+  const transport = createMux()
   const server = new Server(serverInfo, { capabilities: { logging: {}, tools: { listChanged: true } } })
   server.setRequestHandler(ListToolsRequestSchema, ({ params }) => resultOf(methods.list(params)))
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
@@ -73,13 +74,13 @@ export const handshake = async (methods: Methods): Promise<Handshake> => {
       const wrong = messages.find(message => !JSONRPCMessageSchema.safeParse(message).success)
       if (wrong !== undefined)
         return failure(400, { code: codes.invalidRequest, message: 'not a JSON-RPC 2.0 message' }, idOf(wrong))
-      // Without a session nobody can be told from anybody, so what a notification names (a request to be cancelled)
-      // may be somebody else's.
+      // Without sessions clients cannot be told apart, so the request that a notification wants to cancel may be
+      // another client's.
       const requests = messages.filter((message): message is RpcRequest => kindOf(message) === 'request')
       const answers = await Promise.all(
-        requests.map(async request => wrongParameters(request) ?? transport.request(understood(request), context)),
+        requests.map(async request => wrongParameters(request) ?? transport.request(normalised(request), context)),
       )
-      if (answers.length === 0) return taken()
+      if (answers.length === 0) return accepted()
       return answer(answers.length === 1 ? answers[0] : answers)
     },
   }

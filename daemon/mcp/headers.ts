@@ -1,11 +1,11 @@
 /**
- * Headers that repeat what the body says, so that a gateway can route without reading it. Since 2026-07-28 a request
- * whose headers are missing or say something else is refused.
+ * Headers that repeat parts of the body, so that a gateway can route without reading it. Since 2026-07-28 a request is
+ * refused when they are missing or differ from the body.
  */
 import type { Request } from '../../shared/route.ts'
 import { codes, isObject, type RpcError, type RpcNotification, type RpcRequest } from './rpc.ts'
 
-export type StandardHeader = 'mcp-protocol-version' | 'mcp-method' | 'mcp-name'
+type StandardHeader = 'mcp-protocol-version' | 'mcp-method' | 'mcp-name'
 
 export const headerOf = (request: Request, name: string): string | undefined => {
   const value = request.headers[name]
@@ -25,7 +25,10 @@ const named: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-/** What a header cannot carry as it is comes as `=?base64?…?=`. Undefined when that is not canonical Base64 of UTF-8. */
+/**
+ * Decodes `=?base64?…?=`, the form of values that a header cannot carry as they are. Undefined when that is not
+ * canonical Base64 of UTF-8.
+ */
 const decoded = (value: string): string | undefined => {
   const coded = /^=\?base64\?(.*)\?=$/s.exec(value)?.[1]
   if (coded === undefined) return value
@@ -55,7 +58,7 @@ const nameDisagreement = (request: Request, { method, params }: RpcRequest): Rpc
     : undefined
 }
 
-/** The first header that says something else than the message, which names `version`. */
+/** The first header that differs from the message, whose version is `version`. */
 export const contradiction = (
   request: Request,
   { method }: RpcNotification,
@@ -70,7 +73,7 @@ export const contradiction = (
     : undefined
 }
 
-/** The first header that a request has to have and has not, or its name where that is another one. */
+/** The first required header that is missing, or that does not match the request. */
 export const omission = (request: Request, message: RpcRequest): RpcError | undefined => {
   if (standardHeader(request, 'mcp-protocol-version') === undefined)
     return mismatch('MCP-Protocol-Version', undefined, 'the body names a version')

@@ -1,4 +1,6 @@
-/** Streamable HTTP around the protocol: which requests are let in, in which order they are checked, what comes back. */
+/**
+ * Streamable HTTP around the protocol: which requests are accepted, in which order they are checked, what is answered.
+ */
 import { isError } from '../../shared/errors.ts'
 import { parseJson, readBody } from '../../shared/http/body.ts'
 import { Reply, type Context, type Request } from '../../shared/route.ts'
@@ -8,13 +10,13 @@ import { headerOf } from './headers.ts'
 import type { Methods } from './methods.ts'
 import { answerModern } from './modern.ts'
 import { assumedRevision, withoutBatches } from './revisions.ts'
-import { codes, failure, taken } from './rpc.ts'
+import { codes, failure, accepted } from './rpc.ts'
 
-const largestBody = 4 * 1024 * 1024
+const maxBodyBytes = 4 * 1024 * 1024
 
 export interface Protocols {
   readonly methods: Methods
-  /** Loaded with the first request that is of its kind. */
+  /** Each is loaded with the first request of its kind. */
   readonly handshake: () => Promise<Handshake>
 }
 
@@ -29,8 +31,8 @@ const originHost = (origin: string): string => {
 }
 
 /**
- * Who calls us on loopback has shown no credential. A page that rebinds its DNS name to loopback still sends its own
- * name as Host and Origin. Calls that come from elsewhere came through the gateway, which asks for a key.
+ * Guards loopback, where calls need no credential: a web page that rebinds its DNS name to loopback still sends its own
+ * name as Host and Origin. Calls from elsewhere came through the gateway, which requires a key.
  */
 const rebound = (request: Request): string | undefined => {
   if (!isLoopback(request.local)) return undefined
@@ -61,10 +63,10 @@ const refusal = (request: Request): Reply | undefined => {
   return undefined
 }
 
-/** The body as JSON; a Reply when there is none to be had. */
+/** The body as JSON, or a Reply that says why there is none. */
 const readJson = async (request: Request): Promise<{ readonly body: unknown } | Reply> => {
   try {
-    const body = parseJson(await readBody(request.body, largestBody))
+    const body = parseJson(await readBody(request.body, maxBodyBytes))
     if (body !== undefined) return { body }
   } catch (error) {
     if (isError(error, 'payload_too_large')) return refuse(413, error.message)
@@ -82,7 +84,7 @@ export const handlePost = async ({ methods, handshake }: Protocols, context: Con
   if (read instanceof Reply) return read
   const classified = classify(read.body, request)
   if (classified.kind === 'refused') return classified.reply
-  if (classified.kind === 'told') return taken()
+  if (classified.kind === 'told') return accepted()
   if (classified.kind === 'modern') return answerModern(methods, classified.request, context)
   const revision = headerOf(request, 'mcp-protocol-version') ?? assumedRevision
   if (classified.batch && revision >= withoutBatches)

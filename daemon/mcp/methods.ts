@@ -1,4 +1,4 @@
-/** What is asked for in every revision alike: the list of tools, and calls of them. */
+/** The methods that all revisions share: listing tools and calling them. */
 import type { Context } from '../../shared/route.ts'
 import { describeTool } from './describe.ts'
 import { codes, isObject, type Outcome } from './rpc.ts'
@@ -7,7 +7,7 @@ import { callTool, type Tool } from './tool.ts'
 export interface Methods {
   /** `tools/list`: all of them at once, by name. */
   readonly list: (params: unknown) => Outcome
-  /** `tools/call`. What goes wrong within a tool is a result that says so. */
+  /** `tools/call`. A failure within a tool is a result that says so. */
   readonly call: (params: unknown, context: Context) => Promise<Outcome>
 }
 

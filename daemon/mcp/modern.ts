@@ -1,21 +1,21 @@
 /**
- * Requests of revision 2026-07-28: nothing comes before them and nothing is remembered after them. The SDK's own HTTP
- * handler for this revision needs Node's fetch classes, which cost a daemon 18 MB and 65 ms with the first request, and
- * a server object for each request; what it answers and what is answered here is compared in the tests.
+ * Requests of revision 2026-07-28, which have no handshake and no session. The SDK's own HTTP handler for this revision
+ * needs Node's fetch classes, which cost 18 MB and 65 ms with the first request, and a server object per request. The
+ * tests compare its answers with ours.
  */
 import { reply, type Context, type Reply } from '../../shared/route.ts'
 import { problemsOf, s } from '../../shared/schema.ts'
 import { metaKeys } from './envelope.ts'
 import type { Methods } from './methods.ts'
 import { modernRevisions, serverInfo } from './revisions.ts'
-import { answer, codes, failure, unstored, type Outcome, type RpcRequest } from './rpc.ts'
+import { answer, codes, failure, noStore, type Outcome, type RpcRequest } from './rpc.ts'
 
-/** Tools change only with the daemon, which an upgrade can change; how long a client may keep the list. */
+/** How long a client may cache the list: tools change only when the daemon is upgraded. */
 const fresh = { ttlMs: 300_000, cacheScope: 'private' } as const
 const meta = { [metaKeys.server]: serverInfo }
 
 const discover = (): Outcome => ({
-  // The list never changes while a daemon runs, so there is no change to be told of; nor are there messages to log.
+  // The list never changes while a daemon runs, so no change is announced; and no log messages are sent.
   result: { supportedVersions: modernRevisions, capabilities: { tools: {} }, ...fresh },
 })
 
@@ -28,7 +28,7 @@ const filterShape = s.looseObject({
   resourceSubscriptions: s.optional(s.array(s.string())),
 })
 
-/** A subscription is acknowledged and, as nothing that could be subscribed to is offered, ended at once. */
+/** A subscription is acknowledged and ended at once, since nothing that is offered could change. */
 const listen = ({ id, params }: RpcRequest): Reply => {
   const [problem] = problemsOf(filterShape, params?.['notifications'])
   if (problem) {
@@ -43,7 +43,7 @@ const listen = ({ id, params }: RpcRequest): Reply => {
   const ended = { id, result: { resultType: 'complete', _meta: { ...subscription, ...meta } } }
   return reply(
     200,
-    { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...unstored },
+    { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no', ...noStore },
     frame(acknowledged) + frame(ended),
   )
 }
@@ -57,7 +57,7 @@ const outcomeOf = async (methods: Methods, request: RpcRequest, context: Context
   return 'error' in listed ? listed : { result: { ...listed.result, ...fresh } }
 }
 
-/** Answers one request whose headers and envelope have been looked at. */
+/** Answers one request whose headers and envelope are checked already. */
 export const answerModern = async (methods: Methods, request: RpcRequest, context: Context): Promise<Reply> => {
   const { id, method } = request
   if (method === 'subscriptions/listen') return listen(request)

@@ -1,17 +1,17 @@
 /**
- * One protocol server for every request: a transport that keeps the calls of different clients apart by giving each
- * request an id of its own. The SDK's own HTTP transport wants a server per request in stateless use, which would
- * declare every tool anew each time.
+ * One protocol server for all requests: this transport gives each request an id of its own, which keeps the calls of
+ * different clients apart. The SDK's HTTP transport wants a server per request in stateless use, which would declare
+ * all tools again each time.
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js'
 import type { Context } from '../../shared/route.ts'
 import type { RpcRequest } from './rpc.ts'
 
-export interface Mux extends Transport {
-  /** Resolves with the answer to a request, under the id it came with; rejects when the caller is gone. */
+interface Mux extends Transport {
+  /** Resolves with the answer to a request, under the id that the client gave; rejects when the client is gone. */
   request(message: RpcRequest, context: Context): Promise<JSONRPCMessage>
-  /** The HTTP call that a request of this inner id came in with. */
+  /** The HTTP call of the request with this inner id. */
   contextOf(id: RequestId): Context | undefined
 }
 
@@ -21,7 +21,7 @@ interface Pending {
   resolve(message: JSONRPCMessage): void
 }
 
-export const mux = (): Mux => {
+export const createMux = (): Mux => {
   const pending = new Map<RequestId, Pending>()
   let next = 0
   const self: Mux = {
@@ -30,7 +30,7 @@ export const mux = (): Mux => {
       self.onclose?.()
     },
     async send(message) {
-      // What answers nobody (a notification of the server) has no one to go to: there are no sessions.
+      // Without sessions there is no one to send the server's notifications to.
       if (!('id' in message) || 'method' in message || message.id === undefined) return
       const waiting = pending.get(message.id)
       pending.delete(message.id)

@@ -1,14 +1,14 @@
 /**
- * Revisions of the protocol that are spoken here. The last of one kind begins with a handshake (`initialize`); since
- * 2026-07-28 every request says for itself which revision it speaks, and there is nothing before it.
+ * The revisions of the protocol that are supported. Those up to 2025-11-25 begin with a handshake (`initialize`); since
+ * 2026-07-28 every request names its revision and there is no handshake.
  */
 export const handshakeRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 export const latestHandshake = handshakeRevisions[0]
 export const modernRevisions = ['2026-07-28'] as const
 
-/** What a request without a version header speaks. */
+/** The revision of a request without a version header. */
 export const assumedRevision = '2025-03-26'
-/** Batches ended with this revision. */
+/** Batches were removed in this revision. */
 export const withoutBatches = '2025-06-18'
 
 const isOneOf = (list: readonly string[], version: string): boolean => list.includes(version)
@@ -16,5 +16,5 @@ const isOneOf = (list: readonly string[], version: string): boolean => list.incl
 export const isHandshake = (version: string): boolean => isOneOf(handshakeRevisions, version)
 export const isModern = (version: string): boolean => isOneOf(modernRevisions, version)
 
-/** What the server says of itself, in every revision. */
+/** What the server says about itself, in every revision. */
 export const serverInfo = { name: 'Sandbox API Server', version: '1.0.0' } as const

@@ -8,7 +8,7 @@ import { fileTools, type FileToolDeps } from './tools/filesystem.ts'
 import { processTools, type ProcessToolDeps } from './tools/process.ts'
 import type { Tool } from './tool.ts'
 
-export interface McpDeps extends FileToolDeps, ProcessToolDeps {
+interface McpDeps extends FileToolDeps, ProcessToolDeps {
   /** Tools of other capabilities. */
   readonly more: readonly Tool[]
 }
@@ -19,7 +19,7 @@ export const mcpRoutes = (deps: McpDeps): Bound[] => {
   let loading: Promise<Handshake> | undefined
   const handshake = (): Promise<Handshake> => {
     loading ??= import('./handshake.ts')
-      .then(loaded => loaded.handshake(methods))
+      .then(loaded => loaded.createHandshake(methods))
       .catch(error => {
         loading = undefined
         throw error

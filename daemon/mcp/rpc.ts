@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0 as every revision of the protocol speaks it. */
+/** JSON-RPC 2.0 as all revisions of the protocol use it. */
 import { json, reply, type Reply } from '../../shared/route.ts'
 
 export type RpcId = string | number
@@ -21,13 +21,13 @@ export interface RpcError {
 /** What a method comes to. */
 export type Outcome = { readonly result: Record<string, unknown> } | { readonly error: RpcError }
 
-/** JSON-RPC's own codes, then those that the protocol gives a meaning. */
+/** JSON-RPC's own codes, then those of the protocol. */
 export const codes = {
   parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
-  /** Refused before any message was looked at. */
+  /** Refused before any message was read. */
   refused: -32000,
   headerMismatch: -32020,
   unsupportedVersion: -32022,
@@ -55,7 +55,7 @@ const isAnswer = (value: Json): boolean => {
   return told && (id === undefined || isId(id)) && hasOnly(value, ['jsonrpc', 'id', 'error'])
 }
 
-/** What kind of JSON-RPC 2.0 message a value is; undefined when it is none. */
+/** The kind of a JSON-RPC 2.0 message; undefined when the value is none. */
 export const kindOf = (value: unknown): 'request' | 'notification' | 'response' | undefined => {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') return undefined
   if ('method' in value) {
@@ -66,14 +66,14 @@ export const kindOf = (value: unknown): 'request' | 'notification' | 'response' 
   return isAnswer(value) ? 'response' : undefined
 }
 
-/** The id to answer under; null where the body has none that can be read. */
+/** The id for the answer; null when the body has no readable one. */
 export const idOf = (body: unknown): RpcId | null =>
   isObject(body) && typeof body['method'] === 'string' && /^(string|number)$/.test(typeof body['id'])
     ? (body['id'] as RpcId)
     : null
 
-export const unstored = { 'cache-control': 'no-cache, no-transform' } as const
-const headers = { 'content-type': 'application/json', ...unstored }
+export const noStore = { 'cache-control': 'no-cache, no-transform' } as const
+const headers = { 'content-type': 'application/json', ...noStore }
 
 /** A failure as the body of an answer with this HTTP status. */
 export const failure = (status: number, error: RpcError, id: RpcId | null = null): Reply =>
@@ -82,5 +82,5 @@ export const failure = (status: number, error: RpcError, id: RpcId | null = null
 /** The answer to one message, or to a batch. */
 export const answer = (body: unknown): Reply => json(body, { headers })
 
-/** For what nobody waits for an answer to. */
-export const taken = (): Reply => reply(202, unstored)
+/** For messages that have no answer. */
+export const accepted = (): Reply => reply(202, noStore)

@@ -2,13 +2,13 @@ import { isError, messageOf } from '../../shared/errors.ts'
 import { parse, problemsOf, type Out, type Shape } from '../../shared/schema.ts'
 import type { Context } from '../../shared/route.ts'
 
-/** What an agent can call. Shapes are those of the HTTP routes wherever there is one. */
+/** A tool: something that an agent can call. Its arguments are those of the HTTP route, where there is one. */
 export interface Tool<I extends Shape = Shape, O extends Shape = Shape> {
   readonly name: string
   readonly description: string
-  /** What arguments mean whose names do not say it. */
+  /** Describes arguments whose names do not say enough. */
   readonly about?: { readonly [A in keyof Out<I>]?: string }
-  /** It changes nothing, so that a client need not ask a person before it is called. */
+  /** The tool changes nothing, so a client need not ask the user before calling it. */
   readonly readOnly?: true
   /** A strict object: unknown arguments are refused. */
   readonly input: I
@@ -16,7 +16,7 @@ export interface Tool<I extends Shape = Shape, O extends Shape = Shape> {
   run(input: Out<I>, context: Context): Promise<Out<O>> | Out<O>
 }
 
-/** Type-checks a tool and forgets its types, so that tools of all shapes can stand in one list. */
+/** Type-checks a tool and then drops its argument types, so that all tools fit into one list. */
 export const tool = <I extends Shape, O extends Shape>(declared: Tool<I, O>): Tool => declared as unknown as Tool
 
 export interface ToolResult {
@@ -27,7 +27,7 @@ export interface ToolResult {
 
 const failed = (text: string): ToolResult => ({ content: [{ type: 'text', text }], isError: true })
 
-/** Runs the tool; wrong arguments and failures are results that say so, as agents read results and not errors. */
+/** Runs the tool. Wrong arguments and failures are results that say so, because agents read results and not errors. */
 export const callTool = async (called: Tool, args: unknown, context: Context): Promise<ToolResult> => {
   try {
     const given = args ?? {}
@@ -37,7 +37,7 @@ export const callTool = async (called: Tool, args: unknown, context: Context): P
     const output = (await called.run(parse(called.input, given, 'body') as never, context)) as Record<string, unknown>
     return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }
   } catch (error) {
-    // Nobody is left to read a result.
+    // The caller is gone; nobody reads a result.
     if (context.signal.aborted) throw error
     if (!isError(error)) context.log.error('mcp.tool.failed', { tool: called.name, error })
     return failed(messageOf(error) || `${called.name} failed`)

@@ -1,4 +1,4 @@
-/** Puts the listed parts together as the file, by a rename where that is possible, else by copying each once. */
+/** Assembles the listed parts, by a rename where that is possible, else by copying each once. */
 import { constants } from 'node:fs'
 import { chmod, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -43,10 +43,10 @@ const fitsInPlace = (upload: Upload, parts: readonly Part[]): boolean => {
   )
   const beyond = [...upload.parts.values()].some(part => part.inSlot && part.number > parts.length)
   // A part that is still being written would write into the finished file.
-  return regular && !beyond && upload.flying.size === 0
+  return regular && !beyond && upload.inFlight.size === 0
 }
 
-/** The mode that the umask leaves of `mode`, learnt by making a file. */
+/** What the umask leaves of `mode`, found out by making a file. */
 const masked = async (dir: string, mode: number, ids: Ids): Promise<number> => {
   const probe = join(dir, `incoming-${ids.short(12)}`)
   const file = await open(probe, O_RDWR | O_CREAT | O_EXCL, mode)
@@ -83,7 +83,7 @@ const inPlace = async (
     await port.adopt(data, target.real)
     return true
   } catch (error) {
-    // Another file system: what is in place is copied from there.
+    // Another file system: the parts are copied.
     if (errno(error) !== 'EXDEV') throw error
     return false
   }

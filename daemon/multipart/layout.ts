@@ -14,7 +14,7 @@ import { constants } from 'node:fs'
 import { open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, s, type Out } from '../../shared/schema.ts'
-import { rfc3339 } from '../filesystem/times.ts'
+import { rfc3339 } from '../times.ts'
 
 const headerShape = s.object({
   uploadId: s.string(),
@@ -32,7 +32,7 @@ export interface Part {
   readonly etag: string
   readonly size: number
   readonly uploadedAt: string
-  /** Name of the file below the upload's directory that vouches for the part. */
+  /** Name of the file in the upload's directory that stands for the part. */
   readonly name: string
   /** The part is inside `data`. */
   readonly inSlot: boolean
@@ -42,7 +42,7 @@ export const dataName = 'data'
 export const partName = (number: number, etag: string) => `part-${number}.${etag}`
 export const slotName = (number: number, etag: string, size: number) => `slot-${number}.${etag}.${size}`
 
-/** Writes the header whole or not at all. */
+/** Writes the header atomically. */
 export const writeHeader = async (dir: string, header: Header): Promise<void> => {
   const beside = join(dir, 'incoming-metadata')
   const file = await open(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600)
@@ -70,7 +70,7 @@ const partOf = async (dir: string, name: string): Promise<(Part & { at: bigint }
   }
 }
 
-/** Reads back what an earlier daemon left; drops what was on its way. Throws when there is no valid header. */
+/** Reads back what an earlier daemon left; drops parts that were incomplete. Throws when there is no valid header. */
 export const readUpload = async (dir: string): Promise<{ header: Header; parts: Map<number, Part> }> => {
   const header = parse(headerShape, JSON.parse(await readFile(join(dir, 'metadata.json'), 'utf8')), 'config')
   const newest = new Map<number, Part & { at: bigint }>()

@@ -1,7 +1,7 @@
 /**
- * Writes one part while it arrives, hashing it on the way. Once the size of the parts is known a part goes straight to
- * its place in the finished file, so that putting the file together copies next to nothing; a part that does not fit
- * there, or whose place is taken, gets a file of its own.
+ * Writes one part while it arrives, and hashes it. Once the size of the parts is known, a part is written at its place
+ * in the finished file, so that assembling copies next to nothing. A part that does not fit there, or whose place is
+ * taken, gets a file of its own.
  */
 import { constants } from 'node:fs'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
@@ -9,19 +9,19 @@ import { join } from 'node:path'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { copyFd } from '../filesystem/descriptor.ts'
-import type { Incoming } from '../filesystem/incoming.ts'
-import { rfc3339 } from '../filesystem/times.ts'
+import type { Incoming } from '../filesystem/transfer/incoming.ts'
+import { rfc3339 } from '../times.ts'
 import { dataName, partName, slotName, writeHeader, type Part } from './layout.ts'
 import type { Upload } from './uploads.ts'
 
 const { O_RDWR, O_CREAT, O_EXCL } = constants
 
 export interface PartWriter {
-  /** Writes the content, once; nothing is under way any more when it fails. */
+  /** Writes the content, once; when it fails nothing uses the file any more. */
   take(content: Incoming): Promise<void>
-  /** The part is whole: it counts from now on, in place of an earlier one of its number. */
+  /** The part is complete: from now on it counts, instead of an earlier one with its number. */
   commit(now: number): Promise<Part>
-  /** The part is not whole: nothing of it stays. */
+  /** The part is incomplete: removes it. */
   abandon(): Promise<void>
 }
 
@@ -40,23 +40,23 @@ const openOwn = async (upload: Upload, ids: Ids): Promise<Place> => {
 }
 
 const openSlot = async (upload: Upload, number: number, stride: number): Promise<Place> => {
-  upload.flying.add(number)
+  upload.inFlight.add(number)
   try {
     const file = await open(join(upload.dir, dataName), O_RDWR | O_CREAT, 0o600)
     return { file, at: (number - 1) * stride, own: undefined }
   } catch (error) {
-    upload.flying.delete(number)
+    upload.inFlight.delete(number)
     throw error
   }
 }
 
-/** Remembers the size of the parts: the largest seen, for as long as no part was placed by it. */
+/** Remembers the size of the parts: the largest seen so far, until a part was placed by it. */
 const learnStride = (upload: Upload, size: number): Promise<void> =>
   upload.exclusive(async () => {
     const { stride, ...header } = upload.header
-    const placed = upload.flying.size > 0 || [...upload.parts.values()].some(part => part.inSlot)
+    const placed = upload.inFlight.size > 0 || [...upload.parts.values()].some(part => part.inSlot)
     if (placed || size <= (stride ?? 0)) return
-    // None is placed by the old size while the new one is on its way to the disk.
+    // No part is placed by the old size while the new one is being saved.
     upload.header = header
     try {
       await writeHeader(upload.dir, { ...header, stride: size })
@@ -69,12 +69,12 @@ const learnStride = (upload: Upload, size: number): Promise<void> =>
 
 export const writePart = async (upload: Upload, number: number, ids: Ids): Promise<PartWriter> => {
   const { stride } = upload.header
-  const free = stride !== undefined && !upload.flying.has(number) && !upload.parts.get(number)?.inSlot
+  const free = stride !== undefined && !upload.inFlight.has(number) && !upload.parts.get(number)?.inSlot
   let place = free ? await openSlot(upload, number, stride) : await openOwn(upload, ids)
   let size = 0
   let etag = ''
 
-  /** The part is larger than its place: it goes on in a file of its own. */
+  /** The part is larger than its place: the rest goes to a file of its own. */
   const moveOut = async (): Promise<void> => {
     const { file, at } = place
     const own = await openOwn(upload, ids)
@@ -82,7 +82,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
       await copyFd({ fd: file.fd, at }, { fd: own.file.fd, at: 0 }, size)
     } finally {
       place = own
-      upload.flying.delete(number)
+      upload.inFlight.delete(number)
       await file.close()
     }
   }
@@ -108,7 +108,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
       const part: Part = { number, etag, size, uploadedAt, name, inSlot: own === undefined }
       const before = upload.parts.get(number)
       upload.parts.set(number, part)
-      upload.flying.delete(number)
+      upload.inFlight.delete(number)
       upload.touchedAt = now
       if (before && before.name !== name) await rm(join(upload.dir, before.name), { force: true })
       await learnStride(upload, size)
@@ -119,7 +119,7 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
       await place.file.close().catch(() => {})
       const { own } = place
       if (own) await rm(own, { force: true })
-      else upload.flying.delete(number)
+      else upload.inFlight.delete(number)
     },
   }
 }

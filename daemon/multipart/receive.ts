@@ -4,8 +4,9 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Request } from '../../shared/route.ts'
-import { readForm } from '../filesystem/form.ts'
-import { streamed, type Incoming } from '../filesystem/incoming.ts'
+import { readForm } from '../filesystem/transfer/form.ts'
+import { streamContent, type Incoming } from '../filesystem/transfer/incoming.ts'
+import type { BodyDetacher } from '../node-internals/detach-body.ts'
 import type { Part } from './layout.ts'
 import { writePart, type PartWriter } from './part.ts'
 import type { Upload } from './uploads.ts'
@@ -15,17 +16,17 @@ const fieldLimit = 64 * 1024 * 1024
 
 const pieceBytes = 256 * 1024
 
-/** A few at a time, so that hashing them does not keep the loop from everything else. */
+/** Small pieces, so that hashing does not block the event loop. */
 function* pieces(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
-/** Throws `invalid_body`, `invalid_argument`, system errors; a part that did not come whole leaves nothing. */
+/** Throws `invalid_body`, `invalid_argument`, system errors; nothing is left of an incomplete part. */
 export const receivePart = async (
   upload: Upload,
   number: number,
   request: Request,
-  deps: { ids: Ids; clock: Clock },
+  deps: { ids: Ids; clock: Clock; detacher: BodyDetacher },
 ): Promise<Part> => {
   let writer: PartWriter | undefined
   let found = false
@@ -50,9 +51,9 @@ export const receivePart = async (
           return take
         },
       },
-      { fieldLimit, hashing: true },
+      { fieldLimit, hashing: true, detacher: deps.detacher },
     )
-    if (field) await take(streamed(Readable.from(pieces(field)), true))
+    if (field) await take(streamContent(Readable.from(pieces(field)), true))
     if (!writer) throw fail('invalid_argument', { field: 'file', reason: 'the form has no part of this name' })
     return await writer.commit(deps.clock.now())
   } catch (error) {

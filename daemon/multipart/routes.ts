@@ -5,10 +5,11 @@ import { parseJson, readBody } from '../../shared/http/body.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Request } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/multipart.ts'
-import { broken } from '../filesystem/failures.ts'
+import { asOperationFailed } from '../filesystem/failures.ts'
 import { parseMode } from '../filesystem/mode.ts'
 import type { FilePort } from '../filesystem/port.ts'
-import { discard } from '../filesystem/sink.ts'
+import { discard } from '../filesystem/transfer/consume.ts'
+import type { BodyDetacher } from '../node-internals/detach-body.ts'
 import type { Paths } from '../paths.ts'
 import { assemble, chosenParts } from './assemble.ts'
 import type { Part } from './layout.ts'
@@ -16,14 +17,14 @@ import { receivePart } from './receive.ts'
 import type { Upload, Uploads } from './uploads.ts'
 
 const maxPart = 10_000
-/** What of a refused part is still read, so that the client sees the answer. Bytes. */
+/** Bytes of a refused part that are still read, so that the client sees the answer. */
 const drainLimit = 64 * 1024 * 1024
 
 const shown = ({ number, etag, size, uploadedAt }: Part) => ({ partNumber: number, etag, size, uploadedAt })
 
 const sorted = (upload: Upload) => [...upload.parts.values()].sort((a, b) => a.number - b.number).map(shown)
 
-/** The permissions of an optional body; one that is no JSON object counts as absent, as clients rely on. */
+/** The permissions in an optional body; a body that is no JSON object counts as absent, which clients rely on. */
 const wantedMode = async (request: Request): Promise<number> => {
   const bytes = await readBody(request.body, wire.initiateUpload.bodyLimit)
   let body: unknown
@@ -46,79 +47,85 @@ const partNumberOf = (text: string | undefined): number => {
 }
 
 /** Runs `work`; a system error becomes 500. */
-const orBroken = async <T>(work: () => Promise<T>): Promise<T> => {
+const orOperationFailed = async <T>(work: () => Promise<T>): Promise<T> => {
   try {
     return await work()
   } catch (error) {
-    throw broken(error)
+    throw asOperationFailed(error)
   }
 }
 
-export const multipartRoutes = (deps: {
-  uploads: Uploads
-  paths: Paths
-  port: FilePort
-  ids: Ids
-  clock: Clock
-}): Bound[] => {
-  const { uploads, paths, port, ids, clock } = deps
-  const existing = async (uploadId: string): Promise<Upload> => {
-    const upload = await uploads.find(uploadId)
-    if (!upload || upload.closing) throw fail('not_found', { kind: 'upload', name: uploadId })
-    return upload
+interface MultipartDeps {
+  readonly uploads: Uploads
+  readonly paths: Paths
+  readonly port: FilePort
+  readonly ids: Ids
+  readonly clock: Clock
+  readonly detacher: BodyDetacher
+}
+
+const existing = async ({ uploads }: MultipartDeps, uploadId: string): Promise<Upload> => {
+  const upload = await uploads.find(uploadId)
+  if (!upload || upload.closing) throw fail('not_found', { kind: 'upload', name: uploadId })
+  return upload
+}
+
+const shownUpload = (upload: Upload) => ({
+  uploadId: upload.header.uploadId,
+  path: upload.header.path,
+  permissions: upload.header.mode,
+  initiatedAt: upload.header.initiatedAt,
+  parts: Object.fromEntries(sorted(upload).map(part => [String(part.partNumber), part])),
+})
+
+const takePart = async (deps: MultipartDeps, uploadId: string, partNumber: string | undefined, request: Request) => {
+  try {
+    const number = partNumberOf(partNumber)
+    const upload = await deps.uploads.find(uploadId)
+    if (!upload || upload.closing) throw fail('operation_failed', { reason: `upload "${uploadId}" not found` })
+    const { etag, size } = await orOperationFailed(() => receivePart(upload, number, request, deps))
+    return { partNumber: number, etag, size }
+  } catch (error) {
+    await discard(request.body, drainLimit)
+    throw error
   }
+}
+
+const complete = async (deps: MultipartDeps, uploadId: string, listed: Parameters<typeof chosenParts>[1]) => {
+  const upload = await existing(deps, uploadId)
+  const parts = chosenParts(upload, listed)
+  upload.closing = true
+  try {
+    await orOperationFailed(() => assemble(upload, parts, deps))
+  } catch (error) {
+    upload.closing = false
+    throw error
+  }
+  await orOperationFailed(() => deps.uploads.remove(upload))
+  return { path: upload.header.path, message: 'Multipart upload completed successfully' }
+}
+
+export const multipartRoutes = (deps: MultipartDeps): Bound[] => {
+  const { uploads, paths } = deps
   return [
-    handle(wire.listUploads, async () => {
-      const all = await uploads.all()
-      return {
-        uploads: all.map(upload => ({
-          uploadId: upload.header.uploadId,
-          path: upload.header.path,
-          permissions: upload.header.mode,
-          initiatedAt: upload.header.initiatedAt,
-          parts: Object.fromEntries(sorted(upload).map(part => [String(part.partNumber), part])),
-        })),
-      }
-    }),
+    handle(wire.listUploads, async () => ({ uploads: (await uploads.all()).map(shownUpload) })),
     handle(wire.initiateUpload, async ({ params }, { request }) => {
       const path = paths.absolute(paths.requested(request.rawPath, params.path))
       const { header } = await uploads.initiate(path, await wantedMode(request))
       return { uploadId: header.uploadId, path }
     }),
-    handle(wire.uploadPart, async ({ params, query }, { request }) => {
-      try {
-        const number = partNumberOf(query.partNumber)
-        const upload = await uploads.find(params.uploadId)
-        if (!upload || upload.closing)
-          throw fail('operation_failed', { reason: `upload "${params.uploadId}" not found` })
-        const { etag, size } = await orBroken(() => receivePart(upload, number, request, { ids, clock }))
-        return { partNumber: number, etag, size }
-      } catch (error) {
-        await discard(request.body, drainLimit)
-        throw error
-      }
-    }),
-    handle(wire.completeUpload, async ({ params, body }) => {
-      const upload = await existing(params.uploadId)
-      const parts = chosenParts(upload, body.parts)
-      upload.closing = true
-      try {
-        await orBroken(() => assemble(upload, parts, { port, ids }))
-      } catch (error) {
-        upload.closing = false
-        throw error
-      }
-      await orBroken(() => uploads.remove(upload))
-      return { path: upload.header.path, message: 'Multipart upload completed successfully' }
-    }),
+    handle(wire.uploadPart, ({ params, query }, { request }) =>
+      takePart(deps, params.uploadId, query.partNumber, request),
+    ),
+    handle(wire.completeUpload, ({ params, body }) => complete(deps, params.uploadId, body.parts)),
     handle(wire.abortUpload, async ({ params }) => {
-      const upload = await existing(params.uploadId)
-      await orBroken(() => uploads.remove(upload))
+      const upload = await existing(deps, params.uploadId)
+      await orOperationFailed(() => uploads.remove(upload))
       return { path: '', message: 'Multipart upload aborted successfully' }
     }),
     handle(wire.listParts, async ({ params }) => ({
       uploadId: params.uploadId,
-      parts: sorted(await existing(params.uploadId)),
+      parts: sorted(await existing(deps, params.uploadId)),
     })),
   ]
 }

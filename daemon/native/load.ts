@@ -14,7 +14,9 @@ export const loadAddon = <T>(name: string, directory = addonDirectory()): T => {
   return module.exports as T
 }
 
-/** The first call makes the value, later calls return it. Addons load when they are first needed, not at import. */
+/**
+ * The first call makes the value, later calls return it: addons are loaded when they are first needed, not at import.
+ */
 export const lazy = <T>(make: () => T): (() => T) => {
   let made: { value: T } | undefined
   return () => (made ??= { value: make() }).value
@@ -27,7 +29,7 @@ export const systemError = (syscall: string, errno: number, detail = ''): NodeJS
   return Object.assign(error, { code, errno: -errno, syscall })
 }
 
-/** Passes a result through; one below zero is a negated errno and is thrown. */
+/** Returns a result; throws one below zero, which is a negated errno, as an Error. */
 export const check = (syscall: string, result: number, detail?: string): number => {
   if (result < 0) throw systemError(syscall, -result, detail)
   return result

@@ -1,20 +1,20 @@
-/** Posts what has happened to an address that somebody gave. */
+/** Posts events to an address that a caller gave. */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 
 const timeoutMs = 10_000
-/** Connections to one address at a time; one that hangs delays nobody else. */
+/** Connections to one address at a time; an address that hangs delays no other. */
 const atOnce = 32
 
 export interface Callbacks {
-  /** Posts once; where the address sends one on to is not followed. Rejects when there is no answer within ten seconds. */
+  /** Posts once, without following redirects. Rejects when there is no answer within ten seconds. */
   post(url: string, body: unknown): Promise<void>
   close(): void
 }
 
 /** Not by `fetch`, which refuses ports that browsers refuse, such as 6000. */
 export const createCallbacks = (): Callbacks => {
-  // Made when they are needed: with `node:https` come Node's modules for TLS, 1.4 MB.
+  // Made when they are needed: `node:https` loads Node's modules for TLS, 1.4 MB.
   let http: HttpAgent | undefined
   let https: HttpsAgent | undefined
   return {
@@ -31,7 +31,7 @@ export const createCallbacks = (): Callbacks => {
           : httpRequest(url, { ...options, agent: (http ??= new HttpAgent({ maxSockets: atOnce })) })
         request.once('error', reject)
         request.once('response', response => {
-          // Whatever it says, and however much, nobody reads it.
+          // Nobody reads the answer, which may be of any length.
           response.destroy()
           resolve()
         })

@@ -1,6 +1,6 @@
 /** Whether a process serves the ports somebody waits for. */
 import { connect } from 'node:net'
-import { familyOf } from './family.ts'
+import { processTreeOf } from './process-tree.ts'
 import { isListening, ownersOf } from './ports.ts'
 import { readSockets, type Socket } from './sockets.ts'
 
@@ -8,7 +8,7 @@ const connectTimeoutMs = 500
 
 const isLoopback = (address: string): boolean => /^(::ffff:)?127\./.test(address) || address === '::1'
 
-/** Something answers on the port; all that can be asked where sockets cannot be listed. */
+/** Whether anything accepts connections on the port: the most that can be asked where sockets cannot be listed. */
 export const accepts = (port: number): Promise<boolean> =>
   new Promise(resolve => {
     const socket = connect({ host: '127.0.0.1', port, timeout: connectTimeoutMs })
@@ -29,8 +29,8 @@ export const portsReady = async (pid: number, ports: readonly number[]): Promise
   const serves = (socket: Socket, port: number) =>
     socket.localPort === port && isListening(socket) && !isLoopback(socket.localAddr)
   const candidates = ports.map(port => sockets.filter(socket => serves(socket, port)))
-  // Who owns a socket is the costly question; it is not asked before there is a socket for every port.
+  // Finding the owners is costly, so it waits until there is a socket for every port.
   if (candidates.some(found => found.length === 0)) return false
-  const owners = await ownersOf(await familyOf(pid))
+  const owners = await ownersOf(await processTreeOf(pid))
   return candidates.every(found => found.some(({ inode }) => owners.has(inode)))
 }

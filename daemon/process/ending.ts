@@ -1,24 +1,12 @@
-/** What happens when a process ends: its status, a restart, or the end for good. */
-import type { Clock } from '../../shared/clock.ts'
-import { kill, type Exit } from '../native/sys.ts'
-import { isSame, runningPid } from './identity-of-pid.ts'
+/** What happens when a process ends: a new status, and a restart or the final end. */
+import { kill, type Exit } from '../native/sys/sys.ts'
+import { isSame, runningPid } from './pid-identity.ts'
 import type { Managed } from './managed.ts'
-import type { Parts } from './parts.ts'
-import { closeEnd, newStdin } from './stdin.ts'
-import { launch } from './spawn.ts'
+import type { ProcessContext } from './context.ts'
+import { launchCaptured } from './launch.ts'
+import { setLongTimer } from './long-timer.ts'
 
 const restartPauseMs = 1_000
-const longestTimerMs = 2 ** 31 - 1
-
-/** Like `clock.after`, also for times beyond what a timer can hold. */
-export const afterLong = (clock: Clock, ms: number, run: () => void): (() => void) => {
-  let cancel: () => void
-  const arm = (left: number): void => {
-    cancel = clock.after(Math.min(left, longestTimerMs), left > longestTimerMs ? () => arm(left - longestTimerMs) : run)
-  }
-  arm(Math.max(0, ms))
-  return () => cancel()
-}
 
 /**
  * Signals the process group as it is now, else the process alone. False when neither is there: a process that was
@@ -29,30 +17,30 @@ export const signalGroup = ({ record: { current } }: Managed, signal: number): b
   return kill(-current.pid, signal) || kill(current.pid, signal)
 }
 
-const finish = (parts: Parts, managed: Managed, pid: number | undefined): void => {
+const finish = (context: ProcessContext, managed: Managed, pid: number | undefined): void => {
   const { record, capture } = managed
-  record.completedAt = parts.clock.now()
+  record.completedAt = context.clock.now()
   record.deadline = undefined
   if (record.ending) record.keepAlive = false
-  parts.tailing.remove(capture)
-  // Before the rest is taken, so that the end of a flood costs no more than a share; and after.
-  parts.cap(capture)
+  context.tailing.remove(capture)
+  // Before the rest is captured, so that the end of a flood costs no more than a share; and again after it.
+  context.cap(capture)
   try {
     capture.end()
   } catch (error) {
-    // A full disk takes from the combined log, not from the end itself.
-    parts.log.error('process.capture', { name: record.name, error })
+    // With a full disk the combined log is incomplete; the process ends all the same.
+    context.log.error('process.capture', { name: record.name, error })
   }
-  if (capture.retained() > 0) parts.cap(capture)
+  if (capture.retained() > 0) context.cap(capture)
   record.kept = capture.retained()
   managed.settle()
   managed.cancelDeadline()
   managed.release()
   managed.stdin?.end()
   managed.stdin = undefined
-  // Its children may outlive it and go on writing: the sweep keeps what they write within bounds.
+  // Its children may outlive it and go on writing: the sweep bounds what they write.
   managed.lingering = pid !== undefined && kill(-pid, 0) ? pid : undefined
-  parts.journal.put(record)
+  context.journal.put(record)
   managed.finish()
 }
 
@@ -61,59 +49,60 @@ const mayRestart = ({ record }: Managed): boolean =>
   record.restartOnFailure &&
   (record.maxRestarts < 0 || record.restartCount < record.maxRestarts)
 
-const restart = (parts: Parts, managed: Managed): void => {
+const restart = (context: ProcessContext, managed: Managed): void => {
   const { record, capture } = managed
   managed.cancelRestart = () => undefined
-  let childEnd = -1
   try {
-    if (record.stdin) ({ childEnd, stdin: managed.stdin } = newStdin())
-    const [stdout, stderr] = capture.childDescriptors
-    const pid = launch(parts.workload, {
+    const { pid, stdin } = launchCaptured(context.workload, capture, {
       command: record.command,
       workingDir: record.workingDir,
       givenDir: record.workingDir,
       env: record.env,
-      descriptors: [childEnd, stdout, stderr],
+      pipeStdin: record.stdin,
     })
-    record.current = runningPid(pid, parts.bootId)
-    record.startedAt = parts.clock.now()
+    managed.stdin = stdin
+    record.current = runningPid(pid, context.bootId)
+    record.startedAt = context.clock.now()
     record.exitCode = 0
-    parts.journal.put(record)
-    watchEnd(parts, managed)
+    context.journal.put(record)
+    watchEnd(context, managed)
   } catch (error) {
-    parts.log.warn('process.restart.failed', { name: record.name, error })
+    context.log.warn('process.restart.failed', { name: record.name, error })
     record.status = 'failed'
     record.exitCode = -1
-    finish(parts, managed, undefined)
-  } finally {
-    if (childEnd >= 0) closeEnd(childEnd)
+    finish(context, managed, undefined)
   }
 }
 
 /** Restarts after the pause; until then the process counts as running. */
-export const scheduleRestart = (parts: Parts, managed: Managed): void => {
-  managed.cancelRestart = parts.clock.after(restartPauseMs, () => restart(parts, managed))
+export const scheduleRestart = (context: ProcessContext, managed: Managed): void => {
+  managed.cancelRestart = context.clock.after(restartPauseMs, () => restart(context, managed))
 }
 
 /** Ends a process that waits for its restart. */
-export const endPause = (parts: Parts, managed: Managed): void => {
+export const cancelRestartPause = (context: ProcessContext, managed: Managed): void => {
   managed.cancelRestart()
   managed.record.status = managed.record.ending ?? 'stopped'
-  finish(parts, managed, undefined)
+  finish(context, managed, undefined)
 }
 
-/** Takes note of an end. An exit code that nobody can know any more counts as -1. `mayGoOn` false: without restart. */
-export const ended = (parts: Parts, managed: Managed, { exitCode }: Pick<Exit, 'exitCode'>, mayGoOn = true): void => {
+/** Handles the end of the OS process. An exit code that is lost counts as -1. `mayGoOn` false: no restart. */
+export const ended = (
+  context: ProcessContext,
+  managed: Managed,
+  { exitCode }: Pick<Exit, 'exitCode'>,
+  mayGoOn = true,
+): void => {
   const { record, capture } = managed
   const pid = record.current?.pid
   record.current = undefined
   record.exitCode = exitCode ?? -1
   record.status = record.ending ?? (record.exitCode === 0 ? 'completed' : 'failed')
-  if (!mayGoOn || !mayRestart(managed)) return finish(parts, managed, pid)
+  if (!mayGoOn || !mayRestart(managed)) return finish(context, managed, pid)
   const max = record.maxRestarts < 0 ? 'unlimited' : record.maxRestarts
   record.restartCount++
   record.status = 'running'
-  parts.cap(capture)
+  context.cap(capture)
   try {
     capture.drain()
     capture.note(
@@ -121,27 +110,27 @@ export const ended = (parts: Parts, managed: Managed, { exitCode }: Pick<Exit, '
     )
   } catch (error) {
     // The disk is full: the restart is what matters.
-    parts.log.error('process.capture', { name: record.name, error })
+    context.log.error('process.capture', { name: record.name, error })
   }
   managed.stdin?.end()
   managed.stdin = undefined
-  parts.journal.put(record)
-  scheduleRestart(parts, managed)
+  context.journal.put(record)
+  scheduleRestart(context, managed)
 }
 
-/** Hears of the end of the current OS process. Called in the turn in which it was started. */
-export const watchEnd = (parts: Parts, managed: Managed): void => {
+/** Watches for the end of the current OS process. Call it in the turn of the event loop in which that was started. */
+export const watchEnd = (context: ProcessContext, managed: Managed): void => {
   const pid = managed.record.current?.pid
-  if (pid !== undefined) managed.cancelWatch = parts.reaper.watch(pid, exit => ended(parts, managed, exit))
+  if (pid !== undefined) managed.cancelWatch = context.reaper.watch(pid, exit => ended(context, managed, exit))
 }
 
 /** Kills the process at its deadline. */
-export const armDeadline = (parts: Parts, managed: Managed): void => {
+export const armDeadline = (context: ProcessContext, managed: Managed): void => {
   const { deadline } = managed.record
   if (deadline === undefined) return
-  managed.cancelDeadline = afterLong(parts.clock, deadline - parts.clock.now(), () => {
+  managed.cancelDeadline = setLongTimer(context.clock, deadline - context.clock.now(), () => {
     managed.record.ending = 'killed'
-    parts.journal.put(managed.record)
-    if (!signalGroup(managed, 9)) endPause(parts, managed)
+    context.journal.put(managed.record)
+    if (!signalGroup(managed, 9)) cancelRestartPause(context, managed)
   })
 }

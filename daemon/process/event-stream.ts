@@ -12,10 +12,10 @@ import { present } from './present.ts'
 const eventKeepaliveMs = 5_000
 const chunkBytes = 64 * 1024
 
-/** One event of the stream; `cursor` is where a reader goes on that has taken it. */
+/** One event of the stream; `cursor` is where a reader resumes after it. */
 const line = (event: { type: string; data?: string; cursor?: number }): string => `${JSON.stringify(event)}\n`
 
-/** Bytes at the end of `bytes` that begin a UTF-8 character without finishing it. */
+/** How many bytes at the end of `bytes` begin a UTF-8 character without finishing it, by the rules of StringDecoder. */
 export const unfinishedBytes = (bytes: Uint8Array): number => {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] as number
@@ -26,7 +26,7 @@ export const unfinishedBytes = (bytes: Uint8Array): number => {
   return 0
 }
 
-/** Where a reader that asked for `cursor` begins, in bytes of both streams together. */
+/** Where a reader with `cursor` begins, in bytes of both streams together. */
 export const eventStart = (
   { positions: { runs } }: Capture,
   cursor: number | undefined,
@@ -35,7 +35,7 @@ export const eventStart = (
   return wanted < runs.base ? { at: runs.base, lost: runs.base - wanted } : { at: wanted, lost: 0 }
 }
 
-/** The next piece of a run: how far it goes, and its bytes; fewer than asked for when a character is not whole yet. */
+/** The next bytes of a run, without an incomplete character at their end while more may follow. */
 const readPiece = (capture: Capture, run: Run): Buffer => {
   const bytes = Buffer.allocUnsafe(Math.min(run.length, chunkBytes))
   const length = capture.read(run.stream, bytes, run.offset)
@@ -46,8 +46,8 @@ const readPiece = (capture: Capture, run: Run): Buffer => {
 }
 
 /**
- * Decodes one stream from `offset` on. A character may have begun before it, with bytes of the other stream in between:
- * what a reader that comes back has not been sent of it is taken along.
+ * A decoder of one stream from `offset` on. A character may have begun before it, with bytes of the other stream in
+ * between: its first bytes, which a reader that resumes was not sent, are fed to the decoder.
  */
 const decoderAt = (capture: Capture, stream: StreamIndex, offset: number): StringDecoder => {
   const from = Math.max(capture.positions.heads[stream], offset - 3)
@@ -55,7 +55,7 @@ const decoderAt = (capture: Capture, stream: StreamIndex, offset: number): Strin
   const before = bytes.subarray(0, capture.read(stream, bytes, from))
   const decoder = new StringDecoder('utf8')
   const begun = unfinishedBytes(before)
-  // What no character begins with is text already, and was sent as such.
+  // Bytes that begin no character were sent as replacement characters already.
   return begun > 0 && decoder.write(before.subarray(-begun)) !== '' ? new StringDecoder('utf8') : decoder
 }
 
@@ -102,7 +102,7 @@ const output = async (
       await changed(capture, signal)
       idle(false)
     }
-    // A character that was never finished is not passed over in silence.
+    // A character that was never completed is sent as a replacement character.
     for (const stream of [0, 1] as const) {
       const data = decoders[stream]?.end()
       if (data) await writeTo(out, line({ type: streamNames[stream], data, cursor: at }), signal)
@@ -127,10 +127,10 @@ export const eventStream =
     } finally {
       stopBeat()
     }
-    // The record is settled in the same turn in which the capture ends.
+    // The record is final in the same turn of the event loop in which the capture ends.
     await managed.finished
     out.write(line({ type: 'result', data: JSON.stringify(present(managed, { bytes: tailBytes })) }))
   }
 
-/** A stream that can only say why there is none. */
+/** The only line of a stream that could not begin. */
 export const errorStream = (message: string): string => line({ type: 'error', data: message })

@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.ts'
 
-/** One timer per period for however many listeners; none while nobody listens. */
+/** One timer per period for all listeners; none while there are no listeners. */
 export interface Heartbeat {
   /** Calls `beat` every `ms` until the returned function is called. */
   every(ms: number, beat: () => void): () => void

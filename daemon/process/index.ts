@@ -6,15 +6,16 @@ import { tenantDrops } from '../init/capabilities.ts'
 import { portsReady } from '../network/ready.ts'
 import type { InheritedPipe } from './adopt.ts'
 import { createHeartbeat } from './heartbeat.ts'
-import type { ProcessConfig, Scale } from './parts.ts'
+import type { ProcessConfig } from './context.ts'
+import type { KeepAwake } from './keep-awake.ts'
 import { processRoutes } from './routes.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 
 export type { Supervisor } from './supervisor.ts'
 
-export interface ProcessDeps {
+interface ProcessDeps {
   readonly core: Core
-  readonly scale: Scale
+  readonly keepAwake: Pick<KeepAwake, 'hold'>
   /** The daemon's own working directory: where relative ones of the API begin. */
   readonly cwd: string
   readonly pipes?: readonly InheritedPipe[]
@@ -22,9 +23,9 @@ export interface ProcessDeps {
 
 const keepFinished = 10_000
 
-/** Takes over the processes of an earlier daemon. Call it in the turn in which the reaper is made. */
+/** Takes over the processes of an earlier daemon. Call it in the turn of the event loop in which the reaper is made. */
 export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bounds: Bound[] } => {
-  const { core, scale, cwd, pipes = [] } = deps
+  const { core, keepAwake, cwd, pipes = [] } = deps
   const { clock, ids, log, environment, identity, reaper, closing } = core
   const { logs, keepAlive, names, stateDir, rehearsal } = core.config
   const config: ProcessConfig = {
@@ -44,8 +45,8 @@ export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bo
     ids,
     log,
     reaper,
-    workload: { environment, identity, dropCapabilities: tenantDrops() },
-    scale,
+    workload: { environment, identity, dropCapabilities: tenantDrops },
+    keepAwake,
     pipes,
   })
   closing.add('processes', supervisor.close)

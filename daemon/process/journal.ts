@@ -20,19 +20,19 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants
 const slack = 1_000
 
 /**
- * What is known of all processes, in a file: one line per change, written before the change is answered. A daemon that
- * is killed at any moment leaves everything but perhaps half a last line.
+ * All processes in a file: one line per change, written before the change is answered. A daemon that is killed at any
+ * moment loses at most half of the last line.
  */
 export interface Journal {
   /** Appends the record as it is now. */
   put(record: ProcessRecord): void
-  /** Appends that a record is no more. */
+  /** Appends that a record was removed. */
   forget(record: ProcessRecord): void
   close(): void
 }
 
 const optional = s.optional(s.number())
-// 0 and 1, as groups, would be everybody.
+// As process groups 0 and 1 would mean everybody.
 const pid = s.int().check(s.minimum(2))
 const fileStem = s.string().check(s.regex(/^[^/.\0][^/\0]*$/))
 const Line = s.object({
@@ -83,7 +83,7 @@ export const parseJournal = (text: string): { records: ProcessRecord[]; damaged:
   return { records: [...records.values()], damaged }
 }
 
-/** Makes the directory root's alone: what is in it decides whom the daemon signals. */
+/** Makes the directory private to root: its content decides which processes the daemon signals. */
 export const makePrivate = (dir: string): void => {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const fd = openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY | O_NOFOLLOW)
@@ -96,7 +96,7 @@ export const makePrivate = (dir: string): void => {
   }
 }
 
-/** Opens the journal in `dir` and gives what it holds. `live` is asked when the file is written anew. */
+/** Opens the journal in `dir` and reads it. `live` gives the records when the file is rewritten. */
 export const openJournal = (deps: {
   dir: string
   /** Nothing is written: the file is another daemon's. */
@@ -127,7 +127,7 @@ export const openJournal = (deps: {
     if (fd !== undefined) closeSync(fd)
     fd = made
     lines = all.length
-    // Twice what there is: the cost of writing all of it anew is spread over as many changes.
+    // At twice the size: then the cost of rewriting is spread over as many changes.
     rewriteAt = 2 * lines + slack
   }
   if (!readOnly) rewrite(records)

@@ -6,8 +6,8 @@ import { follow, type Part, type Start } from './output/follow.ts'
 const logKeepaliveMs = 30_000
 
 /**
- * The combined log as prefixed lines. Lines without prefix are no output: `[keepalive]`, and notices of a stop or kill.
- * They come between lines only, when the reader has everything there is.
+ * The combined log as prefixed lines. Lines without a prefix are not output: `[keepalive]`, and notices of a stop or
+ * kill. They come only between lines, when the reader has everything.
  */
 export const combinedStream =
   (managed: Managed, start: Start, heartbeat: Heartbeat): Pump =>
@@ -20,7 +20,7 @@ export const combinedStream =
       else notices.push(text)
     }
     const stopBeat = heartbeat.every(logKeepaliveMs, () => {
-      // A reader that is behind shows life by reading.
+      // A reader with unread output needs no sign of life.
       if (idle && !out.writableNeedDrain) say('[keepalive]')
     })
     managed.notices.add(notice)
@@ -42,7 +42,7 @@ export const combinedStream =
     }
   }
 
-/** One stream's bytes as the process wrote them, nothing added but the line that tells of a gap. */
+/** One stream's bytes as the process wrote them, with nothing added but the line that reports a gap. */
 export const rawStream =
   (managed: Managed, part: Exclude<Part, 2>, start: Start): Pump =>
   (out, signal) =>

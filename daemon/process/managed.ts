@@ -2,20 +2,20 @@ import type { Capture } from './output/capture.ts'
 import type { ProcessRecord } from './record.ts'
 import type { Stdin } from './stdin.ts'
 
-/** A process of the list with what belongs to it while this daemon runs. */
+/** A listed process, with everything that belongs to it while this daemon runs. */
 export interface Managed {
   readonly record: ProcessRecord
-  /** Its output. Of a finished process it is opened when somebody asks, so that thousands of them cost little. */
+  /** Its output. That of a finished process is opened when it is used, so that thousands of them cost little. */
   readonly capture: Capture
-  /** The capture has ended: from now on only those who read keep it in memory. */
+  /** The capture has ended: from now on only its readers keep it in memory. */
   settle(): void
   /** Closes what is open. */
   close(): void
-  /** Resolves at the end for good: after the last restart, with all output captured. */
+  /** Resolves at the final end: after the last restart, with all output captured. */
   readonly finished: Promise<void>
-  /** The end for good has come: what only a running process needs is let go. */
+  /** The final end has come: releases what only a running process needs. */
   finish(): void
-  /** Told to live log streams; not part of any output. */
+  /** Called with notices for live log streams; they are not part of any output. */
   readonly notices: Set<(text: string) => void>
   stdin: Stdin | undefined
   /** Lets the machine sleep again. */
@@ -23,7 +23,7 @@ export interface Managed {
   cancelDeadline: () => void
   cancelRestart: () => void
   cancelWatch: () => void
-  /** The process group, while members of it are left that may write. */
+  /** The process group, while it has members that may write. */
   lingering: number | undefined
 }
 
@@ -32,7 +32,7 @@ const nothing = (): void => undefined
 const ended = Promise.resolve()
 
 /** A class, because thousands of them are kept: a closure for each of its functions would be most of their memory. */
-class Kept implements Managed {
+class ManagedProcess implements Managed {
   readonly record: ProcessRecord
   stdin: Stdin | undefined = undefined
   release = nothing
@@ -82,4 +82,4 @@ class Kept implements Managed {
 
 /** `open` opens the capture of a process that has ended; without `live` there is only that. */
 export const createManaged = (record: ProcessRecord, open: () => Capture, live?: Capture): Managed =>
-  new Kept(record, open, live)
+  new ManagedProcess(record, open, live)

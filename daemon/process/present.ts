@@ -8,21 +8,21 @@ import type { ProcessRecord } from './record.ts'
 const httpDate = (ms: number): string => new Date(ms).toUTCString()
 
 /** Output inlined in an object: the last `bytes` of each stream, or nothing yet. */
-export type Inline = { readonly bytes: number } | 'none'
+type Inline = { readonly bytes: number } | 'none'
 
 const bothTails = (capture: Capture, bytes: number): [string, string] => [
   tailText(capture, 0, bytes),
   tailText(capture, 1, bytes),
 ]
 
-/** What was asked to stop counts as stopped, though it may take its time; a kill is over in no time. */
+/** A process that was asked to stop is shown as stopped, although that may take a while; a kill is immediate. */
 export const shownStatus = ({ status, ending }: Pick<ProcessRecord, 'status' | 'ending'>): ProcessStatus =>
   status === 'running' && ending === 'stopped' ? 'stopped' : status
 
 /** The wire object. `unfinished` is what `completedAt` says while the process runs: existing clients expect '' or null. */
 export const present = (managed: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
   const { record } = managed
-  // A finished process that has written nothing needs no file to be opened.
+  // For a finished process without output no file is opened.
   const silent = inline === 'none' || (record.status !== 'running' && record.kept === 0)
   const [stdout, stderr] = silent ? ['', ''] : bothTails(managed.capture, inline.bytes)
   return {
@@ -45,13 +45,13 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
   }
 }
 
-/** What all objects of one list may inline together, in bytes: clients read it in one piece. */
+/** Bytes of output that one list may hold altogether: clients read it in one piece. */
 const listBytes = 16 * 1024 * 1024
-const leastBytes = 1024
-/** Reading the output of so many takes a few milliseconds; then others have their turn. */
+const minBytes = 1024
+/** After reading the output of so many, a few milliseconds, other work has its turn. */
 const atOnce = 64
 
-/** All of them, each with the last `tailBytes` of its streams, or less where that would be more than a list may hold. */
+/** All of them, each with the last `tailBytes` of its streams, or less when the list would be too large. */
 export const presentAll = async (
   all: readonly Managed[],
   tailBytes: number,
@@ -59,7 +59,7 @@ export const presentAll = async (
 ): Promise<Process[]> => {
   const speaking = all.filter(({ record }) => record.status === 'running' || record.kept > 0).length
   const share = Math.floor(listBytes / (2 * Math.max(1, speaking)))
-  const bytes = Math.min(tailBytes, Math.max(leastBytes, share))
+  const bytes = Math.min(tailBytes, Math.max(minBytes, share))
   const shown: Process[] = []
   for (const [index, managed] of all.entries()) {
     if (index > 0 && index % atOnce === 0) await new Promise<void>(resolve => setImmediate(resolve))

@@ -1,18 +1,17 @@
 import type { ProcessStatus } from '../../shared/wire/process.ts'
 
 /**
- * What is known of one process: plain data, kept in the journal so that another daemon can go on where this one stopped.
- * Times are epoch milliseconds.
+ * One process as plain data, kept in the journal so that another daemon can take over. Times are epoch milliseconds.
  */
 export interface ProcessRecord {
   /** Counts starts; tells runs apart that had the same pid or name. */
   readonly id: number
-  /** OS pid of the first start: the identity on the wire, over restarts. */
+  /** OS pid of the first start: clients know the process by it, also after restarts. */
   readonly pid: number
   readonly name: string
   readonly command: string
   readonly workingDir: string
-  /** The variables the caller gave, merged anew with the daemon's at each restart. */
+  /** The caller's variables; at each restart they are merged with the daemon's again. */
   readonly env: Readonly<Record<string, string>>
   readonly restartOnFailure: boolean
   /** Negative: without limit. */
@@ -30,7 +29,7 @@ export interface ProcessRecord {
   deadline: number | undefined
   /** What runs now, or undefined between restarts and at the end. */
   current: RunningPid | undefined
-  /** Stop or kill was asked for; the end takes this status. */
+  /** A stop or kill was requested; this becomes the status at the end. */
   ending: 'stopped' | 'killed' | undefined
   /** Bytes of output on disk, once it has ended. */
   kept: number

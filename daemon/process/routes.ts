@@ -21,14 +21,14 @@ import { combinedStream, rawStream } from './log-stream.ts'
 import type { Managed } from './managed.ts'
 import { startOf } from './output/follow.ts'
 import { tailText } from './output/tail.ts'
-import type { ProcessConfig } from './parts.ts'
+import type { ProcessConfig } from './context.ts'
 import { present, presentAll } from './present.ts'
 import type { ProcessRecord } from './record.ts'
 import type { Stdin } from './stdin.ts'
 import type { Supervisor } from './supervisor.ts'
 import { waitBound, waitForEnd, waitForPorts } from './waits.ts'
 
-export interface RouteDeps {
+interface RouteDeps {
   readonly supervisor: Supervisor
   readonly config: Pick<ProcessConfig, 'responseBytes' | 'tailBytes' | 'maxFileBytes'>
   readonly clock: Clock
@@ -37,7 +37,7 @@ export interface RouteDeps {
   readonly portsReady: (pid: number, ports: readonly number[]) => Promise<boolean>
 }
 
-/** A stream without a cursor begins at most so far back where files are not capped. */
+/** Where files are not capped, a stream without a cursor begins at most so many bytes back. */
 const backlogBytes = 32 * 1024 * 1024
 
 const streamHeaders = (type: string) => ({
@@ -50,7 +50,7 @@ const streamHeaders = (type: string) => ({
 const cursorHeader = (names: WireNames, at: number): Record<string, string> =>
   Object.fromEntries(names.header('cursor').map(name => [name, String(at)]))
 
-/** The offset asked for in the query or, with less weight, in the header. */
+/** The offset in the query, or else in the header. */
 const cursorOf = ({ request }: Context, names: WireNames, query: number | undefined): number | undefined => {
   if (query !== undefined) return query
   const value = names
@@ -75,7 +75,7 @@ const eventsReply = (deps: RouteDeps, managed: Managed, cursor: number | undefin
   )
 }
 
-/** Starts a process. What is said of it is written while it runs, or when it could not be started. */
+/** Starts a process and writes the audit line, even when it cannot be started. */
 const startAudited = (
   deps: RouteDeps,
   event: 'process_exec' | 'process_exec_stream',
@@ -89,7 +89,7 @@ const startAudited = (
   }
 }
 
-/** What a request waits for before it is answered; ports come first. */
+/** Waits for what the request asked for: first the ports, then the end. */
 const waitFor = async (deps: RouteDeps, managed: Managed, body: StartProcess, signal: AbortSignal): Promise<void> => {
   const bound = waitBound(body)
   const started = deps.clock.elapsed()
@@ -104,7 +104,7 @@ const startStreaming = async (deps: RouteDeps, body: StartProcess, context: Cont
     await waitFor(deps, managed, { ...body, waitForCompletion: false }, context.signal)
     return eventsReply(deps, managed, 0)
   } catch (error) {
-    // What the caller got wrong is an ordinary 400; what failed later is told in the stream.
+    // A wrong request is an ordinary 400; a failed start is reported in the stream.
     if (!isError(error, 'unprocessable')) throw error
     return reply(200, streamHeaders('application/x-ndjson'), errorStream(error.message))
   }
@@ -128,7 +128,7 @@ const inputOf = ({ record, stdin }: Managed): Stdin | undefined => {
 const feed = async (managed: Managed, { request, signal }: Context): Promise<void> => {
   const stdin = inputOf(managed)
   const { record } = managed
-  // It runs, and nobody has closed its input: that ended with the daemon that held the pipe.
+  // It runs and nobody has closed its input: the pipe was lost with a daemon that was killed.
   const lost = record.status === 'running' && record.current !== undefined && managed.stdin === undefined
   if (!stdin) throw closedStdin(record, lost ? 'closed since its daemon was killed' : 'closed')
   try {
@@ -159,7 +159,7 @@ const streamLogs = (
   return reply(200, { ...streamHeaders('application/octet-stream'), ...headers }, rawStream(managed, part, start))
 }
 
-/** The process family, bound. */
+/** Binds the process routes. */
 export const processRoutes = (deps: RouteDeps): Bound[] => {
   const { supervisor, config } = deps
   const { tailBytes, responseBytes } = config

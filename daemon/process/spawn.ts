@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { Environment } from '../environment.ts'
-import { identityEnvironment, type Identity } from '../identity/identity.ts'
+import { identityEnvironment, type Identity } from '../identity/index.ts'
 import { tenantOomScore } from '../init/protect.ts'
-import { spawnProcess, type SpawnError } from '../native/sys.ts'
+import { spawnProcess, type SpawnError } from '../native/spawn/spawn.ts'
 
-/** How tenant processes are started, whoever asks. */
+/** How all tenant processes are started. */
 export interface Workload {
   readonly environment: Environment
   readonly identity: Identity | undefined
@@ -23,7 +23,7 @@ export interface Launch {
   readonly descriptors: readonly [number, number, number]
 }
 
-/** A shell without a path is looked for only where no tenant's PATH leads. */
+/** A shell without a path is looked up in these directories only, and not in a tenant's PATH. */
 const shellDirs = ['/bin', '/usr/bin', '/usr/local/bin']
 export const shellPath = (shell: string): string => {
   if (shell.startsWith('/')) return shell

@@ -3,26 +3,28 @@ import { posix } from 'node:path'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import { armDeadline, watchEnd } from './ending.ts'
-import { runningPid } from './identity-of-pid.ts'
+import { launchCaptured } from './launch.ts'
+import { runningPid } from './pid-identity.ts'
 import { createManaged, type Managed } from './managed.ts'
 import { openCapture, type Capture } from './output/capture.ts'
 import { checkName, logKey, outputPaths } from './output/names.ts'
-import type { Parts } from './parts.ts'
+import type { ProcessContext } from './context.ts'
 import type { ProcessRecord } from './record.ts'
-import { closeEnd, newStdin, type Stdin } from './stdin.ts'
-import { launch } from './spawn.ts'
 
 const defaultKeepAliveSeconds = 600
 
 /** Where files of captures are. */
-export const outputDirs = ({ config }: Pick<Parts, 'config'>) => ({
+export const outputDirs = ({ config }: Pick<ProcessContext, 'config'>) => ({
   logDir: config.logDir,
   positionsDir: `${config.stateDir}/output`,
 })
 
 /** The directory as asked for (shown in errors) and as used. */
-const directories = (parts: Parts, given: string | null | undefined): { givenDir: string; workingDir: string } => {
-  const { config, workload } = parts
+const directories = (
+  context: ProcessContext,
+  given: string | null | undefined,
+): { givenDir: string; workingDir: string } => {
+  const { config, workload } = context
   if (!given) return { givenDir: config.cwd, workingDir: config.cwd }
   let dir = given.replace(/\/{2,}/g, '/')
   if (dir.startsWith('~')) {
@@ -39,9 +41,9 @@ const killAfter = ({ keepAlive, timeout }: StartProcess): number | undefined => 
   return timeout === undefined || timeout === null || timeout < 0 ? defaultKeepAliveSeconds : timeout
 }
 
-/** Chooses the name; that of an ended process may be taken again, and its output then gets another place. */
-const takeName = (parts: Parts, wanted: string | null | undefined, shared: boolean): string => {
-  const { table, ids, journal } = parts
+/** Chooses the name. That of a process that has ended may be used again; the files of its output are then renamed. */
+const takeName = (context: ProcessContext, wanted: string | null | undefined, shared: boolean): string => {
+  const { table, ids, journal } = context
   if (!wanted) {
     let name = `proc-${ids.short(8)}`
     while (table.byName(name)) name = `proc-${ids.short(8)}`
@@ -51,38 +53,38 @@ const takeName = (parts: Parts, wanted: string | null | undefined, shared: boole
   const before = table.byName(wanted)
   if (!before) return wanted
   const { record, capture } = before
-  // One that was asked to end gives its name up at once, however long it takes.
+  // A process that was asked to end gives up its name at once, however long it takes to end.
   if (record.status === 'running' && !record.ending && !shared)
     throw fail('invalid_argument', { field: 'name', reason: `process "${wanted}" already exists and is running` })
   if (record.logKey === logKey(wanted)) {
     record.logKey = `${record.logKey}~${record.id}`
-    capture.move(outputPaths(outputDirs(parts), record.logKey))
+    capture.move(outputPaths(outputDirs(context), record.logKey))
     journal.put(record)
   }
   return wanted
 }
 
-/** Opens the output of a process that has ended, wherever it is by then. */
-export const reopener = (parts: Parts, record: ProcessRecord) => (): Capture =>
+/** Opens the output of a process that has ended, even if its files were renamed. */
+export const reopener = (context: ProcessContext, record: ProcessRecord) => (): Capture =>
   openCapture({
-    paths: outputPaths(outputDirs(parts), record.logKey),
+    paths: outputPaths(outputDirs(context), record.logKey),
     fresh: false,
     ended: true,
-    scratch: parts.scratch,
+    scratch: context.scratch,
   })
 
-const newCapture = (parts: Parts, key: string): Capture => {
-  const { scratch, spares, workload } = parts
+const newCapture = (context: ProcessContext, key: string): Capture => {
+  const { scratch, pools, workload } = context
   const group = workload.identity?.gid
-  const paths = outputPaths(outputDirs(parts), key)
-  const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, spares, group })
+  const paths = outputPaths(outputDirs(context), key)
+  const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, pools, group })
   try {
     try {
       return open()
     } catch (error) {
       if (errno(error) !== 'ENOENT') throw error
       // The tenant removed the directory of the logs.
-      mkdirSync(parts.config.logDir, { recursive: true, mode: 0o755 })
+      mkdirSync(context.config.logDir, { recursive: true, mode: 0o755 })
       return open()
     }
   } catch (error) {
@@ -95,54 +97,25 @@ export interface StartOptions {
   readonly sharedName?: boolean
 }
 
-/**
- * Starts a process; it is in the table and in the journal when this returns. Throws `invalid_argument` for what was
- * asked wrongly and `unprocessable` when it cannot be started; then nothing has changed.
- */
-export const start = (parts: Parts, request: StartProcess, { sharedName = false }: StartOptions = {}): Managed => {
-  const { config, clock, table } = parts
-  if (config.rehearsal)
-    throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })
-  if (request.keepAlive && !config.keepAlive)
-    throw fail('invalid_argument', { field: 'keepAlive', reason: 'keepAlive is not available in this sandbox' })
-  const { givenDir, workingDir } = directories(parts, request.workingDir)
-  const name = takeName(parts, request.name, sharedName)
-  const key = logKey(name)
-  const capture = newCapture(parts, key)
-  let childEnd = -1
-  let stdin: Stdin | undefined
-  let pid: number
-  try {
-    if (request.stdin) ({ childEnd, stdin } = newStdin())
-    const [stdout, stderr] = capture.childDescriptors
-    const env = request.env ?? {}
-    pid = launch(parts.workload, {
-      command: request.command,
-      workingDir,
-      givenDir,
-      env,
-      descriptors: [childEnd, stdout, stderr],
-    })
-  } catch (error) {
-    stdin?.end()
-    capture.remove()
-    throw error
-  } finally {
-    if (childEnd >= 0) closeEnd(childEnd)
-  }
+/** The record of a process that was just started. */
+const newRecord = (
+  { table, clock, bootId }: ProcessContext,
+  request: StartProcess,
+  started: { pid: number; name: string; workingDir: string },
+): ProcessRecord => {
   const now = clock.now()
   const seconds = killAfter(request)
-  const record: ProcessRecord = {
+  return {
     id: table.nextId(),
-    pid,
-    name,
+    pid: started.pid,
+    name: started.name,
     command: request.command,
-    workingDir,
+    workingDir: started.workingDir,
     env: request.env ?? {},
     restartOnFailure: request.restartOnFailure ?? false,
     maxRestarts: request.maxRestarts ?? 0,
     stdin: request.stdin ?? false,
-    logKey: key,
+    logKey: logKey(started.name),
     status: 'running',
     startedAt: now,
     completedAt: undefined,
@@ -150,23 +123,60 @@ export const start = (parts: Parts, request: StartProcess, { sharedName = false 
     restartCount: 0,
     keepAlive: request.keepAlive ?? false,
     deadline: seconds === undefined ? undefined : now + seconds * 1000,
-    current: runningPid(pid, parts.bootId),
+    current: runningPid(started.pid, bootId),
     ending: undefined,
     kept: 0,
   }
-  const managed = createManaged(record, reopener(parts, record), capture)
-  managed.stdin = stdin
-  begin(parts, managed)
-  parts.journal.put(record)
+}
+
+/** Throws when this daemon must not start the process. */
+const checkAllowed = ({ config }: ProcessContext, request: StartProcess): void => {
+  if (config.rehearsal)
+    throw fail('unprocessable', { reason: 'failed to start process: this daemon only rehearses an upgrade' })
+  if (request.keepAlive && !config.keepAlive)
+    throw fail('invalid_argument', { field: 'keepAlive', reason: 'keepAlive is not available in this sandbox' })
+}
+
+/**
+ * Starts a process; it is in the table and in the journal when this returns. Throws `invalid_argument` for a request
+ * that is wrong and `unprocessable` when the process cannot be started; then nothing has changed.
+ */
+export const start = (
+  context: ProcessContext,
+  request: StartProcess,
+  { sharedName = false }: StartOptions = {},
+): Managed => {
+  checkAllowed(context, request)
+  const { givenDir, workingDir } = directories(context, request.workingDir)
+  const name = takeName(context, request.name, sharedName)
+  const capture = newCapture(context, logKey(name))
+  let launched: ReturnType<typeof launchCaptured>
+  try {
+    launched = launchCaptured(context.workload, capture, {
+      command: request.command,
+      workingDir,
+      givenDir,
+      env: request.env ?? {},
+      pipeStdin: request.stdin ?? false,
+    })
+  } catch (error) {
+    capture.remove()
+    throw error
+  }
+  const record = newRecord(context, request, { pid: launched.pid, name, workingDir })
+  const managed = createManaged(record, reopener(context, record), capture)
+  managed.stdin = launched.stdin
+  track(context, managed)
+  context.journal.put(record)
   return managed
 }
 
-/** Everything that accompanies a running process, at its start and when a later daemon takes it over. */
-export const begin = (parts: Parts, managed: Managed): void => {
+/** Begins to follow a running process: at its start, and when a later daemon takes it over. */
+export const track = (context: ProcessContext, managed: Managed): void => {
   const { record, capture } = managed
-  parts.table.add(managed)
-  if (record.keepAlive) managed.release = parts.scale.hold()
-  armDeadline(parts, managed)
-  parts.tailing.add(capture, outputPaths(outputDirs(parts), record.logKey).streams)
-  watchEnd(parts, managed)
+  context.table.add(managed)
+  if (record.keepAlive) managed.release = context.keepAwake.hold()
+  armDeadline(context, managed)
+  context.tailing.add(capture, outputPaths(outputDirs(context), record.logKey).streams)
+  watchEnd(context, managed)
 }

@@ -2,13 +2,16 @@ import { closeSync, fstatSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { errno } from '../../shared/errors.ts'
-import { makePipe } from '../native/pipe.ts'
+import { makePipe } from '../native/descriptors/descriptors.ts'
 
 /** The writing end of a process's standard input. */
 export interface Stdin {
   readonly fd: number
   readonly open: boolean
-  /** Writes everything `source` gives, no faster than the process reads; then it is in the pipe, which outlives the daemon. Throws `EPIPE` when that reads no more. */
+  /**
+   * Writes all of `source`, no faster than the process reads. When it resolves everything is in the pipe, which
+   * outlives the daemon. Throws `EPIPE` when the process reads no more.
+   */
   write(source: Readable | Buffer, signal: AbortSignal): Promise<void>
   /** The process reads end of file after what was written before. */
   end(): void
@@ -17,7 +20,7 @@ export interface Stdin {
 const gone = (cause: unknown) =>
   Object.assign(new Error('EPIPE: nobody reads this input any more', { cause }), { code: 'EPIPE' })
 
-/** Resolves when the pipe has all of it: what waits in this process would be lost to an upgrade. */
+/** Resolves when the pipe has all of it: bytes that wait in this process would be lost by an upgrade. */
 const into = (pipe: Socket, bytes: Buffer, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const aborted = () => reject(signal.reason as Error)
@@ -34,7 +37,7 @@ const stdinOf = (fd: number): Stdin => {
   const pipe = new Socket({ fd, readable: false, writable: true })
   let broken: unknown
   let queue: Promise<unknown> = Promise.resolve()
-  // EPIPE belongs to the writer that meets it, and to every later one.
+  // This writer and every later one fail with EPIPE.
   pipe.on('error', error => {
     broken = error
   })

@@ -7,31 +7,32 @@ import type { Log } from '../../shared/log.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import type { Reaper } from '../init/reaper.ts'
 import { adopt, showOnly, type InheritedPipe } from './adopt.ts'
-import { endPause, signalGroup } from './ending.ts'
-import { readBootId } from './identity-of-pid.ts'
+import { cancelRestartPause, signalGroup } from './ending.ts'
+import { readBootId } from './pid-identity.ts'
 import { makePrivate, openJournal } from './journal.ts'
 import type { Managed } from './managed.ts'
 import { createScratch } from './output/render.ts'
-import { outputSpares } from './output/spares.ts'
+import { createOutputFilePools } from './output/file-pool.ts'
 import { createTailing } from './output/tailing.ts'
-import type { Parts, ProcessConfig, Scale } from './parts.ts'
+import type { ProcessContext, ProcessConfig } from './context.ts'
+import type { KeepAwake } from './keep-awake.ts'
 import type { Workload } from './spawn.ts'
 import { outputDirs, start, type StartOptions } from './start.ts'
 import { catchUp, createSweep } from './sweep.ts'
 import { createTable } from './table.ts'
 
 const sweepMs = 5_000
-/** A process that obeys is gone by then; one that does not must not hold the answer up. */
+/** A process that obeys has ended by then; one that does not must not delay the answer. */
 const obeyMs = 250
 const signals = { stopped: 15, killed: 9 } as const
 
-export interface SupervisorDeps {
+interface SupervisorDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
   readonly reaper: Reaper
   readonly workload: Workload
-  readonly scale: Scale
+  readonly keepAwake: Pick<KeepAwake, 'hold'>
   /** Pipes that came over an exec of the daemon. */
   readonly pipes?: readonly InheritedPipe[]
 }
@@ -44,28 +45,28 @@ export interface Supervisor {
   find(identifier: string): Managed
   /** Signals the group and gives it a moment to end. Throws `not_found` when it does not run. */
   end(identifier: string, how: 'stopped' | 'killed'): Promise<void>
-  /** What a daemon that takes this one's place by exec has to be given; it can be passed on by no other way. */
+  /** Pipes that the next daemon needs: they can only be inherited. */
   pipes(): { id: number; fd: number }[]
-  /** Lets go of everything; the processes live on. */
+  /** Releases everything; the processes live on. */
   close(): void
 }
 
-const endProcess = async (parts: Parts, managed: Managed, how: 'stopped' | 'killed'): Promise<void> => {
+const endProcess = async (context: ProcessContext, managed: Managed, how: 'stopped' | 'killed'): Promise<void> => {
   const { record } = managed
   if (record.status !== 'running') throw fail('not_found', { kind: 'running process', name: record.name })
   if (record.ending !== 'killed') record.ending = how
-  parts.journal.put(record)
+  context.journal.put(record)
   for (const notice of managed.notices) notice(`[Process ${how === 'killed' ? 'is being killed' : 'is being stopped'}]`)
-  if (record.current === undefined) return endPause(parts, managed)
+  if (record.current === undefined) return cancelRestartPause(context, managed)
   if (!signalGroup(managed, signals[how])) throw fail('not_found', { kind: 'running process', name: record.name })
   const done = new AbortController()
-  await Promise.race([managed.finished, parts.clock.sleep(obeyMs, done.signal).catch(() => undefined)])
+  await Promise.race([managed.finished, context.clock.sleep(obeyMs, done.signal).catch(() => undefined)])
   done.abort()
 }
 
-/** Starts following what the journal knows. Call it in the turn in which the reaper is made. */
+/** Follows the processes in the journal. Call it in the turn of the event loop in which the reaper is made. */
 export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): Supervisor => {
-  const { clock, ids, log, reaper, workload, scale, pipes = [] } = deps
+  const { clock, ids, log, reaper, workload, keepAwake, pipes = [] } = deps
   makePrivate(config.stateDir)
   mkdirSync(join(config.stateDir, 'output'), { recursive: true, mode: 0o700 })
   mkdirSync(config.logDir, { recursive: true, mode: 0o755 })
@@ -76,8 +77,8 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     log,
     live: table.records,
   })
-  const sweep = createSweep(() => parts)
-  const parts: Parts = {
+  const sweep = createSweep(() => context)
+  const context: ProcessContext = {
     config,
     clock,
     ids,
@@ -89,25 +90,25 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     cap: sweep.cap,
     tailing: createTailing({ clock, log, grew: sweep.grew }),
     scratch: createScratch(),
-    spares: outputSpares(outputDirs({ config }), clock),
-    scale,
+    pools: createOutputFilePools(outputDirs({ config }), clock),
+    keepAwake,
     bootId: readBootId(),
   }
-  if (config.rehearsal) showOnly(parts, records)
-  else adopt(parts, records, pipes)
+  if (config.rehearsal) showOnly(context, records)
+  else adopt(context, records, pipes)
   const stopSweep = config.rehearsal ? () => undefined : clock.every(sweepMs, sweep.run)
   return {
-    start: (request, options) => start(parts, request, options),
+    start: (request, options) => start(context, request, options),
     list: () => Array.from(table.all(), managed => catchUp(managed, log)),
     find: identifier => catchUp(table.find(identifier), log),
-    end: (identifier, how) => endProcess(parts, table.find(identifier), how),
+    end: (identifier, how) => endProcess(context, table.find(identifier), how),
     pipes: () =>
       [...table.all()].flatMap(({ record, stdin }) => (stdin?.open ? [{ id: record.id, fd: stdin.fd }] : [])),
     close() {
       stopSweep()
       sweep.close()
-      parts.tailing.close()
-      parts.spares.close()
+      context.tailing.close()
+      context.pools.close()
       for (const managed of table.all()) {
         managed.cancelDeadline()
         managed.cancelRestart()

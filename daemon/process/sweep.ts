@@ -1,23 +1,23 @@
-/** Keeps what processes have written within the budget of the disk, and the list within its length. */
+/** Keeps the output of processes within the disk budget, and the list within its length. */
 import { removeOutput } from './output/files.ts'
 import { fileShare } from './output/limits.ts'
 import { outputPaths } from './output/names.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Capture } from './output/capture.ts'
 import type { Managed } from './managed.ts'
-import { kill } from '../native/sys.ts'
-import type { Parts } from './parts.ts'
+import { kill } from '../native/sys/sys.ts'
+import type { ProcessContext } from './context.ts'
 import { outputDirs } from './start.ts'
 
-/** A finished process counts among those that share the budget from here on. */
+/** A finished process with more output than this counts among those that share the budget. */
 const noticeableBytes = 32 * 1024
-/** What the oldest are cut down to when all together are too much. */
+/** The oldest are cut down to this when all together are too large. */
 const remnantBytes = 16 * 1024
-/** So many take some milliseconds; the others wait. */
+/** Removing so many takes some milliseconds; then other work has its turn. */
 const forgottenAtOnce = 25
 const forgetPauseMs = 10
 
-/** Of what has ended the record tells: to ask for its capture opens that, and there are thousands. */
+/** For a finished process the record has it: using its capture would open it, and there are thousands. */
 const keptBytes = (managed: Managed): number =>
   managed.record.status === 'running' ? managed.capture.retained() : managed.record.kept
 
@@ -27,7 +27,7 @@ const capEnded = (managed: Managed, share: number): void => {
   record.kept = capture.retained()
 }
 
-/** Takes what children have written that a finished process left behind. */
+/** Captures what the children of a finished process have written. */
 export const catchUp = (managed: Managed, log: Log): Managed => {
   if (managed.lingering === undefined) return managed
   const { capture, record } = managed
@@ -44,7 +44,7 @@ export const catchUp = (managed: Managed, log: Log): Managed => {
   return managed
 }
 
-export interface Sweep {
+interface Sweep {
   /** After growth: caps at once when a file has outgrown its share. */
   readonly grew: (capture: Capture) => void
   /** Caps whatever the files hold now. */
@@ -54,15 +54,15 @@ export interface Sweep {
   close(): void
 }
 
-/** Bytes one file may keep now, by those that make use of the budget. */
-const shareNow = ({ table, config }: Parts): number => {
+/** Bytes that one file may keep now: the budget divided by those that use it. */
+const shareNow = ({ table, config }: ProcessContext): number => {
   let sharers = 0
   for (const { record } of table.all()) if (record.status === 'running' || record.kept > noticeableBytes) sharers++
   return fileShare(config, sharers)
 }
 
 const linger = (managed: Managed, group: number, share: number, log: Log): void => {
-  // Whether somebody is left is asked first: what was written until then is taken.
+  // Asked first, so that everything they wrote until their end is captured.
   const left = kill(-group, 0)
   catchUp(managed, log)
   capEnded(managed, share)
@@ -76,8 +76,8 @@ const keepToShare = (managed: Managed, share: number, log: Log): void => {
   else capEnded(managed, share)
 }
 
-/** Brings all together into the budget: the oldest output of finished processes goes first. */
-const fit = ({ table, config }: Parts): void => {
+/** Cuts the oldest output of finished processes until all output is within the budget. */
+const fit = ({ table, config }: ProcessContext): void => {
   if (config.maxFileBytes === 0 || config.maxTotalBytes === 0) return
   let total = 0
   for (const managed of table.all()) total += keptBytes(managed)
@@ -90,9 +90,9 @@ const fit = ({ table, config }: Parts): void => {
   }
 }
 
-/** Forgets the oldest finished processes beyond their number, with their files. True when there are more of them. */
-const forget = (parts: Parts): boolean => {
-  const { table, config, journal } = parts
+/** Forgets the oldest finished processes beyond the limit, with their files. True when there are more. */
+const forget = (context: ProcessContext): boolean => {
+  const { table, config, journal } = context
   const excess = table.size - table.running - config.keepFinished
   let left = Math.min(excess, forgottenAtOnce)
   if (left <= 0) return false
@@ -100,47 +100,48 @@ const forget = (parts: Parts): boolean => {
     if (left === 0) return excess > forgottenAtOnce
     if (managed.record.status === 'running' || managed.lingering !== undefined) continue
     table.remove(managed)
-    // Not by way of its capture: that would have to be opened first. Whoever reads it reads on.
-    removeOutput(outputPaths(outputDirs(parts), managed.record.logKey))
+    // Not through its capture, which would have to be opened first. Readers that have the files open read on.
+    removeOutput(outputPaths(outputDirs(context), managed.record.logKey))
     journal.forget(managed.record)
     left--
   }
   return false
 }
 
-export const createSweep = (parts: () => Parts): Sweep => {
+export const createSweep = (context: () => ProcessContext): Sweep => {
   let share: number | undefined
   const guarded = (fields: object, run: () => void): void => {
     try {
       run()
     } catch (error) {
-      // A file system without holes, or a full one: what cannot be given back stays.
-      parts().log.error('process.cap', { ...fields, error })
+      // A file system that cannot punch holes, or a full one: the files stay as they are.
+      context().log.error('process.cap', { ...fields, error })
     }
   }
   let cancelForget: (() => void) | undefined
   const forgetSome = (): void => {
     cancelForget = undefined
     guarded({}, () => {
-      if (forget(parts())) cancelForget = parts().clock.after(forgetPauseMs, forgetSome)
+      if (forget(context())) cancelForget = context().clock.after(forgetPauseMs, forgetSome)
     })
   }
   return {
     grew(capture) {
-      share ??= shareNow(parts())
+      share ??= shareNow(context())
       const { seen, heads, combined } = capture.positions
-      const largest = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
-      if (capture.behind || largest > share) capture.cap(share, true)
+      const maxHeld = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
+      if (capture.behind || maxHeld > share) capture.cap(share, true)
     },
     cap(capture) {
-      const most = (share ??= shareNow(parts()))
-      guarded({}, () => capture.cap(most))
+      const maxBytes = (share ??= shareNow(context()))
+      guarded({}, () => capture.cap(maxBytes))
     },
     run() {
-      const { table, log } = parts()
-      const most = (share = shareNow(parts()))
-      for (const managed of table.all()) guarded({ name: managed.record.name }, () => keepToShare(managed, most, log))
-      guarded({}, () => fit(parts()))
+      const { table, log } = context()
+      const maxBytes = (share = shareNow(context()))
+      for (const managed of table.all())
+        guarded({ name: managed.record.name }, () => keepToShare(managed, maxBytes, log))
+      guarded({}, () => fit(context()))
       if (!cancelForget) forgetSome()
     },
     close: () => cancelForget?.(),

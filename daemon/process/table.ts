@@ -11,7 +11,7 @@ export interface Table {
   add(managed: Managed): void
   remove(managed: Managed): void
   byName(name: string): Managed | undefined
-  /** An integer is a pid and nothing else; otherwise a name, of which the latest start counts. Throws `not_found`. */
+  /** An integer is always a pid; anything else is a name, and the latest start counts. Throws `not_found`. */
   find(identifier: string): Managed
   nextId(): number
 }

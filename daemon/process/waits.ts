@@ -1,15 +1,18 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
-import { afterLong } from './ending.ts'
+import { setLongTimer } from './long-timer.ts'
 import type { Managed } from './managed.ts'
 import type { ProcessRecord } from './record.ts'
 
-/** Milliseconds a caller waits at most, or undefined. With keepAlive the time is up for the process itself instead. */
+/**
+ * How long a caller waits at most, in milliseconds, or undefined. With keepAlive the timeout limits the process
+ * instead.
+ */
 export const waitBound = ({ keepAlive, timeout }: Pick<StartProcess, 'keepAlive' | 'timeout'>): number | undefined =>
   !keepAlive && timeout && timeout > 0 ? timeout * 1000 : undefined
 
-/** Resolves with what comes first; the process goes on whatever happens here. Rejects when the caller is gone. */
+/** Waits for `work` within the limit; the process goes on in any case. Rejects when the caller is gone. */
 const within = async <T>(
   clock: Clock,
   work: Promise<T>,
@@ -18,7 +21,7 @@ const within = async <T>(
   const { boundMs, signal, late } = options
   const { promise, reject } = Promise.withResolvers<never>()
   const gone = (): void => reject(signal.reason)
-  const cancel = boundMs === undefined ? undefined : afterLong(clock, boundMs, () => reject(late()))
+  const cancel = boundMs === undefined ? undefined : setLongTimer(clock, boundMs, () => reject(late()))
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone, { once: true })
   try {
@@ -32,7 +35,7 @@ const within = async <T>(
 const timedOut = (what: string) =>
   fail('unprocessable', { reason: `process timed out: ${what} in time; it keeps running` })
 
-/** Waits for the end for good. Throws `unprocessable` when that takes longer than `boundMs`. */
+/** Waits for the final end. Throws `unprocessable` when that takes longer than `boundMs`. */
 export const waitForEnd = (
   clock: Clock,
   { finished }: Managed,
@@ -52,10 +55,13 @@ const endedFirst = (record: ProcessRecord, deadline: number | undefined, ports: 
   return fail('unprocessable', { reason: `process "${name}" ${how} before port ${ports.join(', ')} was ready` })
 }
 
-const firstPollMs = 10
-const slowestPollMs = 100
+const minPollMs = 10
+const maxPollMs = 100
 
-/** Waits until all ports are ready at once. Throws `unprocessable` when time is up or the process has ended for good. */
+/**
+ * Waits until all ports are ready at the same time. Throws `unprocessable` when time is up or the process has finally
+ * ended.
+ */
 export const waitForPorts = async (
   deps: { clock: Clock; portsReady: (pid: number, ports: readonly number[]) => Promise<boolean> },
   managed: Managed,
@@ -67,7 +73,7 @@ export const waitForPorts = async (
   const { record } = managed
   const { deadline } = record
   const poll = async (stop: AbortSignal): Promise<void> => {
-    for (let pause = firstPollMs; !stop.aborted; pause = Math.min(slowestPollMs, pause * 1.5)) {
+    for (let pause = minPollMs; !stop.aborted; pause = Math.min(maxPollMs, pause * 1.5)) {
       const pid = record.current?.pid
       if (pid !== undefined && (await portsReady(pid, ports))) return
       if (record.status !== 'running') throw endedFirst(record, deadline, ports)

@@ -3,7 +3,7 @@ import { openApi } from '../../shared/http/openapi.ts'
 import { handle, json, reply, type Bound, type Route } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/swagger.ts'
 import { buildInfo } from '../build.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { page } from './page.ts'
 import { swagger2, type Where } from './swagger2.ts'
 
@@ -12,7 +12,7 @@ const whereOf = ({ workspace, name, platformEnv }: Config): Where =>
     ? { basePath: `/${workspace}/sandboxes/${name}`, schemes: ['https'] }
     : { host: 'localhost:8080', basePath: '/', schemes: ['http'] }
 
-/** Documents what `routes()` gives when somebody asks. */
+/** Documents the routes that `routes()` gives at each request. */
 export const swaggerRoutes = (config: Config, routes: () => readonly Route[]): Bound[] => {
   const document = (where: Where) =>
     openApi(routes(), {

@@ -1,11 +1,11 @@
-/** OpenAPI 3.1 told in Swagger 2.0, which is what existing tools read from /swagger/doc.json. */
+/** Translates OpenAPI 3.1 to Swagger 2.0, which existing tools read from /swagger/doc.json. */
 import type { OpenApi, Operation, Parameter } from '../../shared/http/openapi.ts'
 
 type Json = Record<string, unknown>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-// The words of JSON Schema that a Swagger 2.0 schema object has.
+// The keywords of JSON Schema that Swagger 2.0 has.
 const known = new Set(
   (
     'type format title description default multipleOf maximum minimum maxLength minLength pattern maxItems minItems ' +
@@ -15,7 +15,7 @@ const known = new Set(
 
 const isNull = (schema: Json): boolean => schema['type'] === 'null'
 
-/** Of several shapes Swagger can say only one: the first that is not null; whether null is allowed is an extension. */
+/** Swagger can name only one of several shapes: the one that is not null, with null as an extension. */
 const oneOf = (options: readonly Json[]): Json => {
   const rest = options.filter(option => !isNull(option))
   const first = rest.length === 1 ? schemaOf(rest[0] as Json) : {}
@@ -31,7 +31,7 @@ const keyword = (key: string, value: unknown): unknown => {
   return value
 }
 
-/** A JSON Schema in Swagger's dialect; what it cannot say is left out. */
+/** A JSON Schema in Swagger's dialect, without the keywords that it lacks. */
 export const schemaOf = (schema: Json): Json => {
   const options = (schema['anyOf'] ?? schema['oneOf']) as Json[] | undefined
   const own: Json = {}
@@ -92,7 +92,7 @@ export interface Where {
   readonly schemes: readonly string[]
 }
 
-/** The whole document; `where` says under which address the API is reached. */
+/** The whole document; `where` is the address of the API. */
 export const swagger2 = (document: OpenApi, where: Where): Json => ({
   swagger: '2.0',
   info: document.info,

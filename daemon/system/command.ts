@@ -1,7 +1,7 @@
 /** The command of `-c`: runs beside the API, is not listed, and ends with the daemon. */
 import type { Log } from '../../shared/log.ts'
 import type { Reaper } from '../init/reaper.ts'
-import { kill } from '../native/sys.ts'
+import { kill } from '../native/sys/sys.ts'
 import { launch, type Workload } from '../process/spawn.ts'
 
 const SIGTERM = 15
@@ -10,13 +10,13 @@ const directory = '/'
 export interface Command {
   /** Undefined when it has ended. */
   pid(): number | undefined
-  /** Ends it and what it started. */
+  /** Ends it and its process group. */
   stop(): void
 }
 
 /**
- * Starts it as tenants' processes are started, unless `running` is the pid of the one an earlier daemon left. One that
- * cannot start is only logged.
+ * Starts it as tenants' processes are started, or follows `running`, the pid that an earlier daemon left. A failure to
+ * start is only logged.
  */
 export const startCommand = (
   command: string,

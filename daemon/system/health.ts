@@ -1,20 +1,18 @@
 import type { BuildInfo } from '../build.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { LastUpgrade } from '../../shared/wire/system.ts'
-import { goArch, goDuration } from './go.ts'
+import { goArch, goDuration } from '../go-spelling.ts'
+import { rfc3339Seconds } from '../times.ts'
 
-/** RFC 3339 in seconds. */
-export const rfc3339 = (epochMs: number): string => new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z')
-
-/** Reports on the daemon; it counts as started when this is called. */
-export const healthReport = (deps: {
+/** Makes the report on the daemon, which counts as started when this is called. */
+export const createHealthReport = (deps: {
   clock: Clock
   build: BuildInfo
   upgradeCount: number
   lastUpgrade: () => LastUpgrade
 }) => {
   const { clock, build, upgradeCount, lastUpgrade } = deps
-  const startedAt = rfc3339(clock.now())
+  const startedAt = rfc3339Seconds(clock.now())
   const start = clock.elapsed()
   return () => {
     const uptimeSeconds = Math.round(clock.elapsed() - start) / 1000

@@ -1,6 +1,6 @@
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 import { parse, s } from '../../shared/schema.ts'
-import { readPlain } from '../config/read-plain.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Environment } from '../environment.ts'
 
 const name = s.string().check(s.regex(/^[^=\0]+$/, 'is not an environment name'))
@@ -9,7 +9,7 @@ const document = s.object({ generation: s.optional(s.int()), environment: s.null
 
 const read = (path: string): string => {
   try {
-    return readPlain(path).toString('utf8')
+    return readRegularFile(path).toString('utf8')
   } catch (error) {
     if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR')
       throw fail('not_found', { kind: 'metadata document', name: path }, error)

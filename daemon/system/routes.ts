@@ -4,11 +4,11 @@ import { handle, type Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/system.ts'
 import { buildInfo } from '../build.ts'
 import type { Core } from '../core.ts'
-import { healthReport } from './health.ts'
+import { createHealthReport } from './health.ts'
 import { reloadFrom } from './reload.ts'
-import { channelOf } from './upgrade/bundles.ts'
-import { releaseOf } from './upgrade/release.ts'
-import type { Upgrades } from './upgrade/upgrade.ts'
+import { channelOf } from '../upgrade/bundles.ts'
+import { releaseOf } from '../upgrade/release.ts'
+import type { Upgrades } from '../upgrade/upgrade.ts'
 
 const welcome = {
   message: 'Welcome to the sandbox API',
@@ -16,12 +16,12 @@ const welcome = {
   description: 'Files, processes, terminals and networking of this sandbox over HTTP',
 }
 
-const largestRequest = 64 * 1024
+const maxRequestBytes = 64 * 1024
 
 export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
   const { clock, config, environment, log } = core
   const { upgradeCount, releasesUrl, releasesDir } = config
-  const health = healthReport({ clock, build: buildInfo, upgradeCount, lastUpgrade: upgrades.last })
+  const health = createHealthReport({ clock, build: buildInfo, upgradeCount, lastUpgrade: upgrades.last })
   const fails = handle(wire.panic, () => {
     throw new Error('asked to fail')
   })
@@ -31,7 +31,7 @@ export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
     handle(wire.health, health),
     handle(wire.reloadEnvironment, () => reloadFrom(config.metadataPath, environment)),
     handle(wire.upgrade, async (_input, { request }) => {
-      const asked = await readBody(request.body, largestRequest)
+      const asked = await readBody(request.body, maxRequestBytes)
         .then(parseJson)
         .catch(error => {
           // Callers send no body, or one for another daemon; both mean "the latest".

@@ -1,4 +1,4 @@
-/** The terminal's page: one document with all it needs, since a sandbox may have no way out to a CDN. */
+/** The terminal's page: one self-contained document, since a sandbox may not reach a CDN. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -46,7 +46,7 @@ connect()
 terminal.focus()
 `
 
-/** A script inside a page must not hold the end of its element. */
+/** A script in a page must not contain the end tag of its element. */
 const inert = (code: string): string => code.replaceAll('</script', '<\\/script')
 
 /** Where xterm.js is: among the packages, or beside the CommonJS bundle, which has no import.meta. */

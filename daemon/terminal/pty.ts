@@ -1,29 +1,22 @@
-/** A pseudo-terminal with a shell on it. node-pty opens and sizes it; the shell is started like any tenant process. */
-import { chownSync, closeSync, constants, openSync } from 'node:fs'
+/** A pseudo-terminal with a shell on it, which is started like any tenant process. */
+import { closeSync, fchownSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
-import * as nodePty from 'node-pty'
 import type { Clock } from '../../shared/clock.ts'
-import { keepOverExec } from '../native/pipe.ts'
-import { spawnProcess } from '../native/spawn.ts'
-import type { Identity } from '../identity/identity.ts'
+import type { PtyOpener } from '../native/pty/pty.ts'
+import { spawnProcess } from '../native/spawn/spawn.ts'
+import type { Identity } from '../identity/index.ts'
 import { tenantOomScore } from '../init/protect.ts'
-import { wholeLength } from './characters.ts'
-import { typist, type Typist } from './typist.ts'
-
-/** The part of node-pty's binding that is used (its own types leave it out). */
-interface PtyBinding {
-  open(cols: number, rows: number): { master: number; slave: number; pty: string }
-  resize(fd: number, cols: number, rows: number): void
-}
+import { completeLength } from '../utf8-boundary.ts'
+import { createPtyWriter, type PtyWriter } from './pty-writer.ts'
 
 export interface Pty {
   /** Pid of the shell, which leads a session of its own. */
   readonly pid: number
   /** The master side. */
   readonly fd: number
-  /** Bytes that were read of a character whose others were not. */
+  /** The first bytes of a character whose other bytes were not read yet. */
   readonly rest: Buffer
-  readonly input: Typist
+  readonly input: PtyWriter
   resize(cols: number, rows: number): void
   close(): void
 }
@@ -39,54 +32,36 @@ export interface PtyOptions extends Ends {
 }
 
 const nothing = Buffer.alloc(0)
-const binding = (nodePty as unknown as { native: PtyBinding }).native
 
-/**
- * Both ends. node-pty makes the slave non-blocking, and the flag would be the shell's and its children's too: what they
- * write faster than we read would fail with EAGAIN. So the slave is opened again by its name.
- */
-const openPair = (cols: number, rows: number): { master: number; slave: number; pty: string } => {
-  const opened = binding.open(cols, rows)
-  try {
-    // A helper of the daemon that held it would keep the terminal from ending.
-    keepOverExec(opened.master, false)
-    return { ...opened, slave: openSync(opened.pty, constants.O_RDWR | constants.O_NOCTTY) }
-  } catch (error) {
-    closeSync(opened.master)
-    throw error
-  } finally {
-    closeSync(opened.slave)
-  }
-}
-
-/** What an earlier daemon left of a terminal. */
-export interface LeftPty {
+/** What the daemon before this one handed over of a terminal. */
+interface LeftPty {
   readonly fd: number
   readonly pid: number
-  /** Bytes read of a character whose others were not. */
+  /** The first bytes of a character whose other bytes were not read yet. */
   readonly rest: Buffer
-  /** Typed, and not taken by the terminal yet. */
+  /** Input that the terminal has not taken yet. */
   readonly typed: Buffer
 }
 
-/** What a terminal does with its output, and by which clock it looks for room. */
+/** What a terminal is connected to. */
 interface Ends {
+  readonly opener: PtyOpener
   readonly clock: Pick<Clock, 'after'>
   readonly onOutput: (text: string) => void
 }
 
-const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onOutput }: Ends): Pty => {
+const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { opener, clock, onOutput }: Ends): Pty => {
   const stream = new ReadStream(master)
-  const input = typist(master, clock, typed)
+  const input = createPtyWriter(master, clock, typed)
   let rest = before
   let open = true
   stream.on('data', (piece: Buffer) => {
     const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece
-    const whole = wholeLength(bytes)
+    const whole = completeLength(bytes)
     rest = Buffer.from(bytes.subarray(whole))
     if (whole > 0) onOutput(bytes.toString('utf8', 0, whole))
   })
-  // The kernel answers EIO once the last process has closed the other side: that is how a terminal ends.
+  // Reading gives EIO once the last process has closed the other side: the terminal has ended.
   stream.on('error', () => {})
   return {
     pid,
@@ -96,7 +71,7 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onO
     },
     input,
     resize(width, height) {
-      if (open) binding.resize(master, width, height)
+      if (open) opener.resize(master, width, height)
     },
     close() {
       if (!open) return
@@ -107,13 +82,13 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { clock, onO
   }
 }
 
-/** Starts the shell; throws the `SpawnError` when it cannot be started, and nothing is left then. */
+/** Starts the shell. Throws the `SpawnError` when it cannot be started; then nothing is left. */
 export const openPty = (options: PtyOptions): Pty => {
   const { shell, cwd, env, cols, rows, identity, dropCapabilities } = options
-  const { master, slave, pty } = openPair(cols, rows)
+  const { master, slave } = options.opener.open(cols, rows)
   let pid: number
   try {
-    if (identity) chownSync(pty, identity.uid, identity.gid)
+    if (identity) fchownSync(slave, identity.uid, identity.gid)
     pid = spawnProcess({
       file: shell,
       args: [shell],
@@ -135,5 +110,5 @@ export const openPty = (options: PtyOptions): Pty => {
   return connect({ fd: master, pid, rest: nothing, typed: nothing }, options)
 }
 
-/** Goes on with the terminal that an earlier daemon left open over its exec. */
+/** Continues with the terminal that the daemon before this one left open over its exec. */
 export const inheritedPty = (left: LeftPty, ends: Ends): Pty => connect(left, ends)

@@ -1,13 +1,13 @@
-/** The last output of a terminal, to show to whoever attaches again. */
+/** The last output of a terminal, shown to clients that attach again. */
 export interface Replay {
   add(text: string): void
-  /** What to show, starting with a reset of colours; '' when there was no output. */
+  /** The text to show, starting with a reset of colours; '' when there was no output. */
   text(): string
-  /** Counts all output there ever was, in characters. */
+  /** Counts all output so far, in characters. */
   readonly end: number
-  /** What came after that count; `lost` characters of it are not kept any more. */
+  /** The output after that count; `lost` characters of it are no longer kept. */
   since(position: number): { lost: number; text: string }
-  /** What is kept, and whether older output was cut off; for `replay` in the next daemon. */
+  /** The output that is kept, and whether older output was cut off; for `createReplay` in the next daemon. */
   state(): Kept
 }
 
@@ -19,8 +19,11 @@ export interface Kept {
 const reset = '\x1b[0m'
 const lineWithin = 256
 
-/** Keeps the last `limit` characters, going on with those of an earlier daemon. A cut is moved to a newline when there is one within 256 characters after it. */
-export const replay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false }): Replay => {
+/**
+ * Keeps the last `limit` characters, beginning with those that the daemon before this one handed over. It cuts after a
+ * newline when there is one within 256 characters.
+ */
+export const createReplay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false }): Replay => {
   let { kept, cut } = before
   let end = kept.length
   return {
@@ -43,7 +46,7 @@ export const replay = (limit = 100 * 1024, before: Kept = { kept: '', cut: false
         shown = shown.slice(-limit)
         const newline = shown.slice(0, lineWithin).indexOf('\n')
         if (newline >= 0) shown = shown.slice(newline + 1)
-        // A surrogate pair must not be halved.
+        // A surrogate pair must not be cut in half.
         else if (/^[\udc00-\udfff]/.test(shown)) shown = shown.slice(1)
       }
       return reset + shown

@@ -3,72 +3,73 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocketServer } from 'ws'
 import { fail } from '../../shared/errors.ts'
-import { handle, reply, Takeover, type Bound } from '../../shared/route.ts'
+import { handle, reply, SocketUpgrade, type Bound } from '../../shared/route.ts'
 import { terminalPage, terminalSocket } from '../../shared/wire/terminal.ts'
 import { audit } from '../audit.ts'
 import type { Closing } from '../../shared/closing.ts'
-import type { Leaving } from '../system/capability.ts'
-import type { InheritedTerminal } from '../system/upgrade/handover.ts'
+import type { InheritedTerminal } from '../upgrade/handover.ts'
+import type { HandoverSource } from '../upgrade/successor.ts'
 import { terminalHtml } from './page.ts'
-import { sessions, type SessionsDeps } from './sessions.ts'
+import type { SessionsDeps } from './session.ts'
+import { createSessions } from './sessions.ts'
 import { serveSocket } from './socket.ts'
 
-/** Frames above this are refused (1009): a paste is far smaller. */
-const largestFrame = 4 * 1024 * 1024
+/** Longer frames are refused with 1009; what users paste is far shorter. */
+const maxFrameBytes = 4 * 1024 * 1024
 
-/** Sockets that were asked to go have gone by then, or never will. */
-const farewellMs = 250
-/** "Service restart", of the registry of close codes (RFC 6455, 7.1.6): clients know that they may come back. */
+/** Milliseconds after which a closing socket is destroyed. */
+const disconnectMs = 250
+/** "Service Restart" in the registry of close codes (RFC 6455, section 11.7): clients may connect again. */
 const restarting = [1012, 'the daemon is being replaced; connect again'] as const
 
-export interface TerminalDeps extends SessionsDeps {
-  /** Off: both routes answer 404. */
+interface TerminalDeps extends SessionsDeps {
+  /** When terminals are switched off, both routes answer 404. */
   readonly enabled: boolean
   readonly closing: Closing
   /** Sessions of the daemon before this one. */
   readonly inherited: readonly InheritedTerminal[]
 }
 
-export interface Terminal extends Leaving<InheritedTerminal> {
+export interface Terminals extends HandoverSource<InheritedTerminal> {
   readonly bounds: readonly Bound[]
 }
 
-/** Sends the clients away and gives them a moment to go. */
-const farewell = async (sockets: WebSocketServer, clock: SessionsDeps['clock']): Promise<void> => {
+/** Closes all clients' sockets and waits for them a moment. */
+const disconnectAll = async (sockets: WebSocketServer, clock: SessionsDeps['clock']): Promise<void> => {
   const gone = new AbortController()
   const all = [...sockets.clients]
   for (const socket of all) socket.close(...restarting)
   const closed = all.filter(({ readyState, CLOSED }) => readyState !== CLOSED).map(socket => once(socket, 'close'))
-  await Promise.race([Promise.all(closed), clock.sleep(farewellMs, gone.signal).catch(() => undefined)])
+  await Promise.race([Promise.all(closed), clock.sleep(disconnectMs, gone.signal).catch(() => undefined)])
   gone.abort()
 }
 
-export const openTerminal = (deps: TerminalDeps): Terminal => {
+export const openTerminals = (deps: TerminalDeps): Terminals => {
   const { enabled, closing, clock, inherited } = deps
-  const all = sessions(deps)
-  all.takeOver(inherited)
+  const all = createSessions(deps)
+  all.resume(inherited)
   let leaving = false
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: largestFrame })
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes })
   closing.add('terminals', () => {
     for (const socket of sockets.clients) socket.close(1001, 'the daemon stops')
     all.close()
   })
-  // Errors have one shape here, also those of a handshake; the library's own would be HTML.
+  // A failed handshake gets our JSON error too; the library would answer with HTML.
   sockets.on('wsClientError', (error, raw) => {
     const body = JSON.stringify({ error: error.message })
     const head = 'HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close'
     raw.once('finish', () => raw.destroy())
     raw.end(`${head}\r\nsec-websocket-version: 13\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
   })
-  const mustBeOn = () => {
+  const requireEnabled = () => {
     if (!enabled) throw fail('not_found', { kind: 'terminal', name: 'disabled' })
   }
   const page = handle(terminalPage, () => {
-    mustBeOn()
+    requireEnabled()
     return reply(200, { 'content-type': 'text/html; charset=utf-8' }, terminalHtml())
   })
   const socket = handle(terminalSocket, ({ query }, context) => {
-    mustBeOn()
+    requireEnabled()
     const { cols, rows, shell, workingDir, sessionId = 'default' } = query
     const wanted = { sessionId, shell: shell || undefined, workingDir: workingDir || undefined, cols, rows }
     const watcher = {
@@ -76,7 +77,7 @@ export const openTerminal = (deps: TerminalDeps): Terminal => {
       command: (command: string) => audit(context, 'terminal_command', { sessionId, command }),
       disconnected: () => audit(context, 'terminal_disconnect', { sessionId }),
     }
-    return new Takeover((raw, head, request) =>
+    return new SocketUpgrade((raw, head, request) =>
       sockets.handleUpgrade(request as IncomingMessage, raw, head, client =>
         leaving ? client.close(...restarting) : serveSocket(client, wanted, all, watcher),
       ),
@@ -84,12 +85,12 @@ export const openTerminal = (deps: TerminalDeps): Terminal => {
   })
   return {
     bounds: [page, socket],
-    async leave() {
+    async disconnect() {
       leaving = true
-      await farewell(sockets, clock)
+      await disconnectAll(sockets, clock)
       return all.handOver
     },
-    stay() {
+    acceptClients() {
       leaving = false
     },
   }

@@ -1,206 +1,110 @@
-/** Terminal sessions by name: shared by all sockets that use the name, and alive without any for ten minutes. */
-import { accessSync, closeSync, constants } from 'node:fs'
-import { fail } from '../../shared/errors.ts'
-import type { Clock } from '../../shared/clock.ts'
-import type { Log } from '../../shared/log.ts'
-import type { Environment } from '../environment.ts'
-import { identityEnvironment, type Identity } from '../identity/identity.ts'
-import { tenantDrops } from '../init/capabilities.ts'
-import type { Reaper } from '../init/reaper.ts'
-import { statOf } from '../process/identity-of-pid.ts'
-import { shellPath } from '../process/spawn.ts'
-import type { InheritedTerminal } from '../system/upgrade/handover.ts'
-import { endSession } from './end.ts'
-import { inheritedPty, openPty, type Pty, type PtyOptions } from './pty.ts'
-import { replay, type Replay } from './replay.ts'
-
-/** Somebody who looks at a session. */
-export interface Viewer {
-  output(text: string): void
-  /** The shell is gone. */
-  ended(): void
-}
+/** Terminal sessions by name. All sockets with the same name share one; without a socket it is kept for ten minutes. */
+import type { InheritedTerminal } from '../upgrade/handover.ts'
+import { killSession } from './kill-session.ts'
+import type { Replay } from './replay.ts'
+import {
+  closeSession,
+  resumeSession,
+  sessionState,
+  startSession,
+  type Session,
+  type SessionRequest,
+  type SessionsContext,
+  type SessionsDeps,
+  type Viewer,
+} from './session.ts'
 
 export interface Attachment {
   readonly pid: number
   /** All output so far, by position. */
   readonly shown: Pick<Replay, 'end' | 'since'>
-  /** False, and nothing is typed, while the program has not read a mebibyte that was typed before. */
+  /** Returns false and writes nothing while a mebibyte of earlier input is unread. */
   input(data: string): boolean
   resize(cols: number, rows: number): void
   detach(): void
 }
 
-export interface Attach {
-  readonly sessionId: string
-  readonly shell: string | undefined
-  readonly workingDir: string | undefined
-  readonly cols: number
-  readonly rows: number
-}
-
 export interface Sessions {
-  /** Joins the session or starts it; throws when the shell cannot be started. The viewer gets the replay first. */
-  attach(wanted: Attach, viewer: Viewer): Attachment
-  /** Goes on with what `handOver` of an earlier daemon gave. */
-  takeOver(left: readonly InheritedTerminal[]): void
-  /** All sessions as of now, for a daemon that takes this one's place by exec. */
+  /**
+   * Attaches to the session, or starts it; throws when the shell cannot be started. The viewer gets the replay first.
+   */
+  attach(request: SessionRequest, viewer: Viewer): Attachment
+  /** Continues with what `handOver` returned in the daemon before this one. */
+  resume(inherited: readonly InheritedTerminal[]): void
+  /** All sessions as they are now, for the daemon that replaces this one. */
   handOver(): InheritedTerminal[]
   /** Ends all sessions. */
   close(): void
 }
 
-export interface SessionsDeps {
-  readonly clock: Clock
-  readonly log: Log
-  readonly environment: Environment
-  readonly identity: Identity | undefined
-  readonly reaper: Pick<Reaper, 'watch'>
-  readonly cwd: string
-}
-
-interface Session {
-  readonly id: string
-  readonly pty: Pty
-  readonly replay: Replay
-  readonly viewers: Set<Viewer>
-  activeAt: number
-}
-
 const idleMs = 10 * 60_000
-const lookEveryMs = 30_000
-/** Bytes typed that a program has not read. */
-const mostWaiting = 1024 * 1024
-/** Each keeps a replay in the daemon's memory, and a name is cheaply made up. */
-const mostSessions = 256
-const usualShells = ['/bin/zsh', '/bin/bash', '/bin/sh', '/bin/ash']
+const idleCheckMs = 30_000
+/** Limit of input that a program has not read, in bytes. */
+const maxPendingBytes = 1024 * 1024
 
-const executable = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK)
+const attachmentOf = ({ clock }: SessionsContext, session: Session, viewer: Viewer): Attachment => ({
+  pid: session.pty.pid,
+  shown: session.replay,
+  input(data) {
+    const { input } = session.pty
+    if (input.pendingBytes > maxPendingBytes) return false
+    session.activeAt = clock.now()
+    input.write(Buffer.from(data))
     return true
-  } catch {
-    // Not there, or not ours to run: the next one is tried.
-    return false
+  },
+  resize: (cols, rows) => session.pty.resize(cols, rows),
+  detach() {
+    session.viewers.delete(viewer)
+    session.activeAt = clock.now()
+  },
+})
+
+const attach = (context: SessionsContext, request: SessionRequest, viewer: Viewer): Attachment => {
+  const existing = context.sessions.get(request.sessionId)
+  const session = existing ?? startSession(context, request)
+  if (existing) {
+    session.pty.resize(request.cols, request.rows)
+    const shown = session.replay.text()
+    if (shown) viewer.output(shown)
+  }
+  session.viewers.add(viewer)
+  session.activeAt = context.clock.now()
+  return attachmentOf(context, session, viewer)
+}
+
+const endIdle = (context: SessionsContext): void => {
+  const { clock, log, sessions } = context
+  for (const session of sessions.values()) {
+    if (session.viewers.size > 0 || clock.now() - session.activeAt < idleMs) continue
+    log.info('terminal.idle', { sessionId: session.id })
+    killSession(session.pty.pid)
+    closeSession(context, session)
   }
 }
 
-export const sessions = (deps: SessionsDeps): Sessions => {
-  const { clock, log, environment, identity, reaper, cwd } = deps
-  const all = new Map<string, Session>()
-
-  const shellOf = (wanted: string | undefined): string =>
-    shellPath(wanted ?? [environment.get('SHELL') ?? '', ...usualShells].filter(Boolean).find(executable) ?? '/bin/sh')
-
-  /** A session on the terminal that `open` gives. */
-  const begin = (id: string, kept: Replay, open: (ends: Pick<PtyOptions, 'clock' | 'onOutput'>) => Pty): Session => {
-    const viewers = new Set<Viewer>()
-    const onOutput = (text: string) => {
-      session.activeAt = clock.now()
-      kept.add(text)
-      for (const viewer of viewers) viewer.output(text)
+const resumeAll = (context: SessionsContext, inherited: readonly InheritedTerminal[]): void => {
+  for (const one of inherited) {
+    try {
+      resumeSession(context, one)
+    } catch (error) {
+      context.log.error('terminal.lost', { sessionId: one.sessionId, error })
     }
-    const pty = open({ clock, onOutput })
-    const session: Session = { id, pty, replay: kept, viewers, activeAt: clock.now() }
-    all.set(id, session)
-    reaper.watch(pty.pid, exit => {
-      log.info('terminal.ended', { sessionId: id, ...exit })
-      forget(session)
-    })
-    return session
   }
+}
 
-  const start = ({ sessionId, shell, workingDir, cols, rows }: Attach): Session => {
-    if (all.size >= mostSessions)
-      throw fail('busy', { what: `there are ${mostSessions} terminals`, next: 'end one of their shells and try again' })
-    const env = identityEnvironment(identity, { TERM: 'xterm-256color', ...environment.all() })
-    const how = {
-      shell: shellOf(shell),
-      cwd: workingDir || cwd,
-      env,
-      cols,
-      rows,
-      identity,
-      dropCapabilities: tenantDrops(),
-    }
-    return begin(sessionId, replay(), ends => openPty({ ...how, ...ends }))
-  }
-
-  const forget = (session: Session) => {
-    if (all.get(session.id) === session) all.delete(session.id)
-    session.pty.close()
-    for (const viewer of session.viewers) viewer.ended()
-    session.viewers.clear()
-  }
-
-  const goOn = ({ sessionId, fd, pid, startTicks, kept, cut, rest, typed }: InheritedTerminal): void => {
-    // Its shell may have ended during the exec, and its number be somebody else's.
-    if (statOf(pid)?.startTicks !== startTicks) return closeSync(fd)
-    const left = { fd, pid, rest: Buffer.from(rest, 'base64'), typed: Buffer.from(typed, 'base64') }
-    begin(sessionId, replay(undefined, { kept, cut }), ends => inheritedPty(left, ends))
-  }
-
-  const stopLooking = clock.every(lookEveryMs, () => {
-    for (const session of all.values()) {
-      if (session.viewers.size > 0 || clock.now() - session.activeAt < idleMs) continue
-      log.info('terminal.idle', { sessionId: session.id })
-      endSession(session.pty.pid)
-      forget(session)
-    }
-  })
-
+export const createSessions = (deps: SessionsDeps): Sessions => {
+  const context: SessionsContext = { ...deps, sessions: new Map() }
+  const { sessions } = context
+  const stopChecking = deps.clock.every(idleCheckMs, () => endIdle(context))
   return {
-    attach(wanted, viewer) {
-      const existing = all.get(wanted.sessionId)
-      const session = existing ?? start(wanted)
-      if (existing) {
-        session.pty.resize(wanted.cols, wanted.rows)
-        const shown = session.replay.text()
-        if (shown) viewer.output(shown)
-      }
-      session.viewers.add(viewer)
-      session.activeAt = clock.now()
-      return {
-        pid: session.pty.pid,
-        shown: session.replay,
-        input(data) {
-          const { input } = session.pty
-          if (input.waiting > mostWaiting) return false
-          session.activeAt = clock.now()
-          input.type(Buffer.from(data))
-          return true
-        },
-        resize: (cols, rows) => session.pty.resize(cols, rows),
-        detach() {
-          session.viewers.delete(viewer)
-          session.activeAt = clock.now()
-        },
-      }
-    },
-    takeOver(left) {
-      for (const one of left) {
-        try {
-          goOn(one)
-        } catch (error) {
-          log.error('terminal.lost', { sessionId: one.sessionId, error })
-        }
-      }
-    },
-    handOver: () =>
-      Array.from(all.values(), ({ id, pty: { fd, pid, rest, input }, replay: shown }) => ({
-        sessionId: id,
-        fd,
-        pid,
-        startTicks: statOf(pid)?.startTicks ?? '',
-        ...shown.state(),
-        rest: rest.toString('base64'),
-        typed: input.rest().toString('base64'),
-      })),
+    attach: (request, viewer) => attach(context, request, viewer),
+    resume: inherited => resumeAll(context, inherited),
+    handOver: () => Array.from(sessions.values(), sessionState),
     close() {
-      stopLooking()
-      for (const session of all.values()) {
-        endSession(session.pty.pid)
-        forget(session)
+      stopChecking()
+      for (const session of sessions.values()) {
+        killSession(session.pty.pid)
+        closeSession(context, session)
       }
     },
   }

@@ -1,25 +1,26 @@
-/** One WebSocket looking at a session. */
+/** One WebSocket that shows a session. */
 import type { WebSocket } from 'ws'
 import { messageOf } from '../../shared/errors.ts'
-import type { Attach, Attachment, Sessions } from './sessions.ts'
-import { typed } from './typed.ts'
+import type { SessionRequest } from './session.ts'
+import type { Attachment, Sessions } from './sessions.ts'
+import { createCommandReader } from './typed-commands.ts'
 
-/** A client so many bytes behind gets nothing more until it has caught up: 64 chunks of 4 KiB. */
-const mostBehind = 64 * 4096
-const caughtUp = mostBehind / 4
+/** A client with more unread bytes gets nothing until it has read them: 64 chunks of 4 KiB. */
+const maxBufferedBytes = 64 * 4096
+const caughtUp = maxBufferedBytes / 4
 
 type Message = { type: 'input'; data: string } | { type: 'resize'; cols: number; rows: number }
 
 const size = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) > 0 && (value as number) <= 65_535
 
-/** Anything that is not one of the two messages is ignored. */
+/** A message of any other type is ignored. */
 const parseMessage = (text: string): Message | undefined => {
   let message: { type?: unknown; data?: unknown; cols?: unknown; rows?: unknown } | null
   try {
     message = JSON.parse(text)
   } catch {
-    // The contract: frames that are not JSON are ignored.
+    // Frames that are not JSON are ignored, as the API says.
     return undefined
   }
   if (message?.type === 'input' && typeof message.data === 'string') return { type: 'input', data: message.data }
@@ -28,7 +29,7 @@ const parseMessage = (text: string): Message | undefined => {
   return undefined
 }
 
-export interface Watcher {
+interface Watcher {
   connected(): void
   command(text: string): void
   disconnected(): void
@@ -37,10 +38,10 @@ export interface Watcher {
 type Send = (type: 'output' | 'error', data: string, sent?: () => void) => void
 
 /**
- * Shows a session to a client, no faster than it reads. What it missed comes out of the replay; what is no longer there is
- * told, in the place where it belongs. `finish` sends the rest at once: nothing comes after it.
+ * Sends output to a client, no faster than it reads. Output that it missed comes from the replay; where the replay no
+ * longer has it, a line says how much is missing. `finish` sends the rest at once; call nothing after it.
  */
-const feed = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) => {
+const createOutput = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) => {
   let missedFrom: number | undefined
   const finish = () => {
     if (missedFrom === undefined) return
@@ -54,19 +55,19 @@ const feed = (socket: WebSocket, send: Send, shown: () => Attachment['shown']) =
   }
   const output = (text: string) => {
     if (missedFrom !== undefined) return
-    if (socket.bufferedAmount <= mostBehind) send('output', text, sent)
+    if (socket.bufferedAmount <= maxBufferedBytes) send('output', text, sent)
     else missedFrom = shown().end - text.length
   }
   return { output, finish }
 }
 
-export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Sessions, watcher: Watcher): void => {
+export const serveSocket = (socket: WebSocket, wanted: SessionRequest, sessions: Sessions, watcher: Watcher): void => {
   const send: Send = (type, data, sent) => {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify({ type, data }), sent)
   }
   let attachment: Attachment
   try {
-    const { output, finish } = feed(socket, send, () => attachment.shown)
+    const { output, finish } = createOutput(socket, send, () => attachment.shown)
     const ended = () => {
       finish()
       socket.close(1000, 'the shell ended')
@@ -78,7 +79,7 @@ export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Session
     return
   }
   watcher.connected()
-  const commands = typed()
+  const commands = createCommandReader()
   socket.on('message', (data, isBinary) => {
     const message = isBinary ? undefined : parseMessage(String(data))
     if (message?.type === 'resize') attachment.resize(message.cols, message.rows)
@@ -90,6 +91,6 @@ export const serveSocket = (socket: WebSocket, wanted: Attach, sessions: Session
     attachment.detach()
     watcher.disconnected()
   })
-  // A broken frame closes the socket; its 'close' does the rest.
+  // The event 'close' follows an error and is handled.
   socket.on('error', () => {})
 }

@@ -1,4 +1,4 @@
-/** Addresses and networks as they are written in tunnel documents and understood by ip(8). */
+/** Addresses and networks, as written in tunnel documents and as ip(8) understands them. */
 import { isIP } from 'node:net'
 
 export type Family = 4 | 6
@@ -20,7 +20,7 @@ export const familyOf = (address: string): Family | undefined => {
   return family === 4 || family === 6 ? family : undefined
 }
 
-/** `10.0.0.0/8`, `fd00::/8`; undefined when it is none. */
+/** A network such as `10.0.0.0/8` or `fd00::/8`; undefined when the text is none. */
 export const parseNetwork = (text: string): Network | undefined => {
   const [, address = '', digits = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
   const family = familyOf(address)
@@ -51,13 +51,13 @@ const textOf = (bits: bigint, family: Family): string => {
   return parts.map(part => part.toString(family === 4 ? 10 : 16)).join(family === 4 ? '.' : ':')
 }
 
-/** The network of an address with its host bits cleared, as routes must be written. */
+/** The network of an address with its host bits cleared, as routes need it. */
 export const masked = ({ family, address, prefix }: Network): Network => {
   const shift = BigInt((family === 4 ? 32 : 128) - prefix)
   return { family, prefix, address: textOf((bitsOf(address, family) >> shift) << shift, family) }
 }
 
-/** `host:port` or `[v6]:port`; undefined when it is neither. */
+/** Parses `host:port` or `[v6]:port`; undefined when the text is neither. */
 export const parseEndpoint = (text: string): Endpoint | undefined => {
   const [, bracketed, plain = '', digits = ''] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? []
   const port = Number(digits)

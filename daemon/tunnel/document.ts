@@ -1,9 +1,9 @@
-/** The tunnel document: base64 of JSON, sent to the API or given in the environment. */
+/** The tunnel document: JSON in base64, sent to the API or set in the environment. */
 import { fail, messageOf } from '../../shared/errors.ts'
 import { parse, s, text } from '../../shared/schema.ts'
 import { familyOf, masked, parseEndpoint, parseNetwork, type Endpoint, type Network } from './address.ts'
 
-/** What a tunnel is to be, every default filled in. */
+/** The settings of a tunnel, with all defaults filled in. */
 export interface TunnelSettings {
   readonly local: Network
   readonly endpoint: Endpoint
@@ -13,17 +13,17 @@ export interface TunnelSettings {
   readonly mtu: number
   readonly listenPort: number
   readonly interface: string
-  /** Host bits cleared, none twice. */
+  /** Host bits are cleared, and none occurs twice. */
   readonly allowed: readonly Network[]
   /** Seconds; 0 sends none. */
   readonly keepalive: number
-  /** Everything goes through the tunnel, not only what goes to `allowed`. */
+  /** All traffic goes through the tunnel, not only that to `allowed`. */
   readonly routeAll: boolean
 }
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** Standard base64 with its padding, line breaks ignored; undefined when it is none. */
+/** Decodes standard base64 with padding, ignoring line breaks; undefined when the text is none. */
 const decode = (encoded: string): Buffer | undefined => {
   const packed = encoded.replace(/[\r\n]/g, '')
   return base64.test(packed) ? Buffer.from(packed, 'base64') : undefined
@@ -43,7 +43,7 @@ const key = checked(value => {
 const network = (example: string) =>
   checked(parseNetwork, `must be an address with a prefix length, such as ${example}`)
 const whole = (min: number, max: number) => s.nullish(s.int().check(s.minimum(min), s.maximum(max)))
-/** A plain name: one with a `+` would match several interfaces in a firewall rule. */
+/** A plain interface name: one with a `+` would match several interfaces in a firewall rule. */
 const interfaceName = /^(?!all$|default$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$/
 
 const document = s.object({
@@ -94,7 +94,7 @@ const read = (encoded: string): TunnelSettings => {
   }
 }
 
-/** Reads a document. Throws `unprocessable` naming the field that is wrong; no key is ever in the text. */
+/** Parses a document. Throws `unprocessable` naming the wrong field; the message never contains a key. */
 export const readTunnelDocument = (encoded: string): TunnelSettings => {
   try {
     return read(encoded)

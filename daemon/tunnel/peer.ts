@@ -4,10 +4,10 @@ import { familyOf, type Endpoint } from './address.ts'
 import type { Peer } from './device.ts'
 
 /**
- * Finds the address of an endpoint that is given by name. Addresses found are remembered, because a sandbox whose
- * tunnel was taken down cannot ask a name server to bring it up again.
+ * Finds the address of an endpoint that is given by name. It remembers addresses, because a sandbox whose tunnel was
+ * taken down cannot reach a name server when the tunnel is to come up again.
  */
-export const peerFinder = (): ((endpoint: Endpoint) => Promise<Peer>) => {
+export const createPeerResolver = (): ((endpoint: Endpoint) => Promise<Peer>) => {
   const known = new Map<string, string>()
   const find = async (host: string): Promise<string> => {
     try {

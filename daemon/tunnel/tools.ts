@@ -1,30 +1,30 @@
-/** The programs a tunnel is made with: the bundle's in a sandbox, the machine's for a daemon that runs on its own. */
+/** The programs that a tunnel needs: in a sandbox the bundle's, for a daemon outside of one the machine's. */
 import { spawn } from 'node:child_process'
 import { closeSync, existsSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { makePipe } from '../native/pipe.ts'
+import { makePipe } from '../native/descriptors/descriptors.ts'
 
 const bundle = '/.hutch'
-/** Only where no bundle is: in a sandbox a tenant can replace what is here. */
+/** Used only without a bundle: in a sandbox a tenant can replace these files. */
 const systemDirs = ['/usr/sbin', '/usr/bin', '/sbin', '/bin']
 const limitMs = 20_000
 
 export type Tool = 'ip' | 'wg' | 'wireguard-go' | 'xtables-nft-multi' | 'xtables-legacy-multi'
 
 export interface Tools {
-  /** Absolute path, or undefined when it is not there. */
+  /** The absolute path of a program, or undefined when there is none. */
   find(tool: Tool): string | undefined
-  /** Runs a tool to its end and answers what it wrote. Throws an Error with its last words when it fails. */
+  /** Runs a tool and returns its output. Throws an Error with its last output when it fails. */
   run(tool: Tool, args: readonly string[], input?: string): Promise<string>
 }
 
 const missing = (tool: Tool): Error =>
   new Error(`${tool} is missing; install it, or run make setup to build the bundle`)
 
-export const findTools = (): Tools => {
+export const createTools = (): Tools => {
   const inside = existsSync(join(bundle, 'bin'))
   const dirs = inside ? [join(bundle, 'bin')] : systemDirs
   const env = inside ? { XTABLES_LIBDIR: join(bundle, 'lib/xtables') } : {}
@@ -34,7 +34,7 @@ export const findTools = (): Tools => {
     async run(tool, args, input = '') {
       const file = find(tool)
       if (!file) throw missing(tool)
-      // A pipe and not Node's socket pair: wg opens its input by name, which no socket allows.
+      // A pipe and not Node's socket pair: wg opens its input by name, which fails for a socket.
       const { read, write } = makePipe()
       const stdin = new Socket({ fd: write, readable: false, writable: true })
       const child = spawn(file, args, {
@@ -49,7 +49,7 @@ export const findTools = (): Tools => {
         child.once('error', error => resolve(error.message))
         child.once('close', (code, signal) => resolve(code === 0 ? undefined : (signal ?? `exit code ${code}`)))
       })
-      // A tool that ends early does not read all of its input; how it ended says why.
+      // A tool that ends early does not read all of its input; its exit status says why.
       stdin.on('error', () => {})
       stdin.end(input)
       const [said, complaint, failure] = await Promise.all([

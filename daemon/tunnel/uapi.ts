@@ -20,7 +20,7 @@ export const peerRequest = (settings: TunnelSettings, peer: Peer): string =>
     '\n',
   ].join('\n')
 
-/** Sends one request and waits for its answer. Throws when it is refused or the connection ends; one at a time. */
+/** Sends one request and waits for its answer, one at a time. Throws when it is refused or the connection ends. */
 export const ask = (socket: Socket, what: string, request: string): Promise<void> =>
   new Promise((resolve, reject) => {
     let said = ''

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { jsonText } from '../../shared/route.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { WatchEvent } from '../../shared/wire/watch.ts'
-import { IN } from '../native/inotify.ts'
+import { IN } from '../native/inotify/inotify.ts'
 
 const bits = [
   ['CREATE', IN.CREATE | IN.MOVED_TO],
@@ -12,7 +12,7 @@ const bits = [
   ['CHMOD', IN.ATTRIB],
 ] as const
 
-/** What an event's mask says, in the order clients know. */
+/** The operations of an event's mask, in the order that clients know. */
 export const opOf = (mask: number): string =>
   bits
     .filter(([, mine]) => mask & mine)

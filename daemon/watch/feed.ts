@@ -1,4 +1,4 @@
-/** Lines on their way to a client that may read slowly: what waits is bounded, and what is dropped is told. */
+/** Lines for a client that may read slowly: the queue is bounded, and the client hears when lines were dropped. */
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 

@@ -2,12 +2,12 @@
  * One inotify instance for all watches of the daemon: the kernel grants a user few instances (128 by default, over all
  * sandboxes of a host) but many watched directories.
  */
-import { IN, openInotify, type Inotify, type InotifyEvent, type WatchUser } from '../native/inotify.ts'
+import { IN, openInotify, type Inotify, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 
-/** Somebody who watches directories. */
+/** A user of the hub. */
 export interface Listener {
   event(event: InotifyEvent): void
-  /** The kernel's queue was read to its end. */
+  /** The kernel's queue is empty. */
   drained(): void
   /** The kernel dropped events. */
   overflowed(): void
@@ -36,17 +36,17 @@ export const createHub = (): Hub => {
   const listeners = new Map<number, Set<Listener>>()
   let inotify: Inotify | undefined
 
-  const everybody = () => new Set([...listeners.values()].flatMap(set => [...set]))
+  const allListeners = () => new Set([...listeners.values()].flatMap(set => [...set]))
   const onEvents = (events: InotifyEvent[]) => {
     for (const event of events) {
-      if (event.mask & IN.Q_OVERFLOW) for (const listener of everybody()) listener.overflowed()
+      if (event.mask & IN.Q_OVERFLOW) for (const listener of allListeners()) listener.overflowed()
       const set = listeners.get(event.wd)
       if (event.mask & IN.IGNORED) listeners.delete(event.wd)
       for (const listener of set ?? []) listener.event(event)
     }
   }
   const onDrained = () => {
-    for (const listener of everybody()) listener.drained()
+    for (const listener of allListeners()) listener.drained()
   }
   const closeIfIdle = () => {
     if (listeners.size > 0) return

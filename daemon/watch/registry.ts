@@ -1,4 +1,4 @@
-import type { WatchUser } from '../native/inotify.ts'
+import type { WatchUser } from '../native/inotify/inotify.ts'
 import type { Hub, Listener } from './hub.ts'
 
 /** A watched directory of one tree. */
@@ -6,9 +6,9 @@ export interface Directory {
   readonly wd: number
   /** Where it is now; a rename changes it. */
   path: string
-  /** One set per scan under way that tells what it finds: the names of events since it began. */
+  /** For each reporting scan under way: the names of the events since it began. */
   readonly scans: Set<Set<string>>
-  /** Names told by a scan whose own events may still be in the queue. */
+  /** Names that a scan has reported and whose events may still be in the queue. */
   readonly echo: Set<string>
 }
 
@@ -36,7 +36,7 @@ export const createRegistry = (options: { root: string; hub: Hub; user: WatchUse
   return {
     get: wd => byWd.get(wd),
     enter(path) {
-      // Only the root may be a link: the client named it. Others are what is in the tree, not what they point at.
+      // Only the root may be a link, since the client named it; links in the tree are not followed.
       const wd = hub.add(path, { follow: path === root, user }, listener)
       const known = byWd.get(wd)
       if (known?.path === path) return { directory: known, fresh: false }

@@ -3,13 +3,13 @@ import type { Clock } from '../../shared/clock.ts'
 import { handle, reply, type Bound } from '../../shared/route.ts'
 import { watchFilesystem } from '../../shared/wire/watch.ts'
 import type { FilePort } from '../filesystem/port.ts'
-import type { WatchUser } from '../native/inotify.ts'
+import type { WatchUser } from '../native/inotify/inotify.ts'
 import type { Paths } from '../paths.ts'
 import { createFeed } from './feed.ts'
 import type { Hub } from './hub.ts'
 import { openTree, type Tree } from './tree.ts'
 
-export interface WatchDeps {
+interface WatchDeps {
   readonly clock: Clock
   readonly files: Pick<FilePort, 'readdir' | 'stat'>
   readonly hub: Hub
@@ -19,7 +19,7 @@ export interface WatchDeps {
 }
 
 const keepaliveMs = 30_000
-/** A tree that takes longer to walk is watched bit by bit while the stream already runs. */
+/** When the first walk of a tree takes longer, the stream starts before all of it is watched. */
 const patienceMs = 10_000
 
 const refusals = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR'])
@@ -65,7 +65,7 @@ export const watchRoutes = (deps: WatchDeps): Bound[] => {
       }
       signal.addEventListener('abort', close, { once: true })
       if (signal.aborted) close()
-      // The answer begins when everything is watched, so that the client may act on it at once.
+      // The answer begins when everything is watched, so that changes the client makes from then on are reported.
       let cancel = () => {}
       const late = new Promise<void>(resolve => (cancel = clock.after(patienceMs, resolve)))
       await Promise.race([tree.ready, late])

@@ -1,12 +1,12 @@
 import { posix } from 'node:path'
 import { errno, messageOf } from '../../shared/errors.ts'
 import { semaphore } from '../../shared/sync.ts'
-import { kernelViews } from '../filesystem/kernel-views.ts'
+import { kernelFilesystems } from '../filesystem/kernel-filesystems.ts'
 import type { FilePort } from '../filesystem/port.ts'
 import { changeLine } from './changes.ts'
 import type { Directory, Registry } from './registry.ts'
 
-export interface ScannerDeps {
+interface ScannerDeps {
   readonly registry: Registry
   readonly files: Pick<FilePort, 'readdir'>
   readonly recursive: boolean
@@ -16,14 +16,14 @@ export interface ScannerDeps {
 }
 
 export interface Scanner {
-  /** Watches a directory, unless it vanished meanwhile; that it cannot be watched for another reason is told. */
+  /** Watches a directory; undefined when it cannot be watched, which is reported unless it has vanished. */
   enter(path: string): { directory: Directory; fresh: boolean } | undefined
   /**
-   * Reads a watched directory and, in a recursive watch, enters those in it. `report`: tell what is there as created.
-   * `deep`: also read the ones that are watched already.
+   * Reads a watched directory and, in a recursive watch, enters those in it. `report`: reports what is there as
+   * created. `deep`: also reads those that are watched already.
    */
   scan(directory: Directory, how: { report: boolean; deep: boolean }): Promise<void>
-  /** The kernel's queue was read to its end: what scans told does not come again. */
+  /** The kernel's queue is empty: what scans have reported does not come again. */
   settled(): void
 }
 
@@ -36,7 +36,7 @@ export const createScanner = (deps: ScannerDeps): Scanner => {
   const echoing = new Set<Directory>()
 
   const complain = (what: string, path: string, error: unknown) => {
-    // One that vanished is told by its parent's events.
+    // One that vanished is reported by its parent's events.
     if (!gone.has(errno(error) ?? '')) tell(changeLine('', path, `${what}: ${messageOf(error)}`))
   }
   const enter: Scanner['enter'] = path => {
@@ -58,7 +58,7 @@ export const createScanner = (deps: ScannerDeps): Scanner => {
   const scan: Scanner['scan'] = async (directory, how) => {
     const children: Directory[] = []
     const touched = new Set<string>()
-    // From now on, not only while it is read: the watch is set and events come in.
+    // Before it is read: the watch is set, and events come in already.
     if (how.report) directory.scans.add(touched)
     await limit(async () => {
       const entries = await read(directory)
@@ -71,7 +71,7 @@ export const createScanner = (deps: ScannerDeps): Scanner => {
           directory.echo.add(name)
           echoing.add(directory)
         }
-        const entered = recursive && kind === 'directory' && !kernelViews.has(path) ? enter(path) : undefined
+        const entered = recursive && kind === 'directory' && !kernelFilesystems.has(path) ? enter(path) : undefined
         if (entered && (entered.fresh || how.deep)) children.push(entered.directory)
       }
     })

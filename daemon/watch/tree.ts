@@ -1,26 +1,26 @@
 /**
  * A watched directory, or a whole tree of them. inotify watches single directories, so a directory that appears may
- * have been filled before its watch was set: it is read after that, and what is already there is told as created. What
- * then is seen twice (in the directory and in the queue) is told once.
+ * have been filled before its watch was set: it is read after that, and what is already there is reported as created.
+ * An entry that is then seen twice, in the directory and in the queue of events, is reported once.
  */
 import { posix } from 'node:path'
 import type { FilePort } from '../filesystem/port.ts'
-import { IN, type InotifyEvent, type WatchUser } from '../native/inotify.ts'
+import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import { changeLine, opOf } from './changes.ts'
 import type { Hub, Listener } from './hub.ts'
-import { createComeback } from './comeback.ts'
+import { createRewatch, type Rewatch } from './rewatch.ts'
 import { createRegistry, type Directory, type Registry } from './registry.ts'
 import { createScanner, type Scanner } from './scan.ts'
 
-export interface TreeOptions {
+interface TreeOptions {
   /** Absolute and clean. */
   readonly root: string
   readonly recursive: boolean
-  /** Entries whose full path contains one of these are not told, and not entered. */
+  /** Entries whose full path contains one of these are not reported, and not entered. */
   readonly ignore: readonly string[]
 }
 
-export interface TreeDeps {
+interface TreeDeps {
   readonly hub: Hub
   readonly files: Pick<FilePort, 'readdir'>
   readonly user: WatchUser
@@ -31,121 +31,143 @@ export interface TreeDeps {
 export interface Tree {
   /** Everything that exists is watched. */
   readonly ready: Promise<void>
-  /** Events were lost: says so and tells everything that exists as created. */
+  /** Events were lost: says so and reports everything that exists as created. */
   recover(reason: string): void
   close(): void
 }
 
-/** What begins or ends an entry. */
-const comings = IN.CREATE | IN.MOVED_TO | IN.DELETE | IN.MOVED_FROM
+/** State of an open tree. */
+interface TreeContext extends TreeOptions, TreeDeps {
+  readonly registry: Registry
+  readonly scanner: Scanner
+  readonly rewatch: Rewatch
+  /** Directories that moved away and may yet turn up elsewhere in the tree: rename cookie → old path. */
+  readonly moved: Map<number, string>
+  closed: boolean
+  /** The recovery under way; `again` when more was lost meanwhile. */
+  recovering: { again: boolean } | undefined
+}
 
-/** Follows directories that come and go. */
-const follower = (registry: Registry, scanner: Scanner) => {
-  /** Those that moved away and may yet turn up elsewhere in the tree: rename cookie → old path. */
-  const moved = new Map<number, string>()
-  return {
-    follow({ mask, cookie }: InotifyEvent, path: string) {
-      if (mask & IN.MOVED_FROM) moved.set(cookie, path)
-      if (!(mask & (IN.CREATE | IN.MOVED_TO))) return
-      moved.delete(cookie)
-      const entered = scanner.enter(path)
-      if (entered?.fresh) void scanner.scan(entered.directory, { report: true, deep: false })
-    },
-    settled() {
-      for (const path of moved.values()) registry.leaveBelow(path)
-      moved.clear()
-    },
+const isIgnored = ({ ignore }: TreeOptions, path: string): boolean => ignore.some(part => path.includes(part))
+
+/** Events with which an entry comes or goes. */
+const appearOrVanish = IN.CREATE | IN.MOVED_TO | IN.DELETE | IN.MOVED_FROM
+
+/** Reports an event; false for one that a scan has reported already. */
+const report = ({ tell }: TreeContext, directory: Directory, { mask, name }: InotifyEvent, path: string): boolean => {
+  // Its first event is no creation: it was there before the watch was set, and the scan has not come to it yet.
+  const unreported = !(mask & appearOrVanish) && [...directory.scans].some(touched => !touched.has(name))
+  for (const touched of directory.scans) touched.add(name)
+  if (unreported && name !== '') tell(changeLine('CREATE', path))
+  if (mask & IN.CREATE && directory.echo.has(name)) return false
+  directory.echo.delete(name)
+  const op = opOf(mask)
+  if (op !== '') tell(changeLine(op, path))
+  return true
+}
+
+/** Follows a directory that comes, goes or is renamed. */
+const follow = ({ scanner, moved }: TreeContext, { mask, cookie }: InotifyEvent, path: string): void => {
+  if (mask & IN.MOVED_FROM) moved.set(cookie, path)
+  if (!(mask & (IN.CREATE | IN.MOVED_TO))) return
+  moved.delete(cookie)
+  const entered = scanner.enter(path)
+  if (entered?.fresh) void scanner.scan(entered.directory, { report: true, deep: false })
+}
+
+const onEvent = (context: TreeContext, event: InotifyEvent): void => {
+  const { root, recursive, registry, rewatch } = context
+  const { wd, mask, name } = event
+  const directory = registry.get(wd)
+  if (!directory) return
+  if (mask & IN.IGNORED) {
+    registry.forget(directory)
+    if (directory.path === root && !context.closed) rewatch.begin()
+    return
+  }
+  // What happens to a directory itself is reported by the one that holds it; only the root has none.
+  if (name === '' && directory.path !== root) return
+  const path = name === '' ? root : posix.join(directory.path, name)
+  if (isIgnored(context, path) || !report(context, directory, event, path)) return
+  if (recursive && name !== '' && mask & IN.ISDIR) follow(context, event, path)
+  // A root that moved away has another name now, and is not what the client asked for.
+  if (name === '' && mask & IN.MOVE_SELF) {
+    registry.leaveBelow(root)
+    rewatch.begin()
   }
 }
 
-/** One recovery at a time; what is lost meanwhile makes another one follow. */
-const recovery = (root: string, scanner: Scanner, closed: () => boolean) => {
-  let running: { again: boolean } | undefined
-  return async (): Promise<void> => {
-    if (running) {
-      running.again = true
-      return
-    }
-    do {
-      running = { again: false }
-      const entered = scanner.enter(root)
-      if (entered) await scanner.scan(entered.directory, { report: true, deep: true })
-    } while (running.again && !closed())
-    running = undefined
+/** The queue of events is empty: a directory that has not turned up again is gone. */
+const onDrained = ({ scanner, registry, moved }: TreeContext): void => {
+  scanner.settled()
+  for (const path of moved.values()) registry.leaveBelow(path)
+  moved.clear()
+}
+
+/** Reports everything anew. One recovery at a time; what is lost meanwhile makes another one follow. */
+const rescan = async (context: TreeContext): Promise<void> => {
+  if (context.recovering) {
+    context.recovering.again = true
+    return
   }
+  let current
+  do {
+    current = context.recovering = { again: false }
+    const entered = context.scanner.enter(context.root)
+    if (entered) await context.scanner.scan(entered.directory, { report: true, deep: true })
+  } while (current.again && !context.closed)
+  context.recovering = undefined
+}
+
+const recover = (context: TreeContext, reason: string): void => {
+  if (context.closed) return
+  context.tell(changeLine('', context.root, `${reason}; everything that exists follows as CREATE`))
+  void rescan(context)
+}
+
+/** Takes up a root that is there again; false when it is not. */
+const enterRoot = ({ root, scanner, tell }: TreeContext): boolean => {
+  const entered = scanner.enter(root)
+  if (!entered) return false
+  tell(changeLine('CREATE', root))
+  void scanner.scan(entered.directory, { report: true, deep: false })
+  return true
 }
 
 /** Begins to watch; throws the system error when the root cannot be watched. */
 export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
-  const { root, recursive, ignore } = options
-  const { hub, files, user, tell } = deps
-  let over = false
-  const closed = () => over
-  const ignored = (path: string) => ignore.some(part => path.includes(part))
-
-  const told = (directory: Directory, { mask, name }: InotifyEvent, path: string): boolean => {
-    // Its first event is no creation: it was there before the watch, and the scan has not come to it yet.
-    const before = !(mask & comings) && [...directory.scans].some(touched => !touched.has(name))
-    for (const touched of directory.scans) touched.add(name)
-    if (before && name !== '') tell(changeLine('CREATE', path))
-    if (mask & IN.CREATE && directory.echo.has(name)) return false
-    directory.echo.delete(name)
-    const op = opOf(mask)
-    if (op !== '') tell(changeLine(op, path))
-    return true
-  }
+  const { root, recursive } = options
   const listener: Listener = {
-    event(event) {
-      const { wd, mask, name } = event
-      const directory = registry.get(wd)
-      if (!directory) return
-      if (mask & IN.IGNORED) {
-        registry.forget(directory)
-        if (directory.path === root && !over) comeback.begin()
-        return
-      }
-      // What happens to a directory itself is told by the one it is in; only the root has none.
-      if (name === '' && directory.path !== root) return
-      const path = name === '' ? root : posix.join(directory.path, name)
-      if (ignored(path) || !told(directory, event, path)) return
-      if (recursive && name !== '' && mask & IN.ISDIR) follow(event, path)
-      // What has moved away goes by another name, and is not what the client asked for.
-      if (name === '' && mask & IN.MOVE_SELF) {
-        registry.leaveBelow(root)
-        comeback.begin()
-      }
-    },
-    drained() {
-      scanner.settled()
-      settled()
-    },
-    overflowed: () => recover('the kernel dropped events'),
+    event: event => onEvent(context, event),
+    drained: () => onDrained(context),
+    overflowed: () => recover(context, 'the kernel dropped events'),
   }
-  const registry = createRegistry({ root, hub, user }, listener)
-  const scanner = createScanner({ registry, files, recursive, ignored, tell, closed })
-  const { follow, settled } = follower(registry, scanner)
-  const enter = (): boolean => {
-    const entered = scanner.enter(root)
-    if (!entered) return false
-    tell(changeLine('CREATE', root))
-    void scanner.scan(entered.directory, { report: true, deep: false })
-    return true
+  const registry = createRegistry({ root, ...deps }, listener)
+  const scanner = createScanner({
+    registry,
+    ...deps,
+    recursive,
+    ignored: path => isIgnored(options, path),
+    closed: () => context.closed,
+  })
+  const rewatch = createRewatch(root, { ...deps, enter: () => enterRoot(context) })
+  const context: TreeContext = {
+    ...options,
+    ...deps,
+    registry,
+    scanner,
+    rewatch,
+    moved: new Map(),
+    closed: false,
+    recovering: undefined,
   }
-  const comeback = createComeback(root, { hub, user, enter })
-  const again = recovery(root, scanner, closed)
-  const recover = (reason: string) => {
-    if (over) return
-    tell(changeLine('', root, `${reason}; everything that exists follows as CREATE`))
-    void again()
-  }
-
   const { directory } = registry.enter(root)
   return {
     ready: recursive ? scanner.scan(directory, { report: false, deep: false }) : Promise.resolve(),
-    recover,
+    recover: reason => recover(context, reason),
     close() {
-      over = true
-      comeback.close()
+      context.closed = true
+      rewatch.close()
       registry.close()
     },
   }

@@ -19,11 +19,14 @@ import { treeDigest } from './digest.ts'
 const madeLater = (path: string): boolean =>
   path === 'bundle.json' || path === '.inputs' || path.endsWith('.cache') || path === 'daemon/warm.js'
 
-const writeDaemon = async (root: string, daemon: string, info: BuildInfo): Promise<void> => {
+const writeDaemon = async (root: string, daemon: string, info: BuildInfo, plain: boolean): Promise<void> => {
   mkdirSync(join(daemon, 'native'), { recursive: true })
-  // Ends Node's search for a package.json, which would go on to directories that a tenant can write.
+  // Ends Node's search for a package.json, which would continue in directories that a tenant can write to.
   writeFileSync(join(daemon, 'package.json'), '{"type":"commonjs"}\n')
-  for (const [name, code] of await compileDaemon(root, 'daemon/main.ts', info)) writeFileSync(join(daemon, name), code)
+  for (const [name, code] of await compileDaemon(root, 'daemon/main.ts', info, {
+    deferSchemas: !plain,
+  }))
+    writeFileSync(join(daemon, name), code)
   for (const [name, entry] of [
     ['boot.js', 'images/runtime/boot/main.ts'],
     ['warm.js', 'images/runtime/boot/warm.ts'],
@@ -42,7 +45,7 @@ const writeDaemon = async (root: string, daemon: string, info: BuildInfo): Promi
     })
 }
 
-/** Runs the daemon once in the finished bundle so that its code caches hold what a start needs. */
+/** Runs the daemon once in the finished bundle, so that its code caches contain what a start needs. */
 const warm = async (bundle: string): Promise<void> => {
   const scratch = mkdtempSync(join(tmpdir(), 'hutch-warm-'))
   try {
@@ -59,17 +62,25 @@ const warm = async (bundle: string): Promise<void> => {
   }
 }
 
-/** Makes the bundle in `bundle`, an empty directory, and answers its digest: the same sources give the same. */
-export const assemble = async (root: string, bundle: string, info: BuildInfo): Promise<string> => {
+/**
+ * Makes the bundle in `bundle`, an empty directory, and returns its digest; the same sources give the same digest. A
+ * `plain` one has neither deferred schemas nor code caches (`daemon/node-internals/README.md`).
+ */
+export const assemble = async (
+  root: string,
+  bundle: string,
+  info: BuildInfo,
+  { plain = false }: { plain?: boolean } = {},
+): Promise<string> => {
   const [bin, lib, daemon] = ['bin', 'lib', 'daemon'].map(name => join(bundle, name)) as [string, string, string]
   for (const dir of [bin, lib, daemon, join(bundle, 'releases')]) mkdirSync(dir)
-  await writeDaemon(root, daemon, info)
+  await writeDaemon(root, daemon, info, plain)
   const native = readdirSync(join(daemon, 'native')).map(file => join(daemon, 'native', file))
   const addons = [...native, join(daemon, 'node_modules/node-pty/build/Release/pty.node')]
   await copyBinaries({ node: join(root, '.runtime/node/bin/node'), addons }, { bin, lib })
   const xtables = xtablesDirectory()
   if (xtables) cpSync(xtables, join(lib, 'xtables'), { recursive: true, verbatimSymlinks: true })
-  await warm(bundle)
+  if (!plain) await warm(bundle)
   rmSync(join(daemon, 'warm.js'))
   const facts = { arch: process.arch, node: process.version, command: bundleCommand(mountPoint, 'boot.js') }
   const digest = treeDigest(bundle, JSON.stringify(facts), madeLater)

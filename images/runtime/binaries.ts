@@ -1,6 +1,6 @@
 /**
- * Programs with all that they need to run in a root file system that has nothing: their libraries, and a loader
- * path inside the bundle instead of the system's.
+ * Programs with everything that they need in an empty root file system: their libraries, and a loader path inside the
+ * bundle instead of the system's.
  */
 import { chmodSync, copyFileSync, existsSync, realpathSync, symlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -10,7 +10,7 @@ import { loaderName } from '../../shared/bundle.ts'
 /** Where the bundle is mounted in every sandbox. */
 export const mountPoint = '/.hutch'
 
-/** Programs of the bundle: the name in bin/ and the names that are links to it. */
+/** Programs of the bundle: the name in bin/, and names that are links to it. */
 const programs: readonly { readonly name: string; readonly links?: readonly string[] }[] = [
   {
     name: 'xtables-nft-multi',
@@ -36,7 +36,7 @@ const find = (name: string): string => {
   return realpathSync(found)
 }
 
-/** The files a binary loads: name → path. The loader is among them. */
+/** The files that a binary loads, including the loader: name → path. */
 const librariesOf = async (file: string): Promise<Map<string, string>> => {
   const { stdout } = await execa('ldd', [file], { stdin: 'ignore', reject: false })
   const found = new Map<string, string>()

@@ -1,10 +1,10 @@
 /**
- * The daemon as CommonJS pieces. esbuild splits only ES modules, so it first makes those (one piece for what starts,
- * one for each `import()`, shared ones between), then each is turned into a CommonJS function of its own.
+ * The daemon as CommonJS pieces. esbuild splits only ES modules, so it makes those first: one piece for the start, one
+ * per `import()`, and shared ones. Each is then turned into a CommonJS function.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { build, transform, type Metafile, type Plugin } from 'esbuild'
+import { deferredSchemas } from './deferred-schemas.ts'
 
 export interface BuildInfo {
   readonly version: string
@@ -13,10 +13,10 @@ export interface BuildInfo {
 }
 
 const target = 'node24'
-/** Shrunk but with its names, so that a stack trace can be read. */
+/** Minified, but with names, so that stack traces are readable. */
 const small = { minifyWhitespace: true, minifySyntax: true, legalComments: 'none', charset: 'ascii' } as const
 
-/** zod's index names its messages in every language, which is 40 % of the bundle; the daemon speaks one. */
+/** zod's index imports its messages in every language, 40 % of the bundle; the daemon uses one. */
 const oneLanguage: Plugin = {
   name: 'one-language',
   setup(builder) {
@@ -27,9 +27,11 @@ const oneLanguage: Plugin = {
   },
 }
 
-/** The MCP SDK checks with ajv what a person was asked to fill in; the daemon asks nobody, and ajv is half of the SDK. */
-const nobodyAsked: Plugin = {
-  name: 'nobody-asked',
+/**
+ * The MCP SDK checks answers to elicitation with ajv, which is half of the SDK; the daemon does not use elicitation.
+ */
+const noElicitation: Plugin = {
+  name: 'no-elicitation',
   setup(builder) {
     builder.onLoad({ filter: /@modelcontextprotocol\/sdk\/.*\/validation\/ajv-provider\.js$/ }, () => ({
       contents: `export class AjvJsonSchemaValidator { getValidator() { throw new Error('ajv is not in the bundle') } }`,
@@ -38,60 +40,18 @@ const nobodyAsked: Plugin = {
   },
 }
 
-const schemaLibrary = 'zod/mini'
-
-/** Names of what our sources take from the schema library, `s`; an s behind a slash is a flag of an expression. */
-const usedOfSchemas = (root: string): string[] => {
-  const names = new Set<string>()
-  for (const dir of ['daemon', 'shared'])
-    for (const file of readdirSync(join(root, dir), { recursive: true, encoding: 'utf8' }))
-      if (file.endsWith('.ts'))
-        // Not the flag of a regular expression: `/x/s.exec(y)`.
-        for (const [, name = ''] of readFileSync(join(root, dir, file), 'utf8').matchAll(/(?<!\/)\bs\s*\.([a-z]\w*)/g))
-          names.add(name)
-  return [...names].sort()
-}
-
-/**
- * Gives our sources the library by way of boot/deferred.ts, and makes the library a piece of its own, `shapes.js`, which
- * has of it what our sources use.
- */
-const deferredSchemas = (root: string): Plugin => ({
-  name: 'deferred-schemas',
-  setup(builder) {
-    const names = usedOfSchemas(root).filter(name => !['core', 'input', 'output', 'globalRegistry'].includes(name))
-    const kind = (name: string) => (name === 'toJSONSchema' ? 'direct' : 'deferred')
-    builder.onResolve({ filter: new RegExp(`^${schemaLibrary}$`) }, ({ importer }) =>
-      /\/(daemon|shared)\/[^:]*\.ts$/.test(importer) && !importer.includes('node_modules')
-        ? { path: 'deferred', namespace: 'schemas' }
-        : undefined,
-    )
-    builder.onResolve({ filter: /^shapes$/ }, () => ({ path: 'shapes', namespace: 'schemas' }))
-    builder.onResolve({ filter: /^\.\/shapes\.js$/ }, ({ path }) => ({ path, external: true }))
-    builder.onLoad({ filter: /^shapes$/, namespace: 'schemas' }, () => ({
-      contents: `export { ${[...names, 'globalRegistry'].join(', ')} } from '${schemaLibrary}'`,
-      resolveDir: import.meta.dirname,
-    }))
-    builder.onLoad({ filter: /^deferred$/, namespace: 'schemas' }, () => ({
-      contents: [
-        `import { deferred, deferredRegistry, direct } from ${JSON.stringify(join(import.meta.dirname, 'boot/deferred.ts'))}`,
-        `const library = () => require('./shapes.js')`,
-        ...names.map(name => `const ${name}_ = ${kind(name)}(library, '${name}')`),
-        `const globalRegistry = deferredRegistry(library)`,
-        `export { ${[...names.map(name => `${name}_ as ${name}`), 'globalRegistry'].join(', ')} }`,
-      ].join('\n'),
-      resolveDir: root,
-    }))
-  },
-})
-
 const form = { format: 'cjs', platform: 'node', target, supported: { 'dynamic-import': false } } as const
 
-const buildDaemon = (root: string, entry: string, info: BuildInfo) =>
+interface CompileOptions {
+  /** Schemas are made when they are first used; default true. */
+  readonly deferSchemas?: boolean
+}
+
+const buildDaemon = (root: string, entry: string, info: BuildInfo, deferSchemas: boolean) =>
   build({
     ...small,
     absWorkingDir: root,
-    entryPoints: { main: entry, shapes: 'shapes' },
+    entryPoints: { main: entry, ...(deferSchemas && { shapes: 'shapes' }) },
     outdir: 'out',
     bundle: true,
     splitting: true,
@@ -100,16 +60,21 @@ const buildDaemon = (root: string, entry: string, info: BuildInfo) =>
     format: 'esm',
     platform: 'node',
     target,
-    // Found beside the daemon: it brings an addon of its own.
+    // Not bundled, because it has a native addon; it lies beside the daemon.
     external: ['node-pty'],
     define: { HUTCH_BUILD: JSON.stringify(info) },
-    plugins: [oneLanguage, nobodyAsked, deferredSchemas(root)],
+    plugins: [oneLanguage, noElicitation, ...(deferSchemas ? [deferredSchemas(root)] : [])],
     logLevel: 'error',
   })
 
 /** The pieces of `entry` by file name; `main.js` starts the daemon. */
-export const compileDaemon = async (root: string, entry: string, info: BuildInfo): Promise<Map<string, string>> => {
-  const { outputFiles, metafile } = await buildDaemon(root, entry, info)
+export const compileDaemon = async (
+  root: string,
+  entry: string,
+  info: BuildInfo,
+  { deferSchemas = true }: CompileOptions = {},
+): Promise<Map<string, string>> => {
+  const { outputFiles, metafile } = await buildDaemon(root, entry, info, deferSchemas)
   const modules = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
   const first = loadedFirst(metafile, 'main.js')
   const pieces = new Map([['main.js', await pack(modules, first)]])
@@ -120,7 +85,7 @@ export const compileDaemon = async (root: string, entry: string, info: BuildInfo
 /** Directories, from `root`, of the npm packages that the daemon's pieces have code of. */
 export const bundledPackages = async (root: string): Promise<string[]> => {
   const info = { version: '', gitCommit: '', buildTime: '' }
-  const { metafile } = await buildDaemon(root, 'daemon/main.ts', info)
+  const { metafile } = await buildDaemon(root, 'daemon/main.ts', info, true)
   const inputs = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs))
   const directories = inputs.flatMap(([path, { bytesInOutput }]) => {
     const directory = /^(?:.*:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
@@ -142,7 +107,7 @@ const loadedFirst = ({ outputs }: Metafile, entry: string): Set<string> => {
   return found
 }
 
-/** All that is loaded first as one piece, which gives its modules to later pieces under their file names. */
+/** Everything that is loaded first, as one piece; later pieces find its modules under their file names. */
 const pack = async (modules: ReadonlyMap<string, string>, first: ReadonlySet<string>): Promise<string> => {
   const shared = [...first].filter(name => name !== 'main.js')
   const entry = [...shared.map(name => `export * as "${name}" from './${name}'`), `export * from './main.js'`].join(

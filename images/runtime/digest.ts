@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** SHA-256 (32 hex digits of it) over names, kinds, modes and content of a tree and `facts` about it; `leaveOut` names files that do not count. */
+/**
+ * The first 32 hex digits of a SHA-256 over the names, kinds, modes and content of a tree, and over `facts` about it.
+ * `leaveOut` names files that do not count.
+ */
 export const treeDigest = (root: string, facts: string, leaveOut: (path: string) => boolean): string => {
   const hash = createHash('sha256').update(facts)
   const visit = (path: string): void => {

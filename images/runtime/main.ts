@@ -1,6 +1,7 @@
 /**
  * Makes `.runtime/bundle`, a link to `.runtime/bundles/<digest>`: a running sandbox keeps the bundle it was started
- * with while new ones get the new. `--inputs STAMP` is kept beside it for images/setup/bundle.sh.
+ * with while new ones get the new one. `--inputs STAMP` is stored beside it for images/setup/bundle.sh. With
+ * HUTCH_BUNDLE_PLAIN=1 the daemon starts more slowly and relies on less (`daemon/node-internals/README.md`).
  */
 import {
   chmodSync,
@@ -35,7 +36,7 @@ const lastCommit = async (): Promise<{ gitCommit: string; buildTime: string }> =
   return { gitCommit: gitCommit || 'unknown', buildTime: buildTime || 'unknown' }
 }
 
-/** Only root sees what others use. */
+/** Only root can see what other processes use. */
 const prune = (dir: string): void => {
   if (process.geteuid?.() !== 0) return
   try {
@@ -51,7 +52,12 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 mkdirSync(join(runtime, 'bundles'), { recursive: true })
 const work = mkdtempSync(join(runtime, 'bundles/.new-'))
 try {
-  const digest = await assemble(root, work, { version, ...(await lastCommit()) })
+  const digest = await assemble(
+    root,
+    work,
+    { version, ...(await lastCommit()) },
+    { plain: process.env['HUTCH_BUNDLE_PLAIN'] === '1' },
+  )
   writeFileSync(join(work, '.inputs'), `${values.inputs}\n`)
   chmodSync(work, 0o755)
   const place = join(runtime, 'bundles', digest)

@@ -1,7 +1,7 @@
 /**
- * What a daemon costs: `node images/runtime/measure.ts [--count 10] [--json] [-- node flags instead of ours]`.
- * Starts `count` daemons of `.runtime/bundle`, and reads processor time until each listens, proportional memory at
- * rest, after a burst of requests and after the rest that follows; beside it Node with an empty script.
+ * What a daemon costs: `node images/runtime/measure.ts [--count 10] [--json] [-- node flags instead of ours]`. Starts
+ * `count` daemons from `.runtime/bundle` and reads the processor time until each listens, and the proportional memory
+ * at rest, after a burst of requests, and at rest again; for comparison also Node with an empty script.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ const cpuMs = (pid: number): number => {
 const pssMb = (pid: number): number =>
   Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024
 
-/** Starts Node on `script` and resolves when it says that it listens. */
+/** Starts Node on `script` and resolves when its log says that it listens. */
 const start = (script: string, number: number): Promise<Started> =>
   new Promise((resolve, reject) => {
     const dir = join(scratch, String(number))

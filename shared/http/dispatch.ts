@@ -5,7 +5,7 @@
 import { fail, isError, type AppError } from '../errors.ts'
 import type { Ids } from '../ids.ts'
 import type { Log } from '../log.ts'
-import { Reply, Takeover, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
+import { Reply, SocketUpgrade, json, reply, type Bound, type Context, type Request, type Route } from '../route.ts'
 import { parse } from '../schema.ts'
 import { inputOf } from './input.ts'
 import { matcher, type Decoding, type Match, type Matcher } from './match.ts'
@@ -42,7 +42,7 @@ export interface Surface {
 
 export interface Dispatcher {
   readonly bounds: readonly Bound[]
-  dispatch(request: Request, signal: AbortSignal): Promise<Reply | Takeover>
+  dispatch(request: Request, signal: AbortSignal): Promise<Reply | SocketUpgrade>
 }
 
 const asksForWebSocket = ({ headers: { connection = '', upgrade = '' } }: Request): boolean =>
@@ -72,14 +72,14 @@ const requestIdOf = ({ headers }: Request, ids: Ids): string => {
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : ids.uuid()
 }
 
-const run = async ({ surface, log }: Serving, passage: Passage, match: Match): Promise<Reply | Takeover> => {
+const run = async ({ surface, log }: Serving, passage: Passage, match: Match): Promise<Reply | SocketUpgrade> => {
   const { request, requestId, signal } = passage
   const { route, run: handler } = match.bound
   const facts = (await surface.before?.(request, route)) ?? {}
   const input = await inputOf(request, route, match.params)
   const context: Context = { signal, request, requestId, log, facts }
   const result = await handler(input, context)
-  if (result instanceof Takeover) {
+  if (result instanceof SocketUpgrade) {
     if (!asksForWebSocket(request)) throw fail('upgrade_required', { protocol: 'WebSocket' })
     return result
   }
@@ -88,7 +88,7 @@ const run = async ({ surface, log }: Serving, passage: Passage, match: Match): P
   return json(result)
 }
 
-const answer = async (serving: Serving, passage: Passage): Promise<Reply | Takeover> => {
+const answer = async (serving: Serving, passage: Passage): Promise<Reply | SocketUpgrade> => {
   const { routes, surface } = serving
   const { request } = passage
   const early = surface.intercept?.(request)
@@ -131,12 +131,12 @@ const logRequest = ({ surface, log }: Serving, passage: Passage, { status, ms }:
 }
 
 /** Logs the request and adds the headers of every reply. */
-const finish = (serving: Serving, passage: Passage, result: Reply | Takeover): Reply | Takeover => {
+const finish = (serving: Serving, passage: Passage, result: Reply | SocketUpgrade): Reply | SocketUpgrade => {
   const { headers } = serving.surface
   const status = result instanceof Reply ? result.status : 101
   const outcome = { status, matched: passage.route !== undefined, ms: serving.elapsed() - passage.start }
   logRequest(serving, passage, outcome)
-  if (result instanceof Takeover) return result
+  if (result instanceof SocketUpgrade) return result
   const common = typeof headers === 'function' ? headers(outcome) : headers
   return new Reply(status, { ...common, ...result.headers }, result.body)
 }

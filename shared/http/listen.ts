@@ -1,14 +1,12 @@
 /** Listening on a port or socket; pausing, resuming and closing without losing an answer. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { AddressInfo, Server as NetServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ApiServer } from './server.ts'
 
 export interface Listening {
   readonly port: number
-  /** The listening socket's descriptor, while it listens; to hand over to the program that replaces this one. */
-  readonly fd: number | undefined
   readonly server: Server
   /**
    * Stops accepting without closing the socket, which the caller must hold open by another descriptor: new connections
@@ -23,10 +21,6 @@ export interface Listening {
 
 /** Port 0 picks a free one; a descriptor is a socket that listens already. */
 export type Address = { port: number; host?: string } | { fd: number }
-
-/** Node has no public name for the descriptor of a server. */
-export const descriptorOf = (server: NetServer): number | undefined =>
-  (server as unknown as { _handle?: { fd?: number } })._handle?.fd
 
 const bind = (server: Server, address: Address): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -83,9 +77,6 @@ export const listen = async (server: ApiServer, address: Address): Promise<Liste
   return {
     port,
     server,
-    get fd() {
-      return descriptorOf(server)
-    },
     async pause(graceMs) {
       server.close()
       // What still runs then is cut off: the caller cannot wait for ever.

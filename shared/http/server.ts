@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { errno } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { Takeover } from '../route.ts'
+import { SocketUpgrade } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { connectionClosed } from './connection-closed.ts'
 import { drain, send } from './reply.ts'
@@ -26,7 +26,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     if (response.destroyed) return
     // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
-    if (result instanceof Takeover) {
+    if (result instanceof SocketUpgrade) {
       // The upgrade was asked for in a form that node does not recognise.
       response.writeHead(400, { 'content-length': '0', connection: 'close' })
       response.end()
@@ -38,7 +38,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
     const result = await dispatcher.dispatch(toRequest(message), gone.signal)
-    if (result instanceof Takeover) return result.run(socket, head, message)
+    if (result instanceof SocketUpgrade) return result.run(socket, head, message)
     if (socket.destroyed) return
     // A route without upgrade answers as always.
     const response = new ServerResponse(message)

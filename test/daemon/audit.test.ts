@@ -1,5 +1,5 @@
 import t from 'tap'
-import { actorReader, audit } from '../../daemon/audit.ts'
+import { createActorReader, audit } from '../../daemon/audit.ts'
 import { requestOf } from '../support/call.ts'
 import { jsonLog } from '../../shared/log.ts'
 import type { Context } from '../../shared/route.ts'
@@ -9,7 +9,7 @@ import { daemon } from '../support/daemon.ts'
 const names = wireNames(parseWireNames(undefined, 'names'))
 
 t.test("the vendor's identity headers win over the plain ones, absent ones are empty", async t => {
-  const actorOf = actorReader(names)
+  const actorOf = createActorReader(names)
   const headers = { 'X-Svc-Subject-Id': 'v', 'X-Subject-Id': 'p', 'X-Subject-Type': 'user' }
   const request = requestOf('GET', '/', { headers })
   t.same(actorOf(request), { subjectId: 'v', subjectType: 'user', authMethod: '' })

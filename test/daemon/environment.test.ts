@@ -1,8 +1,8 @@
 import t from 'tap'
-import { liveEnvironment } from '../../daemon/environment.ts'
+import { createEnvironment } from '../../daemon/environment.ts'
 
 t.test('a reload sets what it brings and removes what the last one brought', async t => {
-  const live = liveEnvironment({ BOOT: '1', KEEP: 'k' })
+  const live = createEnvironment({ BOOT: '1', KEEP: 'k' })
   t.same(live.reload({ A: 'a', B: 'b', BOOT: '2' }), { applied: 3, removed: 0 })
   t.same(live.all(), { BOOT: '2', KEEP: 'k', A: 'a', B: 'b' })
   t.same(live.reload({ A: 'x' }), { applied: 1, removed: 2 })
@@ -11,7 +11,7 @@ t.test('a reload sets what it brings and removes what the last one brought', asy
 
 t.test('a copy is a copy', async t => {
   const base = { A: '1' }
-  const live = liveEnvironment(base)
+  const live = createEnvironment(base)
   live.all()['A'] = '2'
   live.set('B', 'b')
   t.same(base, { A: '1' })
@@ -20,10 +20,10 @@ t.test('a copy is a copy', async t => {
 
 t.test('changes carry over to the next daemon', async t => {
   const base = { A: '1', B: '2', C: '3' }
-  const live = liveEnvironment(base)
+  const live = createEnvironment(base)
   live.set('A', 'x')
   live.unset('B')
   live.set('D', '4')
   t.same(live.changes(), { A: 'x', B: null, D: '4' })
-  t.same(liveEnvironment(base, live.changes()).all(), live.all())
+  t.same(createEnvironment(base, live.changes()).all(), live.all())
 })

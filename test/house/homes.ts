@@ -18,7 +18,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     'images/runtime',
   ],
   kysely: ['control/store/sqlite'],
-  'node-pty': ['daemon/terminal'],
+  'node-pty': ['daemon/node-internals'],
   'tar-stream': ['daemon/filesystem'],
   undici: ['control/gateway', 'shared/http/client'],
   ws: ['daemon/terminal'],
@@ -33,21 +33,28 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:child_process': [
     'control/drivers/oci',
     'control/runtime',
-    'daemon/system/upgrade',
     'daemon/tunnel',
+    'daemon/upgrade',
     'images/package',
     'images/runtime',
   ],
   'node:dns/promises': ['daemon/tunnel'],
-  'node:http': ['control/egress/http', 'daemon/egress', 'daemon/network', 'images/runtime', 'shared/http'],
+  'node:http': [
+    'control/egress/http',
+    'daemon/egress',
+    'daemon/network',
+    'daemon/node-internals',
+    'images/runtime',
+    'shared/http',
+  ],
   'node:https': ['daemon/egress', 'daemon/network'],
-  'node:v8': ['daemon/memory'],
-  'node:vm': ['daemon/codegen', 'daemon/memory', 'images/runtime'],
+  'node:v8': ['daemon/node-internals'],
+  'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }
 
 /** What is read from the surroundings in one place each, and passed on from there. */
 export const ambient: Readonly<Record<string, readonly string[]>> = {
-  'process.env': ['control/main.ts', 'daemon/main.ts'],
+  'process.env': ['control/main.ts', 'daemon/main.ts', 'images/runtime/main.ts'],
   'Date.now': ['images', 'shared/clock.ts'],
   'new Date()': [],
   'Math.random': [],

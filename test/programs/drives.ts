@@ -1,10 +1,10 @@
 /** Mounts drives through a daemon's API; run it in a mount namespace of its own. Says what it saw, as JSON. */
 import { chownSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadConfig } from '../../daemon/config.ts'
+import { loadConfig } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { driveRoutes } from '../../daemon/drives/routes.ts'
-import { daemonSurface } from '../../daemon/surface.ts'
+import { createDaemonSurface } from '../../daemon/surface.ts'
 import { call } from '../support/call.ts'
 import { dispatcher } from '../../shared/http/dispatch.ts'
 import { randomIds } from '../../shared/ids.ts'
@@ -26,7 +26,7 @@ const config = loadConfig({
 })
 const identity = { name: 'app', home: '/', uid: 4711, gid: 4712, groups: [] }
 const bounds = driveRoutes({ config, identity })
-const surface = daemonSurface(bounds, { ...config, logRequests: false }, { checkReplies: true })
+const surface = createDaemonSurface(bounds, { ...config, logRequests: false }, { checkReplies: true })
 const api = dispatcher(bounds, surface, { log: silentLog, ids: randomIds(), elapsed: () => performance.now() })
 
 const mount = (body: object) => call(api, 'POST', '/drives/mount', { body })

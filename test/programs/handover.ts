@@ -1,9 +1,9 @@
 /** A supervisor that replaces itself by exec in the middle of its work, and prints what the second one finds. */
 import { fstatSync } from 'node:fs'
 import { join } from 'node:path'
-import { liveEnvironment } from '../../daemon/environment.ts'
+import { createEnvironment } from '../../daemon/environment.ts'
 import { createReaper } from '../../daemon/init/reaper.ts'
-import { keepOverExec } from '../../daemon/native/pipe.ts'
+import { keepOverExec } from '../../daemon/native/descriptors/descriptors.ts'
 import { tailText } from '../../daemon/process/output/tail.ts'
 import { createSupervisor } from '../../daemon/process/supervisor.ts'
 import { systemClock } from '../../shared/clock.ts'
@@ -34,11 +34,11 @@ const supervisor = createSupervisor(
     log,
     reaper: createReaper({ clock, log }),
     workload: {
-      environment: liveEnvironment({ PATH: '/usr/bin:/bin' }, {}),
+      environment: createEnvironment({ PATH: '/usr/bin:/bin' }, {}),
       identity: undefined,
       dropCapabilities: undefined,
     },
-    scale: { hold: () => () => {} },
+    keepAwake: { hold: () => () => {} },
     pipes: inherited === undefined ? [] : JSON.parse(inherited),
   },
 )

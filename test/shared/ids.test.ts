@@ -1,5 +1,5 @@
 import t from 'tap'
-import { randomBytes } from '../../daemon/native/sys.ts'
+import { randomBytes } from '../../daemon/native/sys/sys.ts'
 import { drawnAtOnce, idsFrom, randomIds } from '../../shared/ids.ts'
 
 const sources = {

@@ -1,7 +1,7 @@
 /** Calls a dispatcher in process, without a socket. */
 import { Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { Takeover, type Reply, type Request } from '../../shared/route.ts'
+import { SocketUpgrade, type Reply, type Request } from '../../shared/route.ts'
 import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import { decodePath } from '../../shared/http/request.ts'
 
@@ -80,7 +80,8 @@ export const call = async (
 ): Promise<Answer> => {
   const signal = options.signal ?? new AbortController().signal
   const result = await dispatcher.dispatch(requestOf(method, target, options), signal)
-  if (result instanceof Takeover) throw new Error(`${method} ${target} takes the socket over; call it over a real one`)
+  if (result instanceof SocketUpgrade)
+    throw new Error(`${method} ${target} takes the socket over; call it over a real one`)
   const bytes = await bytesOf(result.body, signal)
   const text = bytes.toString()
   const isJson = (result.headers['content-type'] ?? '').startsWith('application/json')

@@ -1,8 +1,8 @@
 /** A daemon in a process of its own on a free port of loopback; tells its parent the port and ends when the parent does. */
-import { loadConfig } from '../../daemon/config.ts'
+import { loadConfig } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon } from '../../daemon/daemon.ts'
-import { programOf } from '../../daemon/system/upgrade/program.ts'
+import { createProgram } from '../../daemon/upgrade/program.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { listen } from '../../shared/http/listen.ts'
 import { serve } from '../../shared/http/server.ts'
@@ -14,7 +14,7 @@ const daemon = await createDaemon(config, {
   clock: systemClock(),
   ids: randomIds(),
   log: silentLog,
-  program: programOf({ args: [], env: process.env }),
+  program: createProgram({ args: [], env: process.env }),
 })
 const listening = await listen(serve(daemon.dispatcher, { log: silentLog }), { port: 0, host: '127.0.0.1' })
 process.send?.({ port: listening.port })

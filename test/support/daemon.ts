@@ -3,10 +3,10 @@ import './native.ts'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { loadConfig, type Config } from '../../daemon/config.ts'
+import { loadConfig, type Config } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon, type Daemon } from '../../daemon/daemon.ts'
-import { programOf, type Program } from '../../daemon/system/upgrade/program.ts'
+import { createProgram, type Program } from '../../daemon/upgrade/program.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { call, type Answer, type CallOptions } from './call.ts'
 import { listen } from '../../shared/http/listen.ts'
@@ -61,7 +61,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
     clock: options.clock ?? systemClock(),
     ids: randomIds(),
     log,
-    program: options.program ?? programOf({ args: [], env: process.env }),
+    program: options.program ?? createProgram({ args: [], env: process.env }),
     checkReplies: true,
   })
   // Children are not libuv's: nothing else keeps this process alive while a test waits for one.

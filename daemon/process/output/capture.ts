@@ -1,14 +1,14 @@
 import { readSync, writeSync } from 'node:fs'
-import { isGone, outputFiles, type OutputFiles } from './files.ts'
+import { isGone, createOutputFiles, type OutputFiles } from './files.ts'
 import type { OutputPaths } from './names.ts'
-import { freshPositions, loadPositions, positionsFile, type Positions } from './positions.ts'
+import { createPositionsFile, freshPositions, loadPositions, type Positions, type PositionsFile } from './positions.ts'
 import type { Scratch } from './render.ts'
-import type { OutputSpares } from './spares.ts'
-import { advance, capPart, drain, flushLines, streams, type Taking } from './take.ts'
+import type { OutputFilePools } from './file-pool.ts'
+import { advance, capPart, drain, flushLines, streams, type CaptureState } from './capture-steps.ts'
 
-/** Bytes of one stream taken in one go, so that a flood leaves room for everything else. */
+/** Bytes of one stream captured in one step, so that a flood of output leaves time for everything else. */
 export const sliceBytes = 1024 * 1024
-/** The same while more is thrown away than taken: what counts then is to be back soon. */
+/** The same while more is thrown away than captured: then short steps matter most. */
 const floodedSliceBytes = 128 * 1024
 
 /** The output of one process, as its two streams grow: what has been captured, in which order, and how much is kept. */
@@ -28,8 +28,8 @@ export interface Capture {
   end(): void
   /** Puts a line of the daemon's own into stdout. */
   note(text: string): void
-  /** Gives the head of every file beyond `share` bytes back to the disk; with `aside` without waiting for the disk. */
-  cap(share: number, aside?: boolean): void
+  /** Gives the head of every file beyond `share` bytes back to the disk; with `inBackground` without waiting for the disk. */
+  cap(share: number, inBackground?: boolean): void
   /** Bytes on disk. */
   retained(): number
   /** Reads at an absolute offset: stdout (0), stderr (1), combined log (2). 0 at the end. */
@@ -45,21 +45,21 @@ export interface Capture {
   close(): void
 }
 
-export interface CaptureOptions {
+interface CaptureOptions {
   readonly paths: OutputPaths
   /** Makes new files, else it goes on where it stood. */
   readonly fresh: boolean
   readonly ended: boolean
   readonly scratch: Scratch
   /** Where new files come from, if they need not be made. */
-  readonly spares?: OutputSpares
+  readonly pools?: OutputFilePools
   /** Of the workload, when it is not root. */
   readonly group?: number | undefined
 }
 
 /** Reads `part` as far as it is captured. */
-const readPart = (taking: Taking, part: 0 | 1 | 2, target: Buffer, offset: number): number => {
-  const { files, positions } = taking
+const readPart = (state: CaptureState, part: 0 | 1 | 2, target: Buffer, offset: number): number => {
+  const { files, positions } = state
   const end = part === 2 ? positions.combined : positions.seen[part]
   const wanted = Math.min(target.length, end - offset)
   if (wanted <= 0) return 0
@@ -114,91 +114,127 @@ const createHolders = (files: OutputFiles, close: () => void, hasEnded: () => bo
   }
 }
 
+/** An open capture: what its verbs work on. */
+interface CaptureContext extends CaptureState {
+  saver: PositionsFile
+  ended: boolean
+  behind: boolean
+  /** The last cap came while output was waiting to be captured. */
+  flooded: boolean
+  readonly listeners: ReturnType<typeof createListeners>
+  readonly closeIfIdle: () => void
+}
+
+const captured = ({ positions: { seen } }: CaptureState): number => seen[0] + seen[1]
+
+/** Saves the positions and tells the listeners, when more was captured than `before`. */
+const publishGrowth = (context: CaptureContext, before: number): boolean => {
+  if (captured(context) === before) return false
+  context.saver.save(context.positions)
+  context.listeners.tell()
+  return true
+}
+
+const poll = (context: CaptureContext): boolean => {
+  const before = captured(context)
+  const budget = context.flooded ? floodedSliceBytes : sliceBytes
+  context.behind = context.flooded = false
+  for (const stream of streams) context.behind = advance(context, stream, budget) >= budget || context.behind
+  return publishGrowth(context, before)
+}
+
+const end = (context: CaptureContext): void => {
+  try {
+    drain(context)
+    flushLines(context)
+    if (captured(context) > 0) context.saver.save(context.positions)
+  } finally {
+    context.ended = true
+    context.listeners.tell()
+    context.closeIfIdle()
+  }
+}
+
+const cap = (context: CaptureContext, share: number, inBackground: boolean): void => {
+  const { positions } = context
+  const parts = positions.combined > 0 ? ([0, 1, 2] as const) : ([0, 1] as const)
+  let changed = false
+  for (const part of parts) changed = capPart(context, part, share, inBackground) || changed
+  if (!changed) return
+  context.flooded = context.behind
+  context.saver.save(positions)
+  if (!context.ended) context.listeners.tell()
+}
+
+const retained = (context: CaptureState): number => {
+  const { heads, combined } = context.positions
+  return captured(context) - heads[0] - heads[1] + combined - heads[2]
+}
+
+const close = ({ saver, files }: CaptureContext): void => {
+  saver.close()
+  files.close()
+}
+
+const move = (context: CaptureContext, to: OutputPaths): void => {
+  context.saver.close()
+  context.files.move(to)
+  context.saver = createPositionsFile(to.positions)
+}
+
 /** Opens the capture of a run. */
 export const openCapture = (options: CaptureOptions): Capture => {
-  const { paths, fresh, ended: wasEnded, scratch, spares, group } = options
+  const { paths, fresh, ended, scratch, pools, group } = options
   const positions = (fresh ? undefined : loadPositions(paths.positions)) ?? freshPositions()
-  let saver = positionsFile(paths.positions, spares?.positions)
-  let ended = wasEnded
-  let behind = false
-  let flooded = false
   const combinedIsEmpty = (): boolean => positions.combined === 0
-  const files = outputFiles({ paths, fresh, mayMake: () => !ended, combinedIsEmpty, spares, group })
-  const taking: Taking = { files, positions, scratch, holes: [] }
-  const listeners = createListeners()
-  const total = (): number => positions.seen[0] + positions.seen[1]
-  const close = (): void => {
-    saver.close()
-    files.close()
-  }
-  const { hold, visit, closeIfIdle } = createHolders(files, close, () => ended)
-  const grown = (before: number): boolean => {
-    if (total() === before) return false
-    saver.save(positions)
-    listeners.tell()
-    return true
-  }
-  const poll = (): boolean => {
-    const before = total()
-    const budget = flooded ? floodedSliceBytes : sliceBytes
-    behind = flooded = false
-    for (const stream of streams) behind = advance(taking, stream, budget) >= budget || behind
-    return grown(before)
-  }
-  const end = (): void => {
-    try {
-      drain(taking)
-      flushLines(taking)
-      if (total() > 0) saver.save(positions)
-    } finally {
-      ended = true
-      listeners.tell()
-      closeIfIdle()
-    }
-  }
-  const cap = (share: number, aside: boolean): void => {
-    const parts = positions.combined > 0 ? ([0, 1, 2] as const) : ([0, 1] as const)
-    let changed = false
-    for (const part of parts) changed = capPart(taking, part, share, aside) || changed
-    if (!changed) return
-    flooded = behind
-    saver.save(positions)
-    if (!ended) listeners.tell()
+  const files = createOutputFiles({ paths, fresh, mayMake: () => !context.ended, combinedIsEmpty, pools, group })
+  const { hold, visit, closeIfIdle } = createHolders(
+    files,
+    () => close(context),
+    () => context.ended,
+  )
+  const context: CaptureContext = {
+    files,
+    positions,
+    scratch,
+    holes: [],
+    saver: createPositionsFile(paths.positions, pools?.positions),
+    ended,
+    behind: false,
+    flooded: false,
+    listeners: createListeners(),
+    closeIfIdle,
   }
   return {
     positions,
     get ended() {
-      return ended
+      return context.ended
     },
     get behind() {
-      return behind
+      return context.behind
     },
     get childDescriptors() {
       return files.streams()
     },
-    poll,
+    poll: () => poll(context),
     drain() {
-      const before = total()
-      visit(() => drain(taking), undefined)
-      grown(before)
+      const before = captured(context)
+      visit(() => drain(context), undefined)
+      publishGrowth(context, before)
     },
-    end,
+    end: () => end(context),
     note: text => void writeSync(files.streams()[0], text),
-    cap: (share, aside = false) =>
-      share === Number.POSITIVE_INFINITY ? undefined : visit(() => cap(share, aside), undefined),
-    retained: () => total() - positions.heads[0] - positions.heads[1] + positions.combined - positions.heads[2],
-    read: (part, target, offset) => visit(() => readPart(taking, part, target, offset), 0),
-    onChange: listeners.add,
+    cap: (share, inBackground = false) =>
+      share === Number.POSITIVE_INFINITY ? undefined : visit(() => cap(context, share, inBackground), undefined),
+    retained: () => retained(context),
+    read: (part, target, offset) => visit(() => readPart(context, part, target, offset), 0),
+    onChange: context.listeners.add,
     hold,
-    move(to) {
-      saver.close()
-      files.move(to)
-      saver = positionsFile(to.positions)
-    },
+    move: to => move(context, to),
     remove() {
-      close()
+      close(context)
       files.remove()
     },
-    close,
+    close: () => close(context),
   }
 }

@@ -1,11 +1,11 @@
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { errno } from '../../../shared/errors.ts'
 import type { OutputPaths } from './names.ts'
-import { takeOrOpen, type OutputSpares, type Spares } from './spares.ts'
+import { takeOrOpen, type OutputFilePools, type FilePool } from './file-pool.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR, O_TRUNC } = constants
 
-/** The open files of one capture. They open when they are needed and close when nobody needs them. */
+/** The files of one capture. They are opened when they are needed and closed when nobody needs them. */
 export interface OutputFiles {
   readonly isOpen: boolean
   /** Descriptors of stdout and stderr. */
@@ -16,16 +16,16 @@ export interface OutputFiles {
   remove(): void
 }
 
-export interface FilesOptions {
+interface FilesOptions {
   readonly paths: OutputPaths
   /** Makes new ones at once. */
   readonly fresh: boolean
   /** Whether a missing file may be made. */
   readonly mayMake: () => boolean
-  /** Whether what is in the combined log counts. */
+  /** Whether the combined log is empty, whatever is in its file. */
   readonly combinedIsEmpty: () => boolean
-  readonly spares?: OutputSpares | undefined
-  /** Who may open new streams for writing besides root: a workload that is not root opens /dev/stdout by it. */
+  readonly pools?: OutputFilePools | undefined
+  /** Group that may open new streams for writing: a workload that is not root needs it to open /dev/stdout. */
   readonly group?: number | undefined
 }
 
@@ -36,9 +36,9 @@ const openOwn = (path: string, flags: number): number => {
   throw Object.assign(new Error(`${path} is no regular file`), { code: 'ENOENT' })
 }
 
-/** A new file in place of whatever has the name: nobody we know of owns it any more. */
-const openNew = (path: string, spares: Spares | undefined): number => {
-  const make = (): number => spares?.take(path) ?? openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
+/** A new file in place of whatever has the name, which belongs to no process that is listed. */
+const openNew = (path: string, pools: FilePool | undefined): number => {
+  const make = (): number => pools?.take(path) ?? openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
   try {
     return make()
   } catch (error) {
@@ -77,18 +77,18 @@ const renameIfThere = (from: string, to: string): void => {
 export const isGone = (error: unknown): boolean =>
   ['ENOENT', 'ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR'].includes(errno(error) ?? '')
 
-/** Removes the files of a run, whoever may have them open. */
+/** Removes the files of a run, even while they are open. */
 export const removeOutput = ({ streams, combined, positions }: OutputPaths): void => {
   for (const path of [...streams, combined, positions]) rmSync(path, { force: true })
 }
 
-export const outputFiles = (options: FilesOptions): OutputFiles => {
-  const { fresh, mayMake, combinedIsEmpty, spares, group } = options
+export const createOutputFiles = (options: FilesOptions): OutputFiles => {
+  const { fresh, mayMake, combinedIsEmpty, pools, group } = options
   let { paths } = options
   let combined: number | undefined
   let streams: readonly [number, number] | undefined
   const make = (path: string): number => {
-    const fd = openNew(path, spares?.streams)
+    const fd = openNew(path, pools?.streams)
     return group === undefined ? fd : shareWith(fd, group)
   }
   if (fresh) streams = both(paths.streams, make)
@@ -107,7 +107,7 @@ export const outputFiles = (options: FilesOptions): OutputFiles => {
     },
     combined() {
       const flags = O_RDWR | (mayMake() ? O_CREAT : 0) | (combinedIsEmpty() ? O_TRUNC : 0)
-      const spare = combinedIsEmpty() && mayMake() ? spares?.combined : undefined
+      const spare = combinedIsEmpty() && mayMake() ? pools?.combined : undefined
       return (combined ??= takeOrOpen(spare, paths.combined, () => openOwn(paths.combined, flags)))
     },
     close,

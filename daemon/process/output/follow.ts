@@ -10,7 +10,7 @@ export type Part = 0 | 1 | 2
 
 const partEnd = ({ positions }: Capture, part: Part): number => (part === 2 ? positions.combined : positions.seen[part])
 
-/** Writes and waits while the reader is slow: what it has not taken stays in the file. */
+/** Writes, and waits while the reader is slow: unsent output stays in the file. */
 export const writeTo = async (out: Writable, bytes: Buffer | string, signal: AbortSignal): Promise<void> => {
   if (!out.write(bytes)) await once(out, 'drain', { signal })
 }
@@ -31,12 +31,12 @@ export const changed = (capture: Capture, signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', gone, { once: true })
   })
 
-/** The first line that begins at or behind `offset`: pages are given back without regard to lines. */
+/** The first line that begins at or after `offset`: pages are given back without regard to lines. */
 const lineStart = (capture: Capture, offset: number): number => {
   if (offset === 0) return 0
   const bytes = Buffer.allocUnsafe(chunkBytes)
   for (let at = offset - 1; ; ) {
-    // The byte before is gone when the head is there; then the line that begins exactly at the head is given up.
+    // At the head the byte before it is gone, so a line that begins exactly there is given up.
     const from = Math.max(at, capture.positions.heads[2])
     const length = capture.read(2, bytes, from)
     if (length === 0) return partEnd(capture, 2)
@@ -46,7 +46,7 @@ const lineStart = (capture: Capture, offset: number): number => {
   }
 }
 
-/** Where a reader that asked for `cursor` begins, and how many bytes before that are gone. */
+/** Where a reader with a cursor begins, and how many bytes before that are gone. */
 export interface Start {
   readonly at: number
   readonly lost: number
@@ -57,16 +57,16 @@ export const startOf = (capture: Capture, part: Part, cursor: number | undefined
   const end = partEnd(capture, part)
   const head = capture.positions.heads[part]
   const wanted = Math.min(cursor ?? 0, end)
-  const least = cursor === undefined ? Math.max(head, end - backlog) : head
-  if (wanted >= least) return { at: wanted, lost: 0 }
-  const at = part === 2 ? lineStart(capture, least) : least
+  const oldest = cursor === undefined ? Math.max(head, end - backlog) : head
+  if (wanted >= oldest) return { at: wanted, lost: 0 }
+  const at = part === 2 ? lineStart(capture, oldest) : oldest
   return { at, lost: at - wanted }
 }
 
-export interface FollowHooks {
-  /** Called with the text of a gap; the reader goes on at the cursor that it names. */
+interface FollowHooks {
+  /** Formats the text of a gap, which names the cursor at which the reader goes on. */
   readonly gap: (text: string) => string
-  /** Called when everything there is was written, before waiting. */
+  /** Called when all output was written, before waiting for more. */
   readonly idle?: () => void
   readonly busy?: () => void
 }

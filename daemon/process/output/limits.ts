@@ -7,12 +7,12 @@ export interface OutputLimits {
   readonly maxTotalBytes: number
 }
 
-const leastShare = 256 * KiB
+const minShare = 256 * KiB
 
 /** Bytes one file may keep when `processes` are known: each has three files. Infinity when capping is off. */
 export const fileShare = ({ maxFileBytes, maxTotalBytes }: OutputLimits, processes: number): number => {
   if (maxFileBytes === 0) return Number.POSITIVE_INFINITY
   if (maxTotalBytes === 0) return maxFileBytes
   const share = Math.floor(maxTotalBytes / (3 * Math.max(1, processes)))
-  return Math.min(maxFileBytes, Math.max(leastShare, share))
+  return Math.min(maxFileBytes, Math.max(minShare, share))
 }

@@ -5,10 +5,10 @@ export const streamPrefixes = [Buffer.from('stdout:'), Buffer.from('stderr:')] a
 const prefixLength = 7
 export const newline = 10
 
-/** A line is broken after so many bytes, so that what is held back for its end stays bounded. */
+/** A line is broken after so many bytes, which bounds what is held back until its end. */
 export const maxLineBytes = 1024 * 1024
 
-/** Most bytes that `prefixLines` makes of `length`: every byte an empty line. */
+/** The largest output of `prefixLines` for `length` bytes: each byte is an empty line. */
 export const prefixedBound = (length: number): number => length * (prefixLength + 1) + prefixLength
 
 /**
@@ -37,9 +37,9 @@ export const prefixLines = (
   return out
 }
 
-/** The line that stands for output that is gone; without its newline. */
+/** The line in place of output that is gone; without its newline. */
 export const truncatedLine = (bytes: number): string => `[... truncated ${bytes} bytes]`
 
-/** The same inside a stream whose reader counts bytes: it goes on counting from `cursor`. */
+/** The same in a stream whose reader counts bytes: it goes on counting from `cursor`. */
 export const gapLine = (bytes: number, cursor: number): string =>
   `[... truncated ${bytes} bytes, continues at cursor ${cursor}]`

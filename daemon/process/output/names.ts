@@ -7,8 +7,8 @@ export const checkName = (name: string): void => {
   if (/^\.{1,2}$/.test(name)) throw fail('invalid_argument', { field: 'name', reason: 'must not be . or ..' })
 }
 
-const longestKey = 160
-/** Those we choose, and most that people choose: nothing of them has to be encoded. */
+const maxKeyLength = 160
+/** Names we choose, and most that people choose: they need no encoding. */
 const plainName = /^[\w-]{1,160}$/
 
 /**
@@ -21,7 +21,7 @@ export const logKey = (name: string): string => {
     .replaceAll('~', '%7E')
     .replace(/^\./, '%2E')
     .replace(/\.(stdout|stderr)$/i, '%2E$1')
-  if (safe.length <= longestKey) return safe
+  if (safe.length <= maxKeyLength) return safe
   return `${safe.slice(0, 100)}~${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
 }
 

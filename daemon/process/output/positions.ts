@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { createRuns, runBytes, type Runs } from './runs.ts'
-import { takeOrOpen, type Spares } from './spares.ts'
+import { takeOrOpen, type FilePool } from './file-pool.ts'
 
 const magic = 0x68637031
 const headerBytes = 128
@@ -80,18 +80,23 @@ export const loadPositions = (path: string): Positions | undefined => {
   }
 }
 
+export interface PositionsFile {
+  save(positions: Positions): void
+  close(): void
+}
+
 /**
- * Writes positions so that a daemon that is killed between any two system calls leaves a state that was true: runs
- * that are closed first, then header and open run, each with one write.
+ * Writes positions so that a daemon that is killed between any two system calls leaves a state that was once true:
+ * the closed runs first, then the header and the open run, each with one write.
  */
-export const positionsFile = (path: string, spares?: Spares) => {
+export const createPositionsFile = (path: string, pool?: FilePool): PositionsFile => {
   let fd: number | undefined
   let savedRuns = 0
   let savedBase = -1
   return {
     save(p: Positions): void {
       const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants
-      fd ??= takeOrOpen(spares, path, () => openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600))
+      fd ??= takeOrOpen(pool, path, () => openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600))
       const { runs } = p
       // After the older half was forgotten everything moves; otherwise only the open run and later ones are new.
       const from = savedBase === runs.base ? Math.max(0, savedRuns - 1) : 0

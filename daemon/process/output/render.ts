@@ -4,7 +4,7 @@ import type { Positions } from './positions.ts'
 
 const sourceBytes = 64 * 1024
 
-/** Memory shared by all captures: they work one after the other, in one turn each. */
+/** Memory shared by all captures: each uses it within one turn of the event loop. */
 export interface Scratch {
   readonly source: Buffer
   readonly target: Buffer
@@ -15,7 +15,7 @@ export const createScratch = (): Scratch => ({
   target: Buffer.allocUnsafeSlow(prefixedBound(sourceBytes) + 1),
 })
 
-/** Appends to the combined log behind what is committed; what a killed daemon left there is overwritten. */
+/** Appends to the combined log after what is committed; what a killed daemon left there is overwritten. */
 const append = (fd: number, p: Positions, bytes: Buffer, length: number): void => {
   for (let done = 0; done < length; ) done += writeSync(fd, bytes, done, length - done, p.combined + done)
   p.combined += length
@@ -37,8 +37,8 @@ export const renderLine = (fd: number, p: Positions, stream: StreamIndex, line: 
 }
 
 /**
- * Puts the bytes of `stream` from where it stands up to `to` into the combined log. `to` is behind a newline, or the
- * line stays open and goes on with the next bytes.
+ * Copies the bytes of `stream` up to `to` into the combined log. Unless `to` is after a newline, the line stays open
+ * and goes on with the next bytes.
  */
 export const render = (
   fds: { stream: number; combined: number },

@@ -3,7 +3,7 @@ import { truncatedLine, type StreamIndex } from './lines.ts'
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** The last `limit` bytes of a stream as text, behind a marker line when that is not all of it. */
+/** The last `limit` bytes of a stream as text, after a marker line when that is not all of it. */
 export const tailText = (capture: Capture, stream: StreamIndex, limit: number): string => {
   const { seen, heads } = capture.positions
   const end = seen[stream]

@@ -4,18 +4,25 @@ import { errno } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Capture } from './capture.ts'
 
-/** Between two looks while output flows. */
-const hotMs = 4
-/** Without output for so long, a capture is woken by the kernel instead. */
-const coolAfterMs = 150
-/** Looks at everything, in case a wake-up was lost, and where watching is impossible. */
+/** Between two polls while output flows. */
+const activePollMs = 4
+/** After so long without output a capture waits for the kernel to report a change. */
+const idleAfterMs = 150
+/** Polls everything, in case a report was lost, and where files cannot be watched. */
 const sweepMs = 1_000
 
 export interface Tailing {
-  /** Follows a capture until `remove`; it starts being looked at closely. */
+  /** Follows a capture until `remove`; it begins as an active one. */
   add(capture: Capture, paths: readonly string[]): void
   remove(capture: Capture): void
   close(): void
+}
+
+interface TailingDeps {
+  readonly clock: Clock
+  readonly log: Log
+  /** Called after each growth. */
+  readonly grew: (capture: Capture) => void
 }
 
 interface Followed {
@@ -26,96 +33,113 @@ interface Followed {
   watchers: FSWatcher[]
 }
 
-/**
- * Looks at the output of all running processes: every few milliseconds while it flows, else when the kernel says that a
- * file has changed. `grew` is called after each growth.
- */
-export const createTailing = (deps: { clock: Clock; log: Log; grew: (capture: Capture) => void }): Tailing => {
-  const { clock, log, grew } = deps
-  const all = new Map<Capture, Followed>()
-  const hot = new Set<Followed>()
-  let stopRound: (() => void) | undefined
-  let canWatch = true
+interface TailingContext extends TailingDeps {
+  readonly all: Map<Capture, Followed>
+  /** Those that are polled every few milliseconds. */
+  readonly active: Set<Followed>
+  cancelRound: (() => void) | undefined
+  canWatch: boolean
+}
 
-  const unwatch = (followed: Followed): void => {
-    for (const watcher of followed.watchers) watcher.close()
-    followed.watchers = []
+const unwatch = (followed: Followed): void => {
+  for (const watcher of followed.watchers) watcher.close()
+  followed.watchers = []
+}
+
+/** Captures what is new; true when there was something. */
+const poll = ({ grew, log }: TailingContext, followed: Followed): boolean => {
+  try {
+    // A flood is cut before it is captured: the next poll comes as soon as this one is short.
+    if (followed.capture.behind) grew(followed.capture)
+    const grown = followed.capture.poll()
+    if (grown) grew(followed.capture)
+    followed.failing = false
+    return grown
+  } catch (error) {
+    // Logged once: a full disk stays full for many polls.
+    if (!followed.failing) log.error('process.capture', { error })
+    followed.failing = true
+    return false
   }
-  const warm = (followed: Followed): void => {
-    if (!all.has(followed.capture)) return
+}
+
+const activate = (context: TailingContext, followed: Followed): void => {
+  if (!context.all.has(followed.capture)) return
+  unwatch(followed)
+  followed.quietSince = context.clock.elapsed()
+  context.active.add(followed)
+  context.cancelRound ??= context.clock.after(0, () => round(context))
+}
+
+/** Waits for the kernel to report a change instead of polling. */
+const deactivate = (context: TailingContext, followed: Followed): void => {
+  context.active.delete(followed)
+  if (!context.canWatch) return
+  try {
+    followed.watchers = followed.paths.map(path =>
+      watch(path, { persistent: false }, () => activate(context, followed)).on('error', () => unwatch(followed)),
+    )
+  } catch (error) {
     unwatch(followed)
-    followed.quietSince = clock.elapsed()
-    hot.add(followed)
-    stopRound ??= clock.after(0, round)
-  }
-  const cool = (followed: Followed): void => {
-    hot.delete(followed)
-    if (!canWatch) return
-    try {
-      followed.watchers = followed.paths.map(path =>
-        watch(path, { persistent: false }, () => warm(followed)).on('error', () => unwatch(followed)),
-      )
-    } catch (error) {
-      unwatch(followed)
-      // ENOENT: the tenant removed its log file. Otherwise watches have run out: the sweep sees everything, only later.
-      if (errno(error) !== 'ENOENT') {
-        canWatch = false
-        log.warn('process.watch', { error })
-      }
-    }
-    // Between the last look and the watch something may have come.
-    if (look(followed)) warm(followed)
-  }
-  const look = (followed: Followed): boolean => {
-    try {
-      // A flood is cut before it is looked at: the next look is only as soon as this one is short.
-      if (followed.capture.behind) grew(followed.capture)
-      const grown = followed.capture.poll()
-      if (grown) grew(followed.capture)
-      followed.failing = false
-      return grown
-    } catch (error) {
-      // Told once: a full disk stays full for many looks.
-      if (!followed.failing) log.error('process.capture', { error })
-      followed.failing = true
-      return false
+    // ENOENT: the tenant removed its log file. Any other error: watches have run out, and the sweep has to do.
+    if (errno(error) !== 'ENOENT') {
+      context.canWatch = false
+      context.log.warn('process.watch', { error })
     }
   }
-  function round(): void {
-    const started = clock.elapsed()
-    for (const followed of hot) {
-      if (look(followed)) followed.quietSince = started
-      else if (started - followed.quietSince > coolAfterMs) cool(followed)
-    }
-    // Never more than half of the time, however many there are.
-    const pause = Math.max(hotMs, clock.elapsed() - started)
-    stopRound = hot.size > 0 ? clock.after(pause, round) : undefined
-  }
-  const stopSweep = clock.every(sweepMs, () => {
-    for (const followed of all.values()) if (!hot.has(followed) && look(followed)) warm(followed)
-  })
+  // Output may have come between the last poll and the watch.
+  if (poll(context, followed)) activate(context, followed)
+}
 
+const round = (context: TailingContext): void => {
+  const { clock, active } = context
+  const started = clock.elapsed()
+  for (const followed of active) {
+    if (poll(context, followed)) followed.quietSince = started
+    else if (started - followed.quietSince > idleAfterMs) deactivate(context, followed)
+  }
+  // Never more than half of the time, however many there are.
+  const pause = Math.max(activePollMs, clock.elapsed() - started)
+  context.cancelRound = active.size > 0 ? clock.after(pause, () => round(context)) : undefined
+}
+
+const sweep = (context: TailingContext): void => {
+  for (const followed of context.all.values())
+    if (!context.active.has(followed) && poll(context, followed)) activate(context, followed)
+}
+
+/** Captures the output of all running processes: every few milliseconds while it flows, else when the kernel reports a change. */
+export const createTailing = (deps: TailingDeps): Tailing => {
+  const context: TailingContext = {
+    ...deps,
+    all: new Map(),
+    active: new Set(),
+    cancelRound: undefined,
+    canWatch: true,
+  }
+  const { all, active, clock } = context
+  const stopSweep = clock.every(sweepMs, () => sweep(context))
   return {
     add(capture, paths) {
       const followed: Followed = { capture, paths, quietSince: clock.elapsed(), failing: false, watchers: [] }
       all.set(capture, followed)
-      hot.add(followed)
-      stopRound ??= clock.after(hotMs, round)
+      active.add(followed)
+      context.cancelRound ??= clock.after(activePollMs, () => round(context))
     },
     remove(capture) {
       const followed = all.get(capture)
       if (!followed) return
       all.delete(capture)
-      hot.delete(followed)
+      active.delete(followed)
       unwatch(followed)
     },
     close() {
       stopSweep()
-      stopRound?.()
-      stopRound = undefined
+      context.cancelRound?.()
+      context.cancelRound = undefined
       for (const followed of all.values()) unwatch(followed)
       all.clear()
-      hot.clear()
+      active.clear()
     },
   }
 }

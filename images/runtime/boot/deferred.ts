@@ -1,10 +1,10 @@
 /**
- * The schema library of the bundle, loaded with the first value that is parsed. Every route declares shapes, and making
- * them all would be a third of the time to start, for a sandbox that uses a few of them or, while it waits, none.
+ * Stands for the schema library in the bundle, and loads it with the first value that is parsed. Every route declares
+ * schemas; making them all would be a third of the time to start, and a sandbox uses only a few of them.
  */
 type Library = Readonly<Record<string, (...args: unknown[]) => unknown>>
 
-/** What stands for a shape, or a check of one, until it is needed. */
+/** A placeholder for a schema, or for a check of one, until it is needed. */
 class Deferred {
   readonly #make: () => unknown
   readonly #then: ((shape: unknown) => void)[] = []
@@ -27,7 +27,7 @@ class Deferred {
     this.#then.push(run)
   }
 
-  // What our code asks a shape for; what asks for anything else is a mistake of this file, and fails at once.
+  // The methods that our code calls on schemas. Any other fails at once, and must be added here.
   check(...checks: unknown[]): Deferred {
     return new Deferred(() => this.made.check(...checks.map(known)))
   }
@@ -45,26 +45,26 @@ class Deferred {
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
-/** `value` with the library's own shapes in the places of deferred ones. */
+/** `value` with the deferred schemas replaced by the library's own. */
 const known = (value: unknown): unknown => {
   if (value instanceof Deferred) return value.made
   if (Array.isArray(value)) return value.map(known)
   return isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, known(item)])) : value
 }
 
-/** The function `name` of the library that `load` gives; what it makes is made when it is used. */
+/** The function `name` of the library that `load` returns; it makes its schema when that is first used. */
 export const deferred =
   (load: () => Library, name: string) =>
   (...args: unknown[]): Deferred =>
     new Deferred(() => load()[name]?.(...args.map(known)))
 
-/** The same for a function whose answer is needed at once. */
+/** The same for a function whose result is needed at once. */
 export const direct =
   (load: () => Library, name: string) =>
   (...args: unknown[]): unknown =>
     load()[name]?.(...args.map(known))
 
-/** The library's registry of facts about shapes, told of a shape once it is made. */
+/** The library's registry of schema metadata; an entry is added when its schema is made. */
 export const deferredRegistry = (load: () => Library) => ({
   add(shape: Deferred, facts: object): void {
     const registry = () => load()['globalRegistry'] as unknown as { add(shape: unknown, facts: object): void }

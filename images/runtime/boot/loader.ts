@@ -1,7 +1,7 @@
 /**
- * Loads the bundled daemon's pieces inside the sandbox: CommonJS functions compiled through `vm.Script` with the
- * code cache made after a warm run, so that starting compiles nothing. A cache that V8 rejects (another version,
- * other flags) costs time and nothing else.
+ * Loads the bundled daemon's pieces inside the sandbox: CommonJS functions compiled through `vm.Script` with the code
+ * cache of a warm run, so that a start compiles nothing. A cache that V8 rejects (another version, other flags) only
+ * costs time.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -16,9 +16,9 @@ type Wrapped = (
   dirname: string,
 ) => void
 
-export interface Piece {
+interface Piece {
   readonly script: Script
-  /** Whether V8 took the cache; undefined when there was none. */
+  /** Whether V8 accepted the cache; undefined when there was none. */
   readonly rejected: boolean | undefined
 }
 
@@ -32,8 +32,8 @@ const readIfThere = (path: string): Buffer | undefined => {
 }
 
 /**
- * One of Node's own modules, loaded with the first use of what it exports: of a dozen that the daemon names, half are
- * not needed to start, and `node:crypto` alone takes a tenth of the time to start.
+ * One of Node's own modules, loaded when one of its exports is first used. The daemon imports a dozen; half are not
+ * needed at the start, and `node:crypto` alone takes a tenth of the time to start.
  */
 const whenUsed = (load: () => object): object => {
   let loaded: object | undefined
@@ -41,7 +41,7 @@ const whenUsed = (load: () => object): object => {
   return new Proxy(
     {},
     {
-      // Asked by the bundler's own code for modules of the other kind, which these are not.
+      // The bundler's code checks this for ES modules, which these are not.
       get: (_, key) => (key === '__esModule' ? undefined : Reflect.get(known(), key)),
       has: (_, key) => Reflect.has(known(), key),
       ownKeys: () => Reflect.ownKeys(known()),
@@ -53,7 +53,7 @@ const whenUsed = (load: () => object): object => {
   )
 }
 
-/** Already there in every Node, and used most. */
+/** Loaded in every Node already, and used most. */
 const atOnce = new Set(['node:fs', 'node:path', 'node:buffer', 'node:events', 'node:process'])
 
 /** A `load` of the pieces in `dir`, and what it has loaded so far. */
@@ -73,7 +73,7 @@ export const loader = (dir: string) => {
     const module = { exports: {} }
     const filename = join(dir, name)
     const cachedData = readIfThere(`${filename}.cache`)
-    // The pieces are ASCII: a one-byte string takes half the memory of the other kind.
+    // The pieces are ASCII: a one-byte string takes half the memory of a two-byte one.
     const script = new Script(readFileSync(filename, 'latin1'), { filename, ...(cachedData && { cachedData }) })
     pieces.set(name, { script, rejected: script.cachedDataRejected })
     const run = script.runInThisContext() as Wrapped

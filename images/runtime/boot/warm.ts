@@ -1,6 +1,6 @@
 /**
- * Run once when the bundle is made: starts the daemon as boot.js does, asks it for what a sandbox is asked for
- * first, and keeps what V8 compiled on the way beside each piece.
+ * Run once when the bundle is made: starts the daemon as boot.js does, sends it the usual first requests, and stores
+ * what V8 compiled for them beside each piece.
  */
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -9,7 +9,7 @@ import { loader } from './loader.ts'
 
 const { load, pieces } = loader(__dirname)
 
-/** The port the daemon says that it listens on. */
+/** The port that the daemon's log names. */
 const listening = (): Promise<number> =>
   new Promise(resolve => {
     const write = process.stderr.write.bind(process.stderr)
@@ -41,7 +41,7 @@ const envelope = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-/** What an agent's client asks first, in the revision that begins with a handshake and in the one that has none. */
+/** The first requests of an agent's MCP client, in the revisions with and without a handshake. */
 const mcpCalls: Call[] = [
   [
     'POST',

@@ -18,7 +18,7 @@ import t, { type Test } from 'tap'
 import { loaderName } from '../../../shared/bundle.ts'
 import { pruneBundles } from '../../../control/runtime/prune.ts'
 
-const hold = fileURLToPath(new URL('../../../daemon/system/upgrade/hold.ts', import.meta.url))
+const hold = fileURLToPath(new URL('../../../daemon/upgrade/bundle-lock.ts', import.meta.url))
 const hour = 3_600_000
 const now = Date.now()
 const nameOf = (number: number): string => number.toString(16).padStart(32, '0')
@@ -89,7 +89,7 @@ t.test('what somebody holds open stays until it is let go', { skip: root }, asyn
 t.test('what a daemon has locked stays', { skip: root }, async t => {
   const dir = bundles(t, 9)
   const script = join(dir, nameOf(8), 'daemon/boot.js')
-  const code = `import { holdBundles } from '${hold}'; holdBundles('${script}'); console.log('held'); process.stdin.resume()`
+  const code = `import { lockBundles } from '${hold}'; lockBundles('${script}'); console.log('held'); process.stdin.resume()`
   const child = await running(t, process.execPath, ['--input-type=module', '-e', code])
   await once(child.stdout as NodeJS.ReadableStream, 'data')
   pruneBundles(dir, now)

@@ -6,9 +6,9 @@ import { directoryInside, isSubsequence, searchFiles } from '../../../daemon/cod
 import { grep, matchesGlob } from '../../../daemon/codegen/grep.ts'
 import { readRange } from '../../../daemon/codegen/read-range.ts'
 import { walk } from '../../../daemon/codegen/walk.ts'
-import { filesAs } from '../../../daemon/native/files.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 
-const port = filesAs(undefined)
+const port = createFilePort(undefined)
 const signal = new AbortController().signal
 
 t.test('walks shallow files first, follows no link, passes over what vanishes', async t => {

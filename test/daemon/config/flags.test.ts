@@ -10,6 +10,7 @@ t.test('one dash and two are the same, -p wins over --port', async t => {
   t.equal(parseFlags(['-p', '8080', '--port', '9000']).port, 9000, 'unless -p says the default')
   t.equal(parseFlags(['-p=0']).port, 0)
   t.equal(parseFlags(['-host', '127.0.0.1']).host, '127.0.0.1')
+  t.equal(parseFlags(['-host', '::1']).host, '::1')
   t.equal(parseFlags(['-p', '1', '-p', '2']).port, 2, 'the last of several')
   t.equal(parseFlags(['-c', 'npm start']).command, 'npm start')
   t.equal(parseFlags(['-command', 'npm start']).command, 'npm start')
@@ -26,6 +27,7 @@ t.test('an unknown flag or a bad port is refused', async t => {
     ['--nope'],
     ['-p', 'x'],
     ['-p', '65536'],
+    ['-host', 'example.com'],
     ['--port=-1'],
     ['extra'],
     ['--port'],

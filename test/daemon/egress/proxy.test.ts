@@ -7,11 +7,11 @@ import { connect, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../../daemon/config.ts'
+import { loadConfig } from '../../../daemon/config/config.ts'
 import { parseFlags } from '../../../daemon/config/flags.ts'
 import type { Core } from '../../../daemon/core.ts'
-import { beginEgress } from '../../../daemon/egress/at-start.ts'
-import { liveEnvironment } from '../../../daemon/environment.ts'
+import { beginEgress } from '../../../daemon/egress/index.ts'
+import { createEnvironment } from '../../../daemon/environment.ts'
 import { systemClock, type Clock } from '../../../shared/clock.ts'
 import { closing } from '../../../shared/closing.ts'
 import { jsonLog, silentLog } from '../../../shared/log.ts'
@@ -80,7 +80,7 @@ const start = async (
     flags: parseFlags([]),
     cwd: dir,
   })
-  const environment = liveEnvironment(config.environment, changes)
+  const environment = createEnvironment(config.environment, changes)
   const stop = closing({ log: silentLog })
   t.teardown(stop.close)
   const core = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { identityEnvironment, loadIdentity } from '../../../daemon/identity/identity.ts'
+import { identityEnvironment, loadIdentity } from '../../../daemon/identity/index.ts'
 import { resolveIdentity } from '../../../daemon/identity/spec.ts'
 
 const database = {

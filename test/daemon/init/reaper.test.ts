@@ -1,32 +1,30 @@
 import '../../support/native.ts'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { createReaper, type Exit } from '../../../daemon/init/reaper.ts'
-import { becomeSubreaper, kill, spawnProcess } from '../../../daemon/native/sys.ts'
+import { spawnProcess } from '../../../daemon/native/spawn/spawn.ts'
+import { kill } from '../../../daemon/native/sys/sys.ts'
+import { readStat } from '../../../daemon/proc/stat.ts'
 import { systemClock } from '../../../shared/clock.ts'
-import { jsonLog, silentLog } from '../../../shared/log.ts'
-import { until } from '../../support/until.ts'
+import { silentLog } from '../../../shared/log.ts'
 
 const env = { PATH: '/usr/bin:/bin' }
 const shell = (script: string) => ({ file: '/bin/sh', args: ['sh', '-c', script], env, descriptors: [-1, -1, -1] })
 const alive = setInterval(() => {}, 1_000)
 t.teardown(() => clearInterval(alive))
 
-t.test('orphans that fall to us are reaped and reported to nobody', async t => {
-  becomeSubreaper()
-  const orphan = Promise.withResolvers<{ exitCode: number }>()
-  const write = (line: string) => {
-    const entry = JSON.parse(line)
-    if (entry.event === 'orphan.reaped') orphan.resolve(entry)
-  }
-  const reaper = createReaper({ clock: systemClock(), log: jsonLog({ level: 'debug', now: () => 0, write }) })
-  t.teardown(() => reaper.close())
-  const pid = spawnProcess(shell('(sleep 0.2; exit 9) & exit 0'))
-  const exit = await new Promise<Exit>(resolve => reaper.watch(pid, resolve))
-  t.equal(exit.exitCode, 0)
-  t.equal((await orphan.promise).exitCode, 9)
+const unshare = ['--pid', '--fork', '--kill-child', '--mount-proc', '--'] as const
+const skip = spawnSync('/usr/bin/unshare', [...unshare, '/bin/true']).status === 0 ? false : 'needs root'
+
+t.test('orphans that fall to us are reaped and reported to nobody', { skip }, t => {
+  const program = join(import.meta.dirname, '../../programs/orphans.ts')
+  const { stdout, stderr } = spawnSync('/usr/bin/unshare', [...unshare, process.execPath, program], {
+    encoding: 'utf8',
+  })
+  t.equal(stdout, '{"own":0,"orphan":9}\n', stderr)
+  t.end()
 })
 
 t.test('a burst of ends loses none', async t => {
@@ -43,23 +41,27 @@ t.test('a burst of ends loses none', async t => {
   )
 })
 
-t.test('children of others are left to them', async t => {
-  const reaper = createReaper({ clock: systemClock(), log: silentLog })
+/** A child of node:child_process that has ended, and of whose end libuv has not heard yet. */
+const endedChild = (code: number): ChildProcess => {
+  const child = spawn('/bin/sh', ['-c', `exit ${code}`])
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  // Without a turn of the event loop.
+  while (readStat(child.pid as number)?.state !== 'Z') Atomics.wait(pause, 0, 0, 5)
+  return child
+}
+
+t.test('children of node:child_process are left to it, and ours do not wait for that', async t => {
+  const reaper = createReaper({ clock: { ...systemClock(), every: () => () => {} }, log: silentLog })
   t.teardown(() => reaper.close())
-  // Started without libuv, so that nobody but the test waits for it.
-  const pid = spawnProcess(shell('exit 3'))
-  const release = reaper.leave(pid)
+  const child = endedChild(5)
   const next = spawnProcess(shell('exit 4'))
-  t.match(
-    await new Promise<Exit>(resolve => reaper.watch(next, resolve)),
-    { exitCode: 4 },
-    'others do not wait behind it',
-  )
-  const child = spawn('/bin/sh', ['-c', 'exit 5'])
-  t.strictSame(await once(child, 'exit'), [5, null], 'node:child_process gets its own')
-  t.match(readFileSync(`/proc/${pid}/stat`, 'utf8'), / Z /, 'it is still there to be waited for')
-  release()
-  t.match(await new Promise<Exit>(resolve => reaper.watch(pid, resolve)), { pid, exitCode: 3 })
+  const heard: Exit[] = []
+  reaper.watch(next, exit => heard.push(exit))
+  while (readStat(next)?.state !== 'Z') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+  process.emit('SIGCHLD', 'SIGCHLD')
+  t.match(heard, [{ pid: next, exitCode: 4 }])
+  t.equal(readStat(child.pid as number)?.state, 'Z', 'it is still there to be waited for')
+  t.strictSame(await once(child, 'exit'), [5, null])
 })
 
 t.test('an end is heard of by its signal, without a look at anybody else', async t => {
@@ -74,14 +76,10 @@ t.test('an end is heard of by its signal, without a look at anybody else', async
     t.match(await new Promise<Exit>(resolve => reaper.watch(pid, resolve)), { pid, exitCode: code })
   }
   t.same(looked, [])
-  const other = spawnProcess(shell('exit 8'))
-  reaper.leave(other)
-  await until(async () => / Z /.test(readFileSync(`/proc/${other}/stat`, 'utf8')), 'the other to end')
-  const pid = spawnProcess(shell('exit 9'))
-  t.match(await new Promise<Exit>(resolve => reaper.watch(pid, resolve)), { pid, exitCode: 9 }, 'nor does it wait')
-  t.same(looked, [nobody], 'behind one that is left, each is looked at')
-  reaper.leave(other)()
-  t.match(await new Promise<Exit>(resolve => reaper.watch(other, resolve)), { exitCode: 8 })
+  const child = endedChild(8)
+  process.emit('SIGCHLD', 'SIGCHLD')
+  t.same(looked, [nobody], 'after one that is left to others, each is looked at')
+  t.strictSame(await once(child, 'exit'), [8, null])
 })
 
 t.test('a process that is no child is noticed when it is gone, without its code', async t => {

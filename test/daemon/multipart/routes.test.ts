@@ -13,10 +13,10 @@ import {
 import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
-import { filesAs } from '../../../daemon/native/files.ts'
-import { createMultipart } from '../../../daemon/multipart/capability.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
+import { createMultipart } from '../../../daemon/multipart/index.ts'
 import { createPaths } from '../../../daemon/paths.ts'
-import { daemonSurface } from '../../../daemon/surface.ts'
+import { createDaemonSurface } from '../../../daemon/surface.ts'
 import { call as inProcess } from '../../support/call.ts'
 import { dispatcher } from '../../../shared/http/dispatch.ts'
 import { daemon, daemonServer, type TestDaemon } from '../../support/daemon.ts'
@@ -248,9 +248,13 @@ t.test('an upload outlives the daemon', async t => {
   mkdirSync(join(store, '12345678-1234-4234-8234-123456789012'))
   const { core } = first.daemon
   const paths = createPaths({ workdir: first.dir, home: () => undefined })
-  const bounds = createMultipart(core, { paths, port: filesAs(undefined) })
+  const bounds = createMultipart(core, { paths, port: createFilePort(undefined) })
   const elapsed = core.clock.elapsed
-  const second = dispatcher(bounds, daemonSurface(bounds, first.config), { log: core.log, ids: core.ids, elapsed })
+  const second = dispatcher(bounds, createDaemonSurface(bounds, first.config), {
+    log: core.log,
+    ids: core.ids,
+    elapsed,
+  })
   const call: TestDaemon['call'] = (method, target, options) => inProcess(second, method, target, options)
   t.match((await call('GET', base)).body.uploads, [{ uploadId: id, path, permissions: 0o600 }])
   const after = await client(call).parts(id)

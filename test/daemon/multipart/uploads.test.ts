@@ -22,7 +22,7 @@ t.test('what nothing happened to for longer than the expiry is deleted, the rest
   ]
   now = start + day + 1
   used.touchedAt = now
-  busy.flying.add(1)
+  busy.inFlight.add(1)
   await uploads.sweep()
   t.notOk(existsSync(old.dir))
   t.ok(existsSync(used.dir))

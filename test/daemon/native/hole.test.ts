@@ -2,7 +2,7 @@ import '../../support/native.ts'
 import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { punchAside } from '../../../daemon/native/hole.ts'
+import { punchHoleInBackground } from '../../../daemon/native/hole/hole.ts'
 import { until } from '../../support/processes.ts'
 
 const MiB = 1024 * 1024
@@ -11,7 +11,7 @@ t.test('a hole is made beside the main thread, also when the descriptor is close
   const path = join(t.testdir(), 'log')
   writeFileSync(path, Buffer.alloc(16 * MiB, 'x'))
   const fd = openSync(path, 'r+')
-  const hole = punchAside(fd, 12 * MiB)
+  const hole = punchHoleInBackground(fd, 12 * MiB)
   closeSync(fd)
   if (!hole) throw new Error('no thread')
   await until('the hole', () => !hole())
@@ -22,9 +22,9 @@ t.test('a hole is made beside the main thread, also when the descriptor is close
 })
 
 t.test('what cannot be done is told', async t => {
-  t.throws(() => punchAside(-1, 4096), { code: 'EBADF' })
+  t.throws(() => punchHoleInBackground(-1, 4096), { code: 'EBADF' })
   const fd = openSync('/dev/null', 'r+')
-  const hole = punchAside(fd, 4096)
+  const hole = punchHoleInBackground(fd, 4096)
   closeSync(fd)
   if (!hole) throw new Error('no thread')
   const answer = (): unknown => {

@@ -2,39 +2,19 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
-const memory = fileURLToPath(new URL('../../../daemon/native/memory.ts', import.meta.url))
-const MiB = 1024 * 1024
+const memory = fileURLToPath(new URL('../../../daemon/native/memory/memory.ts', import.meta.url))
 
-/** Runs code in a process of its own, whose heap may be limited, and answers what it prints as JSON. */
+/** Runs code in a process of its own and answers what it prints as JSON. */
 const alone = (code: string): unknown =>
   JSON.parse(
     execFileSync(
       process.execPath,
-      ['--input-type=module', '-e', `import { limitHeap, releaseMemory } from '${memory}'\n${code}`],
+      ['--input-type=module', '-e', `import { releaseMemory } from '${memory}'\n${code}`],
       {
         encoding: 'utf8',
       },
     ),
   )
-
-t.test('a soft limit of the heap holds, and gives way to what is needed', async t => {
-  const { set, limit, kept, after } = alone(`
-    import { getHeapStatistics } from 'node:v8'
-    const set = limitHeap(${96 * MiB})
-    const limit = getHeapStatistics().heap_size_limit
-    const keep = []
-    while (keep.length < 300) keep.push(new Array(65536).fill(0.5))
-    console.log(JSON.stringify({ set, limit, kept: keep.length, after: getHeapStatistics().heap_size_limit }))
-  `) as { set: boolean; limit: number; kept: number; after: number }
-  t.equal(set, true)
-  t.ok(limit >= 96 * MiB && limit < 400 * MiB, `${limit}, of it 192 MiB for the young`)
-  t.equal(kept, 300, 'what needs more gets more')
-  t.ok(after > limit)
-})
-
-t.test('nothing is no limit', async t => {
-  t.equal(alone(`console.log(limitHeap(0))`), false)
-})
 
 t.test('pages of programs go, and what runs goes on', async t => {
   const { before, after, sorted, called } = alone(`

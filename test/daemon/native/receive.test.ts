@@ -5,7 +5,7 @@ import { closeSync, openSync, readFileSync, readdirSync, statSync } from 'node:f
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { md5, md5Lanes, transfer, type Body, type Transfer } from '../../../daemon/native/receive.ts'
+import { md5, transfer, type Body, type Transfer } from '../../../daemon/native/receive/receive.ts'
 import { until } from '../../support/until.ts'
 
 const expected = (...pieces: Buffer[]) => createHash('md5').update(Buffer.concat(pieces)).digest('hex')
@@ -23,23 +23,6 @@ t.test('MD5 of every length around the borders of blocks, in one piece and in tw
     if (digests.some(digest => digest !== expected(bytes))) t.fail(`${length} bytes, cut at ${at}`)
   }
   t.pass()
-})
-
-t.test('streams hashed side by side are those hashed alone, whatever comes of each', async t => {
-  for (let count = 1; count <= 8; count++) {
-    const lanes = md5Lanes(count)
-    const streams: Buffer[][] = Array.from({ length: count }, () => [])
-    for (let round = 0; round < 20; round++) {
-      const pieces = streams.map((_, lane) => randomBytes((round * 131 + lane * 977 + round * lane * 61) % 3_000))
-      for (const [lane, piece] of pieces.entries()) streams[lane]?.push(piece)
-      lanes.update(pieces)
-    }
-    t.same(
-      lanes.digests(),
-      streams.map(pieces => expected(...pieces)),
-      `${count} at once`,
-    )
-  }
 })
 
 /** Both ends of a connection; nobody reads the far one, whose descriptor this is. */

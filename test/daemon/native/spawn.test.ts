@@ -18,7 +18,8 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../../shared/clock.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { createReaper } from '../../../daemon/init/reaper.ts'
-import { kill, spawnProcess, waitpid, type Exit, type SpawnOptions } from '../../../daemon/native/sys.ts'
+import { spawnProcess, type SpawnOptions } from '../../../daemon/native/spawn/spawn.ts'
+import { kill, waitpid, type Exit } from '../../../daemon/native/sys/sys.ts'
 
 const root = process.getuid?.() === 0
 const env = { PATH: '/usr/bin:/bin' }

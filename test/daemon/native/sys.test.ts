@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import t from 'tap'
 import { loadAddon } from '../../../daemon/native/load.ts'
-import { kill, punchHole, tryLock, waitpid } from '../../../daemon/native/sys.ts'
+import { kill, punchHole, tryLock, waitpid } from '../../../daemon/native/sys/sys.ts'
 
 t.test('a hole gives blocks back and leaves size and rest', async t => {
   const path = join(t.testdir(), 'log')

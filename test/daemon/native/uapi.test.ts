@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { controlSocket, forbidMoreFiles } from '../../../daemon/native/uapi.ts'
+import { controlSocket, forbidMoreFiles } from '../../../daemon/native/uapi/uapi.ts'
 
 t.test('a socket without a name has the one connection it was made with', async t => {
   // Not t.testdir(): the name of a socket has at most 107 bytes.

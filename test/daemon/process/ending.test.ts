@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { statOf } from '../../../daemon/process/identity-of-pid.ts'
+import { readStat } from '../../../daemon/proc/stat.ts'
 import { processDaemon, until } from '../../support/processes.ts'
 
 /** Not there, or only waiting for whoever inherited it to notice. */
-const gone = (pid: string) => ['Z', 'X', undefined].includes(statOf(Number(pid))?.state)
+const gone = (pid: string) => ['Z', 'X', undefined].includes(readStat(Number(pid))?.state)
 
 t.test('stop ends with SIGTERM and kill with SIGKILL, for good', async t => {
   const { call } = await processDaemon(t)

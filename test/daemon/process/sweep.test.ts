@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { liveEnvironment } from '../../../daemon/environment.ts'
+import { createEnvironment } from '../../../daemon/environment.ts'
 import { createReaper } from '../../../daemon/init/reaper.ts'
 import { tailText } from '../../../daemon/process/output/tail.ts'
-import type { ProcessConfig } from '../../../daemon/process/parts.ts'
+import type { ProcessConfig } from '../../../daemon/process/context.ts'
 import { createSupervisor } from '../../../daemon/process/supervisor.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
@@ -40,14 +40,14 @@ const swept = (t: Test, more: Partial<ProcessConfig>) => {
     ...more,
   }
   const reaper = createReaper({ clock, log })
-  const environment = liveEnvironment({ PATH: '/usr/bin:/bin' }, {})
+  const environment = createEnvironment({ PATH: '/usr/bin:/bin' }, {})
   const supervisor = createSupervisor(config, {
     clock: stepped,
     ids: randomIds(),
     log,
     reaper,
     workload: { environment, identity: undefined, dropCapabilities: undefined },
-    scale: { hold: () => () => {} },
+    keepAwake: { hold: () => () => {} },
   })
   const awake = setInterval(() => {}, generousMs)
   t.teardown(() => {

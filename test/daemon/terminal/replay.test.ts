@@ -1,19 +1,19 @@
 import t from 'tap'
-import { replay } from '../../../daemon/terminal/replay.ts'
+import { createReplay } from '../../../daemon/terminal/replay.ts'
 
 t.test('nothing to show is nothing, not even a reset', async t => {
-  t.equal(replay().text(), '')
+  t.equal(createReplay().text(), '')
 })
 
 t.test('short output is shown whole, after a reset of colours', async t => {
-  const kept = replay(100)
+  const kept = createReplay(100)
   kept.add('one\n')
   kept.add('two')
   t.equal(kept.text(), '\x1b[0mone\ntwo')
 })
 
 t.test('long output is cut at the newline after the cut', async t => {
-  const kept = replay(100)
+  const kept = createReplay(100)
   for (let i = 0; i < 100; i++) kept.add(`line ${i}\n`)
   const shown = kept.text()
   t.ok(shown.length <= 104)
@@ -22,7 +22,7 @@ t.test('long output is cut at the newline after the cut', async t => {
 })
 
 t.test('without a newline near the cut, the cut stays, but never inside a character', async t => {
-  const kept = replay(1001)
+  const kept = createReplay(1001)
   kept.add('😀'.repeat(2000))
   const shown = kept.text().slice('\x1b[0m'.length)
   t.ok(shown.length >= 1000)

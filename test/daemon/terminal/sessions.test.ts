@@ -1,10 +1,11 @@
 import '../../support/native.ts'
 import { existsSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { liveEnvironment } from '../../../daemon/environment.ts'
+import { createEnvironment } from '../../../daemon/environment.ts'
 import { createReaper } from '../../../daemon/init/reaper.ts'
-import { statOf } from '../../../daemon/process/identity-of-pid.ts'
-import { sessions, type Attachment } from '../../../daemon/terminal/sessions.ts'
+import { nativePtyOpener } from '../../../daemon/native/pty/pty.ts'
+import { readStat } from '../../../daemon/proc/stat.ts'
+import { createSessions, type Attachment } from '../../../daemon/terminal/sessions.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { silentLog as log } from '../../../shared/log.ts'
 import { fakeClock } from '../../support/clock.ts'
@@ -15,8 +16,16 @@ const minute = 60_000
 const make = (t: Test) => {
   const clock = fakeClock()
   const reaper = createReaper({ clock: systemClock(), log })
-  const environment = liveEnvironment({ PATH: '/usr/bin:/bin', SHELL: '/bin/sh', PS1: '$ ' })
-  const all = sessions({ clock, log, environment, identity: undefined, reaper, cwd: '/' })
+  const environment = createEnvironment({ PATH: '/usr/bin:/bin', SHELL: '/bin/sh', PS1: '$ ' })
+  const all = createSessions({
+    clock,
+    log,
+    environment,
+    identity: undefined,
+    reaper,
+    opener: nativePtyOpener,
+    cwd: '/',
+  })
   const awake = setInterval(() => {}, 1_000)
   t.teardown(() => {
     all.close()
@@ -31,7 +40,7 @@ const make = (t: Test) => {
     return { ...attached, says, shown: () => shown }
   }
   /** Its pid is free again, or that of a zombie that its new parent has not waited for. */
-  const gone = (pid: number) => until(`the end of ${pid}`, () => /^([ZX]|)$/.test(statOf(pid)?.state ?? ''))
+  const gone = (pid: number) => until(`the end of ${pid}`, () => /^([ZX]|)$/.test(readStat(pid)?.state ?? ''))
   return { clock, attach, gone }
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { createPaths } from '../../../daemon/paths.ts'
-import { filesAs } from '../../../daemon/native/files.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 import { createFeed } from '../../../daemon/watch/feed.ts'
 import { createHub } from '../../../daemon/watch/hub.ts'
 import { watchRoutes } from '../../../daemon/watch/routes.ts'
@@ -46,7 +46,7 @@ t.test('a quiet watch says that it lives every 30 seconds', async t => {
   const clock = fakeClock()
   const hub = createHub()
   const paths = createPaths({ workdir: dir, home: () => undefined })
-  const bounds = watchRoutes({ clock, files: filesAs(undefined), hub, paths, user: undefined })
+  const bounds = watchRoutes({ clock, files: createFilePort(undefined), hub, paths, user: undefined })
   const surface = { decoding: 'whole' as const, headers: () => ({}), renderError: () => json({}) }
   const { dispatch } = dispatcher(bounds, surface, { log: silentLog, ids: randomIds(), elapsed: () => 0 })
   const gone = new AbortController()

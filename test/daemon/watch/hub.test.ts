@@ -2,7 +2,7 @@ import '../../support/native.ts'
 import { mkdirSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { InotifyEvent } from '../../../daemon/native/inotify.ts'
+import type { InotifyEvent } from '../../../daemon/native/inotify/inotify.ts'
 import { createHub, type Listener } from '../../../daemon/watch/hub.ts'
 
 /** inotify instances this process holds. */

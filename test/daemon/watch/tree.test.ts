@@ -2,7 +2,7 @@ import '../../support/native.ts'
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { filesAs } from '../../../daemon/native/files.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 import { createHub } from '../../../daemon/watch/hub.ts'
 import { openTree } from '../../../daemon/watch/tree.ts'
 
@@ -11,7 +11,7 @@ t.teardown(() => clearInterval(alive))
 
 /** A watched tree whose directories are read only when the test lets them be. */
 const held = async (t: Test, dir: string) => {
-  const port = filesAs(undefined)
+  const port = createFilePort(undefined)
   const hub = createHub()
   const lines: string[] = []
   let wake = () => {}

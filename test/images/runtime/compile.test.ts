@@ -1,9 +1,15 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import '../../support/native.ts'
+import { spawn } from 'node:child_process'
+import { globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { compileDaemon } from '../../../images/runtime/compile.ts'
+import { scratchEnvironment } from '../../../shared/bundle.ts'
+import { compileBoot, compileDaemon } from '../../../images/runtime/compile.ts'
+import { usedOfSchemas } from '../../../images/runtime/deferred-schemas.ts'
 import { treeDigest } from '../../../images/runtime/digest.ts'
 import { loader } from '../../../images/runtime/boot/loader.ts'
+import { until } from '../../support/processes.ts'
 
 const info = { version: '1.2.3', gitCommit: 'abc', buildTime: 'then' }
 
@@ -119,4 +125,43 @@ t.test('the same sources give the same pieces and digest', async t => {
   t.equal(digest('one'), digest('two'), 'what is left out does not count')
   mkdirSync(join(dir, 'one/more'))
   t.not(digest('one'), digest('two'), 'a directory counts')
+})
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+t.test('deferred-schemas: our sources take the library as s.name only, so that the scan of them finds all', t => {
+  t.ok(usedOfSchemas(root).length > 20)
+  for (const file of globSync('{daemon,shared}/**/*.ts', { cwd: root })) {
+    const code = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+    if (/import \* as s\b/.test(code)) t.equal(file, 'shared/schema.ts')
+    t.notMatch(code, /\}\s*=\s*s\b(?!\.)|\bs\s*\?\.|(?<![\w.])s\[/, file)
+  }
+  t.end()
+})
+
+t.test('plain: without deferred shapes and code caches the daemon starts and answers the same', async t => {
+  const dir = t.testdir({ out: {}, scratch: {} })
+  const out = join(dir, 'out')
+  const pieces = await compileDaemon(root, 'daemon/main.ts', info, { deferSchemas: false })
+  t.notOk(pieces.has('shapes.js'))
+  for (const [name, code] of pieces) writeFileSync(join(out, name), code)
+  writeFileSync(join(out, 'boot.js'), await compileBoot(root, 'images/runtime/boot/main.ts'))
+  writeFileSync(join(out, 'package.json'), '{"type":"commonjs"}')
+  symlinkSync(join(root, 'daemon/native/build'), join(out, 'native'))
+  symlinkSync(join(root, 'node_modules'), join(out, 'node_modules'))
+  const scratch = join(dir, 'scratch')
+  const child = spawn(process.execPath, [join(out, 'boot.js'), '--port', '0'], {
+    cwd: scratch,
+    env: scratchEnvironment(scratch),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.on('data', piece => (said += piece))
+  const port = await until('the port', () => /"daemon\.listening".*"port":(\d+)/.exec(said)?.[1])
+  const url = `http://127.0.0.1:${port}`
+  t.match(await (await fetch(`${url}/health`)).json(), { status: 'ok', version: '1.2.3' })
+  const bad = await fetch(`${url}/process`, { method: 'POST', body: JSON.stringify({ command: 7 }) })
+  t.match(await bad.json(), { error: /command: must be a string/ })
+  t.equal((await fetch(`${url}/swagger/openapi.json`)).status, 200)
 })

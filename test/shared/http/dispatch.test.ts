@@ -4,7 +4,7 @@ import { call, requestOf } from '../../support/call.ts'
 import { dispatcher, type Surface } from '../../../shared/http/dispatch.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { jsonLog } from '../../../shared/log.ts'
-import { handle, json, reply, route, Takeover, type Bound } from '../../../shared/route.ts'
+import { handle, json, reply, route, SocketUpgrade, type Bound } from '../../../shared/route.ts'
 import { intText, s } from '../../../shared/schema.ts'
 
 const make = (_t: Test, bounds: readonly Bound[], surface: Partial<Surface> = {}) => {
@@ -104,12 +104,17 @@ t.test(
       gone.abort()
       throw new Error('cut')
     })
-    const takes = handle(route('GET /takes', { id: 'takes', summary: '', upgrade: true }), () => new Takeover(() => {}))
+    const takes = handle(
+      route('GET /takes', { id: 'takes', summary: '', upgrade: true }),
+      () => new SocketUpgrade(() => {}),
+    )
     const { ask, made, lines } = make(t, [leaves, takes], { logRequests: true })
     t.equal((await ask('GET', '/leaves?token=1', { signal: gone.signal })).status, 499)
     t.match(JSON.parse(lines.at(-1) ?? ''), { level: 'info', status: 499, route: 'leaves', path: '/leaves' })
     const socket = { headers: { connection: 'keep-alive, Upgrade', upgrade: 'WebSocket' } }
-    t.ok((await made.dispatch(requestOf('GET', '/takes', socket), new AbortController().signal)) instanceof Takeover)
+    t.ok(
+      (await made.dispatch(requestOf('GET', '/takes', socket), new AbortController().signal)) instanceof SocketUpgrade,
+    )
     t.match(JSON.parse(lines.at(-1) ?? ''), { status: 101, route: 'takes' })
     await t.rejects(ask('GET', '/takes', socket), /takes the socket over/)
     t.equal((await ask('GET', '/takes')).status, 426, 'only those who ask for it get the socket')

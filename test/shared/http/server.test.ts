@@ -11,7 +11,7 @@ import { listen, type Listening } from '../../../shared/http/listen.ts'
 import { serve } from '../../../shared/http/server.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { jsonLog } from '../../../shared/log.ts'
-import { handle, json, reply, route, Takeover, type Bound } from '../../../shared/route.ts'
+import { handle, json, reply, route, SocketUpgrade, type Bound } from '../../../shared/route.ts'
 import { s } from '../../../shared/schema.ts'
 import { exchange, raw } from '../../support/raw.ts'
 import { until } from '../../support/until.ts'
@@ -317,7 +317,7 @@ t.test('1,000 idle streams cost little', async t => {
 t.test('a route that takes the socket over says so to a plain request; closing waits for nobody for ever', async t => {
   const socket = handle(
     route('GET /ws', { id: 'ws', summary: '', upgrade: true }),
-    () => new Takeover(far => void far.write('taken')),
+    () => new SocketUpgrade(far => void far.write('taken')),
   )
   const made = await server(t, [socket, hello])
   t.match(await exchange(t, made.port, head('GET /ws', last)), /^HTTP\/1\.1 426 /)

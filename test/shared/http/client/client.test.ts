@@ -46,6 +46,9 @@ const failing = route('GET /failing/:code', {
 const socket = route('GET /socket', { id: 'socket', summary: '', upgrade: true, query: s.object({ cols: intText() }) })
 const headers = route('GET /headers', { id: 'headers', summary: '', returns: s.record(s.string(), s.unknown()) })
 
+/** Details that suit every error. */
+const details = { reason: 'because', kind: 'box', name: 'x', headers: ['X-Key'], users: ['y'] }
+
 const bounds: Bound[] = [
   handle(echo, ({ params, query, body }) => ({ name: params.name, said: body.said, ...query })),
   handle(upload, async (_, { request }) => ({
@@ -58,7 +61,7 @@ const bounds: Bound[] = [
     }),
   ),
   handle(failing, ({ params }) => {
-    throw fail(params.code as 'forbidden', { reason: 'because', kind: 'box', name: 'x' } as never)
+    throw fail(params.code as 'forbidden', details as never)
   }),
   handle(headers, (_, { request }) => ({ ...request.headers })),
 ]
@@ -146,7 +149,7 @@ t.test('a failure is the error it stands for, in the words of the other side', a
   }
   for (const code of Object.keys(errors) as ErrorCode[]) {
     if (['invalid_api_version', 'invalid_image'].includes(code)) continue
-    const { message } = fail(code, { reason: 'because', kind: 'box', name: 'x' } as never)
+    const { message } = fail(code, details as never)
     t.match(await told(asManagement, code), { name: 'AppError', code, message, retry: errors[code].retry })
   }
   t.match(await told(asSandbox, 'not_found'), {

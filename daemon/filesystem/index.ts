@@ -1,0 +1,38 @@
+/** Files of the sandbox: the routes, and what other rooms use. */
+import type { Bound } from '../../shared/route.ts'
+import * as wire from '../../shared/wire/filesystem.ts'
+import type { Core } from '../core.ts'
+import { lazyRoutes } from '../lazy-routes.ts'
+import { createPaths, type Paths } from '../paths.ts'
+import { createFiles, type Files } from './files.ts'
+import { createOwners } from './owners.ts'
+import type { FilePort } from './port.ts'
+import { filesystemRoutes } from './routes.ts'
+
+export interface Filesystem {
+  readonly paths: Paths
+  readonly files: Files
+  readonly bounds: readonly Bound[]
+}
+
+/** `port` does what requests ask for, under the identity of the workload. */
+export const createFilesystem = (
+  { config, environment, clock, ids, nodeInternals }: Core,
+  port: FilePort,
+): Filesystem => {
+  const paths = createPaths({ workdir: config.workdir, home: () => environment.get('HOME') })
+  const files = createFiles({ port, owners: createOwners({ clock }) })
+  return {
+    paths,
+    files,
+    bounds: [
+      ...filesystemRoutes({ files, paths, ids, detacher: nodeInternals.detacher }),
+      ...lazyRoutes([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
+        (await import('./search/routes.ts')).searchRoutes({ port, paths }),
+      ),
+      ...lazyRoutes([wire.readArchive, wire.writeArchive], async () =>
+        (await import('./archive/routes.ts')).archiveRoutes({ port, owners: files.owners, paths }),
+      ),
+    ],
+  }
+}

@@ -1,0 +1,44 @@
+/** What the daemon uses of Node and node-pty without a public interface, with a switch for each (README.md). */
+import { nativePtyOpener, type PtyOpener } from '../native/pty/pty.ts'
+import { createCollector, type Collector } from './collector.ts'
+import { createBodyDetacher, type BodyDetacher } from './detach-body.ts'
+import { limitHeap } from './heap-limit.ts'
+import { limitParserPool } from './parser-pool.ts'
+
+export const internalNames = ['detach-body', 'parser-pool', 'heap-limit', 'collector', 'node-pty'] as const
+type InternalName = (typeof internalNames)[number]
+
+export interface NodeInternals {
+  readonly detacher: BodyDetacher
+  /** Must run before the first connection ends. */
+  limitParserPool(): void
+  /** False when it is switched off, or this V8 has no such functions. */
+  limitHeap(bytes: number): boolean
+  /** Undefined when it is switched off: then V8 alone decides when to collect. */
+  readonly createCollector: (() => Collector) | undefined
+  /** From node-pty; from our own addon when node-pty is switched off or has another native part. */
+  loadPtyOpener(): Promise<PtyOpener>
+}
+
+const isName = (name: string): name is InternalName => (internalNames as readonly string[]).includes(name)
+
+/** Reads `HUTCH_NODE_INTERNALS_OFF`: names separated by commas, or `all`. */
+export const readSwitches = (value: string | undefined): { off: ReadonlySet<InternalName>; unknown: string[] } => {
+  if (value === 'all') return { off: new Set(internalNames), unknown: [] }
+  const names = (value ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  return { off: new Set(names.filter(isName)), unknown: names.filter(name => !isName(name)) }
+}
+
+export const createNodeInternals = (off: ReadonlySet<InternalName> = new Set()): NodeInternals => ({
+  detacher: createBodyDetacher(!off.has('detach-body')),
+  limitParserPool: off.has('parser-pool') ? () => {} : limitParserPool,
+  limitHeap: off.has('heap-limit') ? () => false : limitHeap,
+  createCollector: off.has('collector') ? undefined : createCollector,
+  async loadPtyOpener() {
+    const opener = off.has('node-pty') ? undefined : (await import('./node-pty.ts')).nodePtyOpener()
+    return opener ?? nativePtyOpener
+  },
+})

@@ -1,0 +1,52 @@
+/**
+ * Releases that the host shows to its sandboxes: a directory of runtime bundles, mounted read-only, in which the link
+ * `current` points to the newest. Nobody in the sandbox can write there, so a bundle is run in place.
+ */
+import { readFile, realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { fail, messageOf } from '../../shared/errors.ts'
+import { s } from '../../shared/schema.ts'
+
+interface BundleRelease {
+  readonly dir: string
+  readonly digest: string
+  /** Starts its daemon, by its own loader and libraries. */
+  readonly command: readonly string[]
+}
+
+const shape = s.object({ digest: s.string(), arch: s.string(), command: s.array(s.string()).check(s.minLength(1)) })
+/** Where a bundle is normally mounted: its command's paths begin with this. */
+const home = '/.hutch/'
+
+const read = async (dir: string) => shape.parse(JSON.parse(await readFile(join(dir, 'bundle.json'), 'utf8')))
+
+/** The base address of the releases in `dir`, as an upgrade names it; '' when there are none. */
+export const channelOf = (dir: string): string => (dir === '' ? '' : pathToFileURL(dir).href)
+
+/** The digest of the bundle that the daemon's `script` lies in, or undefined when it lies in none. */
+export const digestOf = async (script: string | undefined): Promise<string | undefined> => {
+  try {
+    return (await read(join(dirname(script ?? ''), '..'))).digest
+  } catch {
+    // Run from sources, or from a release that is a single file.
+    return undefined
+  }
+}
+
+/** The bundle called `version`: `latest`, or the digest it is named by. Throws `operation_failed`. */
+export const bundleIn = async (releases: string, version: string): Promise<BundleRelease> => {
+  try {
+    const top = await realpath(releases)
+    const dir = await realpath(join(top, version === 'latest' ? 'current' : version))
+    if (dirname(dir) !== top) throw new Error(`it lies outside of ${top}`)
+    const { digest, arch, command } = await read(dir)
+    if (arch !== process.arch) throw new Error(`it is for ${arch}, not for ${process.arch}`)
+    const moved = command.map(part => (part.startsWith(home) ? join(dir, part.slice(home.length)) : part))
+    // Its programs were linked for /.hutch, which holds the libraries of the bundle this sandbox began with.
+    moved.splice(1, 0, '--inhibit-rpath', '')
+    return { dir, digest, command: moved }
+  } catch (error) {
+    throw fail('operation_failed', { reason: `release ${version} is not in ${releases}: ${messageOf(error)}` }, error)
+  }
+}

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { readSync } from 'node:fs'
+import { createServer, request, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import t from 'tap'
+import { createBodyDetacher } from '../../../daemon/node-internals/detach-body.ts'
+
+const length = 2 * 1024 * 1024
+
+/** Posts `length` bytes, the first of them at once, and hands the body to `work` when they have come. */
+const post = async (work: (body: IncomingMessage) => Promise<unknown>): Promise<unknown> => {
+  const server = createServer(async (message, response) => {
+    // A body cannot be detached in the turn of the event loop in which its request arrives.
+    await Promise.resolve()
+    const result = await work(message).catch(error => String(error))
+    response.end(JSON.stringify(result))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const sent = request({ host: '127.0.0.1', port, method: 'POST', headers: { 'content-length': length } })
+  const answered = once(sent, 'response')
+  sent.write(Buffer.alloc(64 * 1024, 'a'))
+  sent.end(Buffer.alloc(length - 64 * 1024, 'b'))
+  const [response] = await answered
+  const result: unknown = JSON.parse(String(await buffer(response)))
+  server.closeAllConnections()
+  server.close()
+  return result
+}
+
+t.test('detach-body: this Node has the parts of a connection that are used', async t => {
+  const parts = await post(async body => {
+    const socket = body.socket as unknown as {
+      _handle?: { fd?: unknown }
+      _paused?: unknown
+      parser?: { incoming?: unknown; constructor: { kOnBody?: number } } & Record<number, unknown>
+    }
+    const slot = socket.parser?.constructor.kOnBody
+    body.resume()
+    return {
+      'socket._handle.fd': typeof socket._handle?.fd,
+      'socket._paused': typeof socket._paused,
+      'parser.constructor.kOnBody': typeof slot,
+      'parser[kOnBody]': typeof socket.parser?.[slot ?? -1],
+      'parser.incoming is the request': socket.parser?.incoming === body,
+    }
+  })
+  t.same(parts, {
+    'socket._handle.fd': 'number',
+    'socket._paused': 'boolean',
+    'parser.constructor.kOnBody': 'number',
+    'parser[kOnBody]': 'function',
+    'parser.incoming is the request': true,
+  })
+})
+
+t.test(
+  'detach-body: bytes that are read from the socket are not seen by the parser, and the rest comes as a stream',
+  async t => {
+    const result = await post(async body => {
+      const detached = createBodyDetacher(true).detach(body, 0, 1)
+      if (!detached) return 'not detached'
+      const bytes = Buffer.alloc(4096)
+      let read = 0
+      while (read === 0)
+        try {
+          read = readSync(detached.fd, bytes)
+        } catch {
+          // EAGAIN: nothing has come yet.
+          await new Promise(resolve => setImmediate(resolve))
+        }
+      detached.reattach(read)
+      const rest = await buffer(body)
+      return { all: detached.ahead.length + read + rest.length, complete: body.complete }
+    })
+    t.same(result, { all: length, complete: true })
+  },
+)
+
+t.test('detach-body: switched off, nothing is detached', async t => {
+  const { mayDetach, detach } = createBodyDetacher(false)
+  const result = await post(async body => {
+    const answers = [mayDetach(body, 1), detach(body, 0, 1) === undefined]
+    return [...answers, (await buffer(body)).length]
+  })
+  t.same(result, [false, true, length])
+})
