@@ -137,7 +137,15 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const verbs = verbsOf(kinds, { ...parts, transition: move, poke: runner.poke, url, plan })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
-  const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })
+  const api = createApi({
+    ...parts,
+    names,
+    keys,
+    verbs: Object.values(verbs),
+    outbound: outbound?.engine,
+    routes,
+    logRequests: true,
+  })
   const plane = await gatewayOf(config, parts, { rules, runner, forwarder: forward, keys })
   await runner.start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)

@@ -12,6 +12,7 @@ import { accountRoutes } from './accounts.ts'
 import { createCaller } from './caller.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
+import { outboundRoutes, type OutboundDeps } from './outbound.ts'
 import { managementSurface } from './surface.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
@@ -24,6 +25,8 @@ export interface ApiDeps {
   readonly keys: Keys
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
+  /** What holds machines to their outbound policies; undefined where nothing does. */
+  readonly outbound?: OutboundDeps['outbound']
   /** Further routes of the management API (billing). */
   readonly routes?: readonly Bound[]
   /** Checks every answer against its declaration; on in tests. */
@@ -32,11 +35,14 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, verbs, routes = [], checkReplies = false, logRequests = false } = deps
+  const { store, clock, ids, log, names, keys, verbs, outbound, routes = [] } = deps
+  const { checkReplies = false, logRequests = false } = deps
+  const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
+    ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...accountRoutes({ store }),
-    ...workspaceRoutes({ store, clock, ids, kinds: verbs.map(({ kind }) => kind) }),
+    ...workspaceRoutes({ store, clock, ids, kinds }),
     ...routes,
     openApiRoutes(() => bounds),
   ]

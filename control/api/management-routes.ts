@@ -4,6 +4,7 @@ import { sandboxFace } from '../sandbox/kind.ts'
 import { listAccounts } from './accounts.ts'
 import { declareKind } from './kind-declarations.ts'
 import { openApiRoute } from './openapi.ts'
+import { declareOutbound } from './outbound.ts'
 import { createWorkspace, getWorkspace, listWorkspaces } from './workspaces.ts'
 
 export const managementRoutes = {
@@ -11,5 +12,6 @@ export const managementRoutes = {
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
   documents: { openApi: openApiRoute },
   sandboxes: declareKind(sandboxFace),
+  outbound: declareOutbound(sandboxFace),
   workspaces: { list: listWorkspaces, get: getWorkspace, create: createWorkspace },
 } as const

@@ -5,6 +5,7 @@ import { parseEgressPolicy } from '../../shared/policy/policy.ts'
 import { createNameBudget, type NameBudget } from './dns/budget.ts'
 import { createNameTable, type NameTable } from './dns/name-table.ts'
 import { createEventLog, type EventLog } from './events/events.ts'
+import { policyChange } from './events/policy-change.ts'
 import { compileCanaries, type Canaries } from './events/canary.ts'
 import { createRecord, type DecisionRecord } from './events/record.ts'
 import { createPool, type Pool } from './http/pool.ts'
@@ -73,6 +74,11 @@ export const createTenant = (
 /** From this moment on the new policy holds: what is open and would not be let through any more ends. */
 export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
   const compiled = compilePolicy(parseEgressPolicy(policy))
+  const change = policyChange(tenant.policy.source, compiled.source)
+  if (change) {
+    const reason = change.opens ? 'opened' : 'closed'
+    tenant.events.add({ kind: 'policy', verdict: 'allowed', reason, host: '', detail: change.text })
+  }
   tenant.policy = compiled
   tenant.canaries = compileCanaries(compiled.source.canaries)
   tenant.names.expireAll()

@@ -4,8 +4,8 @@ import { getServers } from 'node:dns'
 import { networkInterfaces } from 'node:os'
 import type { Clock } from '../../shared/clock.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
-import { parseAuthority, isIpv4 } from '../../shared/policy/host.ts'
 import type { Config } from '../config.ts'
+import { nameServerOf } from '../config/networks.ts'
 import type { Outbound as DriverOutbound } from '../drivers/driver.ts'
 import { createEgress } from '../egress/create.ts'
 import type { Server } from '../egress/dns/query.ts'
@@ -29,18 +29,11 @@ const ownAddresses = (clock: Clock): (() => ReadonlySet<string>) => {
   }
 }
 
-/** Throws `invalid_argument` for what is no IPv4 address with or without a port. */
-const nameServers = (given: readonly string[]): Server[] => {
-  const read = (text: string, field: string): Server => {
-    const server = parseAuthority(text, 53)
-    if (server && isIpv4(server.host)) return server
-    throw fail('invalid_argument', { field, reason: `"${text}" is not an IPv4 address, with or without a port` })
-  }
-  if (given.length > 0) return given.map(text => read(text, 'HUTCH_EGRESS_RESOLVERS'))
-  return getServers()
-    .map(text => parseAuthority(text, 53))
-    .filter(server => server !== undefined && isIpv4(server.host)) as Server[]
-}
+/** Those of this box; the ones that have only IPv6 are left out. */
+const hostServers = (): Server[] =>
+  getServers()
+    .map(nameServerOf)
+    .filter(server => server !== undefined)
 
 const extraCa = async (file: string): Promise<string | undefined> => {
   if (!file) return undefined
@@ -71,7 +64,7 @@ export const openEgress = async (
     extraCa: await extraCa(config.caFile),
     allowNetworks: config.allowNetworks,
     closedNetworks: driver.machineNetworks,
-    dnsServers: nameServers(config.egressResolvers),
+    dnsServers: config.egressResolvers.length > 0 ? config.egressResolvers : hostServers(),
   }
   const engine = await createEgress(options, {
     ...deps,

@@ -22,7 +22,7 @@ export interface EgressEvent {
   readonly method?: string | undefined
   /** Without its query. */
   readonly path?: string | undefined
-  /** Name of the canary, or of what was not put in. */
+  /** Name of the canary, or of what was not put in; what a new policy changes. */
   readonly detail?: string | undefined
   /** Process and command line as the sandbox says: a tenant can lie about them. */
   readonly said?: Said | undefined
@@ -71,6 +71,7 @@ export const createEventLog = (deps: { now: () => number; capacity: number }): E
         host: clip(event.host, 255) as string,
         method: clip(event.method, 32),
         path: clip(event.path, 256),
+        detail: clip(event.detail, 1_024),
       }
       ring[(seq - 1) % capacity] = kept
       for (const listener of listeners) listener(kept)
