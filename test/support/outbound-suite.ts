@@ -222,6 +222,54 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     await server.call('DELETE', '/v0/sandboxes/two')
   })
 
+  await t.test('every decision can be read, and a list learnt from a record', async t => {
+    const learner = await make(world, 'learner', { proxy: { mode: 'record', forbiddenDomains: ['evil.example'] } })
+    const events = `/v0/sandboxes/learner/egress/events`
+    const live = await fetch(new URL(`${events}?follow=true`, server.url), {
+      headers: { authorization: `Bearer ${server.key}` },
+    })
+    t.equal(await learner.run('curl -sS -m 10 -o /dev/null -w "%{http_code}" http://evil.example/seen'), '200')
+    await learner.run('curl -sS -m 10 https://open.example/too')
+    const first = (await server.call('GET', events)).body
+    t.match(
+      first.data.find(({ kind }: { kind: string }) => kind === 'request'),
+      {
+        verdict: 'would_block',
+        reason: 'forbidden',
+        rule: 'evil.example',
+        host: 'evil.example',
+        method: 'GET',
+        path: '/seen',
+      },
+    )
+    const reader = live.body?.getReader()
+    const piece = new TextDecoder().decode((await reader?.read())?.value)
+    t.match(piece, /^id: 1\ndata: \{/)
+    await reader?.cancel()
+    t.match((await server.call('GET', '/v0/sandboxes/learner/egress/learned')).body, {
+      allowedDomains: ['evil.example', 'open.example'],
+      complete: true,
+    })
+    const strict = { canaries: { bait: 'canary-value-1' }, canary: 'strict', forbiddenDomains: ['evil.example'] }
+    await put(world, learner, { proxy: strict })
+    await learner.run('curl -sSk -m 10 -d "x=canary-value-1" https://open.example/leak')
+    const later = (await server.call('GET', `${events}?after=${first.next}`)).body.data
+    t.match(
+      later.find(({ kind }: { kind: string }) => kind === 'policy'),
+      { reason: 'closed', detail: 'mode enforce' },
+    )
+    t.match(
+      later.find(({ kind }: { kind: string }) => kind === 'canary'),
+      { detail: 'bait', host: 'open.example' },
+    )
+    t.notMatch(JSON.stringify(later), 'canary-value-1')
+    await put(world, learner, undefined)
+    const last = (await server.call('GET', `${events}?after=${first.next}`)).body.data.at(-1)
+    t.match(last, { kind: 'policy', reason: 'opened', detail: 'no longer forbidden: evil.example' })
+    t.equal((await server.call('GET', '/v0/sandboxes/free/egress/events')).status, 404, 'nothing holds that one')
+    await server.call('DELETE', '/v0/sandboxes/learner')
+  })
+
   await t.test('without the server nothing leaves, and with it again the same policy holds', async t => {
     const three = await make(world, 'three', { proxy: { allowedDomains: ['open.example'] } })
     const marker =
