@@ -49,8 +49,6 @@ export const checkAddress = async (place: Place): Promise<void> => {
 
 const isAnyAddress = (host: string): boolean => host === '0.0.0.0' || /^[0:]+$/.test(host)
 
-export const isLoopback = (host: string): boolean => /^(127\.|::1$|localhost$)/i.test(host)
-
 /** An address of this machine that others reach, IPv4 first; undefined when it has none. Links to sandboxes do not count. */
 const ownAddress = (interfaces: Interfaces): string | undefined => {
   const found = Object.entries(interfaces)

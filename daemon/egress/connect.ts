@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../shared/errors.ts'
+import { endRaw } from '../../shared/http/raw-answer.ts'
 import { openRequest, type ProxyDeps } from './upstream.ts'
 
 interface Answered {
@@ -45,11 +46,8 @@ const words = ({ answer, socket, head }: Answered, deps: ProxyDeps): Promise<str
   })
 
 /** Refuses on the client's connection. */
-const refuse = (client: Duplex, status: number, reason: string, text: string): void => {
-  const body = Buffer.from(`${text}\n`)
-  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`
-  client.end(Buffer.concat([Buffer.from(head), body]))
-}
+const refuse = (client: Duplex, status: number, text: string, reason?: string): void =>
+  endRaw(client, { status, reason, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${text}\n` })
 
 const join = (client: Duplex, far: Duplex, sent: Buffer, received: Buffer): void => {
   for (const [one, other] of [
@@ -88,9 +86,9 @@ export const connectThrough = async (
       return join(client, answered.socket, head, answered.head)
     }
     const said = await words(answered, deps)
-    refuse(client, statusCode, statusMessage, `the proxy refused CONNECT ${target}: ${statusCode} ${said}`.trimEnd())
+    refuse(client, statusCode, `the proxy refused CONNECT ${target}: ${statusCode} ${said}`.trimEnd(), statusMessage)
   } catch (error) {
     deps.log.warn('egress.connect-failed', { target, reason: messageOf(error) })
-    refuse(client, 502, 'Bad Gateway', `the proxy cannot be reached: ${messageOf(error)}`)
+    refuse(client, 502, `the proxy cannot be reached: ${messageOf(error)}`)
   }
 }

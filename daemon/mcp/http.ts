@@ -3,6 +3,7 @@
  */
 import { isError } from '../../shared/errors.ts'
 import { parseJson, readBody } from '../../shared/http/body.ts'
+import { isLoopback } from '../../shared/loopback.ts'
 import { Reply, type Context, type Request } from '../../shared/route.ts'
 import { classify } from './classify.ts'
 import type { Handshake } from './handshake.ts'
@@ -21,8 +22,6 @@ export interface Protocols {
 }
 
 const refuse = (status: number, message: string): Reply => failure(status, { code: codes.refused, message })
-
-const isLoopback = (address: string): boolean => /^((::ffff:)?127(\.\d{1,3}){3}|::1|localhost)$/i.test(address)
 
 /** Host name of an `Origin`; '' when it has none, as that of a sandboxed page (`null`). */
 const originHost = (origin: string): string => {

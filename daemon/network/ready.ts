@@ -1,12 +1,11 @@
 /** Whether a process serves the ports somebody waits for. */
 import { connect } from 'node:net'
+import { isLoopback } from '../../shared/loopback.ts'
 import { processTreeOf } from './process-tree.ts'
 import { isListening, ownersOf } from './ports.ts'
 import { readSockets, type Socket } from './sockets.ts'
 
 const connectTimeoutMs = 500
-
-const isLoopback = (address: string): boolean => /^(::ffff:)?127\./.test(address) || address === '::1'
 
 /** Whether anything accepts connections on the port: the most that can be asked where sockets cannot be listed. */
 export const accepts = (port: number): Promise<boolean> =>

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocketServer } from 'ws'
 import { fail } from '../../shared/errors.ts'
+import { endRaw } from '../../shared/http/raw-answer.ts'
 import { handle, reply, SocketUpgrade, type Bound } from '../../shared/route.ts'
 import { terminalPage, terminalSocket } from '../../shared/wire/terminal.ts'
 import { audit } from '../audit.ts'
@@ -56,10 +57,9 @@ export const openTerminals = (deps: TerminalDeps): Terminals => {
   })
   // A failed handshake gets our JSON error too; the library would answer with HTML.
   sockets.on('wsClientError', (error, raw) => {
-    const body = JSON.stringify({ error: error.message })
-    const head = 'HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close'
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'sec-websocket-version': '13' }
     raw.once('finish', () => raw.destroy())
-    raw.end(`${head}\r\nsec-websocket-version: 13\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+    endRaw(raw, { status: 400, headers, body: JSON.stringify({ error: error.message }) })
   })
   const requireEnabled = () => {
     if (!enabled) throw fail('not_found', { kind: 'terminal', name: 'disabled' })

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compiles our C: addons (daemon/native/*/*.c and control/egress/native/*.c, against the pinned Node's headers) and the host's helpers
 # (other control/**/*.c, programs of their own), each into the `build/` beside it.
+# HUTCH_MD5_LANES=1 hashes each upload alone, to measure what hashing them side by side gains.
 # N-API only, so one build serves every later Node. Skipped when nothing changed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,13 +15,14 @@ command -v gcc >/dev/null || { echo 'hutch: gcc is missing; install it with: apt
 mkdir -p $out
 exec 9>$out/.lock
 flock 9
-stamp=$({ cat $source/*/*.c $source/include/*.h daemon/node-internals/*.h $helpers $addons "$0"; cat .runtime/node/.version 2>/dev/null; uname -m; } | sha256sum | cut -c1-16)
+stamp=$({ cat $source/*/*.c $source/include/*.h daemon/node-internals/*.h $helpers $addons "$0"; cat .runtime/node/.version 2>/dev/null; uname -m; echo "${HUTCH_MD5_LANES:-}"; } | sha256sum | cut -c1-16)
 built() { echo "$(dirname "$1")/build/$(basename "$1" .c)"; }
 whole=1
 for file in $helpers; do [ -x "$(built "$file")" ] || whole=0; done
 for file in $addons; do [ -f "$(built "$file").node" ] || whole=0; done
 [ $whole = 1 ] && [ "$(cat $out/.stamp 2>/dev/null)" = "$stamp" ] && exit 0
 flags=(-std=gnu11 -O2 -Wall -Wextra -Werror -Wl,-z,now)
+[ -z "${HUTCH_MD5_LANES:-}" ] || flags+=("-DMD5_LANES=$HUTCH_MD5_LANES")
 # Renamed into place: a process that has the old one mapped keeps it.
 for file in $source/*/*.c; do
   name=$(basename "$file" .c)

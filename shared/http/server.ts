@@ -7,6 +7,7 @@ import type { Log } from '../log.ts'
 import { SocketUpgrade } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { connectionClosed } from './connection-closed.ts'
+import { endRaw } from './raw-answer.ts'
 import { drain, send } from './reply.ts'
 import { toRequest } from './request.ts'
 import { settleTarget } from './target.ts'
@@ -63,16 +64,11 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   }
 }
 
-/** Status lines for what node's parser refuses; anything else is 400. */
-const refusals: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-}
-
-const refuse = (socket: Duplex, status: string): void => {
-  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
-  else socket.destroy()
+/** Statuses for what node's parser refuses; anything else is 400. */
+const refusals: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
 /**
@@ -109,14 +105,14 @@ export const serveWith = (on: Listener): ApiServer => {
   })
   server.on('upgrade', (message, socket, head) => {
     if (settleTarget(message)) on.upgrade(message, socket, head)
-    else refuse(socket, '400 Bad Request')
+    else endRaw(socket, { status: 400 })
   })
   // This is not a proxy; say so instead of just closing.
-  server.on('connect', (_message, socket) => refuse(socket, '404 Not Found'))
+  server.on('connect', (_message, socket) => endRaw(socket, { status: 404 }))
   server.on('clientError', (error, socket) => {
     // In the middle of an answer, an error would be read as part of it.
     if ([...answers].some(({ headersSent, req }) => headersSent && req.socket === socket)) socket.destroy()
-    else refuse(socket, refusals[errno(error) ?? ''] ?? '400 Bad Request')
+    else endRaw(socket, { status: refusals[errno(error) ?? ''] ?? 400 })
   })
   return Object.assign(server, { answers })
 }

@@ -37,6 +37,8 @@ export const measuredDaemon = async (bench: Bench, env: Record<string, string> =
       ...scratchEnvironment(dir),
       DISABLE_REQUEST_LOGGING: 'true',
       SVC_SCALE_FILE: join(dir, 'no', 'scale'),
+      // To measure without a part of Node's internals.
+      HUTCH_NODE_INTERNALS_OFF: process.env['HUTCH_NODE_INTERNALS_OFF'] ?? '',
       ...env,
     },
     stdio: ['ignore', 'ignore', 'pipe'],

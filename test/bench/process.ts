@@ -1,5 +1,5 @@
 /**
- * Processes: the time of an exec, the speed of a log stream, the price of streams that wait.
+ * Processes: the time of an exec, the speed of a log stream, the price of streams that wait, the files for output.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,6 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import { startSpawner, type Spawner } from './child.ts'
 import { measuredDaemon, type MeasuredDaemon } from './daemon.ts'
 import { inTurns, timeOf, type Bench } from './measure.ts'
+import { outputFiles } from './output-files.ts'
 import { percentile, row, type Row } from './report.ts'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 2_000 })
@@ -123,5 +124,6 @@ export const processBench = async (bench: Bench): Promise<Row[]> => {
     bench.say(name)
     rows.push(...(await measure(daemon, spawner)))
   }
-  return rows
+  bench.say('outputFiles')
+  return [...rows, ...(await outputFiles(bench, daemon))]
 }

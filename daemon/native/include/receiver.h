@@ -2,7 +2,7 @@
  * Writes request bodies from sockets into files, on threads of its own. A few threads wait for all sockets at once: a
  * client that sends slowly occupies no thread and no memory but its record; a slow file system occupies one thread.
  * Hashing has a turn of its own: the blocks of several uploads that arrive together are hashed side by side, while the
- * other thread already reads and writes the next ones.
+ * other thread already reads and writes the next ones. With a single lane each thread hashes what it has read.
  */
 #ifndef HUTCH_RECEIVER_H
 #define HUTCH_RECEIVER_H
@@ -166,7 +166,7 @@ static int serve_round(struct receiver *by, unsigned char *blocks) {
   struct epoll_event events[BATCH];
   struct round round = {.count = 0, .going_count = 0, .ended_count = 0};
   struct pollfd ready = {.fd = by->epoll, .events = POLLIN};
-  int sharing = by == &hashing, turn = 0, count;
+  int sharing = BATCH > 1 && by == &hashing, turn = 0, count;
   if (sharing) {
     /* Waits without taking the event: everything that is ready when this thread's turn comes is taken together. */
     count = poll(&ready, 1, IDLE_MS);
@@ -179,6 +179,7 @@ static int serve_round(struct receiver *by, unsigned char *blocks) {
   pthread_mutex_unlock(&by->lock);
   sharing = sharing && round.count > 0;
   serve_from(0, &round, blocks);
+  if (!sharing && by == &hashing) hash_all(round.batch, round.content, round.count, blocks);
   if (sharing) {
     /* While the other thread hashes, more uploads can join: several lanes cost as much as one. */
     while (pthread_mutex_trylock(&by->hash) != 0)

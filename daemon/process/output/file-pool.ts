@@ -1,7 +1,7 @@
 /**
  * Files without a name, made ahead and off the main thread. On ext4 without a journal, making a file looks at the inodes
- * that were freed in the last minutes, which can take most of a millisecond after many files were deleted; naming one
- * that is there takes some microseconds.
+ * that were freed in the last minutes, which can take a millisecond after many files were deleted; naming one that is
+ * there takes some microseconds. With a journal, and on tmpfs, nothing is gained.
  */
 import { closeSync, constants } from 'node:fs'
 import type { Clock } from '../../../shared/clock.ts'
