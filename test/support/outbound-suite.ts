@@ -1,5 +1,5 @@
 /** Outbound policies of sandboxes from end to end: a whole server, real machines, the small internet around it. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { startWorld, type World } from './internet/world.ts'
@@ -195,6 +195,25 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     t.match(result.stdout, 'a-gateway-of-its-own', result.stderr)
     t.same(reached('hijack-'), [])
     t.same(packets(), before, 'not one packet')
+  })
+
+  await t.test('nor while somebody has flushed the firewall of the box', async t => {
+    const one = await make(world, 'one', { proxy: { allowedDomains: ['open.example'] } })
+    await upload(one, escape, '/root/escape.py')
+    const before = packets()
+    // Again and again: the server mends it.
+    const flush =
+      'for i in $(seq 100); do iptables -w -F; iptables -w -t nat -F; iptables -w -t raw -F; sleep 0.1; done'
+    const flushing = spawn('nsenter', ['--net=/run/netns/box', 'sh', '-c', flush], { stdio: 'ignore' })
+    await one.run(`python3 /root/escape.py ${escapeArgs(world, proxy, free, 'flushed').join(' ')}`)
+    flushing.kill('SIGKILL')
+    // The box itself answers for its own addresses: that is the fence's, not the policy's.
+    t.same(reached('flushed-'), [])
+    t.same(packets(), before, 'not one packet')
+    await server.call('DELETE', '/v0/sandboxes/one')
+    await until('fences', async () =>
+      spawnSync('nsenter', ['--net=/run/netns/box', 'iptables', '-S', server.names.chain]).stdout.includes('devgroup'),
+    )
   })
 
   await t.test('a new policy holds when the update is answered', async t => {

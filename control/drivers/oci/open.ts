@@ -18,7 +18,8 @@ import { lowerFences } from './net/firewall.ts'
 import { allowForwarding } from './net/forwarding.ts'
 import { guardFences } from './net/guard.ts'
 import { allowedNetwork, subnetOf } from '../../config/ipv4.ts'
-import { openOutbound, removeProxyAddress } from './net/outbound.ts'
+import { interfaceOf } from './net/link.ts'
+import { openOutbound, removeProxyAddress, type Held } from './net/outbound.ts'
 import { networkSlots } from './net/slots.ts'
 import { trimOutputs } from './outputs.ts'
 import { carriesOverlay } from './overlay.ts'
@@ -39,18 +40,19 @@ export interface Opened {
 interface Taken {
   /** Numbers of the slots that machines of this instance have. */
   readonly slots: readonly number[]
-  /** Addresses of those that are held to a policy, with the machine's id. */
-  readonly held: ReadonlyMap<string, string>
+  /** Those that are held to a policy. */
+  readonly held: readonly Held[]
 }
 
 const takenSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<Taken> => {
   const slots: number[] = []
-  const held = new Map<string, string>()
+  const held: Held[] = []
   for (const id of await machineIds(context)) {
     const marker = await readMarker(filesOf(context.dataDir, id).marker)
     if (!marker) continue
     slots.push(marker.slot)
-    if (marker.held) held.set(marker.address, id)
+    if (marker.held)
+      held.push({ machine: id, address: marker.address, interface: interfaceOf(context.names, marker.slot) })
   }
   return { slots, held }
 }

@@ -16,10 +16,12 @@ export interface Slot {
   readonly gateway: string
 }
 
+export const interfaceOf = ({ interfacePrefix }: Names, index: number): string => `${interfacePrefix}${index}`
+
 export const slotAt = (names: Names, block: Network, index: number): Slot => ({
   index,
   netns: `${names.netnsPrefix}${index}`,
-  interface: `${names.interfacePrefix}${index}`,
+  interface: interfaceOf(names, index),
   gateway: addressText(block.base + index * 2),
   address: addressText(block.base + index * 2 + 1),
 })

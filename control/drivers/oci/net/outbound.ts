@@ -3,7 +3,8 @@
  * listens. The links of such machines are in a device group of their own, and the fences ask for the group: no rule belongs to
  * one machine, so the thousandth costs what the first did.
  */
-import { isError } from '../../../../shared/errors.ts'
+import { writeFile } from 'node:fs/promises'
+import { errno, isError } from '../../../../shared/errors.ts'
 import type { Log } from '../../../../shared/log.ts'
 import type { OutboundPorts } from '../../driver.ts'
 import { run, tool } from '../command.ts'
@@ -19,6 +20,11 @@ export interface Outbound {
   /** The slot is nobody's any more. */
   release(address: string): void
   machineAt(address: string): string | undefined
+}
+
+/** A machine that is held, and its link. */
+export interface Held extends Pick<Slot, 'interface' | 'address'> {
+  readonly machine: string
 }
 
 /** Below the ephemeral ones, on an address that is ours alone. */
@@ -67,6 +73,16 @@ const canHold = async (log: Log): Promise<boolean> => {
   }
 }
 
+/**
+ * The link's packets are not passed on by the kernel, whatever the firewall says: what is not redirected to this box goes nowhere, also
+ * while somebody has flushed the rules.
+ */
+const stopForwarding = (link: string): Promise<void> =>
+  writeFile(`/proc/sys/net/ipv4/conf/${link}/forwarding`, '0').catch(error => {
+    // The machine of an earlier server is just going.
+    if (errno(error) !== 'ENOENT') throw error
+  })
+
 const addAddress = async (names: Names, address: string): Promise<void> => {
   await removeProxyAddress(names)
   const args = ['addr', 'replace', `${address}/32`, 'dev', 'lo', 'label', labelOf(names)]
@@ -81,12 +97,9 @@ export const removeProxyAddress = async (names: Names): Promise<void> => {
   })
 }
 
-/**
- * Opens the way out; undefined where the kernel cannot hold machines to it. `held` are the addresses of machines that run already, by
- * their slot's address.
- */
+/** Opens the way out; undefined where the kernel cannot hold machines to it. `held` are the machines that run already. */
 export const openOutbound = async (
-  options: { names: Names; block: Network; taken: readonly number[]; held: ReadonlyMap<string, string> },
+  options: { names: Names; block: Network; taken: readonly number[]; held: readonly Held[] },
   { log }: { log: Log },
 ): Promise<Outbound | undefined> => {
   const { names, block, taken, held } = options
@@ -100,13 +113,16 @@ export const openOutbound = async (
   }
   const address = addressText(block.base + sizeOf(block) - 1)
   await addAddress(names, address)
-  const machines = new Map(held)
+  const machines = new Map(held.map(({ address, machine }) => [address, machine]))
+  // Who switches forwarding on for the box switches it on for every link.
+  for (const { interface: link } of held) await stopForwarding(link)
   return {
     address,
     ports,
     async hold(slot, machine) {
       const args = ['link', 'set', 'dev', slot.interface, 'group', String(group)]
       await run({ step: 'outbound policy', file: tool('ip'), args })
+      await stopForwarding(slot.interface)
       machines.set(slot.address, machine)
     },
     release: given => void machines.delete(given),
