@@ -17,6 +17,7 @@ import { openDrives } from './drives/open.ts'
 import { frontServer } from './front.ts'
 import { forwarder, type Forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway } from './gateway/gateway.ts'
+import { withoutTunnels } from './gateway/no-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
 import { workloadUrl } from './gateway/url.ts'
 import { defaultImage } from './images/default.ts'
@@ -102,16 +103,16 @@ const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
 const gatewayOf = async (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; forwarder: Forwarder; keys: Keys },
+  deps: { rules: KindsByName; runner: Runner; forwarder: Forwarder; keys: Keys; outbound: Outbound | undefined },
 ): Promise<Gateway> => {
   const { store, names } = parts
-  const { rules, runner, forwarder, keys } = deps
+  const { rules, runner, forwarder, keys, outbound } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label }] : [],
   )
   const { regions, wireNames } = config
   const headerWord = wireNames[0]?.header ?? 'Svc'
-  const answers = await openDrives(config, parts)
+  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
   return gateway(
     { forms, regions, headerWord, credentialHeaders: names.credentialHeaders },
     { ...parts, resolve: resolver({ store, rules }), hold: runner.hold, forwarder, keys, answers },
@@ -146,7 +147,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes,
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, forwarder: forward, keys })
+  const plane = await gatewayOf(config, parts, { rules, runner, forwarder: forward, keys, outbound })
   await runner.start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {

@@ -14,6 +14,8 @@ export interface Outbound {
   written(written: Written): void
   /** Takes all there is; to be called once, before anything is served. */
   load(): Promise<void>
+  /** Whether the record's machines are held to a policy. */
+  holds(uid: string): boolean
   readonly engine: Pick<Egress, 'events' | 'follow' | 'learned'>
 }
 
@@ -87,6 +89,7 @@ export const createOutbound = (deps: {
   const context: Context = { egress, rules, log, owners, versions: new Map() }
   return {
     engine: egress,
+    holds: uid => context.versions.has(uid),
     written({ resources, instances, removed }) {
       for (const record of resources) takeRecord(context, record)
       for (const instance of instances) takeInstance(context, instance)

@@ -131,6 +131,10 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     for (const url of ['http://evil.example/', 'http://bad.open.example/', 'https://evil.example/'])
       t.match(await get(url, '-i'), /403 Forbidden[^]*Proxy-Error: firewall_blocked/i, url)
     t.match(await held.run('getent hosts evil.example || echo unknown'), 'unknown')
+    const tunnel = (name: string) =>
+      server.call('PUT', `/default/sandboxes/${name}/network/tunnel/config`, { config: 'x' })
+    t.match(await tunnel('held'), { status: 409, body: { error: /is held to an outbound policy; a tunnel is not/ } })
+    t.equal((await tunnel('free')).status, 422, 'its daemon looks at it')
     t.match(
       await get('https://evil.example/', `-ik --resolve evil.example:443:203.0.113.10 ${direct}`),
       /403[^]*firewall_blocked/,
@@ -158,6 +162,24 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     )
     t.notMatch((await server.call('GET', '/v0/sandboxes/held?show_secrets=true')).text, 'hush')
     t.notMatch(server.output(), 'hush')
+  })
+
+  await t.test('programs trust what is opened', async t => {
+    const tools = {
+      curl: 'curl -sS -m 10 https://api.example/tool-curl',
+      wget: 'wget -qO- -T 10 https://api.example/tool-wget',
+      git: 'git ls-remote https://api.example/tool-git',
+      pip: 'pip3 download --no-input --retries 0 --timeout 10 -i https://api.example/tool-pip x',
+      npm: 'cd /tmp && npm view tool-npm --registry=https://api.example/ --fetch-retries=0',
+      apt: `echo 'deb [trusted=yes] https://api.example/tool-apt x main' > /tmp/list; apt-get update -o Dir::Etc::sourcelist=/tmp/list -o Dir::Etc::sourceparts=- -o Acquire::Retries=0`,
+      node: `node -e 'fetch("https://api.example/tool-node")'`,
+      python: `python3 -c 'import urllib.request as u; u.urlopen("https://api.example/tool-python")'`,
+      openssl: `sh -c 'printf "GET /tool-openssl HTTP/1.1\\r\\nHost: api.example\\r\\nConnection: close\\r\\n\\r\\n" | timeout 10 openssl s_client -quiet -verify_return_error -servername api.example -connect api.example:443'`,
+    }
+    for (const [name, command] of Object.entries(tools)) {
+      const said = await held.run(command)
+      t.ok(reached(`tool-${name}`).length > 0, `${name}: ${said}`)
+    }
   })
 
   await t.test('as root inside, there is no other way out', async t => {

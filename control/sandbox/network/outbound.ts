@@ -24,7 +24,15 @@ const caFile = 'hutch-egress-ca.pem'
 /** Where the daemon puts the image's authorities and ours together. */
 const mergedCa = '/etc/ssl/certs/sandbox-ca-bundle.crt'
 
-export const etcFiles = ({ trusted }: WayOut): Record<string, string> => ({ [caFile]: trusted })
+/** For tools that know a file and no variable. */
+const wgetFile = 'hutch-wgetrc'
+const aptFile = 'hutch-apt.conf'
+
+export const etcFiles = ({ trusted }: WayOut): Record<string, string> => ({
+  [caFile]: trusted,
+  [wgetFile]: `ca_certificate = ${mergedCa}\n`,
+  [aptFile]: `Acquire::https::CaInfo "${mergedCa}";\n`,
+})
 
 /** Variables for programs; the daemon adds those for curl, Python's requests, Node and OpenSSL from the first one. */
 export const environmentFor = ({ proxyUrl }: WayOut, { network }: StoredSandbox): Record<string, string> => {
@@ -39,6 +47,8 @@ export const environmentFor = ({ proxyUrl }: WayOut, { network }: StoredSandbox)
     PIP_CERT: mergedCa,
     CARGO_HTTP_CAINFO: mergedCa,
     AWS_CA_BUNDLE: mergedCa,
+    WGETRC: `/etc/${wgetFile}`,
+    APT_CONFIG: `/etc/${aptFile}`,
     DENO_CERT: `/etc/${caFile}`,
   }
 }
