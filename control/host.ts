@@ -6,16 +6,18 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/listen.ts'
+import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
+import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
 import { openDrives } from './drives/open.ts'
 import { frontServer } from './front.ts'
-import { forwarder, type Forwarder } from './gateway/forward.ts'
+import { forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway } from './gateway/gateway.ts'
 import { withoutTunnels } from './gateway/no-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
@@ -49,6 +51,7 @@ export interface Host {
   readonly images: Images
   readonly runner: Runner
   readonly cursors: Cursors
+  readonly connections: Connections
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
@@ -76,13 +79,9 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
 type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
-const running = (
-  parts: Parts,
-  deps: { rules: KindsByName; forward: Forwarder; outbound: Outbound | undefined },
-  closer: Closing,
-) => {
-  const { store, clock } = parts
-  const { rules, forward, outbound } = deps
+const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | undefined }, closer: Closing) => {
+  const { store, clock, connections } = parts
+  const { rules, outbound } = deps
   const waiting = changes()
   const move = transition({ store, clock, rules, changes: waiting, written: outbound?.written })
   const runner = createRunner({
@@ -91,8 +90,8 @@ const running = (
     rules,
     transition: move,
     changes: waiting,
-    onDown: forward.forget,
-    keepAlive: keepAliveCount,
+    onDown: connections.forget,
+    keepAlive: address => keepAliveCount(connections, address),
   })
   return { move, runner }
 }
@@ -103,19 +102,25 @@ const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
 const gatewayOf = async (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; forwarder: Forwarder; keys: Keys; outbound: Outbound | undefined },
+  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
 ): Promise<Gateway> => {
-  const { store, names } = parts
-  const { rules, runner, forwarder, keys, outbound } = deps
+  const { store, names, connections } = parts
+  const { rules, runner, keys, outbound } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label }] : [],
   )
   const { regions, wireNames } = config
-  const headerWord = wireNames[0]?.header ?? 'Svc'
   const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
   return gateway(
-    { forms, regions, headerWord, credentialHeaders: names.credentialHeaders },
-    { ...parts, resolve: resolver({ store, rules }), hold: runner.hold, forwarder, keys, answers },
+    { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
+    {
+      ...parts,
+      resolve: resolver({ store, rules }),
+      hold: runner.hold,
+      forwarder: forwarder(connections),
+      keys,
+      answers,
+    },
   )
 }
 
@@ -124,11 +129,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
-  const forward = forwarder()
-  closer.add('forwarder', forward.close)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const { move, runner } = running(parts, { rules, forward, outbound }, closer)
+  const { move, runner } = running(parts, { rules, outbound }, closer)
   let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
@@ -147,7 +150,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes,
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, forwarder: forward, keys, outbound })
+  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
   await runner.start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {

@@ -17,7 +17,7 @@ import type { MetricsAnswer } from '../shared/wire/billing.ts'
 import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
-import { daemonClient } from './library/daemon.ts'
+import { daemonCalls } from './library/daemon.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
@@ -56,17 +56,10 @@ export interface Hutch {
 const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
-  const { verbs, store, runner, first } = host
-  const daemon = daemonClient(runner)
+  const { verbs, store, runner, first, connections } = host
+  const call = daemonCalls({ hold: runner.hold, connections })
   const of = (workspace: string): SandboxLibrary =>
-    sandboxLibrary(
-      { workspace, name: actorName, admin: true },
-      { verbs: verbs.sandbox, store, call: daemon.call, ids: deps.ids },
-    )
-  const close = async (): Promise<void> => {
-    await daemon.close()
-    await host.close()
-  }
+    sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs: verbs.sandbox, store, call, ids: deps.ids })
   let closed: Promise<void> | undefined
   return {
     sandboxes: of(first.workspace),
@@ -83,7 +76,7 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
       ),
     listen: host.listen,
     adminKey: first.adminKey,
-    close: () => (closed ??= close()),
+    close: () => (closed ??= host.close()),
   }
 }
 

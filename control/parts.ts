@@ -5,6 +5,8 @@ import type { Closing } from '../shared/closing.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import { bootstrap, type Bootstrap } from './bootstrap.ts'
+import { createConnections, type Connections } from './channel/connections.ts'
+import { createChannelKeys, type ChannelKeys } from './channel/keys.ts'
 import type { Config } from './config.ts'
 import { prepareDataDir } from './data-dir.ts'
 import type { Driver } from './drivers/driver.ts'
@@ -35,6 +37,9 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   readonly cursors: Cursors
   readonly images: Images
   readonly drivers: Drivers
+  readonly channelKeys: ChannelKeys
+  /** Into the machines. */
+  readonly connections: Connections
 }
 
 /** Registers with `closer` what it has opened. Throws what says which part is missing and what to do. */
@@ -47,7 +52,11 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
   closer.add('store', store.close)
   const first = await bootstrap(config, { store, clock, ids })
-  const sealer = createSealer(await sealingKey(dataDir, ids))
+  const secret = await sealingKey(dataDir, ids)
+  const sealer = createSealer(secret)
+  const channelKeys = createChannelKeys(secret, ids)
+  const connections = createConnections(channelKeys)
+  closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
   const images = await createImages(config, { ids, log, clock })
   const inUse = new Set((await store.instances.every()).map(({ driver }) => driver))
@@ -55,5 +64,6 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     ? driversOf(deps.drivers[0], deps.drivers.slice(1))
     : await openDrivers(config, inUse, { log, clock })
   closer.add('drivers', drivers.close)
-  return { clock, ids, log, store, first, names: wireNames(config.wireNames), sealer, cursors, images, drivers }
+  const names = wireNames(config.wireNames)
+  return { clock, ids, log, store, first, names, sealer, cursors, images, drivers, channelKeys, connections }
 }

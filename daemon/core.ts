@@ -2,6 +2,7 @@ import type { Clock } from '../shared/clock.ts'
 import type { Closing } from '../shared/closing.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
+import type { HostConfiguration } from './channel/configuration.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './environment.ts'
 import type { Identity } from './identity/index.ts'
@@ -13,6 +14,7 @@ import type { Inherited } from './upgrade/handover.ts'
 export interface Core {
   readonly config: Config
   readonly environment: Environment
+  readonly hostConfiguration: HostConfiguration
   /** What the daemon that this one replaced has left. */
   readonly inherited: Inherited
   /** Who tenant processes run as; undefined means root. */

@@ -6,7 +6,12 @@ import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import { handle, type Bound } from '../shared/route.ts'
 import { probes } from '../shared/wire/probes.ts'
+import type { BootDocument } from '../shared/wire/host.ts'
 import { activity } from '../shared/wire/system.ts'
+import { createHostConfiguration } from './channel/configuration.ts'
+import { createConnections, type Connections } from './channel/connections.ts'
+import { dropIdentity } from './channel/identity-headers.ts'
+import { hostRoutes } from './channel/routes.ts'
 import { createCodegen } from './codegen/index.ts'
 import type { Config } from './config/config.ts'
 import type { Core } from './core.ts'
@@ -41,9 +46,13 @@ interface DaemonDeps {
   readonly log: Log
   /** How to start another daemon, and how to be replaced by one. */
   readonly program: Program
+  /** What the host has given; undefined for a daemon that nobody hosts. */
+  readonly boot?: BootDocument | undefined
   /** What the daemon that this one replaces has left. */
   readonly inherited?: Inherited
   readonly nodeInternals?: NodeInternals
+  /** Who speaks on which connection; everybody is the host when it is left out. */
+  readonly connections?: Connections
   /** Checks every answer against its declaration; for tests. */
   readonly checkReplies?: boolean
 }
@@ -80,9 +89,11 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
   const { clock, ids, log, inherited = nothingInherited, nodeInternals = createNodeInternals() } = deps
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
+  const environment = createEnvironment(config.environment, inherited.environment, inherited.reloaded)
   return {
     config,
-    environment: createEnvironment(config.environment, inherited.environment, inherited.reloaded),
+    environment,
+    hostConfiguration: createHostConfiguration(deps.boot, { environment, config }),
     inherited,
     identity: loadIdentity(config.user),
     nodeInternals,
@@ -122,7 +133,7 @@ interface Composed {
 }
 
 const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
-  const { clock, ids, log, program, checkReplies = false } = deps
+  const { clock, ids, log, program, checkReplies = false, connections = createConnections({ keyed: false }) } = deps
   const core = createCore(config, deps, closer)
   const { inherited, identity } = core
   const port = createFilePort(identity)
@@ -158,15 +169,17 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     ...createMcp(core, { files, supervisor, moreTools: codegen.tools }),
     ...codegen.bounds,
     ...createDriveRoutes(core),
+    ...hostRoutes(core.hostConfiguration),
     ...tunnel.bounds,
   ]
-  const surface = createDaemonSurface(bounds, config, { checkReplies })
+  const surface = createDaemonSurface(bounds, config, { callerOf: connections.callerOf, checkReplies })
+  const inner = dispatcher(bounds, surface, { log, ids, elapsed: clock.elapsed })
   return {
     daemon: {
       core,
       system,
       bounds,
-      dispatcher: dispatcher(bounds, surface, { log, ids, elapsed: clock.elapsed }),
+      dispatcher: dropIdentity(inner, connections, config.names),
       close: closer.close,
     },
     async begin() {

@@ -1,4 +1,4 @@
-/** hutchd: configuration, the daemon, a socket, signals. */
+/** hutchd: configuration, the daemon, its sockets, signals. */
 import { systemClock } from '../shared/clock.ts'
 import { closing, type Closing } from '../shared/closing.ts'
 import { messageOf } from '../shared/errors.ts'
@@ -6,14 +6,19 @@ import { listen, type Listening } from '../shared/http/listen.ts'
 import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
+import type { BootDocument } from '../shared/wire/host.ts'
+import { receiveBoot } from './channel/boot.ts'
+import { createConnections } from './channel/connections.ts'
+import { openChannel } from './channel/open.ts'
 import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
-import { createDaemon } from './daemon.ts'
-import { createListeningSocket, inheritedSocket, type ListeningSocket } from './upgrade/listening-socket.ts'
+import { createDaemon, type Daemon } from './daemon.ts'
+import { createEntrances, createListeningSocket, inheritedSocket, type Entrances } from './upgrade/listening-socket.ts'
 import { receiveHandover, type Inherited } from './upgrade/handover.ts'
 import { lockBundles } from './upgrade/bundle-lock.ts'
-import { createProgram, rehearsalFd, type Program } from './upgrade/program.ts'
+import { rehearsalFd } from './upgrade/candidate.ts'
+import { createProgram, type Program } from './upgrade/program.ts'
 import { createNodeInternals, readSwitches } from './node-internals/index.ts'
 import { startIdleGc } from './memory/idle-gc.ts'
 import { listenTcp } from './native/descriptors/descriptors.ts'
@@ -26,10 +31,10 @@ const args = process.argv.slice(2)
 const switches = readSwitches(process.env['HUTCH_NODE_INTERNALS_OFF'])
 const nodeInternals = createNodeInternals(switches.off)
 
-const configure = (): Config => {
+const configure = (boot: BootDocument | undefined): Config => {
   const cwd = process.cwd()
   const flags = parseFlags(args)
-  return loadConfig({ env: gatherEnvironment(process.env, cwd, log), flags, cwd })
+  return loadConfig({ env: gatherEnvironment(process.env, cwd, log, boot?.configuration.environment), flags, cwd })
 }
 
 /** The socket that requests come in by: a rehearsal's, the one an earlier daemon left, or a new one. */
@@ -37,25 +42,33 @@ const openSocket = (config: Config, inherited: Inherited): number =>
   config.rehearsal ? rehearsalFd : (inheritedSocket(inherited.listener) ?? listenTcp(config.port, config.host).fd)
 
 interface Running {
-  socket: ListeningSocket | undefined
-  listening: Listening | undefined
+  entrances: Entrances | undefined
+  daemon: Daemon | undefined
 }
 
 const run = async (inherited: Inherited, program: Program, running: Running, stop: Closing): Promise<void> => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
   guardStopSignals(process.pid)
-  const config = configure()
+  const boot = receiveBoot(process.env, inherited)
+  const config = configure(boot)
   if (config.heapLimitBytes !== undefined) nodeInternals.limitHeap(config.heapLimitBytes)
   const ids = idsFrom(drawnAtOnce(randomBytes))
-  const daemon = await createDaemon(config, { clock, ids, log, program, inherited, nodeInternals })
+  const connections = createConnections({ keyed: boot !== undefined })
+  const daemon = await createDaemon(config, { clock, ids, log, program, boot, connections, inherited, nodeInternals })
+  running.daemon = daemon
   stop.add('daemon', daemon.close)
-  const socket = createListeningSocket(openSocket(config, inherited), () => running.listening)
-  running.socket = socket
-  const listening = await listen(serve(daemon.dispatcher, { log }), { fd: socket.forServer() })
-  running.listening = listening
+  // Before the port of the API, by which the host sees that the daemon is up. A rehearsal is asked by its daemon only.
+  const channel = boot && !config.rehearsal ? openChannel(boot, { connections, inherited }) : undefined
+  let listening: Listening | undefined
+  const socket = createListeningSocket(openSocket(config, inherited), () => listening)
+  listening = await listen(serve(daemon.dispatcher, { log }), { fd: socket.forServer() })
+  await channel?.serve(listening.server)
+  const entrances = createEntrances(socket, channel?.socket)
+  running.entrances = entrances
   stop.add('http', async () => {
-    socket.close()
+    entrances.close()
+    channel?.close()
     await listening.close(10_000)
   })
   log.info('daemon.listening', { port: listening.port })
@@ -68,8 +81,14 @@ const main = async (): Promise<void> => {
   nodeInternals.limitParserPool()
   if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
   const inherited = receiveHandover(process.env)
-  const running: Running = { socket: undefined, listening: undefined }
-  const program = createProgram({ args, env: process.env, script: process.argv[1], socket: () => running.socket })
+  const running: Running = { entrances: undefined, daemon: undefined }
+  const program = createProgram({
+    args,
+    env: process.env,
+    script: process.argv[1],
+    socket: () => running.entrances,
+    boot: () => running.daemon?.core.hostConfiguration.document(),
+  })
   const stop = closing({ log })
   const failed = async (error: unknown): Promise<void> => {
     log.error('daemon.failed', { error })

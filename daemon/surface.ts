@@ -6,6 +6,8 @@ import { matcher } from '../shared/http/match.ts'
 import { json, reply, type Bound, type Request } from '../shared/route.ts'
 import { sandboxHeaders } from '../shared/wire/sandbox-headers.ts'
 import { createActorReader } from './audit.ts'
+import { needAudience } from './channel/audience.ts'
+import type { Connections } from './channel/connections.ts'
 import type { Config } from './config/config.ts'
 import { redactQuery } from './redact.ts'
 
@@ -30,8 +32,9 @@ const elsewhere = (request: Request): string => {
 export const createDaemonSurface = (
   bounds: readonly Bound[],
   config: Pick<Config, 'names' | 'logRequests' | 'serverTiming'>,
-  options: { checkReplies?: boolean } = {},
+  options: { callerOf?: Connections['callerOf']; checkReplies?: boolean } = {},
 ): Surface => {
+  const { callerOf = () => 'host', checkReplies = false } = options
   const routes = matcher(bounds, 'whole')
   const actorOf = createActorReader(config.names)
   const previewKeys = new Set(config.names.list.map(name => `${name.short}_preview_token`))
@@ -51,12 +54,14 @@ export const createDaemonSurface = (
         return reply(method === 'GET' ? 301 : 307, { location: elsewhere(request) })
       return reply(404, { 'content-type': 'text/plain' }, '404 page not found\n')
     },
-    before: request => {
+    before: (request, route) => {
+      const caller = callerOf(request)
+      needAudience(route.id, caller)
       if (isMalformed(request.rawPath))
         throw fail('invalid_argument', { field: 'path', reason: 'a percent sign must be written as %25' })
-      return { actor: actorOf(request) }
+      return { caller, actor: actorOf(request) }
     },
-    checkReplies: options.checkReplies ?? false,
+    checkReplies,
     logRequests: config.logRequests,
     logSource: 'access',
     describe: request => redactQuery(targetOf(request), key => previewKeys.has(key)),

@@ -9,6 +9,10 @@ const packed = /^HUTCH_GUARDED_ENV_(\d+)$/
 /** The kernel refuses an environment string over 128 KiB (MAX_ARG_STRLEN), name included. */
 const pieceBytes = 96 * 1024
 
+/** What of an environment is not the daemon's own. */
+export const workloadVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !own.test(name)))
+
 /** The environment to start the daemon with: `HUTCH_*` in the open, all else in `HUTCH_GUARDED_ENV_0…n`. */
 export const guardEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => {
   const open: Record<string, string> = {}

@@ -140,6 +140,8 @@ export interface Request {
   readonly remote: string
   /** Our own address the request came in on, '' in process. */
   readonly local: string
+  /** What it came by, to look up what is known of it; undefined in process. */
+  readonly connection?: object | undefined
 }
 
 export interface Context {

@@ -69,13 +69,28 @@ export interface MachineSpec {
   readonly held?: boolean
   /** Further files of /etc, by their names. */
   readonly etc?: Readonly<Record<string, string>>
+  /** For a daemon that has a channel. One that is told nothing answers everything to everybody. */
+  readonly channel?: ChannelStart
+}
+
+/** What the daemon of one start of a machine is told, so that it can tell the host from its tenant. */
+export interface ChannelStart {
+  /** 32 bytes in base64url. To be given to the daemon alone; not to be kept. */
+  readonly key: string
+  /** Which start it is. To be kept, and told as part of the address. */
+  readonly generation: string
 }
 
 export interface Machine {
   readonly id: string
   readonly phase: 'half-made' | 'running' | 'frozen' | 'stopped'
   /** Where the daemon answers, while it runs. */
-  readonly address?: { readonly host: string; readonly port: number }
+  readonly address?: {
+    readonly host: string
+    readonly port: number
+    /** Absent where the daemon has none. */
+    readonly channel?: { readonly port: number; readonly machine: string; readonly generation: string }
+  }
 }
 
 export interface Stats {

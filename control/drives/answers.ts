@@ -15,6 +15,7 @@ import type { Log } from '../../shared/log.ts'
 import { json, type Request } from '../../shared/route.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import { sandboxHeaders } from '../../shared/wire/sandbox-headers.ts'
+import type { Connections } from '../channel/connections.ts'
 import type { Answers } from '../gateway/answers.ts'
 import type { Mounter } from '../drivers/driver.ts'
 import type { Drivers } from '../drivers/drivers.ts'
@@ -24,6 +25,7 @@ import { hostDrives } from './provider.ts'
 
 export interface DriveAnswersDeps {
   readonly drivers: Drivers
+  readonly connections: Connections
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
@@ -40,7 +42,7 @@ const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 
 }
 
 /** `base` is the real path of the directory of drives. Machines of a driver that cannot mount answer for themselves. */
-export const driveAnswers = (base: string, { drivers, clock, ids, log }: DriveAnswersDeps): Answers => {
+export const driveAnswers = (base: string, { drivers, connections, clock, ids, log }: DriveAnswersDeps): Answers => {
   const locks = keyedMutex()
   const mounterOf = ({ driver }: Instance) => drivers.need(driver).mounter
   const bounds = driveBounds(({ facts }) => {
@@ -50,7 +52,7 @@ export const driveAnswers = (base: string, { drivers, clock, ids, log }: DriveAn
     return createDrives({
       provider: hostDrives({ base, workspace, machine: instance.id, mounter }),
       reserved,
-      maps: () => driveOwnerOf(name, facts['upstream'] as Address),
+      maps: () => driveOwnerOf(connections, name, facts['upstream'] as Address),
       alone: (path, task) => locks(`${instance.id} ${path}`, task),
     })
   })

@@ -22,11 +22,14 @@ const fromQuery = (target: string): { key: string; target: string } | undefined 
   return { key, target: `${target.slice(0, cut)}${search.size ? `?${search}` : ''}` }
 }
 
-/** Reads credentials; `names` are the headers that may carry one, lower case, best first. Throws `credential_required`. */
-export const credentialReader = (names: readonly string[]) => {
-  const all = new Set(names)
+/**
+ * Reads credentials; `names` are the headers that may carry one, lower case, best first, `never` those that no workload
+ * gets from a client. Throws `credential_required`.
+ */
+export const credentialReader = (names: readonly string[], never: readonly string[] = []) => {
+  const all = new Set([...names, ...never])
   // With a header of our own, `Authorization` belongs to the application behind us and passes.
-  const ours = new Set(names.filter(name => name !== 'authorization'))
+  const ours = new Set([...names.filter(name => name !== 'authorization'), ...never])
   return ({ headers }: IncomingMessage, target: string): WorkloadCredential => {
     const found = credentialOf(headers, names)
     if (found) return { key: found.key, withheld: found.header === 'authorization' ? all : ours, target }

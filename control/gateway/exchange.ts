@@ -11,6 +11,8 @@ export interface Exchange {
   readonly response: ServerResponse
   /** Lower-case names of headers the workload must not see. */
   readonly withheld: ReadonlySet<string>
+  /** Headers that say who calls: names and values. */
+  readonly identity: readonly string[]
 }
 
 /** Whether the request has no body: it can be sent twice. */
@@ -74,13 +76,14 @@ const answering = ({ response, base }: Exchange, { done, failed }: Ending): Disp
 /** Resolves when the answer is delivered, rejects when there is none; after its head left, cuts instead. */
 export const exchange = (pool: Dispatcher, one: Exchange): Promise<void> =>
   new Promise((done, failed) => {
-    const { target, request, withheld } = one
+    const { target, request, withheld, identity } = one
     pool.dispatch(
       {
         path: target,
         method: (request.method ?? 'GET') as Dispatcher.HttpMethod,
         headers: requestHeaders(request.rawHeaders, {
           withheld,
+          identity,
           remote: request.socket.remoteAddress ?? '',
           host: request.headers.host ?? '',
         }),

@@ -9,13 +9,16 @@ import { fail } from '../../shared/errors.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
+import type { WireNames } from '../../shared/wire-names.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { Reach } from '../instances/reach.ts'
+import type { Connections } from '../channel/connections.ts'
 import { byHost, byPath, type AddressForm, type WorkloadAddress } from './address.ts'
 import type { Answers } from './answers.ts'
 import { credentialReader } from './credential.ts'
 import { errorReply, sendError, shown, type ErrorReply } from './errors.ts'
 import type { Forwarder } from './forward.ts'
+import { identityHeaders, identityWriter } from './identity.ts'
 import { run, runUpgrade, type Context } from './passage.ts'
 import type { Resolve } from './resolve.ts'
 
@@ -23,6 +26,7 @@ export interface GatewayDeps {
   readonly resolve: Resolve
   readonly hold: Reach['hold']
   readonly forwarder: Forwarder
+  readonly connections: Connections
   readonly keys: Keys
   /** Answers in the daemon's place; nobody does when left out. */
   readonly answers?: Answers | undefined
@@ -35,8 +39,8 @@ export interface GatewayOptions {
   /** How workloads are addressed, a form for each kind. */
   readonly forms: readonly AddressForm[]
   readonly regions: readonly string[]
-  /** Header word of our own headers (`Svc`). */
-  readonly headerWord: string
+  /** Spellings of our own headers, preferred first. */
+  readonly names: WireNames
   /** Lower-case names of headers that may carry our credential, best first. */
   readonly credentialHeaders: readonly string[]
 }
@@ -59,7 +63,7 @@ const failure = (options: GatewayOptions, deps: GatewayDeps, error: unknown, req
   const line = { requestId, method, host: request.headers.host, code: known.code, reason: known.message }
   if (known.code === 'internal') log.error('gateway.failed', { ...line, error })
   else log.info('gateway.refused', line)
-  return errorReply(known, { header: options.headerWord, now: clock.now() })
+  return errorReply(known, { header: options.names.list[0]?.header ?? 'Svc', now: clock.now() })
 }
 
 /** Browsers ask first; the workload's own CORS answer does not know our headers. */
@@ -77,7 +81,12 @@ const preflight = (request: IncomingMessage, response: ServerResponse): boolean 
 
 export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => {
   const { log } = deps
-  const context: Context = { ...deps, credentialOf: credentialReader(options.credentialHeaders) }
+  const { names, credentialHeaders } = options
+  const context: Context = {
+    ...deps,
+    credentialOf: credentialReader(credentialHeaders, identityHeaders(names)),
+    identityOf: identityWriter(names, deps.ids),
+  }
   return {
     addressOf({ url: target = '/', headers }) {
       return byHost(headers.host ?? '', target, options) ?? byPath(target, options.forms)

@@ -3,25 +3,33 @@ import { hopByHop, namedByConnection } from '../../shared/http/hop-by-hop.ts'
 
 /**
  * Request headers for the workload as a flat list: hop-by-hop ones and those in `withheld` (lower case: our
- * credentials, which tenant code must never see) left out, forwarding facts added.
+ * credentials, which tenant code must never see, and what only we may say) left out, `identity` (names and values) and
+ * forwarding facts added.
  */
 export const requestHeaders = (
   raw: readonly string[],
-  options: { withheld: ReadonlySet<string>; remote: string; host: string; keepUpgrade?: boolean },
+  options: {
+    withheld: ReadonlySet<string>
+    identity: readonly string[]
+    remote: string
+    host: string
+    keepUpgrade?: boolean
+  },
 ): string[] => {
-  const { withheld, remote, host, keepUpgrade } = options
+  const { withheld, identity, remote, host, keepUpgrade } = options
   const headers: string[] = []
   const named = namedByConnection(raw)
   let forwarded = ''
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
-    if (withheld.has(name)) continue
+    // Applications that see headers as variables (CGI, WSGI) cannot tell an underscore from a hyphen.
+    if (withheld.has(name.replaceAll('_', '-'))) continue
     if (name === 'x-forwarded-for') forwarded += `${raw[i + 1]}, `
     else if (keepUpgrade && (name === 'connection' || name === 'upgrade')) headers.push(name, raw[i + 1] as string)
     else if (!hopByHop.has(name) && !named.has(name) && name !== 'x-forwarded-host' && name !== 'expect')
       headers.push(name, raw[i + 1] as string)
   }
-  headers.push('x-forwarded-for', `${forwarded}${remote}`, 'x-forwarded-host', host)
+  headers.push(...identity, 'x-forwarded-for', `${forwarded}${remote}`, 'x-forwarded-host', host)
   return headers
 }
 

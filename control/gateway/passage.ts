@@ -5,10 +5,14 @@ import type { Clock } from '../../shared/clock.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
 import { needReach, type Keys } from '../auth/keys.ts'
 import type { Held, Reach } from '../instances/reach.ts'
+import type { Connections, Destination } from '../channel/connections.ts'
+import type { Address } from '../store/store.ts'
+import { fail } from '../../shared/errors.ts'
 import type { WorkloadAddress } from './address.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
 import type { Forwarder } from './forward.ts'
+import type { IdentityWriter } from './identity.ts'
 import type { Resolve, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
 
@@ -18,28 +22,55 @@ export interface Context {
   readonly forwarder: Forwarder
   readonly keys: Keys
   readonly answers?: Answers | undefined
+  readonly connections: Connections
   readonly clock: Clock
+  readonly identityOf: IdentityWriter
   readonly credentialOf: (request: IncomingMessage, target: string) => WorkloadCredential
 }
 
 interface Admitted {
   readonly resolved: Resolved
   readonly credential: WorkloadCredential
+  readonly identity: readonly string[]
 }
 
 /** Whether a workload exists is told only to who holds a valid key: that is looked at before what was found is told. */
 const admit = async (context: Context, address: WorkloadAddress, request: IncomingMessage): Promise<Admitted> => {
-  const { resolve, keys, credentialOf } = context
+  const { resolve, keys, credentialOf, identityOf } = context
   const credential = credentialOf(request, address.target)
   const found = await resolve(address).catch((error: unknown) => ({ error }))
   const key = await keys.verify(credential.key)
   if ('error' in found) throw found.error
   needReach(key, found.workspace)
-  return { resolved: found, credential }
+  return { resolved: found, credential, identity: identityOf(key) }
 }
 
-const holdFor = ({ hold }: Context, { owner, instance }: Resolved, signal: AbortSignal): Promise<Held> =>
-  hold(owner, signal, instance)
+/**
+ * The daemon's port means the daemon, however it is addressed. The port of the channel means nobody: who came that way
+ * would have no role, and the host's own proof is not for clients.
+ */
+const destinationOf = (upstream: Address, { port }: WorkloadAddress): Destination => {
+  if (port === undefined || port === upstream.port) return { address: upstream }
+  if (port === upstream.channel?.port)
+    throw fail('invalid_argument', { field: 'port', reason: `${port} of a sandbox is the host's own` })
+  return { address: upstream, port }
+}
+
+/** A machine that is awake until `release`, and what in it is meant. */
+const holdFor = async (
+  { hold }: Context,
+  { owner, instance }: Resolved,
+  address: WorkloadAddress,
+  signal: AbortSignal,
+): Promise<Held & { readonly to: Destination }> => {
+  const held = await hold(owner, signal, instance)
+  try {
+    return { ...held, to: destinationOf(held.upstream, address) }
+  } catch (error) {
+    held.release()
+    throw error
+  }
+}
 
 /** Resolves when the answer is delivered. */
 export const run = async (
@@ -51,14 +82,13 @@ export const run = async (
   const { forwarder, answers } = context
   const gone = new AbortController()
   response.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential } = await admit(context, address, request)
-  const { instance, upstream, release } = await holdFor(context, resolved, gone.signal)
+  const { resolved, credential, identity } = await admit(context, address, request)
+  const { instance, upstream, release, to } = await holdFor(context, resolved, address, gone.signal)
   const { target, withheld } = credential
   try {
-    if (address.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
+    if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
       return await answers.answer({ instance, target, upstream, request, response })
-    const { base, port = upstream.port } = address
-    await forwarder.forward({ upstream: { host: upstream.host, port }, target, base, request, response, withheld })
+    await forwarder.forward({ to, target, base: address.base, request, response, withheld, identity })
   } finally {
     release()
   }
@@ -74,20 +104,21 @@ export const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential } = await admit(context, address, request)
+  const { resolved, credential, identity } = await admit(context, address, request)
   const { owner } = resolved
-  const { upstream, release } = await holdFor(context, resolved, gone.signal)
+  const { release, to } = await holdFor(context, resolved, address, gone.signal)
   await splice(
     {
-      upstream: { host: upstream.host, port: address.port ?? upstream.port },
+      to,
       target: credential.target,
       request,
       socket,
       head,
       withheld: credential.withheld,
+      identity,
       release,
       hold: async () => (await context.hold(owner, gone.signal)).release,
     },
-    context.clock,
+    context,
   )
 }

@@ -1,19 +1,24 @@
-/** WebSockets and other upgrades: after the handshake Hutch is only a pipe between two sockets. */
+/**
+ * WebSockets and other upgrades: after the handshake Hutch is only a pipe between two sockets. Until the workload has
+ * agreed to it, it gets nothing but the handshake: what a client sends after a refused one could be a request that
+ * nobody has looked at.
+ */
 import type { IncomingMessage } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
-import type { Address } from '../store/store.ts'
+import type { Connections, Destination } from '../channel/connections.ts'
 import { requestHeaders } from './headers.ts'
 
 export interface Splicing {
-  readonly upstream: Address
+  readonly to: Destination
   readonly target: string
   readonly request: IncomingMessage
   readonly socket: Duplex
   readonly head: Buffer
   readonly withheld: ReadonlySet<string>
+  readonly identity: readonly string[]
   /** The hold that keeps the sandbox awake now; given over, and released here whatever happens. */
   readonly release: () => void
   /** Takes another one, for bytes after a silence. */
@@ -23,19 +28,20 @@ export interface Splicing {
 /** An open socket without traffic for this long keeps nobody awake any more. */
 const silenceMs = 15 * 60_000
 
-const connected = (upstream: Address): Promise<Socket> =>
-  new Promise((resolve, reject) => {
-    const socket = connect({ host: upstream.host, port: upstream.port, noDelay: true })
-    socket.once('connect', () => resolve(socket))
-    socket.once('error', error =>
-      reject(fail('upstream_failed', { reason: `nothing answers on port ${upstream.port} of the sandbox` }, error)),
-    )
-  })
+const connected = async (connections: Connections, to: Destination): Promise<Socket> => {
+  try {
+    return await connections.open(to, 'client')
+  } catch (error) {
+    const { port = to.address.port } = to
+    throw fail('upstream_failed', { reason: `nothing answers on port ${port} of the sandbox` }, error)
+  }
+}
 
 /** The request as the workload gets it, hop-by-hop headers of the upgrade kept. */
-const handshake = ({ request, target, withheld }: Splicing): string => {
+const handshake = ({ request, target, withheld, identity }: Splicing): string => {
   const headers = requestHeaders(request.rawHeaders, {
     withheld,
+    identity,
     remote: request.socket.remoteAddress ?? '',
     host: request.headers.host ?? '',
     keepUpgrade: true,
@@ -84,15 +90,53 @@ const watching = ({ socket, hold, ...options }: Splicing, clock: Clock, giveUp: 
   }
 }
 
+const switching = Buffer.from('HTTP/1.1 101 ', 'latin1')
+
+/** Calls `agreed` when what the workload answers begins as an agreement does, else `refused`; once, with its first bytes. */
+const onAnswer = (far: Socket, agreed: () => void, refused: () => void): void => {
+  let seen = Buffer.alloc(0)
+  const look = (piece: Buffer): void => {
+    seen = Buffer.concat([seen, piece.subarray(0, switching.length - seen.length)])
+    const so = switching.subarray(0, seen.length).equals(seen)
+    if (so && seen.length < switching.length) return
+    far.off('data', look)
+    if (so) agreed()
+    else refused()
+  }
+  far.on('data', look)
+}
+
+const maxEarlyBytes = 64 * 1024
+
+/** Keeps what the client sends before it has an answer; calls `end` when that is too much, or the client leaves. */
+const keepEarly = (socket: Duplex, head: Buffer, end: () => void): { take(): Buffer } => {
+  const pieces = [head]
+  let size = head.length
+  const keep = (piece: Buffer): void => {
+    pieces.push(piece)
+    size += piece.length
+    if (size > maxEarlyBytes) end()
+  }
+  socket.on('data', keep).once('end', end)
+  return {
+    take() {
+      socket.off('data', keep).off('end', end)
+      return Buffer.concat(pieces)
+    },
+  }
+}
+
 /** Pipes until either side ends. Resolves then; rejects only before the first byte went to the workload. */
-export const splice = async (options: Splicing, clock: Clock): Promise<void> => {
-  const { upstream, socket, head } = options
-  const far = await connected(upstream).catch((error: unknown) => {
+export const splice = async (
+  options: Splicing,
+  { clock, connections }: { clock: Clock; connections: Connections },
+): Promise<void> => {
+  const { to, socket, head } = options
+  const far = await connected(connections, to).catch((error: unknown) => {
     options.release()
     throw error
   })
   far.write(handshake(options), 'latin1')
-  if (head.length > 0) far.write(head)
   const ended = Promise.withResolvers<void>()
   const end = () => {
     socket.destroy()
@@ -100,13 +144,28 @@ export const splice = async (options: Splicing, clock: Clock): Promise<void> => 
     ended.resolve()
   }
   const watch = watching(options, clock, end)
+  far.on('data', watch.heard)
   for (const side of [socket, far]) {
-    side.on('data', watch.heard)
     side.once('close', end)
     side.once('error', end)
   }
+  const early = keepEarly(socket, head, end)
+  onAnswer(
+    far,
+    () => {
+      const kept = early.take()
+      if (kept.length > 0) far.write(kept)
+      socket.on('data', watch.heard)
+      socket.pipe(far)
+    },
+    // The client gets the answer; its own bytes go nowhere.
+    () => {
+      early.take()
+      far.end()
+      socket.resume()
+    },
+  )
   far.pipe(socket)
-  socket.pipe(far)
   // Either may have gone while the other was waited for; nobody is told of that again.
   if (far.destroyed || socket.destroyed) end()
   await ended.promise

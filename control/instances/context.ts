@@ -1,6 +1,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
+import type { ChannelKeys } from '../channel/keys.ts'
 import type { Driver } from '../drivers/driver.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { RulesByKind, Workload } from '../reconcile/rules.ts'
@@ -19,6 +20,7 @@ export interface Context {
   readonly rules: RulesByKind
   readonly transition: Transition
   readonly census: Census
+  readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly standby: Standby
   /** Looks at a record, or at an instance, soon. */
   pokeOwner(uid: string): void

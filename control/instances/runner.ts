@@ -10,6 +10,7 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Closing } from '../../shared/closing.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
+import type { ChannelKeys } from '../channel/keys.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { Changes } from '../reconcile/changes.ts'
 import { reconcileLoop } from '../reconcile/loop.ts'
@@ -40,6 +41,7 @@ export interface RunnerDeps {
   readonly closing: Closing
   readonly rules: RulesByKind
   readonly transition: Transition
+  readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly changes: Changes
   /** A machine is gone; connections to it are of no use. */
   readonly onDown: (host: string) => void

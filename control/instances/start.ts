@@ -78,7 +78,7 @@ const started = async (context: Context, subject: Subject, plan: MachinePlan, ma
 }
 
 export const start = async (context: Context, subject: Subject, signal: AbortSignal): Promise<Outcome> => {
-  const { store, clock, log } = context
+  const { store, clock, log, channelKeys } = context
   const { instance, owner, workload, driver } = subject
   const begun = clock.elapsed()
   const others = await store.instances.ofOwner(owner.uid)
@@ -88,7 +88,7 @@ export const start = async (context: Context, subject: Subject, signal: AbortSig
   let machine: Machine
   try {
     plan = await workload.plan(owner, instance)
-    machine = await driver.create(plan.spec, signal)
+    machine = await driver.create({ ...plan.spec, channel: channelKeys.forStart(instance.id) }, signal)
   } catch (error) {
     if (signal.aborted) throw error
     return startFailed(context, subject, error)

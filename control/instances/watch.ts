@@ -1,4 +1,5 @@
 /** Sees to it that an instance that is up has its machine. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Outcome } from '../reconcile/loop.ts'
 import { errorOf, takeDown, type Context, type Subject } from './context.ts'
 import { withError } from './history.ts'
@@ -26,8 +27,7 @@ export const watch = async (context: Context, subject: Subject): Promise<Outcome
   if (!machine || machine.phase === 'stopped' || machine.phase === 'half-made') return lost(context, subject)
   const { address } = machine
   const known = instance.address
-  if (address && (address.host !== known?.host || address.port !== known.port))
-    await transition.write([{ instance, change: { address } }])
+  if (address && !isDeepStrictEqual(address, known)) await transition.write([{ instance, change: { address } }])
   await standby.up(instance, machine, workload.standbyAfterMs(owner))
   return undefined
 }

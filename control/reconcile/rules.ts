@@ -64,7 +64,8 @@ export interface Workload {
 
 export interface MachinePlan {
   readonly image: PinnedImage
-  readonly spec: MachineSpec
+  /** The channel is not the plan's. */
+  readonly spec: Omit<MachineSpec, 'channel'>
 }
 
 /** A policy of the egress engine, as it is stored and as the engine takes it. */

@@ -41,6 +41,15 @@ export interface Owner extends Key {
 export interface Address {
   readonly host: string
   readonly port: number
+  /** Absent for a machine that an older build has started. */
+  readonly channel?: ChannelAddress
+}
+
+/** The host's way to the daemon of one start of a machine; the key is computed from it. */
+export interface ChannelAddress {
+  readonly port: number
+  readonly machine: string
+  readonly generation: string
 }
 
 export interface PinnedImage {

@@ -113,8 +113,8 @@ const uploadExpiry = (value: string): number | undefined =>
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
-/** Without the daemon's own variables; the networking document holds a private key. */
-const childEnvironment = (env: Env, names: WireNames): Record<string, string> => {
+/** What of an environment the workload gets: all but the daemon's own; the networking document holds a private key. */
+export const workloadEnvironment = (env: Env, names: WireNames): Record<string, string> => {
   const own = new Set(names.env('NETWORKING_CONFIG'))
   return Object.fromEntries(
     Object.entries(env).filter(
@@ -175,6 +175,6 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
       uidMap: driveVendor(env, names, 'UID_MAP') ?? '',
       gidMap: driveVendor(env, names, 'GID_MAP') ?? '',
     }),
-    environment: Object.freeze(childEnvironment(env, names)),
+    environment: Object.freeze(workloadEnvironment(env, names)),
   })
 }

@@ -10,6 +10,8 @@ import { addMissing, parseEnvFile } from './env-file.ts'
 import { readRegularFile } from './read-regular-file.ts'
 import { vendor, type Env } from './read.ts'
 
+type Given = Readonly<Record<string, string>> | undefined
+
 const readIfThere = (path: string, log: Log): Buffer | undefined => {
   try {
     return readRegularFile(path)
@@ -41,8 +43,12 @@ const dotenv = (path: string, base: Env, log: Log): Record<string, string> => {
   return withoutPrefixes(parseEnv(content.toString('utf8')), ['HUTCH_', 'SANDBOX_', ...namesOf(base).env('')])
 }
 
-/** The environment the process was started with, including what the host has packed into it. */
-const started = (env: Env): Record<string, string> => ({ ...ownEnvironment(env), ...unguardEnvironment(env) })
+/** The environment the process was started with, including what the host has packed into it or `given` beside it. */
+const started = (env: Env, given: Given): Record<string, string> => ({
+  ...ownEnvironment(env),
+  ...unguardEnvironment(env),
+  ...withoutPrefixes(given ?? {}, ['HUTCH_']),
+})
 
 const platformFile = (path: string, log: Log): Readonly<Record<string, string>> => {
   const content = readIfThere(path, log)
@@ -56,9 +62,9 @@ const platformFile = (path: string, log: Log): Readonly<Record<string, string>> 
   return variables
 }
 
-/** The whole environment at start. Files only add what is missing; a broken file is logged and does not stop the start. */
-export const gatherEnvironment = (base: Env, cwd: string, log: Log): Record<string, string> => {
-  const own = started(base)
+/** The whole environment at start; `given` is what the host has told. Files only add what is missing; a broken file is logged and does not stop the start. */
+export const gatherEnvironment = (base: Env, cwd: string, log: Log, given?: Given): Record<string, string> => {
+  const own = started(base, given)
   const env = addMissing(own, dotenv(join(cwd, '.env'), own, log))
   const path = vendor(env, namesOf(env), 'ENV_VAR_PATH')
   return path ? addMissing(env, withoutPrefixes(platformFile(path, log), ['HUTCH_'])) : env

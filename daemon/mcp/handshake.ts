@@ -6,6 +6,7 @@ import {
   JSONRPCMessageSchema,
   ListToolsRequestSchema,
   McpError,
+  type RequestId,
   SetLevelRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Context, Reply } from '../../shared/route.ts'
@@ -62,12 +63,17 @@ const wrongParameters = (request: RpcRequest): object | undefined => {
 export const createHandshake = async (methods: Methods): Promise<Handshake> => {
   const transport = createMux()
   const server = new Server(serverInfo, { capabilities: { logging: {}, tools: { listChanged: true } } })
-  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => resultOf(methods.list(params)))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
-    const context = transport.contextOf(requestId)
+  const contextOf = (id: RequestId): Context => {
+    const context = transport.contextOf(id)
     if (!context) throw new McpError(codes.refused, 'the caller is gone')
-    return resultOf(await methods.call(params, context))
-  })
+    return context
+  }
+  server.setRequestHandler(ListToolsRequestSchema, ({ params }, { requestId }) =>
+    resultOf(methods.list(params, contextOf(requestId))),
+  )
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) =>
+    resultOf(await methods.call(params, contextOf(requestId))),
+  )
   await server.connect(transport)
   return {
     async handle(messages, context) {

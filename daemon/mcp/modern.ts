@@ -53,7 +53,7 @@ const outcomeOf = async (methods: Methods, request: RpcRequest, context: Context
   if (method === 'server/discover') return discover()
   if (method === 'tools/call') return methods.call(params, context)
   if (method !== 'tools/list') return undefined
-  const listed = methods.list(params)
+  const listed = methods.list(params, context)
   return 'error' in listed ? listed : { result: { ...listed.result, ...fresh } }
 }
 

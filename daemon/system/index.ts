@@ -28,7 +28,7 @@ export interface System {
 }
 
 export const createSystem = (core: Core, deps: SystemDeps): System => {
-  const { config, environment, clock, ids, log, closing } = core
+  const { config, environment, hostConfiguration, clock, ids, log, closing } = core
   const { program, list, terminals } = deps
   const made = createUpgrades({
     clock,
@@ -38,6 +38,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     last: core.inherited.lastUpgrade,
     list,
     start: program.start,
+    keyed: program.keyed,
     digest: program.digest,
     hold: deps.hold,
     async replace(what, lastUpgrade) {
@@ -48,6 +49,7 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
         await program.replaceWith(what, {
           upgradeCount: config.upgradeCount + 1,
           lastUpgrade,
+          boot: hostConfiguration.document(),
           environment: environment.changes(),
           reloaded: environment.reloaded(),
           pipes: deps.pipes().map(({ id, fd }) => ({ id, fd, inode: fstatSync(fd).ino })),

@@ -5,6 +5,7 @@
  */
 import { closeSync, fstatSync, readSync, writeSync } from 'node:fs'
 import { s } from '../../shared/schema.ts'
+import { bootDocument } from '../../shared/wire/host.ts'
 import { lastUpgrade } from '../../shared/wire/system.ts'
 import { document, type Env } from '../config/read.ts'
 import { keepOverExec, memoryFile } from '../native/descriptors/descriptors.ts'
@@ -13,6 +14,8 @@ const variable = 'HUTCH_HANDOVER'
 
 const place = s.object({ fd: s.int(), inode: s.int() })
 const shape = s.object({
+  /** What the host has given when the machine was started, as it is by now. */
+  boot: s.optional(bootDocument),
   /** How the upgrade went that this exec is part of. */
   lastUpgrade: s.optional(lastUpgrade),
   /** Changes of the live environment; null removes a variable. */
@@ -42,6 +45,8 @@ const shape = s.object({
   ),
   /** The listening socket: clients that connect during the exec wait in its queue. */
   listener: s.optional(place),
+  /** The same of the channel. */
+  channel: s.optional(place),
   /** How to start the previous daemon again, when the new one cannot start. */
   back: s.optional(s.object({ command: s.array(s.string()).check(s.minLength(1)), upgradeCount: s.int() })),
 })
@@ -51,10 +56,8 @@ export type InheritedTerminal = Inherited['terminals'][number]
 
 export const nothingInherited: Inherited = Object.freeze({ environment: {}, pipes: [], terminals: [] })
 
-const descriptorsOf = ({ pipes, terminals, listener }: Inherited): number[] => [
-  ...[...pipes, ...terminals].map(({ fd }) => fd),
-  ...(listener ? [listener.fd] : []),
-]
+const descriptorsOf = ({ pipes, terminals, listener, channel }: Inherited): number[] =>
+  [...pipes, ...terminals, listener, channel].flatMap(place => (place ? [place.fd] : []))
 
 const readAll = (fd: number, size: number): string => {
   const bytes = Buffer.alloc(size)
@@ -91,17 +94,28 @@ export const receiveHandover = (env: Env): Inherited => {
   return found
 }
 
+/** The document in a memory file. */
+export const writeHandover = (handover: Inherited): number => {
+  const fd = memoryFile()
+  const bytes = Buffer.from(JSON.stringify(handover))
+  for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
+  return fd
+}
+
+/** The variable for a program that has the memory file `file` as its descriptor `fd`. */
+export const handoverAt = (file: number, fd: number): Record<string, string> => ({
+  [variable]: JSON.stringify({ fd, inode: fstatSync(file).ino }),
+})
+
 /**
  * Lets `handover` outlive an exec. The returned variable says where it is; `keep` undoes it when the exec has failed.
  */
 export const sendHandover = (handover: Inherited): { env: Record<string, string>; keep: () => void } => {
-  const fd = memoryFile()
-  const bytes = Buffer.from(JSON.stringify(handover))
-  for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
+  const fd = writeHandover(handover)
   const all = [fd, ...descriptorsOf(handover)]
   for (const one of all) keepOverExec(one, true)
   return {
-    env: { [variable]: JSON.stringify({ fd, inode: fstatSync(fd).ino }) },
+    env: handoverAt(fd, fd),
     keep() {
       for (const one of all) keepOverExec(one, false)
       closeSync(fd)

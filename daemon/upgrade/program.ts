@@ -1,34 +1,27 @@
 /** The daemon's own process: how to start another beside it, and how to replace it. */
-import { spawn } from 'node:child_process'
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
-import { listenTcp } from '../native/descriptors/descriptors.ts'
 import { programPath } from './anonymous-file.ts'
 import { digestOf } from './bundles.ts'
-import type { ListeningSocket } from './listening-socket.ts'
-import { noHandover, sendHandover, type Inherited } from './handover.ts'
+import { startCandidate, type Candidate } from './candidate.ts'
+import type { BootDocument } from '../../shared/wire/host.ts'
+import type { Entrances } from './listening-socket.ts'
+import { sendHandover, type Inherited } from './handover.ts'
 
 /** What the next daemon is told by this one. */
-interface Handover extends Omit<Inherited, 'listener' | 'back'> {
+interface Handover extends Omit<Inherited, 'listener' | 'channel' | 'back'> {
   readonly upgradeCount: number
 }
 
 /** What can be started: the program of an open file, or a command whose files nobody in the sandbox can write. */
 export type Startable = number | readonly string[]
 
-/** A started candidate. */
-export interface Candidate {
-  /** Where it listens, on loopback. */
-  readonly port: number
-  /** Resolves with a description when it ends by itself. */
-  readonly ended: Promise<string>
-  stop(): Promise<void>
-}
-
 export interface Program {
   /** Starts a program as a rehearsal: only we can reach it, and it changes nothing. */
   start(what: Startable): Promise<Candidate>
+  /** Whether this daemon tells its callers apart; one that replaces it must do so too. */
+  keyed(): boolean
   /** Where requests come in, once it listens; a daemon that is only called has none. */
-  socket(): ListeningSocket | undefined
+  socket(): Entrances | undefined
   /** Replaces this process, keeping its pid, children and arguments. Returns only by throwing. */
   replaceWith(what: Startable, handover: Handover): Promise<void>
   /** Restores the daemon that this one has replaced; returns when there is none. */
@@ -45,7 +38,9 @@ interface OwnProcess {
   /** The file that Node runs. */
   readonly script?: string | undefined
   /** Where requests come in, once it listens. */
-  readonly socket?: () => ListeningSocket | undefined
+  readonly socket?: () => Entrances | undefined
+  /** What the host has given by now, if anybody hosts this daemon. */
+  readonly boot?: () => BootDocument | undefined
 }
 
 /** Makes the open file standard input: only the standard descriptors outlive an exec. */
@@ -64,9 +59,6 @@ const ownCommand = (): string[] | undefined => {
   if (rest.includes(programPath)) return undefined
   return [first.startsWith('/') ? first : process.execPath, ...rest]
 }
-
-/** Where a candidate finds its socket, after the standard descriptors. */
-export const rehearsalFd = 3
 
 const counting = (env: NodeJS.ProcessEnv, upgradeCount: number): NodeJS.ProcessEnv => ({
   ...env,
@@ -88,37 +80,30 @@ const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inhe
   }
 }
 
-export const createProgram = ({ args: own, env, script, socket = () => undefined }: OwnProcess): Program => ({
+export const createProgram = ({
+  args: own,
+  env,
+  script,
+  socket = () => undefined,
+  boot = () => undefined,
+}: OwnProcess): Program => ({
   socket,
+  keyed: () => boot() !== undefined,
   digest: () => digestOf(script),
   async start(what) {
-    const [file = '', ...args] = commandOf(what)
-    // It listens already: a tenant can neither take the port before the candidate nor answer in its place.
-    const { port, fd } = listenTcp(0, '127.0.0.1')
-    try {
-      const child = spawn(file, [...args, '--port', String(port)], {
-        stdio: [typeof what === 'number' ? what : 'ignore', 'ignore', 'inherit', fd],
-        env: { ...env, ...noHandover, HUTCH_REHEARSAL: '1' },
-      })
-      const ended = new Promise<string>(resolve => {
-        child.once('error', error => resolve(error.message))
-        child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
-      })
-      const stop = async () => {
-        child.kill('SIGKILL')
-        await ended
-      }
-      return { port, ended, stop }
-    } finally {
-      closeSync(fd)
-    }
+    return startCandidate({
+      command: [...commandOf(what), ...own],
+      input: typeof what === 'number' ? what : undefined,
+      env,
+      boot: boot(),
+    })
   },
   async replaceWith(what, { upgradeCount, ...handover }) {
     const command = ownCommand()
     if (typeof what === 'number') openAsInput(what)
     exec([...commandOf(what), ...own], counting(env, upgradeCount), {
       ...handover,
-      listener: socket()?.inheritable,
+      ...socket()?.inheritable,
       back: command && { command, upgradeCount: upgradeCount - 1 },
     })
   },

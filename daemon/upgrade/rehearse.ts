@@ -1,6 +1,8 @@
 /** Lets a new release prove itself beside the running daemon before it replaces it. */
 import type { Clock } from '../../shared/clock.ts'
-import type { Candidate, Startable } from './program.ts'
+import { activity } from '../../shared/wire/system.ts'
+import type { Candidate } from './candidate.ts'
+import type { Startable } from './program.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
 
 const readyMs = 30_000
@@ -17,6 +19,8 @@ export interface RehearseDeps {
   /** Starts a program that changes nothing in the sandbox. */
   readonly start: (what: Startable) => Promise<Candidate>
   readonly list: () => readonly Listed[]
+  /** Whether this daemon tells its callers apart. */
+  readonly keyed: () => boolean
 }
 
 const get = async (port: number, path: string, signal: AbortSignal): Promise<unknown> => {
@@ -56,9 +60,16 @@ export const compare = (theirs: readonly Listed[], before: readonly Listed[], af
     throw fail('operation_failed', { reason: `the new release takes running processes for dead: ${lost.join(', ')}` })
 }
 
+/** A release from before the channel would answer everything to everybody. */
+const tellsCallersApart = async (port: number, signal: AbortSignal): Promise<void> => {
+  const { status } = await fetch(`http://127.0.0.1:${port}${activity.path}`, { signal })
+  if (status !== 403)
+    throw fail('operation_failed', { reason: 'the new release does not tell the host from a tenant; it is too old' })
+}
+
 /** Starts the program, waits until it is healthy, compares its processes with ours and stops it. Throws `operation_failed`. */
 export const rehearse = async (what: Startable, deps: RehearseDeps, signal: AbortSignal): Promise<void> => {
-  const { start, clock, list } = deps
+  const { start, clock, list, keyed } = deps
   const before = list()
   const candidate = await start(what)
   const { port } = candidate
@@ -69,6 +80,7 @@ export const rehearse = async (what: Startable, deps: RehearseDeps, signal: Abor
   const check = async () => {
     const within = AbortSignal.any([signal, over.signal])
     await untilHealthy(port, clock, within)
+    if (keyed()) await tellsCallersApart(port, within)
     const theirs = (await get(port, '/process', AbortSignal.any([within, AbortSignal.timeout(readyMs)]))) as Listed[]
     compare(theirs, before, list())
   }

@@ -11,6 +11,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeF
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
+import { channelPort } from '../../shared/channel.ts'
 import { copyBinaries, mountPoint, xtablesDirectory } from './binaries.ts'
 import { bundleCommand, scratchEnvironment } from '../../shared/bundle.ts'
 import { compileBoot, compileDaemon, type BuildInfo } from './compile.ts'
@@ -82,7 +83,8 @@ export const assemble = async (
   if (xtables) cpSync(xtables, join(lib, 'xtables'), { recursive: true, verbatimSymlinks: true })
   if (!plain) await warm(bundle)
   rmSync(join(daemon, 'warm.js'))
-  const facts = { arch: process.arch, node: process.version, command: bundleCommand(mountPoint, 'boot.js') }
+  const command = bundleCommand(mountPoint, 'boot.js')
+  const facts = { arch: process.arch, node: process.version, channelPort, command }
   const digest = treeDigest(bundle, JSON.stringify(facts), madeLater)
   writeFileSync(join(bundle, 'bundle.json'), `${JSON.stringify({ digest, ...facts }, null, 2)}\n`)
   return digest

@@ -33,5 +33,6 @@ export const toRequest = (message: IncomingMessage): Request => {
     body: message,
     remote: message.socket.remoteAddress ?? '',
     local: message.socket.localAddress ?? '',
+    connection: message.socket,
   }
 }

@@ -31,7 +31,7 @@ import {
   writeStdin,
 } from './process.ts'
 import { swaggerFile, swaggerRoot } from './swagger.ts'
-import { activity, health, reloadEnvironment, upgrade } from './system.ts'
+import { health, reloadEnvironment, upgrade } from './system.ts'
 import { terminalPage, terminalSocket } from './terminal.ts'
 import { configureTunnel, stopTunnel } from './tunnel.ts'
 import { watchFilesystem } from './watch.ts'
@@ -69,7 +69,7 @@ export const sandboxRoutes = {
     writeStdin,
     closeStdin,
   },
-  system: { health, activity, reloadEnvironment, upgrade },
+  system: { health, reloadEnvironment, upgrade },
   terminal: { page: terminalPage, socket: terminalSocket },
   tunnel: { configure: configureTunnel, stop: stopTunnel },
   uploads: {

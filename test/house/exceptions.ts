@@ -16,6 +16,7 @@ export const againstTheGrain: Readonly<Record<string, number>> = {}
 export const openedForTests: readonly string[] = [
   'accepts',
   'addressOf',
+  'audiences',
   'bytesOf',
   'cgroupMounts',
   'claims',

@@ -20,7 +20,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   kysely: ['control/store/sqlite'],
   'node-pty': ['daemon/node-internals'],
   'tar-stream': ['daemon/filesystem'],
-  undici: ['control/gateway', 'shared/http/client'],
+  undici: ['control/channel', 'control/gateway', 'shared/http/client'],
   ws: ['daemon/terminal'],
   zod: ['shared/schema.ts'],
 }

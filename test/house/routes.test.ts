@@ -1,6 +1,7 @@
 /** Every endpoint that is declared is answered, under one id, and the library's face changes only on purpose. */
 import { globSync } from 'node:fs'
 import t from 'tap'
+import { audiences, mayCall } from '../../daemon/channel/audience.ts'
 import * as library from '../../control/index.ts'
 import type { Route } from '../../shared/route.ts'
 import { control } from '../support/control.ts'
@@ -51,6 +52,20 @@ t.test('every declared route is bound, each id once', async t => {
   }
 })
 
+t.test(
+  'every endpoint and tool of the daemon has a line that says whom it answers, and no line is left over',
+  async t => {
+    const { daemon: made, call } = await daemon(t, { env: { SVC_ENV: 'dev', RELACE_API_KEY: 'k' } })
+    const listed = await call('POST', '/mcp', {
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    })
+    const tools = listed.body.result.tools.map(({ name }: { name: string }) => `mcp:${name}`)
+    const ids = made.bounds.map(({ route }) => route.id).filter(id => !id.startsWith('probe.'))
+    t.same([...audiences.keys()].toSorted(), [...ids, ...tools].toSorted())
+  },
+)
+
 t.test('every route says what it is for', async t => {
   const { daemon: made } = await daemon(t)
   const { api } = await control(t)
@@ -67,9 +82,9 @@ const addressesOf = (routes: readonly Route[]): string[] =>
 t.test('a client finds every route of both APIs', async t => {
   const { daemon: made } = await daemon(t, { env: { SVC_ENV: 'dev' } })
   const { api } = await control(t)
-  // What answers who looks around, or what a defect looks like, is for no program.
+  // What answers who looks around, or what a defect looks like, is for no program; what answers the host is for no other.
   const others = /^(probe\.|system\.welcome\.|system\.panic$)/
-  const answered = made.bounds.map(({ route }) => route).filter(({ id }) => !others.test(id))
+  const answered = made.bounds.map(({ route }) => route).filter(({ id }) => !others.test(id) && mayCall(id, 'client'))
   t.same(addressesOf(routesOf(library.sandboxRoutes)), addressesOf(answered))
   const managed = api.bounds.map(({ route }) => route)
   t.same(addressesOf(routesOf(library.managementRoutes)), addressesOf(managed))

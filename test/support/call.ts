@@ -19,6 +19,8 @@ export interface CallOptions {
   readonly body?: unknown
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal
+  /** What the request came by. */
+  readonly connection?: object
 }
 
 /** The request a caller would have sent; `target` is path and query as on the wire. */
@@ -51,6 +53,7 @@ export const requestOf = (method: string, target: string, options: CallOptions =
     body: raw,
     remote: '',
     local: '',
+    connection: options.connection,
   }
 }
 

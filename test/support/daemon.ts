@@ -3,6 +3,7 @@ import './native.ts'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import type { Connections } from '../../daemon/channel/connections.ts'
 import { loadConfig, type Config } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon, type Daemon } from '../../daemon/daemon.ts'
@@ -24,6 +25,8 @@ export interface Options {
   readonly clock?: Clock
   /** What the daemon is and may become, for upgrades. */
   readonly program?: Program
+  /** Who speaks on which connection; everybody is the host unless given. */
+  readonly connections?: Connections
 }
 
 export interface TestDaemon {
@@ -63,6 +66,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
     log,
     program: options.program ?? createProgram({ args: [], env: process.env }),
     checkReplies: true,
+    ...(options.connections ? { connections: options.connections } : {}),
   })
   // Children are not libuv's: nothing else keeps this process alive while a test waits for one.
   const alive = setInterval(() => {}, 60_000)

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import type { Driver } from '../../control/drivers/driver.ts'
 import { driversOf, type Drivers } from '../../control/drivers/drivers.ts'
 import { fakeDriver, fakeWorld, type Faults, type FakeWorld } from '../../control/drivers/fake/index.ts'
+import { createChannelKeys } from '../../control/channel/keys.ts'
 import { createRunner, type Runner } from '../../control/instances/runner.ts'
 import { changes, type Changes } from '../../control/reconcile/changes.ts'
 import type { Rules, Workload } from '../../control/reconcile/rules.ts'
@@ -123,6 +124,7 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     rules,
     transition: move,
     changes: told,
+    channelKeys: createChannelKeys('secret', ids),
     onDown: () => {},
     keepAlive: options.keepAlive ?? (async () => 0),
   })

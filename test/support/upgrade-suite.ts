@@ -171,7 +171,7 @@ export const upgradeSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
 
   await t.test('processes live on', async t => {
     for (const name of Object.keys(programs)) t.match(await get(name), { pid: pids[name], status: 'running' }, name)
-    t.match((await ask(target, 'GET', '/system/activity')).body, { keepAlive: 1 }, 'what keeps it awake still does')
+    t.match(await get('kept'), { keepAlive: true }, 'what keeps it awake still does')
     t.equal((await feed('after\n')).status, 200)
     t.equal((await ask(target, 'DELETE', '/process/reader/stdin')).status, 200)
     const reader = await until('its end', async () => {

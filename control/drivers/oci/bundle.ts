@@ -10,6 +10,8 @@ const shape = s.object({
   command: s.array(s.string()).check(s.minLength(1)),
   /** Port the daemon listens on. */
   port: s._default(s.int(), 8080),
+  /** Port on which it is to listen for the host; absent in a bundle from before there was a channel. */
+  channelPort: s.optional(s.int()),
 })
 export type Bundle = Out<typeof shape>
 

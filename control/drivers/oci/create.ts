@@ -2,12 +2,12 @@
 import { mkdir } from 'node:fs/promises'
 import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
+import { bootDocumentOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
 import type { Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker, writeMarker, type Marker } from './marker.ts'
-import type { Slot } from './net/link.ts'
-import { lookAt } from './phase.ts'
+import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
 import { prepareAgain, prepareRoot } from './rootfs.ts'
 import { chooseUsers } from './users/choose.ts'
@@ -25,11 +25,14 @@ const check = (spec: MachineSpec): void => {
 }
 
 /** `earlier` is the marker of a life whose files are used again. */
-const markerOf = (context: Context, spec: MachineSpec, slot: Slot, earlier: Marker | undefined): Marker => ({
+const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | undefined): Marker => ({
   slot: slot.index,
   address: slot.address,
   gateway: slot.gateway,
   port: context.bundle.port,
+  ...(document && spec.channel
+    ? { channel: { port: document.channel.port, generation: spec.channel.generation } }
+    : {}),
   memoryMb: spec.memoryMb,
   cpus: spec.cpus,
   ready: false,
@@ -39,7 +42,7 @@ const markerOf = (context: Context, spec: MachineSpec, slot: Slot, earlier: Mark
 })
 
 /** Throws where machines cannot be held to a policy: one that should be is not started without. */
-const holdOutbound = async ({ outbound }: Context, spec: MachineSpec, slot: Slot): Promise<void> => {
+const holdOutbound = async ({ context: { outbound }, spec, slot }: Attempt): Promise<void> => {
   if (!spec.held) return
   if (!outbound)
     throw fail('driver_failed', {
@@ -63,12 +66,12 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   const firstId = await chooseUsers(attempt, earlier)
   if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
   const marker: Marker = {
-    ...markerOf(context, spec, slot, earlier),
+    ...markerOf(attempt, earlier),
     marks: 'user',
     ...(firstId === undefined ? {} : { firstId }),
   }
   await writeMarker(files.marker, marker)
-  await holdOutbound(context, spec, slot)
+  await holdOutbound(attempt)
   const { rootfs: image, hostname, etc = {} } = spec
   const resolvers = spec.held && context.outbound ? [context.outbound.address] : context.resolvers
   const root = { files, image, hostname, address: slot.address, resolvers, etc, overlay, signal }
@@ -92,16 +95,18 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const clear = earlier ? endMachine : removeMachine
   await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
+  const document = bootDocumentOf(spec, context.bundle, slot)
+  const attempt: Attempt = { context, spec, slot, files, document, signal }
   try {
     await mkdir(files.dir, { mode: 0o700, recursive: earlier !== undefined })
-    await writeMarker(files.marker, { ...markerOf(context, spec, slot, earlier), firstId: earlier?.firstId })
+    await writeMarker(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })
   } catch (error) {
     await slots.drop(slot.index)
     throw error
   }
   try {
-    const { address: host, port } = await make({ context, spec, slot, files, signal }, earlier)
-    return { id: spec.id, phase: 'running', address: { host, port } }
+    const marker = await make(attempt, earlier)
+    return { id: spec.id, phase: 'running', address: addressOf(spec.id, marker) }
   } catch (error) {
     // Nothing runs after a failure; what cannot be removed now is listed as half-made.
     await clear(context, spec.id).catch(also => log.warn('machine.left', { machine: spec.id, error: also }))

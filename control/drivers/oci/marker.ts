@@ -8,6 +8,8 @@ const shape = s.object({
   address: s.string(),
   gateway: s.string(),
   port: s.int(),
+  /** Absent when the daemon has none. */
+  channel: s.optional(s.object({ port: s.int(), generation: s.string() })),
   memoryMb: s.number(),
   cpus: s.number(),
   /** The daemon of this start has answered: the machine is whole. */

@@ -4,7 +4,14 @@ import { isFrozen } from './cgroup/freezer.ts'
 import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf } from './layout.ts'
-import { readMarker } from './marker.ts'
+import { readMarker, type Marker } from './marker.ts'
+
+/** Where a daemon answers. */
+export const addressOf = (id: string, { address, port, channel }: Marker): NonNullable<Machine['address']> => ({
+  host: address,
+  port,
+  ...(channel ? { channel: { ...channel, machine: id } } : {}),
+})
 
 /** A machine whose daemon never answered is half-made, whatever else there is of it. */
 export const lookAt = async (context: Context, id: string): Promise<Machine> => {
@@ -13,6 +20,6 @@ export const lookAt = async (context: Context, id: string): Promise<Machine> => 
   if (!marker?.ready) return { id, phase: 'half-made' }
   const group = groupOf(names, id)
   if (!(await isPopulated(hierarchy, group))) return { id, phase: 'stopped' }
-  const address = { host: marker.address, port: marker.port }
+  const address = addressOf(id, marker)
   return { id, phase: (await isFrozen(hierarchy, group)) ? 'frozen' : 'running', address }
 }

@@ -10,6 +10,8 @@ import { program } from './native/programs.ts'
 
 export interface StageInput {
   readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output'>
+  /** File that is the first process's standard input; undefined for none. */
+  readonly stdin: string | undefined
   /** Path of the network namespace whose user namespace the machine has; undefined where it has none. */
   readonly usersOf: string | undefined
   /** Open files that the machine may have, where its runtime may not set that; undefined where it may. */
@@ -31,9 +33,19 @@ export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
 
 /** Arguments of `start-machine`, whose file says what they mean. */
 export const stageCommand = (input: StageInput): string[] => {
-  const { files, usersOf, openFiles, image, bundleDir, releasesDir, launch } = input
+  const { files, stdin, usersOf, openFiles, image, bundleDir, releasesDir, launch } = input
   const choices = [usersOf, openFiles?.toString(), image].map(choice => choice ?? '-')
-  return [files.starter, files.output, stageDir, ...choices, files.dir, bundleDir, releasesDir ?? '-', ...launch]
+  return [
+    files.starter,
+    stdin ?? '-',
+    files.output,
+    stageDir,
+    ...choices,
+    files.dir,
+    bundleDir,
+    releasesDir ?? '-',
+    ...launch,
+  ]
 }
 
 const tail = async (path: string): Promise<string> => {

@@ -5,13 +5,15 @@ import type { Mounter } from '../../../control/drivers/driver.ts'
 import { driversOf } from '../../../control/drivers/drivers.ts'
 import { fakeDriver } from '../../../control/drivers/fake/index.ts'
 import { openDrivesDirectory } from '../../../control/drives/directory.ts'
+import { createConnections } from '../../../control/channel/connections.ts'
 import { openDrives } from '../../../control/drives/open.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { instanceOf, record } from '../../support/records.ts'
 
-const deps = { clock: systemClock(), ids: randomIds(), log: silentLog }
+const keyOf = () => Buffer.alloc(32)
+const deps = { connections: createConnections({ keyOf }), clock: systemClock(), ids: randomIds(), log: silentLog }
 const fake = fakeDriver()
 const mounter: Mounter = { table: async () => '', mount: async () => false, unmount: async () => {} }
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { driveOwnerOf } from '../../../control/drives/owner.ts'
 import { keepAliveCount } from '../../../control/instances/keep-alive.ts'
+import { plainConnections } from '../../support/connections.ts'
 
 const sandbox = async (t: Test, listener: RequestListener) => {
   const server = createServer(listener).listen(0, '127.0.0.1')
@@ -14,9 +15,10 @@ const sandbox = async (t: Test, listener: RequestListener) => {
     server.close()
   })
   const address = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+  const connections = plainConnections(t)
   return {
-    owner: () => driveOwnerOf('box', address),
-    count: () => keepAliveCount(address),
+    owner: () => driveOwnerOf(connections, 'box', address),
+    count: () => keepAliveCount(connections, address),
   }
 }
 

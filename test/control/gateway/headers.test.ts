@@ -1,5 +1,7 @@
 import t from 'tap'
+import { identityHeaders, identityWriter } from '../../../control/gateway/identity.ts'
 import { requestHeaders, responseHeaders } from '../../../control/gateway/headers.ts'
+import { parseWireNames, wireNames } from '../../../shared/wire-names.ts'
 
 const pairs = (flat: string[]) =>
   flat.reduce<string[][]>((all, value, i) => (i % 2 ? (all.at(-1)?.push(value), all) : [...all, [value]]), [])
@@ -21,7 +23,8 @@ t.test('credentials are withheld, hop-by-hop headers stay behind, the rest goes 
     'x-a',
     '2',
   ]
-  t.same(pairs(requestHeaders(raw, { withheld: new Set(['x-svc-authorization']), remote: '1.2.3.4', host: 'h' })), [
+  const options = { withheld: new Set(['x-svc-authorization']), identity: [], remote: '1.2.3.4', host: 'h' }
+  t.same(pairs(requestHeaders(raw, options)), [
     ['host', 'h'],
     ['authorization', 'Bearer app'],
     ['x-a', '1'],
@@ -33,11 +36,36 @@ t.test('credentials are withheld, hop-by-hop headers stay behind, the rest goes 
 
 t.test('an upgrade keeps what the handshake needs; a forwarded-for chain grows', async t => {
   const raw = ['Connection', 'Upgrade', 'Upgrade', 'websocket', 'X-Forwarded-For', '9.9.9.9', 'Sec-WebSocket-Key', 'x']
-  t.same(pairs(requestHeaders(raw, { withheld: new Set(), remote: '1.2.3.4', host: 'h', keepUpgrade: true })), [
+  const options = { withheld: new Set<string>(), identity: [], remote: '1.2.3.4', host: 'h', keepUpgrade: true }
+  t.same(pairs(requestHeaders(raw, options)), [
     ['connection', 'Upgrade'],
     ['upgrade', 'websocket'],
     ['sec-websocket-key', 'x'],
     ['x-forwarded-for', '9.9.9.9, 1.2.3.4'],
+    ['x-forwarded-host', 'h'],
+  ])
+})
+
+t.test('what only the gateway may say is taken away in every spelling, and said', async t => {
+  const names = wireNames(parseWireNames('Svc,Acme', 'x'))
+  const sent = [
+    'X-Svc-Subject-Id',
+    'x_svc_subject_id',
+    'X-ACME-Auth-Method',
+    'X-Subject-Type',
+    'X_Request-Id',
+    'X-Kept',
+  ]
+  const raw = [...sent.flatMap(name => [name, 'me']), 'Connection', 'x-svc-subject-id']
+  const identity = identityWriter(names, { uuid: () => 'r-1' })({ id: 'key-1' })
+  const options = { withheld: new Set(identityHeaders(names)), identity, remote: '1.2.3.4', host: 'h' }
+  t.same(pairs(requestHeaders(raw, options)), [
+    ['x-kept', 'me'],
+    ['x-svc-subject-id', 'key-1'],
+    ['x-svc-subject-type', 'user'],
+    ['x-svc-auth-method', 'api_key'],
+    ['x-request-id', 'r-1'],
+    ['x-forwarded-for', '1.2.3.4'],
     ['x-forwarded-host', 'h'],
   ])
 })

@@ -5,12 +5,14 @@ import type { Duplex } from 'node:stream'
 import t, { type Test } from 'tap'
 import { splice } from '../../../control/gateway/splice.ts'
 import { fakeClock } from '../../support/clock.ts'
+import { plainConnections } from '../../support/connections.ts'
 
 const minute = 60_000
 
 /** A workload that echoes after its handshake, a client spliced to it, and the holds there are. */
 const spliced = async (t: Test) => {
   const clock = fakeClock()
+  const connections = plainConnections(t)
   const holds = { now: 1, taken: 0 }
   const release = () => void holds.now--
   const workload = createServer()
@@ -33,8 +35,18 @@ const spliced = async (t: Test) => {
       return release
     }
     splice(
-      { upstream: { host: '127.0.0.1', port }, target: '/', request, socket, head, withheld: new Set(), release, hold },
-      clock,
+      {
+        to: { address: { host: '127.0.0.1', port } },
+        target: '/',
+        request,
+        socket,
+        head,
+        withheld: new Set(),
+        identity: [],
+        release,
+        hold,
+      },
+      { clock, connections },
     ).then(done.resolve, done.reject)
   })
   const client: Socket = connect((front.address() as AddressInfo).port, '127.0.0.1')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Candidate } from '../../../daemon/upgrade/program.ts'
+import type { Candidate } from '../../../daemon/upgrade/candidate.ts'
 import { compare, rehearse } from '../../../daemon/upgrade/rehearse.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { answerJson, standIn } from '../../support/stand-in.ts'
@@ -35,7 +35,7 @@ t.test('a candidate is started, asked and stopped', async t => {
     t.equal(what, 7)
     return { port, ended: new Promise(() => {}), stop: async () => void stopped++ }
   }
-  const deps = { clock: systemClock(), start }
+  const deps = { clock: systemClock(), keyed: () => false, start }
   const signal = new AbortController().signal
   await rehearse(7, { ...deps, list: () => [one('1', 'running')] }, signal)
   t.equal(stopped, 1)
@@ -53,7 +53,7 @@ t.test('a candidate that ends by itself fails at once', async t => {
     ended: Promise.resolve('exit code 1'),
     stop: async () => {},
   })
-  const deps = { clock: systemClock(), start, list: () => [] }
+  const deps = { clock: systemClock(), keyed: () => false, start, list: () => [] }
   await t.rejects(rehearse(7, deps, new AbortController().signal), /ended at once: exit code 1/)
 })
 
@@ -61,5 +61,8 @@ t.test('a candidate that never becomes healthy is given up', async t => {
   let now = 0
   const clock = { ...systemClock(), elapsed: () => now, sleep: async () => void (now += 10_000) }
   const start = async (): Promise<Candidate> => ({ port: 1, ended: new Promise(() => {}), stop: async () => {} })
-  await t.rejects(rehearse(7, { clock, start, list: () => [] }, new AbortController().signal), /not healthy/)
+  await t.rejects(
+    rehearse(7, { clock, start, keyed: () => false, list: () => [] }, new AbortController().signal),
+    /not healthy/,
+  )
 })

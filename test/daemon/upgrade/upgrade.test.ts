@@ -26,6 +26,7 @@ const make = async (t: Test, options: Partial<UpgradeDeps> = {}, content = progr
     log: silentLog,
     jitter: () => 0,
     list: () => [],
+    keyed: () => false,
     start: async () => ({
       port: Number(new URL(candidate.url).port),
       ended: new Promise(() => {}),

@@ -2,7 +2,10 @@
  * Starts a machine in a mount namespace of its own: puts together what it sees of the host below <stage>, then becomes
  * <command>, the runtime.
  *
- *     start-machine <starter> <output> <stage> <users|-> <files|-> <image|-> <machine> <bundle> <releases|-> <command> ...
+ *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <machine> <bundle> <releases|->
+ *         <command> ...
+ *
+ * <input> is the standard input of what runs in the machine.
  *
  *     <stage>/root        overlay of the image and of the machine's upper directory (image `-`: the machine's own copy)
  *     <stage>/hutch       the runtime bundle, read-only
@@ -42,10 +45,12 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 static const char *chosen(const char *argument) { return strcmp(argument, "-") == 0 ? NULL : argument; }
 
 /* Everything from now on is said in the machine's output; the process id is for whoever must end a start. */
-static void announce(const char *starter, const char *output) {
+static void announce(const char *starter, const char *input, const char *output) {
   umask(077);
   int said = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (said < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0) exit(1);
+  int told = open(input ? input : "/dev/null", O_RDONLY | O_CLOEXEC);
+  if (told < 0 || dup2(told, 0) < 0) fail(input ? input : "/dev/null");
   FILE *file = fopen(starter, "we");
   if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0) fail(starter);
   umask(022);
@@ -129,7 +134,7 @@ static const char *base_of(const char *path, const char *end) {
 }
 
 struct plan {
-  const char *starter, *output, *stage, *network, *files, *image, *machine, *bundle, *releases;
+  const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases;
   char image_place[96], bundle_place[96];
 };
 
@@ -213,17 +218,17 @@ static void put_together(const struct plan *plan, int users) {
 }
 
 int main(int count, char **argument) {
-  if (count < 11) return 1;
-  struct plan plan = {argument[1],         argument[2], argument[3], chosen(argument[4]), chosen(argument[5]),
-                      chosen(argument[6]), argument[7], argument[8], chosen(argument[9]), "",
-                      ""};
+  if (count < 12) return 1;
+  struct plan plan = {argument[1],         chosen(argument[2]), argument[3], argument[4], chosen(argument[5]),
+                      chosen(argument[6]), chosen(argument[7]), argument[8], argument[9], chosen(argument[10]),
+                      "",                  ""};
   name_places(&plan);
-  announce(plan.starter, plan.output);
+  announce(plan.starter, plan.input, plan.output);
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);
   make_stage(plan.stage);
   put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
-  execv(argument[10], argument + 10);
-  fail(argument[10]);
+  execv(argument[11], argument + 11);
+  fail(argument[11]);
 }

@@ -96,6 +96,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
     const network = firstId === undefined ? undefined : join('/run/netns', label)
     const stage = {
       files,
+      stdin: undefined,
       usersOf: network,
       openFiles: undefined,
       image,

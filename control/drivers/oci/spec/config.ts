@@ -1,6 +1,6 @@
 /** The OCI runtime spec of a machine (https://github.com/opencontainers/runtime-spec, version 1.0.2). */
 import { join } from 'node:path'
-import { guardEnvironment } from '../../../../shared/guarded-env.ts'
+import { guardEnvironment, ownEnvironment } from '../../../../shared/guarded-env.ts'
 import type { MachineSpec } from '../../driver.ts'
 import { sharesOf } from '../cgroup/limits.ts'
 import { stageDir } from '../names.ts'
@@ -18,6 +18,8 @@ export interface ConfigInput {
   readonly command: readonly string[]
   /** Set by the driver for the daemon; wins over the spec's. */
   readonly env: Readonly<Record<string, string>>
+  /** The daemon gets the workload's environment on its standard input: then it stands in no file. */
+  readonly boots: boolean
   readonly netns: string
   /** The id of the box that root inside is; undefined where the machine has no users of its own. */
   readonly firstId: number | undefined
@@ -73,6 +75,13 @@ const linux = (input: ConfigInput): object => ({
   readonlyPaths,
 })
 
+const environmentOf = ({ spec, env, boots }: ConfigInput): string[] => {
+  const given = boots
+    ? { ...ownEnvironment(spec.env), HUTCH_BOOT: 'stdin' }
+    : guardEnvironment({ ...spec.env, WORKDIR: spec.workdir })
+  return Object.entries({ ...given, ...env }).map(([name, value]) => `${name}=${value}`)
+}
+
 const limits = ({ raisesLimits, openFiles }: Privileges): object[] => {
   const mostFiles = raisesLimits ? 1_048_576 : Math.min(openFiles, 1_048_576)
   return [
@@ -87,7 +96,7 @@ export const inheritedFiles = ({ raisesLimits, openFiles }: Privileges, firstId:
   raisesLimits || firstId === undefined ? undefined : Math.min(openFiles, 65_536)
 
 export const runtimeConfig = (input: ConfigInput): object => {
-  const { spec, command, env, privileges, firstId, releases } = input
+  const { spec, command, privileges, firstId, releases } = input
   const { raisesLimits } = privileges
   const capabilities = [...daemonCapabilities]
   return {
@@ -99,9 +108,7 @@ export const runtimeConfig = (input: ConfigInput): object => {
       terminal: false,
       user: { uid: 0, gid: 0 },
       args: command,
-      env: Object.entries({ ...guardEnvironment({ ...spec.env, WORKDIR: spec.workdir }), ...env }).map(
-        ([name, value]) => `${name}=${value}`,
-      ),
+      env: environmentOf(input),
       // The working directory of the API may not exist yet; the daemon goes there by itself.
       cwd: '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },

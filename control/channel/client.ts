@@ -1,0 +1,21 @@
+/** The daemon of a machine, spoken to by its declared routes. */
+import type { Role } from '../../shared/channel.ts'
+import { createClient, type Client } from '../../shared/http/client/index.ts'
+import type { Address } from '../store/store.ts'
+import type { Connections } from './connections.ts'
+
+export interface Bounds {
+  /** To a whole answer, or the first byte of a stream. */
+  readonly timeoutMs: number
+  readonly maxBytes?: number
+}
+
+/** A client on kept connections, which stay open when it is closed. */
+export const daemonAt = (connections: Connections, address: Address, role: Role, bounds: Bounds): Client =>
+  createClient({
+    api: 'sandbox',
+    baseUrl: `http://${address.host}:${address.port}`,
+    name: 'the sandbox',
+    transport: connections.pool({ address }, role),
+    ...bounds,
+  })

@@ -1,0 +1,90 @@
+/** Connections into machines, kept and opened, by who speaks on them. */
+import type { Socket } from 'node:net'
+import { Pool } from 'undici'
+import type { Role } from '../../shared/channel.ts'
+import type { Address } from '../store/store.ts'
+import { connectChannel, connectPlain } from './connect.ts'
+import type { ChannelKeys } from './keys.ts'
+
+/** The daemon of a machine, or with `port` whatever listens there. */
+export interface Destination {
+  readonly address: Address
+  readonly port?: number | undefined
+}
+
+export interface Connections {
+  /** Kept connections. The role is heard by daemons only, and only where there is a channel. */
+  pool(to: Destination, role: Role): Pool
+  /** A connection of its own. */
+  open(to: Destination, role: Role): Promise<Socket>
+  /** Drops the connections to a machine that is no more. */
+  forget(host: string): void
+  close(): Promise<void>
+}
+
+interface Context {
+  readonly keys: Pick<ChannelKeys, 'keyOf'>
+  readonly pools: Map<string, Pool>
+}
+
+const opener = ({ keys }: Context, { address, port }: Destination, role: Role): (() => Promise<Socket>) => {
+  const { host, channel } = address
+  // A machine that was started by an older build has no channel: its daemon answers everything to everybody.
+  if (port !== undefined || !channel) return () => connectPlain(host, port ?? address.port)
+  const { machine, generation } = channel
+  const place = { host, port: channel.port, machine, key: keys.keyOf(machine, generation) }
+  return () => connectChannel(place, role)
+}
+
+/** What tells kept connections apart. An address may belong to another machine by now. */
+const nameOf = ({ address, port }: Destination, role: Role): string => {
+  const { host, channel } = address
+  return port !== undefined || !channel
+    ? `${host} ${port ?? address.port}`
+    : `${host} ${channel.port} ${channel.machine} ${channel.generation} ${role}`
+}
+
+const poolOf = (context: Context, to: Destination, role: Role): Pool => {
+  const name = nameOf(to, role)
+  const known = context.pools.get(name)
+  if (known) return known
+  const open = opener(context, to, role)
+  // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
+  const pool = new Pool(`http://${to.address.host}:${to.port ?? to.address.port}`, {
+    connections: 256,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 30_000,
+    connect: (_options, done) => {
+      open().then(
+        socket => done(null, socket),
+        (error: Error) => done(error, null),
+      )
+    },
+  })
+  context.pools.set(name, pool)
+  return pool
+}
+
+export const createConnections = (keys: Pick<ChannelKeys, 'keyOf'>): Connections => {
+  const context: Context = { keys, pools: new Map() }
+  const { pools } = context
+  return {
+    pool: (to, role) => poolOf(context, to, role),
+    open: (to, role) => opener(context, to, role)(),
+    forget(host) {
+      for (const [name, pool] of pools)
+        if (name.startsWith(`${host} `)) {
+          pools.delete(name)
+          pool.destroy().catch(() => {
+            // Connections to a machine that is gone: nobody waits for how they end.
+          })
+        }
+    },
+    async close() {
+      await Promise.all([...pools.values()].map(pool => pool.destroy()))
+      pools.clear()
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** Keys of the channel: one for each start of each machine, computed when needed and stored nowhere. */
+import { hkdfSync } from 'node:crypto'
+import type { Ids } from '../../shared/ids.ts'
+import { keyBytes } from '../../shared/channel.ts'
+import type { ChannelStart } from '../drivers/driver.ts'
+
+export interface ChannelKeys {
+  keyOf(machine: string, generation: string): Buffer
+  /** What a machine is told that is about to start. A daemon's key is of no use after it. */
+  forStart(machine: string): ChannelStart
+}
+
+/** `secret` is the host's own. */
+export const createChannelKeys = (secret: string, ids: Pick<Ids, 'short'>): ChannelKeys => {
+  const keyOf = (machine: string, generation: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', secret, '', `channel\0${machine}\0${generation}`, keyBytes))
+  return {
+    keyOf,
+    forStart(machine) {
+      const generation = ids.short(16)
+      return { generation, key: keyOf(machine, generation).toString('base64url') }
+    },
+  }
+}

@@ -1,0 +1,43 @@
+/** What a machine's daemon is given on its standard input. */
+import { constants, open } from 'node:fs/promises'
+import { workloadVariables } from '../../../shared/guarded-env.ts'
+import type { BootDocument } from '../../../shared/wire/host.ts'
+import type { MachineSpec } from '../driver.ts'
+import type { Bundle } from './bundle.ts'
+import type { Slot } from './net/link.ts'
+
+/** Undefined when the bundle's daemon has no channel, or the machine is to have none. */
+export const bootDocumentOf = (
+  { id, env, workdir, channel }: MachineSpec,
+  { channelPort }: Bundle,
+  { gateway }: Pick<Slot, 'gateway'>,
+): BootDocument | undefined =>
+  channel && channelPort !== undefined
+    ? {
+        channel: { key: channel.key, port: channelPort, from: gateway },
+        machine: { id },
+        configuration: { environment: { ...workloadVariables(env), WORKDIR: workdir } },
+      }
+    : undefined
+
+// O_TMPFILE of open(2): the kernel's own bit plus O_DIRECTORY.
+const unnamed = 0o20000000 | constants.O_DIRECTORY
+
+/**
+ * The document in a file without a name, to be opened by its path while this process holds it: nothing is left of it
+ * when the daemon has read and closed it, whoever dies meanwhile. A pipe would hold 64 KiB and want a writer that waits
+ * for its reader. `directory` is one in memory.
+ */
+export const openDocument = async (
+  document: BootDocument,
+  directory: string,
+): Promise<{ readonly path: string; close(): Promise<void> }> => {
+  const file = await open(directory, unnamed | constants.O_RDWR, 0o600)
+  try {
+    await file.writeFile(JSON.stringify(document))
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  return { path: `/proc/${process.pid}/fd/${file.fd}`, close: () => file.close() }
+}

@@ -1,0 +1,23 @@
+/** Who calls, as a workload is told. Only the gateway says so: what a client sends under these names is taken away. */
+import type { Ids } from '../../shared/ids.ts'
+import type { WireNames } from '../../shared/wire-names.ts'
+import type { ApiKey } from '../store/store.ts'
+
+const suffixes = ['subject-id', 'subject-type', 'auth-method'] as const
+
+/** Lower-case names of the headers, in every spelling that a workload may read. */
+export const identityHeaders = (names: WireNames): readonly string[] => [
+  ...suffixes.flatMap(names.header),
+  'x-subject-id',
+  'x-subject-type',
+  'x-request-id',
+]
+
+/** The headers for one request, as a flat list; under the preferred name. */
+export type IdentityWriter = (key: Pick<ApiKey, 'id'>) => readonly string[]
+
+/** A key that belongs to no service account is its own subject, a user. */
+export const identityWriter = (names: WireNames, ids: Pick<Ids, 'uuid'>): IdentityWriter => {
+  const [id = '', type = '', method = ''] = suffixes.map(suffix => names.header(suffix)[0])
+  return key => [id, key.id, type, 'user', method, 'api_key', 'x-request-id', ids.uuid()]
+}

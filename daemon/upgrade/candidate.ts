@@ -1,0 +1,54 @@
+/** Starts a release as a rehearsal: only we know where it listens, and it changes nothing. */
+import { spawn } from 'node:child_process'
+import { closeSync } from 'node:fs'
+import type { BootDocument } from '../../shared/wire/host.ts'
+import { listenTcp } from '../native/descriptors/descriptors.ts'
+import { handoverAt, noHandover, nothingInherited, writeHandover } from './handover.ts'
+
+/** A started candidate. */
+export interface Candidate {
+  /** Where it listens, on loopback. */
+  readonly port: number
+  /** Resolves with a description when it ends by itself. */
+  readonly ended: Promise<string>
+  stop(): Promise<void>
+}
+
+/** Where a candidate finds its socket, after the standard descriptors. */
+export const rehearsalFd = 3
+/** Where it finds what the host has given. */
+const handoverFd = 4
+
+interface CandidateOptions {
+  readonly command: readonly string[]
+  /** Its standard input, if that is its program. */
+  readonly input: number | undefined
+  readonly env: NodeJS.ProcessEnv
+  readonly boot: BootDocument | undefined
+}
+
+export const startCandidate = ({ command, input, env, boot }: CandidateOptions): Candidate => {
+  const [file = '', ...args] = command
+  // It listens already: a tenant can neither take the port before the candidate nor answer in its place.
+  const { port, fd } = listenTcp(0, '127.0.0.1')
+  // With the key it refuses tenants what we refuse them.
+  const given = boot && writeHandover({ ...nothingInherited, boot })
+  try {
+    const child = spawn(file, [...args, '--port', String(port)], {
+      stdio: [input ?? 'ignore', 'ignore', 'inherit', fd, ...(given === undefined ? [] : [given])],
+      env: { ...env, ...(given === undefined ? noHandover : handoverAt(given, handoverFd)), HUTCH_REHEARSAL: '1' },
+    })
+    const ended = new Promise<string>(resolve => {
+      child.once('error', error => resolve(error.message))
+      child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+    })
+    const stop = async () => {
+      child.kill('SIGKILL')
+      await ended
+    }
+    return { port, ended, stop }
+  } finally {
+    closeSync(fd)
+    if (given !== undefined) closeSync(given)
+  }
+}

@@ -1,0 +1,100 @@
+/** What may stand in a daemon's place, and what it learns. */
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { connectChannel, connectPlain } from '../../../control/channel/connect.ts'
+import { createConnections } from '../../../control/channel/connections.ts'
+import { createChannelKeys } from '../../../control/channel/keys.ts'
+import { nonceBytes, prefaceBytes } from '../../../shared/channel.ts'
+import { randomIds } from '../../../shared/ids.ts'
+import { keyedDaemon } from '../../support/keyed.ts'
+
+const key = Buffer.alloc(32, 7)
+
+const standIn = async (t: Test, greet: (socket: Socket) => void) => {
+  const sockets = new Set<Socket>()
+  const server = createServer(socket => {
+    sockets.add(socket.on('error', () => {}))
+    greet(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { host: '127.0.0.1', port: (server.address() as AddressInfo).port, machine: 'm', key }
+}
+
+t.test('a listener that is no daemon gets nothing', async t => {
+  let heard = 0
+  const listening = (greet: (socket: Socket) => void) =>
+    standIn(t, socket => {
+      socket.on('data', piece => (heard += piece.length))
+      greet(socket)
+    })
+  for (const [name, greet, reason] of [
+    ['one that closes', (socket: Socket) => socket.end(), /closed/],
+    ['one that says too little', (socket: Socket) => socket.end('x'), /no daemon|closed/],
+    ['one that says too much', (socket: Socket) => socket.write('x'.repeat(nonceBytes + 1)), /no daemon/],
+    [
+      'one that answers before it is asked',
+      (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(99)}`),
+      /no daemon/,
+    ],
+  ] as const) {
+    await t.rejects(connectChannel(await listening(greet), 'host'), reason, name)
+    t.equal(heard, 0, name)
+  }
+  await t.rejects(connectPlain('127.0.0.1', 1), { code: 'ECONNREFUSED' })
+})
+
+t.test('one that says nothing is given up', async t => {
+  const place = await standIn(t, () => {})
+  await t.rejects(connectChannel(place, 'host'), { code: 'ETIMEDOUT' })
+})
+
+t.test('what a stand-in hears is of no use at the daemon', async t => {
+  const daemon = await keyedDaemon(t)
+  const heard = Promise.withResolvers<Buffer>()
+  const place = await standIn(t, socket => {
+    socket.write(Buffer.alloc(nonceBytes, 1))
+    socket.once('data', heard.resolve)
+  })
+  const socket = await connectChannel({ ...place, machine: 'm-1', key: daemon.key }, 'host')
+  const bytes = await heard.promise
+  socket.destroy()
+  t.equal(bytes.length, prefaceBytes)
+  t.notOk(bytes.includes(daemon.key))
+  const replayed = await connectPlain('127.0.0.1', daemon.address.channel.port)
+  await once(replayed, 'data')
+  replayed.write(Buffer.concat([bytes, Buffer.from('GET /health HTTP/1.1\r\nhost: x\r\n\r\n')]))
+  const got: Buffer[] = []
+  replayed.on('data', piece => got.push(piece))
+  await once(replayed, 'close')
+  t.equal(Buffer.concat(got).length, 0)
+})
+
+t.test('each start of each machine has a key of its own', async t => {
+  const keys = createChannelKeys('secret', randomIds())
+  const one = keys.forStart('a')
+  t.equal(Buffer.from(one.key, 'base64url').length, 32)
+  t.ok(keys.keyOf('a', one.generation).equals(Buffer.from(one.key, 'base64url')), 'it is computed again')
+  const all = [one, keys.forStart('a'), keys.forStart('b')].map(start => start.key)
+  const other = createChannelKeys('other', randomIds())
+  t.equal(new Set([...all, other.keyOf('a', one.generation).toString('base64url')]).size, 4)
+  t.notOk(keys.keyOf('a', 'b').equals(keys.keyOf('a\0b', '')))
+})
+
+t.test('connections of one role, start or machine are never those of another', async t => {
+  const connections = createConnections({ keyOf: () => key })
+  t.teardown(connections.close)
+  const address = { host: '127.0.0.1', port: 1, channel: { port: 2, machine: 'm', generation: 'g' } }
+  const pool = connections.pool({ address }, 'client')
+  t.equal(connections.pool({ address }, 'client'), pool)
+  t.not(connections.pool({ address }, 'host'), pool)
+  t.not(connections.pool({ address, port: 1 }, 'client'), pool)
+  for (const change of [{ generation: 'h' }, { machine: 'n' }, { port: 3 }])
+    t.not(connections.pool({ address: { ...address, channel: { ...address.channel, ...change } } }, 'client'), pool)
+  connections.forget('127.0.0.1')
+  t.not(connections.pool({ address }, 'client'), pool, 'those to a machine that is gone are dropped')
+})

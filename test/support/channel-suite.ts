@@ -1,0 +1,210 @@
+/** The channel in real sandboxes: what their root tries against it, and what goes through the gateway. */
+import { once } from 'node:events'
+import { readFileSync, readdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { createChannelKeys } from '../../control/channel/keys.ts'
+import { randomIds } from '../../shared/ids.ts'
+import { server, type Server } from './server.ts'
+
+const program = (name: string) => readFileSync(new URL(`../programs/${name}`, import.meta.url), 'utf8')
+
+interface Marker {
+  readonly address: string
+  readonly port: number
+  readonly channel: { readonly port: number; readonly generation: string }
+}
+
+/** What the host knows of the machines there are, with their keys. */
+const machinesOf = ({ dataDir }: Server) => {
+  const keys = createChannelKeys(readFileSync(join(dataDir, 'secret-key'), 'utf8'), randomIds())
+  const dir = join(dataDir, 'machines')
+  return readdirSync(dir).map(id => {
+    const marker = JSON.parse(readFileSync(join(dir, id, 'machine.json'), 'utf8')) as Marker
+    const key = keys.keyOf(id, marker.channel.generation)
+    return { ...marker, id, key, config: readFileSync(join(dir, id, 'config.json'), 'utf8') }
+  })
+}
+
+/** Sends the bytes and returns all that comes until the other side closes, or has been silent for `quietMs`. */
+const exchange = async (host: string, port: number, bytes: string | Buffer, quietMs = 1_500): Promise<string> => {
+  const socket = connect(port, host)
+  socket.on('error', () => {})
+  let got = ''
+  socket.setTimeout(quietMs, () => socket.destroy())
+  socket.on('data', piece => (got += piece.toString('latin1')))
+  socket.write(bytes)
+  await once(socket, 'close')
+  return got
+}
+
+const triesOfRoot = async (t: Test, tried: Record<string, unknown>, secrets: readonly string[], runtime: string) => {
+  const { environ, cmdline, memory, descriptors, cores, forbidden, channel, preface } = tried as {
+    environ: unknown
+    cmdline: unknown
+    memory: string[]
+    descriptors: Record<string, string>
+    cores: string[]
+    forbidden: Record<string, string[]>
+    channel: Record<string, { got: string }>
+    preface: string
+  }
+  // gVisor does not ask whether a process may be traced before it shows these: they hold no secret.
+  if (runtime === 'runc') {
+    t.match(environ, { error: /EACCES|EPERM/ }, 'the environment cannot be read')
+    t.same(descriptors, {}, 'no descriptor can be opened')
+  }
+  for (const secret of secrets)
+    t.notOk(JSON.stringify([environ, cmdline, descriptors]).includes(secret), 'no secret is in them')
+  t.same({ memory, cores }, { memory: [], cores: [] }, 'its memory cannot be read')
+  for (const [name, { got }] of Object.entries(channel)) t.equal(got, '', `the channel says nothing, ${name}`)
+  t.match(preface, /^HTTP\/1.1 400 /, 'a preface on the plain port is no request')
+  for (const [form, answers] of Object.entries(forbidden))
+    for (const answer of answers) {
+      t.match(answer, /HTTP\/1.1 403 Forbidden[^]*this endpoint answers/, form)
+      t.notMatch(answer, /keepAlive|mounts|applied/, form)
+    }
+}
+
+const throughGateway = async (t: Test, s: Server, url: string) => {
+  const { hostname, port, pathname } = new URL(url)
+  const auth = `authorization: Bearer ${s.key}\r\n`
+  const send = (text: string) => exchange(hostname, Number(port), text)
+  const host = `host: ${hostname}:${port}\r\n`
+  const kept = async () =>
+    (await s.call('POST', `${url}/process`, { command: 'cat /tmp/kept; : > /tmp/kept', waitForCompletion: true })).body
+      .stdout
+  await s.call('POST', `${url}/process`, { command: 'exec python3 /root/listens.py 7000 /tmp/kept', name: 'listens' })
+  await s.call('POST', `${url}/process`, {
+    command: 'until python3 -c "import socket; socket.create_connection((\'127.0.0.1\', 7000))"; do sleep 0.1; done',
+    waitForCompletion: true,
+  })
+  await kept()
+
+  await t.test('an application sees who calls, and no proof or key', async t => {
+    const forged = 'X-Svc-Subject-Id: root\r\nx_svc_auth_method: root\r\nX-Request-Id: forged\r\nX-Subject-Id: root\r\n'
+    const answer = await send(
+      `GET ${pathname}/port/7000/x HTTP/1.1\r\n${host}${auth}${forged}connection: close\r\n\r\n`,
+    )
+    t.match(answer, /^HTTP\/1.1 200 /)
+    const seen = await kept()
+    t.match(seen, /^GET \/x HTTP\/1.1\r\n/, 'nothing comes before the request')
+    t.match(
+      seen,
+      /x-svc-subject-id: \S+\r\nx-svc-subject-type: user\r\nx-svc-auth-method: api_key\r\nx-request-id: [0-9a-f-]{36}\r\n/,
+    )
+    t.notMatch(seen, /root|forged|hutch-channel|Bearer/)
+    t.notOk(seen.includes(s.key))
+  })
+
+  await t.test('an upgrade passes on what comes after it only when it is agreed to', async t => {
+    const upgrade = (path: string) =>
+      `GET ${pathname}${path} HTTP/1.1\r\n${host}${auth}connection: upgrade\r\nupgrade: x\r\n\r\n`
+    const second = `GET /second HTTP/1.1\r\nhost: x\r\n${auth}X-Svc-Subject-Id: root\r\n\r\n`
+    t.match(await send(upgrade('/port/7000/agree') + second), /^HTTP\/1.1 101 [^]*\/second/)
+    t.match(await kept(), /\/agree[^]*\/second/)
+    t.match(await send(upgrade('/port/7000/refuse') + second), /^HTTP\/1.1 200 /)
+    const seen = await kept()
+    t.match(seen, /\/refuse/)
+    t.notMatch(seen, /second|Bearer|root/)
+    const daemon = await send(upgrade('/health') + second.replace('/second', '/process'))
+    t.equal(daemon.match(/HTTP\/1.1 /g)?.length, 1, 'the daemon answers one request')
+  })
+
+  await t.test('a request within another gets no further than its client', async t => {
+    const inner = 'GET /system/activity HTTP/1.1\r\nhost: x\r\n\r\n'
+    const head = `POST ${pathname}/process HTTP/1.1\r\n${host}${auth}content-type: application/json\r\n`
+    for (const [name, text] of Object.entries({
+      'both lengths': `${head}content-length: ${inner.length + 5}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${inner}`,
+      'two lengths': `${head}content-length: 0\r\ncontent-length: ${inner.length}\r\n\r\n${inner}`,
+      'an odd coding': `${head}transfer-encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`,
+      'one after another': `${head}content-length: 2\r\n\r\n{}GET ${pathname}/system/activity HTTP/1.1\r\n${host}${auth}\r\n`,
+      'a line in a header': `GET ${pathname}/health HTTP/1.1\r\n${host}${auth}x: a\n\r\nGET /system/activity HTTP/1.1\r\n\r\n`,
+    })) {
+      const answer = await send(text)
+      t.match(answer, /^HTTP\/1.1 [45]\d\d /, name)
+      t.notMatch(answer, /keepAlive/, name)
+    }
+  })
+
+  await t.test("the daemon's port is the plain path; the channel's is nobody's", async t => {
+    t.equal((await s.call('GET', `${url}/port/8080/health`)).status, 200)
+    t.equal((await s.call('GET', `${url}/port/8080/system/activity`)).status, 403)
+    t.equal((await s.call('POST', `${url}/port/8080/environment/reload`)).status, 404, 'as by the plain path')
+    t.equal((await s.call('POST', `${url}/environment/reload`)).status, 404, 'there is no document to read')
+    t.match(await s.call('GET', `${url}/port/49151/health`), { status: 400, body: { error: { code: 'BAD_REQUEST' } } })
+    t.match(
+      await send(`GET ${pathname}/port/49151/ HTTP/1.1\r\n${host}${auth}connection: upgrade\r\nupgrade: x\r\n\r\n`),
+      /^HTTP\/1.1 400 /,
+    )
+  })
+}
+
+/** All of it in sandboxes of `runtime`. */
+export const channelSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<void> => {
+  const s = await server(t, { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '3600' })
+  const secret = 'secret-of-the-spec'
+  const make = async (name: string): Promise<string> => {
+    const envs = [{ name: 'TOP', value: secret, secret: true }]
+    const spec = { runtime: { image: 'svc/base-image:latest', memory: 512, envs } }
+    return (await s.call('POST', '/v0/sandboxes', { metadata: { name }, spec })).body.metadata.url
+  }
+  const url = await make('a')
+  const run = async (command: string, at = url): Promise<string> =>
+    (await s.call('POST', `${at}/process`, { command, waitForCompletion: true, timeout: 120 })).body.stdout
+  t.equal(await run('printf %s "$TOP"'), secret)
+  const [machine] = machinesOf(s)
+  if (!machine) throw new Error('there is no machine')
+  const { address, port, channel, key, id } = machine
+  t.notMatch(machine.config, secret, 'it is in no file of the host')
+  t.notOk(machine.config.includes(key.toString('base64url')))
+  for (const name of ['channel.py', 'listens.py'])
+    await s.call('PUT', `${url}/filesystem/%2Froot%2F${name}`, { content: program(name) })
+
+  await t.test('root of the sandbox gets nothing', async t => {
+    const tried = await run(`python3 /root/channel.py ${port} ${channel.port} ${address}`)
+    await triesOfRoot(t, JSON.parse(tried), [secret, key.toString('base64url'), key.toString('hex')], runtime)
+  })
+
+  await t.test('silent connections keep nobody out', async t => {
+    const flood = `exec python3 -c 'import socket, time
+held = []
+for i in range(20000):
+    try: held.append(socket.create_connection(("127.0.0.1", ${channel.port}), 1))
+    except OSError: pass
+    if i % 500 == 0: held = []
+'`
+    await s.call('POST', `${url}/process`, { command: flood, name: 'flood' })
+    for (let i = 0; i < 50; i++) t.equal((await s.call('GET', `${url}/health`)).status, 200)
+    await s.call('DELETE', `${url}/process/flood/kill`)
+  })
+
+  await throughGateway(t, s, url)
+
+  await t.test('a neighbour, and a user of the box, are not trusted more', async t => {
+    const neighbour = await make('b')
+    const knock = `import socket
+for port in (${port}, ${channel.port}):
+    try: socket.create_connection(("${address}", port), 2); print("in")
+    except OSError: print("out")`
+    t.equal(await run(`python3 -c '${knock}'`, neighbour), 'out\nout\n')
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`
+    t.match(await exchange(address, port, get('/health')), /^HTTP\/1.1 200 /)
+    t.match(await exchange(address, port, get('/system/activity')), /^HTTP\/1.1 403 /)
+    const nonce = await exchange(address, channel.port, get('/health'))
+    t.equal(nonce.length, 32, 'the nonce, and no word more')
+    // The key of one machine at the other, and the other's own name with it.
+    const [, other] = machinesOf(s).toSorted(one => (one.id === id ? -1 : 1))
+    if (!other) throw new Error('there is no neighbour')
+    t.notOk(other.key.equals(key))
+  })
+
+  await t.test('after a crash of the host everything goes on', async t => {
+    await s.kill()
+    await s.start()
+    const again = url.replace(new URL(url).host, new URL(s.url).host)
+    t.equal((await s.call('GET', `${again}/health`)).status, 200)
+    t.equal((await s.call('GET', `${again}/drives/mount`)).status, 200, "a client's endpoint")
+  })
+}

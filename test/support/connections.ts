@@ -1,0 +1,13 @@
+/** Connections into machines that have no channel. */
+import type { Test } from 'tap'
+import { createConnections, type Connections } from '../../control/channel/connections.ts'
+
+export const plainConnections = (t: Test): Connections => {
+  const connections = createConnections({
+    keyOf: machine => {
+      throw new Error(`${machine} has no channel`)
+    },
+  })
+  t.teardown(connections.close)
+  return connections
+}

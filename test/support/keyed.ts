@@ -1,0 +1,108 @@
+/** A daemon that a host has given a key, as a process of its own, and the ways to speak to it. */
+import './native.ts'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { createConnections, type Connections } from '../../control/channel/connections.ts'
+import type { Address } from '../../control/store/store.ts'
+import type { BootDocument } from '../../shared/wire/host.ts'
+
+const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
+
+export interface KeyedDaemon {
+  readonly process: ChildProcess
+  readonly key: Buffer
+  readonly address: Required<Address>
+  /** By which those who know the key speak to it. */
+  readonly connections: Connections
+  /** Where it works, with all its state. */
+  readonly dir: string
+  /** What it has printed so far. */
+  readonly said: () => string
+}
+
+/** A port that was free a moment ago. */
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+export interface KeyedOptions {
+  readonly environment?: Record<string, string>
+  /** Of the process itself. */
+  readonly env?: Record<string, string>
+  readonly machine?: string
+  readonly key?: Buffer
+  /** Given instead of the boot document. */
+  readonly input?: string
+}
+
+/** Starts it; resolves at once. */
+export const startKeyed = async (t: Test, options: KeyedOptions = {}) => {
+  const { environment = {}, machine = 'm-1', key = randomBytes(32) } = options
+  const [port, channelPort] = [await freePort(), await freePort()]
+  const dir = mkdtempSync(join(tmpdir(), 'keyed-'))
+  const document: BootDocument = {
+    channel: { key: key.toString('base64url'), port: channelPort },
+    machine: { id: machine },
+    configuration: {
+      environment: { PATH: process.env['PATH'] ?? '', HOME: dir, WORKDIR: dir, TMPDIR: dir, ...environment },
+    },
+  }
+  const own = {
+    HUTCH_BOOT: 'stdin',
+    HUTCH_STATE_DIR: join(dir, 'state'),
+    HUTCH_UPGRADE_DIR: join(dir, 'upgrade'),
+    SANDBOX_LOG_DIR: join(dir, 'logs'),
+    SANDBOX_STATE_FILE: join(dir, 'processes.json'),
+    SANDBOX_PROXY_STATE_FILE: join(dir, 'proxy.json'),
+    SANDBOX_MERGED_CA_PATH: join(dir, 'ca.crt'),
+    SVC_SCALE_FILE: join(dir, 'scale'),
+  }
+  const input = join(dir, '.boot')
+  writeFileSync(input, options.input ?? JSON.stringify(document))
+  const child = spawn(process.execPath, [main, '--port', String(port)], {
+    cwd: dir,
+    env: { ...own, ...options.env },
+    stdio: [openSync(input, 'r'), 'ignore', 'pipe'],
+  })
+  rmSync(input)
+  let said = ''
+  child.stderr?.on('data', piece => {
+    said += piece
+  })
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await ended
+    rmSync(dir, { recursive: true, force: true })
+  })
+  const address = { host: '127.0.0.1', port, channel: { port: channelPort, machine, generation: 'g' } }
+  return { process: child, key, address, dir, said: () => said, ended }
+}
+
+/** Starts it and waits until it listens. */
+export const keyedDaemon = async (t: Test, options: KeyedOptions = {}): Promise<KeyedDaemon> => {
+  const started = await startKeyed(t, options)
+  const early = started.ended.then(() => {
+    throw new Error(`the daemon ended: ${started.said()}`)
+  })
+  early.catch(() => {})
+  const connections = createConnections({ keyOf: () => started.key })
+  t.teardown(connections.close)
+  const listening = async () => {
+    while (!started.said().includes('daemon.listening')) await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  await Promise.race([listening(), early])
+  return { ...started, connections }
+}
