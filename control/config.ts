@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { installation as thisInstallation, type Installation } from '../shared/installation.ts'
 import { parseWireNames, type WireName } from '../shared/wire-names.ts'
 import { refuseUnknown } from './config/names.ts'
-import { allowedFrom, subnetFrom } from './config/networks.ts'
+import { allowedFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
 import {
   choiceOf,
@@ -47,6 +47,10 @@ export interface Config {
   readonly subnet: string
   /** Private networks that sandboxes may reach all the same, as CIDR: a registry mirror, a model server. */
   readonly allowNetworks: readonly string[]
+  /** PEM file of authorities that servers may have beside the system's, for connections that the outbound proxy opens; '' for none. */
+  readonly caFile: string
+  /** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
+  readonly egressResolvers: readonly NameServer[]
   /** Network slots kept ready ahead of need. */
   readonly slotsAhead: number
   /** Processes and threads of one sandbox. */
@@ -95,6 +99,8 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     logFormat: choiceOf(env, 'HUTCH_LOG_FORMAT', ['auto', 'text', 'json']),
     subnet: subnetFrom(env),
     allowNetworks: allowedFrom(env),
+    caFile: textOf(env, 'HUTCH_CA_FILE') && path('HUTCH_CA_FILE', ''),
+    egressResolvers: resolversFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),

@@ -20,6 +20,7 @@ import { openDrives } from './drives/open.ts'
 import { frontServer } from './front.ts'
 import { forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway } from './gateway/gateway.ts'
+import { withoutTunnels } from './gateway/no-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
 import { workloadUrl } from './gateway/url.ts'
 import { defaultImage } from './images/default.ts'
@@ -28,6 +29,8 @@ import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
+import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
 import { transition } from './reconcile/transition.ts'
@@ -61,7 +64,7 @@ export interface Host {
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-const kindsOf = (config: Config, { images, sealer, names, store }: Parts): Kinds =>
+const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut: WayOut | undefined): Kinds =>
   createKinds({
     images,
     sealer,
@@ -70,17 +73,19 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts): Kinds
     wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
     regions: config.regions,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
-    egressRules: false,
+    egressRules: wayOut !== undefined,
+    wayOut,
     standbyAfterMs: config.standbyAfterMs,
   })
 
 type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
-const running = (parts: Parts, rules: KindsByName, closer: Closing) => {
+const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | undefined }, closer: Closing) => {
   const { store, clock, connections } = parts
+  const { rules, outbound } = deps
   const waiting = changes()
-  const move = transition({ store, clock, rules, changes: waiting })
+  const move = transition({ store, clock, rules, changes: waiting, written: outbound?.written })
   const runner = createRunner({
     ...parts,
     closing: closer,
@@ -99,15 +104,15 @@ const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
 const gatewayOf = async (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys },
+  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
 ): Promise<Gateway> => {
   const { store, names, connections } = parts
-  const { rules, runner, keys } = deps
+  const { rules, runner, keys, outbound } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
   const { regions, wireNames } = config
-  const answers = await openDrives(config, parts)
+  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
   return gateway(
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {
@@ -123,9 +128,12 @@ const gatewayOf = async (
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
-  const kinds = kindsOf(config, parts)
+  const wayOut = await openWayOut(config, parts, closer)
+  const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
-  const { move, runner } = running(parts, rules, closer)
+  const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
+  await outbound?.load()
+  const { move, runner } = running(parts, { rules, outbound }, closer)
   let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
@@ -145,8 +153,16 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
-  const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys })
+  const api = createApi({
+    ...parts,
+    names,
+    keys,
+    verbs: Object.values(verbs),
+    outbound: outbound?.engine,
+    routes,
+    logRequests: true,
+  })
+  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
   await runner.start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {

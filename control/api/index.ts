@@ -15,6 +15,7 @@ import type { Images } from '../images/images.ts'
 import { imageRoutes } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
+import { outboundRoutes, type OutboundDeps } from './outbound.ts'
 import { managementSurface } from './surface.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
@@ -28,6 +29,8 @@ export interface ApiDeps {
   readonly images: Pick<Images, 'list'>
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
+  /** What holds machines to their outbound policies; undefined where nothing does. */
+  readonly outbound?: OutboundDeps['outbound']
   /** Further routes of the management API (billing). */
   readonly routes?: readonly Bound[]
   /** Checks every answer against its declaration; on in tests. */
@@ -36,13 +39,15 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, verbs, routes = [] } = deps
+  const { store, clock, ids, log, names, keys, images, verbs, outbound, routes = [] } = deps
   const { checkReplies = false, logRequests = false } = deps
+  const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
+    ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...accountRoutes({ store }),
     ...imageRoutes({ images }),
-    ...workspaceRoutes({ store, clock, ids, kinds: verbs.map(({ kind }) => kind) }),
+    ...workspaceRoutes({ store, clock, ids, kinds }),
     ...routes,
     openApiRoutes(() => bounds),
   ]

@@ -1,12 +1,14 @@
 /** The routes of the management API by what they are about, for clients. */
 import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../shared/wire/billing.ts'
 import { plainKinds } from '../kinds/index.ts'
+import { defineKind } from '../resources/define-kind.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
 import { listAccounts } from './accounts.ts'
 import { getImage, listImages } from './images.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
+import { declareOutbound } from './outbound.ts'
 import {
   createWorkspace,
   getWorkspace,
@@ -23,6 +25,7 @@ export const managementRoutes = {
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
   images: { list: listImages, get: getImage },
   sandboxes: declareKind(sandboxFace),
+  outbound: declareOutbound(defineKind(sandboxFace)),
   workspaces: {
     list: listWorkspaces,
     get: getWorkspace,

@@ -19,6 +19,7 @@ export const serverNames = [
   'HUTCH_LOG_FORMAT',
   'HUTCH_SUBNET',
   'HUTCH_ALLOW_NETWORKS',
+  'HUTCH_EGRESS_RESOLVERS',
   'HUTCH_SLOTS_AHEAD',
   'HUTCH_PIDS_LIMIT',
   'HUTCH_USER_NAMESPACES',
@@ -27,7 +28,7 @@ export const serverNames = [
   'HUTCH_IMAGES_DIR',
 ] as const
 
-/** Read by the set-up scripts, which run in the same environment. */
+/** Read by the set-up scripts, which run in the same environment; the first by the server, too. */
 const setupNames = ['HUTCH_CA_FILE', 'HUTCH_BUNDLE_PLAIN']
 
 /** Read by a daemon that runs without a server. */

@@ -1,5 +1,5 @@
 /** Networks in the configuration. */
-import { allowedNetwork, parseNetwork, subnetOf, type Network } from './ipv4.ts'
+import { allowedNetwork, parseAddress, parseNetwork, subnetOf, type Network } from './ipv4.ts'
 import { listOf, refuse, textOf, type Environment } from './values.ts'
 
 /** For private use (RFC 1918), and what carriers share among themselves (RFC 6598). */
@@ -27,3 +27,25 @@ export const allowedFrom = (env: Environment): string[] => {
   for (const network of networks) allowedNetwork(network)
   return networks
 }
+
+/** A name server by IPv4 address, with or without a port. */
+export interface NameServer {
+  readonly host: string
+  readonly port: number
+}
+
+export const nameServerOf = (text: string): NameServer | undefined => {
+  const [host = '', digits = '53', ...more] = text.split(':')
+  const port = Number(digits)
+  if (parseAddress(host) === undefined || !/^[1-9]\d{0,4}$/.test(digits) || port > 65_535 || more.length > 0)
+    return undefined
+  return { host, port }
+}
+
+/** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
+export const resolversFrom = (env: Environment): NameServer[] =>
+  listOf(env, 'HUTCH_EGRESS_RESOLVERS').map(text => {
+    const server = nameServerOf(text)
+    if (server) return server
+    throw refuse('HUTCH_EGRESS_RESOLVERS', `"${text}" is not an IPv4 address, with or without a port`)
+  })

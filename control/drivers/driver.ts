@@ -34,6 +34,7 @@ export interface Driver {
   readonly freezer?: Freezer
   readonly resizer?: Resizer
   readonly mounter?: Mounter
+  readonly outbound?: Outbound
   close(): Promise<void>
 }
 
@@ -64,6 +65,10 @@ export interface MachineSpec {
   readonly env: Readonly<Record<string, string>>
   /** Directory inside that relative paths of the API refer to. */
   readonly workdir: string
+  /** What it sends goes to the driver's `outbound` and nowhere else. */
+  readonly held?: boolean
+  /** Further files of /etc, by their names. */
+  readonly etc?: Readonly<Record<string, string>>
   /** For a daemon that has a channel. One that is told nothing answers everything to everybody. */
   readonly channel?: ChannelStart
 }
@@ -120,6 +125,29 @@ export interface Mounter {
   mount(id: string, wanted: DirectoryMount): Promise<boolean>
   /** `mountId` is the mount's number in the table. Throws `operation_failed` when another one is there by now. */
   unmount(id: string, mounted: { mountId: number; mountPath: string }): Promise<void>
+}
+
+export interface OutboundPorts {
+  /** For whoever is told of it. */
+  readonly proxy: number
+  /** TCP to anywhere. */
+  readonly transparent: number
+  /** Port 53 of anywhere, UDP and TCP. */
+  readonly dns: number
+}
+
+/**
+ * Where the traffic of machines that were made with `held` ends: TCP and questions of names are redirected there, all else they send is
+ * dropped. Who listens decides what goes on; while nobody does, nothing leaves.
+ */
+export interface Outbound {
+  /** An address of this box that only such machines reach. */
+  readonly address: string
+  readonly ports: OutboundPorts
+  /** Networks of machines of this box, as CIDR. */
+  readonly machineNetworks: readonly string[]
+  /** Id of the machine that sends from this address, by the link it has. */
+  machineAt(address: string): string | undefined
 }
 
 export interface DirectoryMount {

@@ -70,6 +70,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     ...(freezer ? { freezer } : {}),
     ...(resizer ? { resizer } : {}),
     ...(mounter ? { mounter } : {}),
+    ...(driver.outbound ? { outbound: driver.outbound } : {}),
     close: () => driver.close(),
   }
 }

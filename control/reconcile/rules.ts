@@ -57,6 +57,11 @@ export interface Workload {
   rates(instance: Instance, owner: Resource): readonly Rate[]
   /** Everything a machine is made from. Throws what a caller could mend (`invalid_image`), which is not tried again. */
   plan(owner: Resource, instance: Instance): Promise<MachinePlan>
+  /**
+   * What may leave its machines. Undefined: they are held to nothing, and that stays so. Otherwise their `plan` says `held`, and the
+   * policy may change at any time.
+   */
+  outbound?(owner: Resource): OutboundRules | undefined
   /** A machine that nobody used for so long is suspended; undefined means never. */
   standbyAfterMs(owner: Resource): number | undefined
 }
@@ -65,6 +70,14 @@ export interface MachinePlan {
   readonly image: PinnedImage
   /** The channel is not the plan's. */
   readonly spec: Omit<MachineSpec, 'channel'>
+}
+
+/** A policy of the egress engine, as it is stored and as the engine takes it. */
+export interface OutboundRules {
+  /** Differs when the policy does; secrets are sealed in it. */
+  readonly version: string
+  /** The policy, its secrets opened. */
+  open(): unknown
 }
 
 /** The rules of every kind of this host, by its name. */

@@ -101,8 +101,10 @@ export const transition = (deps: {
   clock: Clock
   rules: RulesByKind
   changes: Changes
+  /** Told of everything that was written, before whoever asked for it hears. Must not throw and must not wait. */
+  written?: ((written: Written) => void) | undefined
 }): Transition => {
-  const { store, clock, rules, changes } = deps
+  const { store, clock, rules, changes, written: tell } = deps
   return {
     async write(moves) {
       const now = clock.now()
@@ -116,6 +118,7 @@ export const transition = (deps: {
       const others: Write[] = []
       for (const move of rest) others.push(...(await writesOf(context, move)))
       const written = await store.apply([...ofRecords, ...others], now)
+      tell?.(written)
       for (const uid of new Set(moves.flatMap(concerned))) changes.changed(uid)
       return written
     },

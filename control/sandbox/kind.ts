@@ -6,6 +6,7 @@ import type { Resource } from '../store/store.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
 import { expiryOf, retentionMs } from './expiry.ts'
 import { sandboxLife } from './life.ts'
+import { outboundOf } from './network/outbound.ts'
 import { planner, type PlanDeps } from './plan.ts'
 import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { sandboxSpec } from './spec.ts'
@@ -67,7 +68,11 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     filterStatusOnEveryVersion: true,
     listsEvents: false,
     dataPlane: { label: 'sbx', scope: 'sandboxes:control', region: record => storedSandbox(record).region },
-    workload: sandboxWorkload({ standbyAfterMs: deps.standbyAfterMs, plan: planner(deps) }),
+    workload: sandboxWorkload({
+      standbyAfterMs: deps.standbyAfterMs,
+      plan: planner(deps),
+      outbound: outboundOf(deps.sealer),
+    }),
     expiry: expiryOf,
     retentionMs,
     accept: async (input, previous) =>

@@ -2,6 +2,7 @@
 import type { WireNames } from '../wire/names.ts'
 import type { Image, Images } from '../images/images.ts'
 import type { Workload } from '../reconcile/rules.ts'
+import { environmentFor, etcFiles, type WayOut } from './network/outbound.ts'
 import { environmentOf, storedSandbox } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource, Store } from '../store/store.ts'
@@ -13,6 +14,8 @@ export interface PlanDeps {
   readonly store: Store
   /** `HUTCH_WIRE_NAMES` as configured, for the daemon. */
   readonly wireNames: string
+  /** Absent where no machine can be held to an outbound policy. */
+  readonly wayOut?: WayOut | undefined
 }
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -25,7 +28,7 @@ const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, stri
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
 
 export const planner = (deps: PlanDeps): Workload['plan'] => {
-  const { images, sealer, names, store, wireNames } = deps
+  const { images, sealer, names, store, wireNames, wayOut } = deps
 
   const platform = async (owner: Resource): Promise<Record<string, string>> => {
     const workspace = await store.tenants.workspace(owner.workspace)
@@ -41,7 +44,8 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
   }
 
   return async (owner, instance) => {
-    const { runtime } = storedSandbox(owner)
+    const stored = storedSandbox(owner)
+    const { runtime, held = false } = stored
     const image: Image = await images.resolve(runtime.image)
     const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
@@ -54,6 +58,8 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
         cpus: cpusFor(runtime.memory),
         hostname: owner.name,
         workdir,
+        held,
+        ...(held && wayOut ? { etc: etcFiles(wayOut) } : {}),
         env: {
           PATH: systemPath,
           HOME: '/root',
@@ -62,6 +68,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
           // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
           DISABLE_REQUEST_LOGGING: 'true',
           ...(await platform(owner)),
+          ...(held && wayOut ? environmentFor(wayOut, stored) : {}),
           ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
           WORKDIR: workdir,
           HUTCH_WIRE_NAMES: wireNames,

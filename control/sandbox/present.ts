@@ -6,6 +6,7 @@ import { presentEnvs } from '../resources/sealing.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource } from '../store/store.ts'
 import { expiryOf } from './expiry.ts'
+import { presentNetwork } from './network/present.ts'
 import { storedSandbox } from './stored.ts'
 
 /** Shape of the answer. */
@@ -67,16 +68,12 @@ export const presentSandbox = (found: Found, { now }: PresentOptions): Record<st
 
 /** The spec with secrets masked, and those of proxy rules left out. */
 export const presentSpec = (record: Resource, { showSecrets }: PresentOptions, sealer: Sealer) => {
-  const { runtime, network, ...rest } = storedSandbox(record)
+  const { runtime, network, networkTexts, held: _, ...rest } = storedSandbox(record)
   const { envs, ...plain } = runtime
   const open = showSecrets ? sealer.open : undefined
-  const routing = network?.proxy?.routing
-  const shownNetwork = routing
-    ? { ...network, proxy: { ...network?.proxy, routing: routing.map(rule => ({ ...rule, secrets: undefined })) } }
-    : network
   return {
     ...rest,
     runtime: { ...plain, ...(envs ? { envs: presentEnvs(envs, open) } : {}) },
-    ...(shownNetwork ? { network: shownNetwork } : {}),
+    ...(network ? { network: presentNetwork({ network, ...(networkTexts ? { networkTexts } : {}) }) } : {}),
   }
 }

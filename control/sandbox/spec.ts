@@ -1,5 +1,6 @@
 /** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
 import { s, text, type Out, type Shape } from '../../shared/schema.ts'
+import { network } from './network/shape.ts'
 
 /** The shape itself, or a string that holds it as JSON. */
 const jsonOr = <S extends Shape>(shape: S) =>
@@ -17,8 +18,6 @@ const jsonOr = <S extends Shape>(shape: S) =>
   )
 
 const list = <S extends Shape>(item: S, max = 1000) => jsonOr(s.array(item).check(s.maxLength(max)))
-const texts = (max = 1024) => s.nullish(list(text(max)))
-const map = <S extends Shape>(value: S) => s.nullish(jsonOr(s.record(text(256), value)))
 
 const duration = () =>
   s.nullish(s.string().check(s.regex(/^(\d{1,9}[smhdw])?$/, 'must be an integer followed by s, m, h, d or w')))
@@ -79,37 +78,6 @@ const expirationPolicy = s
     }),
   )
 
-const egressPolicy = s.object({ name: s.nullish(text(256)), mode: s.nullish(text(64)), destinations: texts() })
-
-const proxyTarget = s.object({
-  destinations: texts(),
-  headers: map(text(65_536)),
-  body: map(text(65_536)),
-  secrets: map(text(65_536)),
-})
-
-const network = s.object({
-  allowedDomains: texts(),
-  forbiddenDomains: texts(),
-  subnet: s.nullish(text(63)),
-  firewall: s.nullish(s.object({ rulesets: s.nullish(list(s.enum(['default', 'proxy', 'dedicated-ip']))) })),
-  egress: s.nullish(
-    s.object({
-      gateway: s.nullish(text(63)),
-      mode: s.nullish(text(64)),
-      policies: s.nullish(list(egressPolicy)),
-    }),
-  ),
-  proxy: s.nullish(
-    s.object({
-      allowedDomains: texts(),
-      forbiddenDomains: texts(),
-      bypass: texts(),
-      routing: s.nullish(list(proxyTarget, 200)),
-    }),
-  ),
-})
-
 const extraArgs = s
   .record(s.string(), s.enum(['enabled', 'disabled']))
   .check(
@@ -150,5 +118,4 @@ export const sandboxSpec = s.object({
 
 export type SandboxSpecInput = Out<typeof sandboxSpec>
 export type RuntimeInput = Out<typeof runtime>
-export type NetworkInput = Out<typeof network>
 export type LifecycleInput = Out<typeof lifecycle>

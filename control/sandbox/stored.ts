@@ -2,6 +2,7 @@
 import type { StoredEnv } from '../resources/sealing.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource } from '../store/store.ts'
+import type { AcceptedNetwork } from './network/accept.ts'
 
 export interface StoredPort {
   readonly target: number
@@ -20,20 +21,7 @@ export interface StoredRuntime {
   readonly ttl?: string
 }
 
-export interface StoredRoute {
-  readonly destinations?: readonly string[]
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Readonly<Record<string, string>>
-  /** Secret name → sealed value. */
-  readonly secrets?: Readonly<Record<string, string>>
-}
-
-export interface StoredNetwork {
-  readonly proxy?: { readonly routing?: readonly StoredRoute[]; readonly [more: string]: unknown }
-  readonly [more: string]: unknown
-}
-
-export interface StoredSandbox {
+export interface StoredSandbox extends AcceptedNetwork {
   readonly enabled: boolean
   readonly region: string
   readonly vpc?: string
@@ -42,7 +30,6 @@ export interface StoredSandbox {
     readonly terminatedRetention?: string
   }
   readonly runtime: StoredRuntime
-  readonly network?: StoredNetwork
 }
 
 export const storedSandbox = (resource: Pick<Resource, 'spec'>): StoredSandbox =>
@@ -56,12 +43,3 @@ export const environmentOf = (resource: Pick<Resource, 'spec'>, sealer: Sealer):
       'sealed' in env ? sealer.open(env.sealed) : env.value,
     ]),
   )
-
-/** The proxy rules of a sandbox with their secrets opened; for the egress proxy on the host only. */
-export const routingOf = (resource: Pick<Resource, 'spec'>, sealer: Sealer): StoredRoute[] =>
-  (storedSandbox(resource).network?.proxy?.routing ?? []).map(({ secrets, ...route }) => ({
-    ...route,
-    ...(secrets
-      ? { secrets: Object.fromEntries(Object.entries(secrets).map(([name, sealed]) => [name, sealer.open(sealed)])) }
-      : {}),
-  }))

@@ -19,11 +19,13 @@ export const redeployed = (record: Resource): { readonly redeploys: number } => 
 
 export const sandboxWorkload = (options: {
   standbyAfterMs: number
+  outbound: NonNullable<Workload['outbound']>
   plan: (owner: Resource, instance: Instance) => Promise<MachinePlan>
 }): Workload => ({
   instances: ({ status }) => (status === 'DEPLOYING' || status === 'DEPLOYED' ? 1 : 0),
   revision: owner => String(redeploysOf(owner)),
   rates,
   plan: options.plan,
+  outbound: options.outbound,
   standbyAfterMs: () => options.standbyAfterMs,
 })

@@ -29,9 +29,14 @@ const lengthOf = (seen: Buffer): number | undefined => {
   return end + headEnd.length + Number(length)
 }
 
-const open = async (port: number, question: string): Promise<Line> => {
+const dialLoopback = async (port: number): Promise<Socket> => {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
+  return socket
+}
+
+const open = async (dial: () => Promise<Socket>, question: string): Promise<Line> => {
+  const socket = await dial()
   let answered = () => {}
   let failed = (_error: Error) => {}
   let seen = Buffer.alloc(0)
@@ -59,17 +64,19 @@ const open = async (port: number, question: string): Promise<Line> => {
   }
 }
 
-/** Opens `connections` to a port of loopback. */
+/** Opens `connections` to a port of loopback, or as `dial` makes them. */
 export const openLoad = async (options: {
   port: number
   path: string
+  host?: string
+  dial?: () => Promise<Socket>
   headers?: Readonly<Record<string, string>>
   connections: number
 }): Promise<Load> => {
-  const { port, path, headers = {}, connections } = options
-  const lines = Object.entries({ host: `127.0.0.1:${port}`, ...headers }).map(([name, value]) => `${name}: ${value}`)
+  const { port, path, headers = {}, connections, host = `127.0.0.1:${port}`, dial = () => dialLoopback(port) } = options
+  const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}`)
   const question = `GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
-  const all = await Promise.all(Array.from({ length: connections }, () => open(port, question)))
+  const all = await Promise.all(Array.from({ length: connections }, () => open(dial, question)))
   return {
     async run(ms) {
       const samples: number[] = []

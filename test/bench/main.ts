@@ -1,7 +1,7 @@
 /**
  * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
  *
- *     node test/bench/main.ts [--only host|daemon|bundle|process|files|soak|gateway|management|store] [--json]
+ *     node test/bench/main.ts [--only host|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json]
  *
  * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
  * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
@@ -10,6 +10,7 @@ import { closing, type Closing } from '../../shared/closing.ts'
 import { messageOf } from '../../shared/errors.ts'
 import { jsonLog } from '../../shared/log.ts'
 import { bundleBench } from './bundle.ts'
+import { egressBench } from './egress.ts'
 import { filesBench } from './files.ts'
 import { gatewayBench } from './gateway.ts'
 import { hostBench } from './host.ts'
@@ -29,6 +30,7 @@ const runs: Readonly<Record<Family, (bench: Bench) => Promise<Row[]>>> = {
   soak: soakBench,
   gateway: gatewayBench,
   management: managementBench,
+  egress: egressBench,
   store: storeBench,
 }
 

@@ -1,7 +1,17 @@
 /** The command line of the benchmarks. */
 import { parseArgs } from 'node:util'
 
-export const families = ['host', 'bundle', 'process', 'files', 'soak', 'gateway', 'management', 'store'] as const
+export const families = [
+  'host',
+  'bundle',
+  'process',
+  'files',
+  'soak',
+  'gateway',
+  'management',
+  'egress',
+  'store',
+] as const
 export type Family = (typeof families)[number]
 
 /** Families that belong together under one more name. */

@@ -73,6 +73,15 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   ],
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
   'held request': [['60 s', 'control/instances/reach.ts', 'patienceMs = 60_000']],
+  'outbound policy': [
+    ['1000 patterns', 'control/sandbox/network/shape.ts', 'max = 1000'],
+    ['200 routing rules', 'control/sandbox/network/shape.ts', 'routing: list(route, 200)'],
+    ['1 MB merged', 'control/egress/http/inject.ts', 'maxMergedBody = 1024 * 1024'],
+  ],
+  'connections of a sandbox through the outbound proxy': [
+    ['1024', 'control/egress/create.ts', 'connections: 1_024'],
+    ['1000 events', 'control/egress/create.ts', 'events: 1_000'],
+  ],
   'socket without traffic': [['15 minutes', 'control/gateway/splice.ts', 'silenceMs = 15 * 60_000']],
   'port 49151 in a sandbox': [['49151', 'shared/channel.ts', 'channelPort = 49_151']],
   'connections to it that have proved nothing': [

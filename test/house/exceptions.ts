@@ -38,7 +38,6 @@ export const openedForTests: readonly string[] = [
   'privilegesFrom',
   'processTreeAmong',
   'quotaUs',
-  'routingOf',
   'schemaOf',
   'sharedLimits',
   'sliceBytes',

@@ -3,8 +3,11 @@
 /** Packages, and the folders or files that may import them, types included. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/sdk': ['daemon/mcp'],
+  '@peculiar/asn1-schema': ['control/egress/ca'],
+  '@peculiar/asn1-x509': ['control/egress/ca'],
   'better-sqlite3': ['control/store/sqlite'],
   busboy: ['daemon/filesystem'],
+  'dns-packet': ['control/egress/dns'],
   esbuild: ['images/runtime'],
   execa: [
     'control/cli',
@@ -36,7 +39,14 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'images/runtime',
   ],
   'node:dns/promises': ['control/dns.ts', 'daemon/tunnel'],
-  'node:http': ['daemon/egress', 'daemon/network', 'daemon/node-internals', 'images/runtime', 'shared/http'],
+  'node:http': [
+    'control/egress/http',
+    'daemon/egress',
+    'daemon/network',
+    'daemon/node-internals',
+    'images/runtime',
+    'shared/http',
+  ],
   'node:https': ['daemon/egress', 'daemon/network'],
   'node:v8': ['daemon/node-internals'],
   'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],

@@ -51,6 +51,9 @@ export const traces = ({ tag, cgroup, chain }: Names): string[] => [
   ...execFileSync('iptables-save', { encoding: 'utf8' })
     .split('\n')
     .filter(line => line.includes(chain)),
+  ...execFileSync('ip', ['-4', '-o', 'addr', 'show', 'dev', 'lo'], { encoding: 'utf8' })
+    .split('\n')
+    .filter(line => line.includes(tag)),
   ...namesIn('/run/hutch').filter(name => name === tag),
   ...['/run/hutch/blocks', '/run/hutch/ids'].flatMap(directory =>
     namesIn(directory).filter(name => readFileSync(join(directory, name), 'utf8').includes(tag)),

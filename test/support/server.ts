@@ -59,8 +59,12 @@ export const scratchInstance = (t: Teardowns): { dataDir: string; names: Names }
   return { dataDir, names }
 }
 
-/** Starts a server of its own with a short standby unless `env` says otherwise. */
-export const server = async (t: Teardowns, env: Record<string, string> = {}): Promise<Server> => {
+/** Starts a server of its own with a short standby unless `env` says otherwise; `within` is a command that starts another. */
+export const server = async (
+  t: Teardowns,
+  env: Record<string, string> = {},
+  within: readonly string[] = [],
+): Promise<Server> => {
   const { dataDir, names } = scratchInstance(t)
   let child: ChildProcess | undefined
   let output = ''
@@ -70,7 +74,8 @@ export const server = async (t: Teardowns, env: Record<string, string> = {}): Pr
   }
   const start = async () => {
     output = ''
-    const started = spawn(process.execPath, ['control/main.ts', 'run'], {
+    const [file = '', ...args] = [...within, process.execPath, 'control/main.ts', 'run']
+    const started = spawn(file, args, {
       cwd: root,
       env: {
         ...coverageEnvironment,

@@ -6,6 +6,7 @@ import type { Bundle } from './bundle.ts'
 import type { Hierarchy } from './cgroup/hierarchy.ts'
 import type { Names } from './names.ts'
 import type { Network } from '../../config/ipv4.ts'
+import type { Outbound } from './net/outbound.ts'
 import type { Slots } from './net/slots.ts'
 import type { Privileges } from './privileges.ts'
 
@@ -29,6 +30,8 @@ export interface Context {
   readonly slots: Slots
   readonly block: Network
   readonly resolvers: readonly string[]
+  /** Undefined where machines cannot be held to a policy. */
+  readonly outbound: Outbound | undefined
   /** False when the data directory's file system carries no overlay: roots are copies then. */
   readonly overlay: boolean
   readonly pidsLimit: number

@@ -38,7 +38,20 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   ready: false,
   kept: earlier !== undefined,
   marks: earlier?.marks ?? 'user',
+  held: spec.held ?? false,
 })
+
+/** Throws where machines cannot be held to a policy: one that should be is not started without. */
+const holdOutbound = async ({ context: { outbound }, spec, slot }: Attempt): Promise<void> => {
+  if (!spec.held) return
+  if (!outbound)
+    throw fail('driver_failed', {
+      driver: 'oci',
+      step: 'outbound policy',
+      reason: 'this box cannot hold a machine to its outbound policy; run make doctor',
+    })
+  await outbound.hold(slot, spec.id)
+}
 
 /** Files of an earlier life are used again; a whole copy cannot tell the tenant's from the image's. */
 const earlierLife = async ({ overlay }: Context, files: MachineFiles): Promise<Marker | undefined> => {
@@ -49,7 +62,7 @@ const earlierLife = async ({ overlay }: Context, files: MachineFiles): Promise<M
 /** From a slot and an empty directory to a machine that runs. */
 const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Marker> => {
   const { context, spec, slot, files, signal } = attempt
-  const { resolvers, overlay } = context
+  const { overlay } = context
   const firstId = await chooseUsers(attempt, earlier)
   if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
   const marker: Marker = {
@@ -58,8 +71,10 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
     ...(firstId === undefined ? {} : { firstId }),
   }
   await writeMarker(files.marker, marker)
-  const { rootfs: image, hostname } = spec
-  const root = { files, image, hostname, address: slot.address, resolvers, overlay, signal }
+  await holdOutbound(attempt)
+  const { rootfs: image, hostname, etc = {} } = spec
+  const resolvers = spec.held && context.outbound ? [context.outbound.address] : context.resolvers
+  const root = { files, image, hostname, address: slot.address, resolvers, etc, overlay, signal }
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   await writeConfig(attempt, firstId)
   await context.starting(() => boot(attempt, marker))

@@ -52,6 +52,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts in gVisor, where no mount of this kernel comes.
     ...(config.runtime === 'runsc' ? {} : { mounter: ociMounter(context) }),
+    ...(context.outbound ? { outbound: { ...context.outbound, machineNetworks: [config.subnet] } } : {}),
     close,
   }
 }

@@ -18,6 +18,8 @@ import { lowerFences } from './net/firewall.ts'
 import { allowForwarding } from './net/forwarding.ts'
 import { guardFences } from './net/guard.ts'
 import { allowedNetwork, subnetOf } from '../../config/ipv4.ts'
+import { interfaceOf } from './net/link.ts'
+import { openOutbound, removeProxyAddress, type Held } from './net/outbound.ts'
 import { networkSlots } from './net/slots.ts'
 import { trimOutputs } from './outputs.ts'
 import { carriesOverlay } from './overlay.ts'
@@ -38,14 +40,24 @@ export interface Opened {
   close(): Promise<void>
 }
 
-/** Numbers of the slots that machines of this instance hold. */
-const heldSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<number[]> => {
-  const held: number[] = []
+interface Taken {
+  /** Numbers of the slots that machines of this instance have. */
+  readonly slots: readonly number[]
+  /** Those that are held to a policy. */
+  readonly held: readonly Held[]
+}
+
+const takenSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<Taken> => {
+  const slots: number[] = []
+  const held: Held[] = []
   for (const id of await machineIds(context)) {
     const marker = await readMarker(filesOf(context.dataDir, id).marker)
-    if (marker) held.push(marker.slot)
+    if (!marker) continue
+    slots.push(marker.slot)
+    if (marker.held)
+      held.push({ machine: id, address: marker.address, interface: interfaceOf(context.names, marker.slot) })
   }
-  return held
+  return { slots, held }
 }
 
 const openRuntime = async (
@@ -81,14 +93,15 @@ const openNetwork = async (
   const block = await claimBlock(subnet, names, dataDir)
   const resolvers = await hostResolvers()
   const connections = await connectionLimit(deps.log)
-  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed, connections }
+  const { slots: taken, held } = await takenSlots(base)
+  const outbound = await openOutbound({ names, block, taken, held }, deps)
+  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed, connections, outbound }
   const guard = await guardFences(fences, deps)
   await allowForwarding(deps.log)
-  const taken = await heldSlots(base)
   await removeStraySlots(names, taken)
   const ahead = config.slotsAhead ?? 8
   const slots = networkSlots({ names, block, firstId, ahead, taken }, { log: deps.log, beforeMaking: guard.mend })
-  return { block, resolvers, guard, slots }
+  return { block, resolvers, guard, slots, outbound }
 }
 
 /** Throws `driver_failed` naming what the box lacks, `invalid_argument` naming a variable that cannot be used. */
@@ -139,6 +152,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     await removeStraySlots(names, [])
     await removeParent(hierarchy, names.cgroup)
     await lowerFences(names)
+    await removeProxyAddress(names)
     await rm(names.runDir, { recursive: true, force: true })
     await releaseBlock(names)
     await releaseIds(names)

@@ -6,7 +6,7 @@ import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
-import { cgroups, firewall, forwarding, freezer, network, overlay } from './probe/kernel.ts'
+import { cgroups, firewall, forwarding, freezer, network, outboundPolicies, overlay } from './probe/kernel.ts'
 import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
 
 export interface ProbeConfig {
@@ -69,6 +69,7 @@ const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
   cgroups,
   freezer,
   firewall,
+  outboundPolicies,
   network,
   forwarding,
   overlay,

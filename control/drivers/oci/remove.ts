@@ -61,7 +61,7 @@ export const removeDirectory = async (directory: string): Promise<void> => {
 
 /** Ends the machine and gives back what it holds of the box; its directory and the tenant's files stay. */
 export const endMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
-  const { dataDir, names, hierarchy, slots, clock } = context
+  const { dataDir, names, hierarchy, slots, outbound, clock } = context
   const files = filesOf(dataDir, id)
   const group = groupOf(names, id)
   signal?.throwIfAborted()
@@ -71,7 +71,9 @@ export const endMachine = async (context: Context, id: string, signal?: AbortSig
   signal?.throwIfAborted()
   await forget(context, id)
   await removeGroup(hierarchy, group, clock)
-  if (marker) await slots.drop(marker.slot)
+  if (!marker) return
+  outbound?.release(marker.address)
+  await slots.drop(marker.slot)
 }
 
 /** Ends the machine and removes all of it. */

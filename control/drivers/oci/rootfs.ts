@@ -17,6 +17,8 @@ export interface RootInput {
   readonly hostname: string
   readonly address: string
   readonly resolvers: readonly string[]
+  /** Further files of /etc, by their names. */
+  readonly etc: Readonly<Record<string, string>>
   readonly overlay: boolean
   readonly signal?: AbortSignal | undefined
 }
@@ -38,6 +40,7 @@ const writeNames = async (etc: string, input: RootInput): Promise<void> => {
     'resolv.conf': resolvers.map(resolver => `nameserver ${resolver}\n`).join(''),
     hosts: `${hosts.join('\n')}\n`,
     hostname: `${hostname}\n`,
+    ...input.etc,
   }
   for (const [name, text] of Object.entries(content)) {
     await rm(join(etc, name), { force: true })

@@ -11,6 +11,7 @@ import { namesOf, type Names } from './names.ts'
 import { releaseBlock } from './net/block.ts'
 import { lowerFences } from './net/firewall.ts'
 import { existingSlots, removeLinks, slotAt } from './net/link.ts'
+import { removeProxyAddress } from './net/outbound.ts'
 import { claimants, type Claimant } from './registry.ts'
 import { releaseIds } from './users/ranges.ts'
 
@@ -48,6 +49,7 @@ export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: C
   await removeGroups(hierarchy, names, clock)
   await removeStraySlots(names, [])
   await lowerFences(names)
+  await removeProxyAddress(names)
   await rm(names.runDir, { recursive: true, force: true })
   await releaseBlock(names)
   await releaseIds(names)

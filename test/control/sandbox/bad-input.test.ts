@@ -65,6 +65,19 @@ const bodies: readonly [string, unknown, RegExp][] = [
   ['an unknown ruleset', network({ firewall: { rulesets: '["x"]' } }), /firewall.rulesets.0: must be one of/],
   ['an unknown gateway', network({ egress: { gateway: 'g' } }), /egress.gateway: egress gateway "g" not found/],
   ['a routing rule of a wrong type', network({ proxy: { routing: ['x'] } }), /proxy.routing.0: must be an object/],
+  ['a rule for nowhere', network({ proxy: { routing: [{ headers: {} }] } }), /routing.0.destinations: must name at/],
+  [
+    "a header that is the proxy's own",
+    network({ proxy: { routing: [{ destinations: ['a.com'] }, { destinations: ['*'], headers: { Host: 'x' } }] } }),
+    /spec.network.proxy.routing.1.headers.Host: is set by the proxy itself/,
+  ],
+  ['a mode nobody knows', network({ proxy: { mode: 'off' } }), /spec.network.proxy.mode: must be one of/],
+  ['a dedicated address', network({ egress: { mode: 'dedicated' } }), /spec.network.egress.mode: there are no egress/],
+  [
+    'the same by ruleset',
+    network({ firewall: { rulesets: ['dedicated-ip'] } }),
+    /network.firewall.rulesets: there are/,
+  ],
   ['a secret of a wrong type', network({ proxy: { routing: [{ secrets: { k: 1 } }] } }), /routing.0.secrets.k/],
 ]
 
@@ -161,12 +174,11 @@ t.test('a host that does not enforce rules for outbound traffic refuses them', a
     ['proxy.allowedDomains', { proxy: { allowedDomains: ['a.example'] } }],
     ['proxy.routing', { proxy: { routing: [{ destinations: ['*'], headers: { a: 'b' } }] } }],
     ['firewall.rulesets', { firewall: { rulesets: ['proxy'] } }],
-    ['egress.mode', { egress: { mode: 'dedicated' } }],
   ] as const)
     t.match(await make(network), {
       status: 400,
       body: {
-        message: `spec.network.${field}: rules for outbound traffic are not enforced by this version of Hutch; leave them out`,
+        message: `spec.network.${field}: rules for outbound traffic cannot be enforced on this box (make doctor says why); leave them out`,
       },
     })
   t.equal((await make({ firewall: { rulesets: ['default'] }, proxy: {} })).status, 200, 'no rule, nothing to refuse')

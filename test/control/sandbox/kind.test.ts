@@ -1,5 +1,6 @@
 import t from 'tap'
-import { environmentOf, routingOf } from '../../../control/sandbox/stored.ts'
+import { policyOf } from '../../../control/sandbox/network/policy.ts'
+import { environmentOf, storedSandbox } from '../../../control/sandbox/stored.ts'
 import type { Instance, Resource, Store, WritableStore } from '../../../control/store/store.ts'
 import { control } from '../../support/control.ts'
 import { become, instanceOf, putInstance } from '../../support/records.ts'
@@ -39,8 +40,8 @@ t.test('a new sandbox has its defaults, its address, an event, and is handed to 
   t.same(poked, [`sandbox/${(await row(store, body.metadata.name)).uid}`])
 })
 
-t.test('lists and maps come as JSON or as text holding JSON, and are answered as what they are', async t => {
-  const { call } = await control(t)
+t.test('lists and maps come as JSON or as text holding JSON, and are answered in the form they came in', async t => {
+  const { call, store, sealer } = await control(t)
   const wanted = {
     allowedDomains: ['*.a.com'],
     forbiddenDomains: ['b.com'],
@@ -63,10 +64,47 @@ t.test('lists and maps come as JSON or as text holding JSON, and are answered as
       routing: [{ destinations: text(rule?.destinations), headers: text(rule?.headers), body: text(rule?.body) }],
     },
   }
-  for (const [name, network] of Object.entries({ a: wanted, b: asText })) {
+  const wholeRules = { proxy: { routing: text(wanted.proxy.routing) } }
+  const mixed = { allowedDomains: ['a.com'], forbiddenDomains: '["b.com"]', proxy: {} }
+  for (const [name, network] of Object.entries({ a: wanted, b: asText, c: wholeRules, d: mixed })) {
     const made = await call('POST', '/sandboxes', { metadata: { name }, spec: { network } })
-    t.same(made.body.spec.network, wanted, name)
+    t.same(made.body.spec.network, network, name)
+    await deployed(store, name)
+    t.same((await call('PUT', `/sandboxes/${name}`, made.body)).body.spec, made.body.spec, `${name}: sent back`)
+    const policies = policyOf(storedSandbox(await row(store, name)).network, sealer)
+    if (name !== 'd') t.same(policies.routing[0], { ...rule, secrets: {} }, `${name}: the policy is of values`)
   }
+})
+
+t.test('the proxy is on or off from the start', async t => {
+  const { call, store } = await control(t)
+  const make = async (name: string, network?: object) => {
+    const made = await call('POST', '/sandboxes', { metadata: { name }, spec: { network } })
+    await deployed(store, name)
+    return made
+  }
+  await make('off')
+  const on = await call('PUT', '/sandboxes/off', { spec: { network: { allowedDomains: ['a.com'] } } })
+  t.match(on, { status: 400, body: { message: /^spec.network.allowedDomains: the proxy is switched on when/ } })
+  t.equal((await call('PUT', '/sandboxes/off', { spec: { network: { proxy: {} } } })).status, 200, 'no rule, no harm')
+  t.same((await make('on', { proxy: {} })).body.spec.network, { proxy: {} }, 'an empty proxy is one')
+  await call('PUT', '/sandboxes/on', { spec: {} })
+  t.equal(storedSandbox(await row(store, 'on')).held, true, 'cleared, it passes everything through')
+  t.equal((await call('PUT', '/sandboxes/on', { spec: { network: { allowedDomains: ['a.com'] } } })).status, 200)
+  const { body } = await call('GET', '/sandboxes/on')
+  t.notHas(body.spec, 'held')
+  t.notHas(body.spec, 'networkTexts')
+})
+
+t.test('canaries are sealed, shown masked, and kept when they come back masked', async t => {
+  const { call, store, sealer } = await control(t)
+  const network = { proxy: { canaries: { bait: 'hush-canary' }, canary: 'strict', mode: 'shadow' } }
+  const made = await call('POST', '/sandboxes', { metadata: { name: 'a' }, spec: { network } })
+  t.same(made.body.spec.network.proxy, { canaries: { bait: '***' }, canary: 'strict', mode: 'shadow' })
+  await deployed(store, 'a')
+  await call('PUT', '/sandboxes/a', made.body)
+  t.notMatch(JSON.stringify(await row(store, 'a')), /hush/)
+  t.same(policyOf(storedSandbox(await row(store, 'a')).network, sealer).canaries, { bait: 'hush-canary' })
 })
 
 t.test('ports, protocols in any case, extra arguments and lifecycle are kept', async t => {
@@ -115,19 +153,20 @@ t.test('secrets are sealed in the store, masked in answers, and survive being se
 
   await deployed(store, 'a')
   poked.length = 0
+  const secretsOf = (record: Resource) => policyOf(storedSandbox(record).network, sealer).routing[0]?.secrets
   const again = await call('PUT', '/sandboxes/a', made.body)
   t.match(again, { status: 200, body: { status: 'DEPLOYED' } }, 'nothing changed, so nothing is deployed anew')
   t.same(again.body.spec, made.body.spec)
   t.same(environmentOf(await row(store, 'a'), sealer), { PLAIN: 'seen', TOKEN: 'hush-env' })
-  t.same(routingOf(await row(store, 'a'), sealer)[0]?.secrets, { k: 'hush-proxy' })
+  t.same(secretsOf(await row(store, 'a')), { k: 'hush-proxy' })
   const masked = { proxy: { routing: [{ destinations: ['a.com'], secrets: { k: '***', other: 'hush-too' } }] } }
   await call('PUT', '/sandboxes/a', { spec: { network: masked } })
-  t.same(routingOf(await row(store, 'a'), sealer)[0]?.secrets, { k: 'hush-proxy', other: 'hush-too' })
+  t.same(secretsOf(await row(store, 'a')), { k: 'hush-proxy', other: 'hush-too' })
   t.match((await call('GET', '/sandboxes/a?show_secrets=true')).body.spec.runtime.envs[1], { value: 'hush-env' })
 
   const elsewhere = { ...made.body.spec, network: { proxy: { routing: [{ destinations: ['evil.com'] }] } } }
   await call('PUT', '/sandboxes/a', { spec: elsewhere })
-  t.equal(routingOf(await row(store, 'a'), sealer)[0]?.secrets, undefined, 'a secret does not follow to other places')
+  t.equal(secretsOf(await row(store, 'a'))?.['k'], undefined, 'a secret does not follow to other places')
 })
 
 t.test('an update keeps what is absent, clears what is cleared, and network is cleared by its absence', async t => {

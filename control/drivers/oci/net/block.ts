@@ -65,5 +65,5 @@ export const claimBlock = async (subnet: Network, names: Names, dataDir: string)
 
 export const releaseBlock = (names: Names): Promise<void> => releaseClaims(kind, names.tag)
 
-/** Machines that fit into a block: two addresses each. */
-export const slotsIn = (block: Network): number => sizeOf(block) / 2
+/** Machines that fit into a block: two addresses each, and the last two are the outbound proxy's. */
+export const slotsIn = (block: Network): number => sizeOf(block) / 2 - 1

@@ -4,9 +4,11 @@
  *
  *     raw PREROUTING   a packet whose source is not its slot's address                → dropped (reverse path)
  *     INPUT            to the host itself, but for answers and the allowed ports      → dropped
+ *     FORWARD          from a machine that is held to a policy                        → dropped
  *     FORWARD          more connections than a machine may have                       → dropped
  *     FORWARD          to other machines, metadata, private networks, multicast       → dropped; other new ones pass
  *     FORWARD          from anywhere to a machine, but for answers                    → dropped
+ *     nat PREROUTING   TCP and questions of names from a machine that is held         → the outbound proxy
  *     nat POSTROUTING  leaves under the host's address
  */
 import { fail } from '../../../../shared/errors.ts'
@@ -15,6 +17,7 @@ import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
 import { tooMany } from './connections.ts'
 import { networkText, type Network } from '../../../config/ipv4.ts'
+import { admissions, redirections, stop, type Outbound } from './outbound.ts'
 
 export interface Fences {
   readonly names: Names
@@ -28,6 +31,8 @@ export interface Fences {
   readonly allowed: readonly Network[]
   /** Connections of one machine to the outside; undefined where the kernel cannot count them. */
   readonly connections: number | undefined
+  /** Where machines that are held to a policy are sent; undefined where none can be. */
+  readonly outbound: Pick<Outbound, 'address'> | undefined
 }
 
 const never = ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4']
@@ -40,6 +45,7 @@ const jumps = ({ chain, interfacePrefix }: Names): Jump[] => [
   ['filter', 'INPUT', `-i ${interfacePrefix}+ -j ${chain}-IN`],
   ['filter', 'FORWARD', `-i ${interfacePrefix}+ -j ${chain}`],
   ['filter', 'FORWARD', `-o ${interfacePrefix}+ -j ${chain}-TO`],
+  ['nat', 'PREROUTING', `-i ${interfacePrefix}+ -j ${chain}-OUT`],
   ['nat', 'POSTROUTING', `-j ${chain}`],
 ]
 
@@ -48,25 +54,31 @@ const chains = ({ chain }: Names): readonly (readonly [string, string])[] => [
   ['filter', `${chain}-IN`],
   ['filter', chain],
   ['filter', `${chain}-TO`],
+  ['nat', `${chain}-OUT`],
   ['nat', chain],
 ]
 
 const answers = '-m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT'
 
+const tooManyOf = (chain: string, connections: number | undefined): string[] =>
+  connections === undefined ? [] : [`-A ${chain} ${tooMany(connections)} -j DROP`]
+
 const rulesOf = (fences: Fences): Record<string, string[]> => {
-  const { names, subnet, block, hostPorts, resolvers, allowed, connections } = fences
+  const { names, subnet, block, hostPorts, resolvers, allowed, connections, outbound } = fences
   const { chain, interfacePrefix } = names
   const forward = (rest: string) => `-A ${chain} ${rest}`
   return {
     raw: [`-A ${chain} -m rpfilter --invert -j DROP`],
     filter: [
       `-A ${chain}-IN ${answers}`,
+      ...(outbound ? [...tooManyOf(`${chain}-IN`, connections), ...admissions(`${chain}-IN`, outbound)] : []),
       ...hostPorts.map(port => `-A ${chain}-IN -d ${networkText(block)} -p tcp --dport ${port} -j ACCEPT`),
       `-A ${chain}-IN -j DROP`,
       // Between machines nothing passes, answers included: no new flow can have been opened.
       forward(`-d ${networkText(subnet)} -j DROP`),
+      ...(outbound ? [stop(chain)] : []),
       forward(answers),
-      ...(connections === undefined ? [] : [forward(`${tooMany(connections)} -j DROP`)]),
+      ...tooManyOf(chain, connections),
       ...never.map(network => forward(`-d ${network} -j DROP`)),
       ...resolvers.flatMap(address =>
         ['udp', 'tcp'].map(protocol => forward(`-d ${address} -p ${protocol} --dport 53 -j ACCEPT`)),
@@ -77,7 +89,11 @@ const rulesOf = (fences: Fences): Record<string, string[]> => {
       `-A ${chain}-TO ${answers}`,
       `-A ${chain}-TO -j DROP`,
     ],
-    nat: [`-A ${chain} -s ${networkText(block)} ! -o ${interfacePrefix}+ -j MASQUERADE`],
+    nat: [
+      // A rule in any case: an empty chain would look like one that was flushed.
+      ...(outbound ? redirections(`${chain}-OUT`, outbound) : [`-A ${chain}-OUT -j RETURN`]),
+      `-A ${chain} -s ${networkText(block)} ! -o ${interfacePrefix}+ -j MASQUERADE`,
+    ],
   }
 }
 

@@ -23,12 +23,14 @@ export interface Slot {
   readonly firstId: number | undefined
 }
 
+export const interfaceOf = ({ interfacePrefix }: Names, index: number): string => `${interfacePrefix}${index}`
+
 /** `firstId` of the instance, undefined where machines have no users of their own. */
 export const slotAt = (names: Names, block: Network, index: number, firstId: number | undefined): Slot => ({
   index,
   firstId: firstId === undefined ? undefined : idsOfSlot(firstId, index),
   netns: `${names.netnsPrefix}${index}`,
-  interface: `${names.interfacePrefix}${index}`,
+  interface: interfaceOf(names, index),
   gateway: addressText(block.base + index * 2),
   address: addressText(block.base + index * 2 + 1),
 })

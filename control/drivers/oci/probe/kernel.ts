@@ -8,6 +8,7 @@ import { openHierarchy } from '../cgroup/hierarchy.ts'
 import { killGroup, removeGroup } from '../cgroup/processes.ts'
 import { run, tool } from '../command.ts'
 import { forwards } from '../net/forwarding.ts'
+import { tryHold } from '../net/outbound.ts'
 import { carriesOverlay } from '../overlay.ts'
 import type { Check } from './check.ts'
 
@@ -82,6 +83,16 @@ export const firewall: Check = {
     const args = ['--noflush', '--wait', '10']
     await run({ step: 'load rules', file, args, input: load })
     await run({ step: 'unload rules', file, args, input: unload })
+    return ''
+  },
+}
+
+export const outboundPolicies: Check = {
+  required: false,
+  title: 'outbound policies of sandboxes (rules by device group)',
+  next: 'needs the kernel parts xt_devgroup and xt_nat; without them spec.network is refused',
+  async run() {
+    await tryHold()
     return ''
   },
 }

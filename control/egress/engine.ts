@@ -1,0 +1,28 @@
+/** What every part of the engine works with. */
+import type { Clock } from '../../shared/clock.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Authority } from './ca/authority.ts'
+import type { Resolver } from './dns/resolver.ts'
+import type { Fence } from './fence.ts'
+import type { HttpService } from './http/service.ts'
+import type { HeaderNames } from './http/names.ts'
+import type { Relay } from './relay.ts'
+import type { Tenants } from './tenants.ts'
+import type { UpstreamTls } from './tls/upstream-tls.ts'
+
+export interface Engine {
+  readonly clock: Clock
+  readonly log: Log
+  readonly tenants: Tenants
+  readonly resolver: Resolver
+  readonly fence: Fence
+  readonly http: HttpService
+  readonly names: HeaderNames
+  /** A new id for a request. */
+  readonly requestId: () => string
+  readonly authority: Authority
+  readonly upstreamTls: UpstreamTls
+  readonly relay: Relay
+  /** Connections of one sandbox at a time. */
+  readonly maxConnections: number
+}

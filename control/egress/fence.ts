@@ -1,0 +1,66 @@
+/**
+ * Addresses that no sandbox reaches through the proxy, whatever its policy says: the proxy stands on the host, and what the host
+ * can reach (itself, its networks, metadata services) is not the internet.
+ */
+import { BlockList } from 'node:net'
+import { fail } from '../../shared/errors.ts'
+import { isIpv4 } from '../../shared/policy/host.ts'
+
+/**
+ * Not globally reachable, from IANA's registry of special addresses. The three networks for documentation are left out: nobody is
+ * there.
+ */
+const closedNetworks = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+] as const
+
+/** Open whatever the operator allows: every cloud has credentials there. */
+const neverOpen = ['169.254.169.254', '169.254.170.2', '100.100.100.200'] as const
+
+export interface Fence {
+  /** Whether a connection may go there. IPv6 is closed as a whole. */
+  isOpen(address: string): boolean
+}
+
+/** Networks as CIDR. Throws `invalid_argument` naming `field`. */
+const networkList = (networks: readonly string[], field: string): BlockList => {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits = '32', ...more] = network.split('/')
+    if (!isIpv4(address) || !/^(\d|[12]\d|3[0-2])$/.test(bits) || more.length > 0)
+      throw fail('invalid_argument', { field, reason: `"${network}" is not an IPv4 network` })
+    list.addSubnet(address, Number(bits))
+  }
+  return list
+}
+
+/**
+ * `allowNetworks` are private networks the operator opens, `closedNetworks` what stays closed all the same. `ownAddresses` are asked for at each look: this host's addresses are
+ * closed even when they are public, but for those the operator names.
+ */
+export const createFence = (options: {
+  readonly allowNetworks: readonly string[]
+  readonly closedNetworks: readonly string[]
+  readonly ownAddresses: () => ReadonlySet<string>
+}): Fence => {
+  const closed = networkList(closedNetworks, 'closedNetworks')
+  const allowed = networkList(options.allowNetworks, 'allowNetworks')
+  const never = networkList([...neverOpen, ...options.closedNetworks], 'closedNetworks')
+  return {
+    isOpen: address =>
+      isIpv4(address) &&
+      !never.check(address) &&
+      (allowed.check(address) || !(closed.check(address) || options.ownAddresses().has(address))),
+  }
+}

@@ -1,0 +1,184 @@
+/** One HTTP/1.1 request from a sandbox to its server, and the answer back. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { CanarySearch } from '../events/canary.ts'
+import type { Engine } from '../engine.ts'
+import { answerFor, type Reason } from './answers.ts'
+import { collect } from './collect.ts'
+import { echoHeaders, injectBody } from './inject.ts'
+import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
+import type { Connected, Origin } from './origin.ts'
+import { readRequest, type RequestLines } from './request.ts'
+import { responseSink } from './response-sink.ts'
+import { createUpstream, type Upstream } from './upstream.ts'
+
+export interface Exchange {
+  readonly engine: Engine
+  readonly origin: Origin
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly judged: Judged
+  readonly lines: RequestLines
+  readonly target: string
+  /** Under which the connection is kept for the next request. */
+  readonly key: string
+  /** The body where it was collected. */
+  body: Buffer | undefined
+}
+
+/** Ends an exchange with an answer of our own; closes the connection, because a body may be on its way. */
+export const answer = (
+  engine: Engine,
+  res: ServerResponse,
+  reason: Reason,
+  requestId: string,
+  detail?: string,
+): void => {
+  if (res.headersSent) return void res.destroy()
+  const { status, headers, body } = answerFor(reason, requestId, engine.names, detail)
+  res.writeHead(status, [...headers, 'Connection', 'close'])
+  res.end(body)
+}
+
+const hostLine = ({ origin, judged }: Exchange): string => {
+  const usual = origin.scheme === 'http' ? 80 : 443
+  return origin.port === usual ? judged.host : `${judged.host}:${origin.port}`
+}
+
+/** The head as it is sent; `length` is that of the body, undefined for a chunked one. */
+export const headOf = (exchange: Exchange, length: number | undefined): string => {
+  const { req, judged, target, lines } = exchange
+  const { headers } = judged
+  let text = `${req.method} ${target} HTTP/1.1\r\nHost: ${hostLine(exchange)}\r\n`
+  for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`
+  if (lines.websocket) return `${text}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
+  if (lines.trailers) text += 'TE: trailers\r\nConnection: TE\r\n'
+  if (length === undefined) text += 'Transfer-Encoding: chunked\r\n'
+  else if (length > 0 || bodied.has(req.method as string)) text += `Content-Length: ${length}\r\n`
+  return `${text}\r\n`
+}
+
+const bodied: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
+
+/** Sends the body as it comes, no faster than the server takes it. */
+const stream = ({ req, lines }: Exchange, upstream: Upstream, canaries: CanarySearch | undefined): void => {
+  const chunked = lines.length === undefined
+  req.on('data', (piece: Buffer) => {
+    canaries?.piece(piece)
+    let room: boolean
+    if (chunked) {
+      upstream.socket.cork()
+      upstream.write(`${piece.length.toString(16)}\r\n`)
+      upstream.write(piece)
+      room = upstream.write('\r\n')
+      upstream.socket.uncork()
+    } else room = upstream.write(piece)
+    if (room) return
+    req.pause()
+    upstream.onDrain(() => req.resume())
+  })
+  req.on('end', () => {
+    if (chunked) upstream.write(`0\r\n${trailersOf(req)}\r\n`)
+    upstream.endBody()
+  })
+}
+
+const trailersOf = ({ rawTrailers }: IncomingMessage): string => {
+  let text = ''
+  for (let i = 0; i < rawTrailers.length; i += 2) text += `${rawTrailers[i]}: ${rawTrailers[i + 1]}\r\n`
+  return text
+}
+
+const canariesFor = ({ origin, judged }: Exchange): CanarySearch | undefined =>
+  origin.tenant.canaries.names.length === 0
+    ? undefined
+    : origin.tenant.canaries.search(name => tellCanary(origin, judged.host, judged.requestId, name))
+
+const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
+
+const send = (exchange: Exchange, upstream: Upstream): void => {
+  const { engine, req, res, judged, lines, body } = exchange
+  const length = body ? body.length : lines.length
+  const bodiless = length === 0
+  const again = upstream.used && (bodiless || body !== undefined) && idempotent.has(req.method as string)
+  const echo = judged.injection ? echoHeaders(judged.injection.calls, engine.names) : []
+  const sink = responseSink({
+    req,
+    res,
+    upstream,
+    added: [...engine.names.requestId.flatMap(name => [name, judged.requestId]), ...echo],
+    withheld: engine.names.withheld,
+    // The server closed a kept connection just when it was used again: nothing was done there yet.
+    failed: before => {
+      if (again && before) void connectAndSend(exchange)
+      else answer(engine, res, 'bad_answer', judged.requestId)
+    },
+  })
+  upstream.send(headOf(exchange, length), sink, {
+    toHead: req.method === 'HEAD',
+    bodiless: bodiless || body !== undefined,
+  })
+  const canaries = canariesFor(exchange)
+  if (body) {
+    canaries?.piece(body)
+    upstream.write(body)
+  } else if (!bodiless) stream(exchange, upstream, canaries)
+  const leave = () => {
+    // The sandbox has gone before its answer was complete.
+    if (!res.writableFinished) upstream.destroy()
+  }
+  res.once('close', leave)
+}
+
+const connectAndSend = async (exchange: Exchange): Promise<void> => {
+  const { engine, origin, res, judged, key } = exchange
+  const connected: Connected = await origin.connect(judged.host)
+  if (!connected.ok) {
+    if (connected.rule !== undefined || connected.reason !== 'unreachable') tellRefused(exchange, connected.reason)
+    return answer(engine, res, connected.reason, judged.requestId, connected.detail)
+  }
+  if (res.destroyed) return void connected.socket.destroy()
+  send(
+    exchange,
+    createUpstream(connected.socket, upstream => origin.pool.give(key, upstream)),
+  )
+}
+
+const tellRefused = ({ origin, judged, req, target }: Exchange, reason: Reason): void =>
+  origin.tenant.events.add({
+    kind: 'request',
+    verdict: 'blocked',
+    reason,
+    requestId: judged.requestId,
+    host: judged.host,
+    port: origin.port,
+    address: origin.address,
+    protocol: origin.scheme,
+    method: req.method,
+    path: target,
+  })
+
+/** Passes a request on, or answers it. `target` is its path and query. */
+export const forward = async (
+  engine: Engine,
+  origin: Origin,
+  target: string,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> => {
+  const lines = readRequest(req.rawHeaders, engine.names)
+  if (typeof lines === 'string') return answer(engine, res, 'bad_request', engine.requestId(), lines)
+  const judged = judge(engine, origin, { method: req.method as string, target, lines, protocol: origin.scheme })
+  if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)
+  const key = `${judged.host}:${origin.port}:${origin.address ?? ''}`
+  const exchange: Exchange = { engine, origin, req, res, judged, lines, target, key, body: undefined }
+  if (req.headers.expect !== undefined) res.writeContinue()
+  if (judged.injection?.needsBody) {
+    const collected = await collect(req, lines.length as number)
+    if (!collected) return answer(engine, res, 'bad_request', judged.requestId, 'the body is not as long as it says')
+    exchange.body = injectBody(collected, judged.rules, req.method as string, lines, judged.injection, engine.clock)
+  }
+  if (judged.injection) tellSkipped(origin, judged)
+  const kept = origin.pool.take(key)
+  if (kept) send(exchange, kept)
+  else await connectAndSend(exchange)
+}

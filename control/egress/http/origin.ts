@@ -1,0 +1,38 @@
+/** Where the requests of a connection go. */
+import type { Socket } from 'node:net'
+import type { Said } from '../events/events.ts'
+import { admit } from '../admit.ts'
+import { dial } from '../dial.ts'
+import type { Engine } from '../engine.ts'
+import type { Tenant } from '../tenant.ts'
+import type { Reason } from './answers.ts'
+import type { Pool } from './pool.ts'
+
+export interface Origin {
+  readonly tenant: Tenant
+  readonly scheme: 'http' | 'https'
+  /** Canonical; undefined where only an address is known and each request's Host header names it. */
+  readonly host: string | undefined
+  /** The address the sandbox wants to connect to, when it has chosen one. */
+  readonly address: string | undefined
+  readonly port: number
+  readonly pool: Pool
+  /** A connection for requests to `host`. */
+  connect(host: string): Promise<Connected>
+  readonly said: Said | undefined
+}
+
+export type Connected =
+  | { readonly ok: true; readonly socket: Socket }
+  | { readonly ok: false; readonly reason: Reason; readonly rule?: string | undefined; readonly detail?: string }
+
+/** A plain TCP connection to a host that the policy, the pins and the fence let this sandbox reach. */
+export const connectPlain = async (
+  engine: Engine,
+  tenant: Tenant,
+  wanted: { host: string; address: string | undefined; port: number },
+): Promise<Connected & { address?: string }> => {
+  const admitted = await admit(engine.resolver, tenant, wanted)
+  if (!admitted.ok) return admitted
+  return dial(admitted.addresses, wanted.port, tenant.sourceAddress, engine.clock)
+}

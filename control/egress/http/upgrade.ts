@@ -1,0 +1,121 @@
+/** WebSockets: the request is judged like any other; once the server agrees, bytes pass both ways. */
+import { ServerResponse, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Engine } from '../engine.ts'
+import { answer, headOf } from './forward.ts'
+import { explicitOrigin } from './explicit.ts'
+import { judge, tellSkipped, type Judged } from './judge.ts'
+import type { Origin } from './origin.ts'
+import { readRequest, type RequestLines } from './request.ts'
+import { responseHeaders, responseSink } from './response-sink.ts'
+import type { ResponseHead } from './response-head.ts'
+import { parseAbsolute } from './target.ts'
+import { createUpstream } from './upstream.ts'
+
+export interface UpgradeAsked {
+  readonly engine: Engine
+  /** Undefined on the explicit proxy, where the target names it. */
+  readonly origin: Origin | undefined
+  readonly target: string | undefined
+  readonly req: IncomingMessage
+  readonly socket: Socket
+  readonly head: Buffer
+}
+
+const placeOf = ({
+  engine,
+  origin,
+  target,
+  req,
+  socket,
+}: UpgradeAsked): { origin: Origin; target: string } | undefined => {
+  if (origin) return target === undefined ? undefined : { origin, target }
+  const tenant = engine.tenants.of(socket)
+  const where = parseAbsolute(req.url as string)
+  if (!tenant || where?.scheme !== 'http') return undefined
+  return { origin: explicitOrigin(engine, tenant, where), target: where.target }
+}
+
+/** Joins the two sides for as long as both are there. */
+const join = (client: Socket, server: Socket, head: Buffer, rest: Buffer): void => {
+  for (const [one, other] of [
+    [client, server],
+    [server, client],
+  ] as const) {
+    one.on('error', () => other.destroy())
+    one.once('close', () => other.destroy())
+    one.setTimeout(0)
+  }
+  if (head.length > 0) server.write(head)
+  if (rest.length > 0) client.write(rest)
+  client.pipe(server)
+  server.pipe(client)
+}
+
+const switched = (engine: Engine, judged: Judged, head: ResponseHead): string => {
+  const added = engine.names.requestId.flatMap(name => [name, judged.requestId])
+  const headers = responseHeaders(head.headers, engine.names.withheld, added)
+  let text = `HTTP/1.1 101 ${head.reason || 'Switching Protocols'}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`
+  for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`
+  return `${text}\r\n`
+}
+
+const send = async (
+  asked: UpgradeAsked,
+  res: ServerResponse,
+  place: { origin: Origin; target: string },
+  ready: { judged: Judged; lines: RequestLines },
+): Promise<void> => {
+  const { engine, req, socket, head } = asked
+  const { origin, target } = place
+  const { judged, lines } = ready
+  const connected = await origin.connect(judged.host)
+  if (!connected.ok) return answer(engine, res, connected.reason, judged.requestId, connected.detail)
+  if (socket.destroyed) return void connected.socket.destroy()
+  const upstream = createUpstream(connected.socket, one => one.destroy())
+  const sink = responseSink({
+    req,
+    res,
+    upstream,
+    added: engine.names.requestId.flatMap(name => [name, judged.requestId]),
+    withheld: engine.names.withheld,
+    failed: () => answer(engine, res, 'bad_answer', judged.requestId),
+  })
+  socket.once('close', upstream.destroy)
+  const text = headOf({ engine, origin, req, res, judged, lines, target, key: '', body: undefined }, 0)
+  upstream.send(
+    text,
+    {
+      ...sink,
+      upgraded(answered, server, rest) {
+        res.detachSocket(socket)
+        socket.write(switched(engine, judged, answered), 'latin1')
+        join(socket, server, head, rest)
+      },
+    },
+    { toHead: false, bodiless: true },
+  )
+}
+
+/** Passes an upgrade request on. Answers it as a plain request where it is not let through or the server declines. */
+export const forwardUpgrade = async (asked: UpgradeAsked): Promise<void> => {
+  const { engine, req, socket } = asked
+  socket.on('error', () => socket.destroy())
+  const res = new ServerResponse(req)
+  res.sendDate = false
+  res.shouldKeepAlive = false
+  res.assignSocket(socket)
+  res.once('finish', () => {
+    res.detachSocket(socket)
+    socket.end()
+  })
+  const place = placeOf(asked)
+  const lines = readRequest(req.rawHeaders, engine.names)
+  if (!place) return answer(engine, res, 'host_mismatch', engine.requestId())
+  if (typeof lines === 'string' || lines.length !== 0) return answer(engine, res, 'bad_request', engine.requestId())
+  const { origin, target } = place
+  const judged = judge(engine, origin, { method: req.method as string, target, lines, protocol: origin.scheme })
+  if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)
+  tellSkipped(origin, judged)
+  await send(asked, res, place, { judged, lines })
+}

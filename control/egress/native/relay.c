@@ -1,0 +1,389 @@
+/*
+ * Bytes between two TCP connections that nobody reads: moved by the kernel from one to the other (splice), on one thread
+ * for all connections, so that a gigabyte costs JavaScript nothing. Also where a redirected connection wanted to go.
+ *
+ * Both ends may be hostile: they may be slow, silent or gone at any moment. A link holds a pipe only while bytes are stuck
+ * in it, at most `pipe_bytes` each way; nothing else grows with what they send.
+ */
+#define NAPI_VERSION 8
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <node_api.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SO_ORIGINAL_DST_ 80
+
+enum { pipe_bytes = 256 * 1024, turn_bytes = 4 * 1024 * 1024, kept_pipes = 32, batch = 128 };
+
+/* One direction. */
+struct flow {
+  int from, to;
+  int pipe[2];
+  size_t stuck;        /* bytes in the pipe */
+  char *head;          /* bytes that were read ahead, to go first */
+  size_t head_at, head_size;
+  bool done;
+  uint64_t bytes;
+};
+
+struct link {
+  int64_t id;
+  int fd[2]; /* client, server */
+  struct flow flow[2];
+  bool over, again;
+  struct link *next;       /* of all */
+  struct link *next_again; /* of those that had more than their turn */
+};
+
+/* What JavaScript asks the thread to do. */
+struct command {
+  struct link *begin; /* or NULL: end the link `id` */
+  int64_t id;
+  struct command *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct command *commands;
+static int epoll_fd = -1, wake_fd = -1;
+static napi_threadsafe_function tell;
+
+/* Only the thread touches these. */
+static struct link *links, *agains;
+static int pool[kept_pipes][2], pooled;
+
+static bool take_pipe(struct flow *flow) {
+  if (flow->pipe[0] >= 0) return true;
+  if (pooled > 0) {
+    memcpy(flow->pipe, pool[--pooled], sizeof flow->pipe);
+    return true;
+  }
+  if (pipe2(flow->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
+    flow->pipe[0] = flow->pipe[1] = -1;
+    return false;
+  }
+  /* A smaller pipe works too: the bound for all of a user may be reached. */
+  (void)!fcntl(flow->pipe[1], F_SETPIPE_SZ, pipe_bytes);
+  return true;
+}
+
+static void drop_pipe(struct flow *flow) {
+  if (flow->pipe[0] < 0) return;
+  if (flow->stuck == 0 && pooled < kept_pipes) memcpy(pool[pooled++], flow->pipe, sizeof flow->pipe);
+  else {
+    close(flow->pipe[0]);
+    close(flow->pipe[1]);
+  }
+  flow->pipe[0] = flow->pipe[1] = -1;
+}
+
+enum outcome { waits, has_more, failed };
+
+static enum outcome send_head(struct flow *flow) {
+  while (flow->head_at < flow->head_size) {
+    ssize_t sent = send(flow->to, flow->head + flow->head_at, flow->head_size - flow->head_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN ? waits : failed;
+    flow->head_at += (size_t)sent;
+    flow->bytes += (uint64_t)sent;
+  }
+  free(flow->head);
+  flow->head = NULL;
+  return has_more;
+}
+
+/* Moves what can be moved now. The pipe is filled only when it is empty, so that EAGAIN has one meaning. */
+static enum outcome pump(struct flow *flow) {
+  if (flow->done) return waits;
+  if (flow->head) {
+    enum outcome sent = send_head(flow);
+    if (sent != has_more) return sent;
+  }
+  for (size_t moved = 0; moved < turn_bytes;) {
+    if (flow->stuck == 0) {
+      if (!take_pipe(flow)) return failed;
+      ssize_t got = splice(flow->from, NULL, flow->pipe[1], NULL, pipe_bytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return errno == EAGAIN ? waits : failed;
+      if (got == 0) {
+        flow->done = true;
+        return shutdown(flow->to, SHUT_WR) < 0 && errno != ENOTCONN ? failed : waits;
+      }
+      flow->stuck = (size_t)got;
+    }
+    ssize_t sent = splice(flow->pipe[0], NULL, flow->to, NULL, flow->stuck, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN ? waits : failed;
+    flow->stuck -= (size_t)sent;
+    flow->bytes += (uint64_t)sent;
+    moved += (size_t)sent;
+  }
+  return has_more;
+}
+
+static void finish(struct link *link) {
+  link->over = true;
+  for (int side = 0; side < 2; side++) {
+    drop_pipe(&link->flow[side]);
+    free(link->flow[side].head);
+    link->flow[side].head = NULL;
+    /* Closing takes it out of the epoll set: no other descriptor of it is left by then, or it is taken out here. */
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, link->fd[side], NULL);
+    close(link->fd[side]);
+  }
+}
+
+static void turn(struct link *link) {
+  if (link->over) return;
+  bool more = false;
+  for (int side = 0; side < 2; side++) {
+    struct flow *flow = &link->flow[side];
+    enum outcome outcome = pump(flow);
+    if (outcome == failed) return finish(link);
+    if (flow->stuck == 0) drop_pipe(flow);
+    more |= outcome == has_more;
+  }
+  if (link->flow[0].done && link->flow[1].done) return finish(link);
+  if (more && !link->again) {
+    link->again = true;
+    link->next_again = agains;
+    agains = link;
+  }
+}
+
+static void begin(struct link *link) {
+  link->next = links;
+  links = link;
+  for (int side = 0; side < 2; side++) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = link};
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, link->fd[side], &event) < 0) return finish(link);
+  }
+  turn(link);
+}
+
+static void obey(void) {
+  uint64_t count;
+  (void)!read(wake_fd, &count, sizeof count);
+  pthread_mutex_lock(&lock);
+  struct command *command = commands;
+  commands = NULL;
+  pthread_mutex_unlock(&lock);
+  /* Newest first as they lie there: turned around, an end never comes before its beginning. */
+  struct command *in_order = NULL;
+  for (struct command *next; command; command = next) {
+    next = command->next;
+    command->next = in_order;
+    in_order = command;
+  }
+  for (struct command *next; in_order; in_order = next) {
+    next = in_order->next;
+    if (in_order->begin) begin(in_order->begin);
+    else
+      for (struct link *link = links; link; link = link->next)
+        if (link->id == in_order->id && !link->over) finish(link);
+    free(in_order);
+  }
+}
+
+/* Links that are over are told and freed when nothing of the batch points to them any more. */
+static void bury(void) {
+  for (struct link **at = &links; *at;) {
+    struct link *link = *at;
+    if (!link->over || link->again) at = &link->next;
+    else {
+      *at = link->next;
+      napi_call_threadsafe_function(tell, link, napi_tsfn_blocking);
+    }
+  }
+}
+
+static void *run(void *unused) {
+  (void)unused;
+  struct epoll_event events[batch];
+  for (;;) {
+    int count = epoll_wait(epoll_fd, events, batch, agains ? 0 : -1);
+    bool ended = false;
+    struct link *again = agains;
+    agains = NULL;
+    for (struct link *next; again; again = next) {
+      next = again->next_again;
+      again->again = false;
+      turn(again);
+      ended |= again->over;
+    }
+    for (int index = 0; index < count; index++) {
+      struct link *link = events[index].data.ptr;
+      if (!link) {
+        obey();
+        ended = true;
+      } else {
+        turn(link);
+        ended |= link->over;
+      }
+    }
+    if (ended) bury();
+  }
+  return NULL;
+}
+
+/* On JavaScript's thread: told(id, bytes from the client, bytes from the server). */
+static void told(napi_env env, napi_value callback, void *context, void *data) {
+  (void)context;
+  struct link *link = data;
+  napi_value argv[3], global;
+  if (env && napi_create_int64(env, link->id, &argv[0]) == napi_ok &&
+      napi_create_int64(env, (int64_t)link->flow[0].bytes, &argv[1]) == napi_ok &&
+      napi_create_int64(env, (int64_t)link->flow[1].bytes, &argv[2]) == napi_ok &&
+      napi_get_global(env, &global) == napi_ok)
+    napi_call_function(env, global, callback, 3, argv, NULL);
+  free(link);
+}
+
+static void post(struct command *command) {
+  pthread_mutex_lock(&lock);
+  command->next = commands;
+  commands = command;
+  pthread_mutex_unlock(&lock);
+  uint64_t one = 1;
+  (void)!write(wake_fd, &one, sizeof one);
+}
+
+static napi_value integer(napi_env env, int64_t value) {
+  napi_value made;
+  napi_create_int64(env, value, &made);
+  return made;
+}
+
+/* start(told): once. Returns 0 or a negated errno. */
+static napi_value start(napi_env env, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1], name;
+  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
+  if (epoll_fd >= 0) return integer(env, -EALREADY);
+  epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (epoll_fd < 0 || wake_fd < 0) return integer(env, -errno);
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+  if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) < 0) return integer(env, -errno);
+  napi_create_string_utf8(env, "relay", NAPI_AUTO_LENGTH, &name);
+  if (napi_create_threadsafe_function(env, argv[0], NULL, name, 0, 1, NULL, NULL, NULL, told, &tell) != napi_ok)
+    return integer(env, -EINVAL);
+  /* It does not keep the process alive. */
+  napi_unref_threadsafe_function(env, tell);
+  pthread_t thread;
+  int failure = pthread_create(&thread, NULL, run, NULL);
+  if (failure == 0) pthread_detach(thread);
+  return integer(env, -failure);
+}
+
+static bool copy_head(napi_env env, napi_value value, struct flow *flow) {
+  void *data;
+  size_t size;
+  if (napi_get_buffer_info(env, value, &data, &size) != napi_ok) return false;
+  if (size == 0) return true;
+  flow->head = malloc(size);
+  if (!flow->head) return false;
+  memcpy(flow->head, data, size);
+  flow->head_size = size;
+  return true;
+}
+
+static int duplicate(int fd) {
+  int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3), on = 1;
+  /* A peer that is gone without a word is noticed in the end. */
+  if (copy >= 0) setsockopt(copy, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  return copy;
+}
+
+/* join(id, client fd, server fd, bytes read from the client, bytes read from the server): 0 or a negated errno. */
+static napi_value join(napi_env env, napi_callback_info info) {
+  size_t argc = 5;
+  napi_value argv[5];
+  int64_t id, fds[2];
+  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
+  if (argc < 5 || napi_get_value_int64(env, argv[0], &id) != napi_ok ||
+      napi_get_value_int64(env, argv[1], &fds[0]) != napi_ok || napi_get_value_int64(env, argv[2], &fds[1]) != napi_ok)
+    return integer(env, -EINVAL);
+  struct link *link = calloc(1, sizeof *link);
+  struct command *command = calloc(1, sizeof *command);
+  int failure = link && command ? 0 : ENOMEM;
+  if (!failure) {
+    for (int side = 0; side < 2; side++) link->flow[side].pipe[0] = link->flow[side].pipe[1] = -1;
+    link->id = id;
+    link->fd[0] = duplicate((int)fds[0]);
+    link->fd[1] = link->fd[0] < 0 ? -1 : duplicate((int)fds[1]);
+    if (link->fd[0] < 0 || link->fd[1] < 0) failure = errno;
+    for (int side = 0; side < 2 && !failure; side++) {
+      link->flow[side].from = link->fd[side];
+      link->flow[side].to = link->fd[1 - side];
+      if (!copy_head(env, argv[3 + side], &link->flow[side])) failure = ENOMEM;
+    }
+  }
+  if (failure) {
+    for (int side = 0; link && side < 2; side++) {
+      if (link->fd[side] > 0) close(link->fd[side]);
+      free(link->flow[side].head);
+    }
+    free(link);
+    free(command);
+    return integer(env, -failure);
+  }
+  command->begin = link;
+  post(command);
+  return integer(env, 0);
+}
+
+/* end(id): the link ends at once, if it has not by itself. */
+static napi_value end(napi_env env, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1];
+  int64_t id;
+  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
+  struct command *command = calloc(1, sizeof *command);
+  if (argc < 1 || !command || napi_get_value_int64(env, argv[0], &id) != napi_ok) {
+    free(command);
+    return integer(env, -EINVAL);
+  }
+  command->id = id;
+  post(command);
+  return integer(env, 0);
+}
+
+/* originalDestination(fd): [address as a number, port], or undefined for a connection that was not redirected. */
+static napi_value original_destination(napi_env env, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1], made;
+  int64_t fd = -1;
+  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
+  struct sockaddr_in to;
+  socklen_t size = sizeof to;
+  if (napi_get_value_int64(env, argv[0], &fd) != napi_ok ||
+      getsockopt((int)fd, SOL_IP, SO_ORIGINAL_DST_, &to, &size) < 0 || to.sin_family != AF_INET)
+    return NULL;
+  napi_create_array_with_length(env, 2, &made);
+  napi_set_element(env, made, 0, integer(env, ntohl(to.sin_addr.s_addr)));
+  napi_set_element(env, made, 1, integer(env, ntohs(to.sin_port)));
+  return made;
+}
+
+NAPI_MODULE_INIT() {
+  const struct {
+    const char *name;
+    napi_callback call;
+  } functions[] = {{"start", start}, {"join", join}, {"end", end}, {"originalDestination", original_destination}};
+  for (size_t index = 0; index < sizeof functions / sizeof *functions; index++) {
+    napi_value made;
+    napi_create_function(env, functions[index].name, NAPI_AUTO_LENGTH, functions[index].call, NULL, &made);
+    napi_set_named_property(env, exports, functions[index].name, made);
+  }
+  return exports;
+}

@@ -1,0 +1,101 @@
+/** What the engine keeps for one sandbox. Nothing here is shared: neither names nor connections nor budgets. */
+import type { Socket } from 'node:net'
+import { compilePolicy, type CompiledPolicy } from '../../shared/policy/decide.ts'
+import { parseEgressPolicy } from '../../shared/policy/policy.ts'
+import { createNameBudget, type NameBudget } from './dns/budget.ts'
+import { createNameTable, type NameTable } from './dns/name-table.ts'
+import { createEventLog, type EventLog } from './events/events.ts'
+import { policyChange } from './events/policy-change.ts'
+import { compileCanaries, type Canaries } from './events/canary.ts'
+import { createRecord, type DecisionRecord } from './events/record.ts'
+import { createPool, type Pool } from './http/pool.ts'
+import { createRate, type Rate } from './rate.ts'
+
+/** A connection that is open now and must end when a new policy would not have let it begin. */
+export interface OpenConnection {
+  readonly host: string
+  /** It is read; a connection that is not has to end when a new policy wants to read it. */
+  readonly read: boolean
+  end(): void
+}
+
+export interface Tenant {
+  readonly id: string
+  policy: CompiledPolicy
+  canaries: Canaries
+  /** Address that its connections leave from; undefined for the host's own choice. */
+  sourceAddress: string | undefined
+  readonly events: EventLog
+  readonly record: DecisionRecord
+  readonly names: NameTable
+  readonly budget: NameBudget
+  /** What it has under way with the DNS server. */
+  readonly dns: { inFlight: number; connections: number; readonly rate: Rate }
+  /** Kept connections for plain HTTP. */
+  readonly pool: Pool
+  readonly open: Set<OpenConnection>
+  /** Connections from the sandbox, whatever they do. */
+  readonly sockets: Set<Socket>
+  /** Connections that were handed to the relay and are none of Node's any more. */
+  relayed: number
+}
+
+export interface TenantLimits {
+  /** Events kept for one sandbox. */
+  readonly events: number
+}
+
+/** DNS questions of one sandbox. */
+const questions = { burst: 400, perSecond: 100 } as const
+
+export const createTenant = (
+  id: string,
+  policy: unknown,
+  deps: { now: () => number; limits: TenantLimits },
+): Tenant => {
+  const compiled = compilePolicy(parseEgressPolicy(policy))
+  return {
+    id,
+    policy: compiled,
+    canaries: compileCanaries(compiled.source.canaries),
+    sourceAddress: undefined,
+    events: createEventLog({ now: deps.now, capacity: deps.limits.events }),
+    record: createRecord(),
+    names: createNameTable(deps),
+    budget: createNameBudget(deps),
+    dns: { inFlight: 0, connections: 0, rate: createRate(deps, questions.burst, questions.perSecond) },
+    pool: createPool(deps),
+    open: new Set(),
+    sockets: new Set(),
+    relayed: 0,
+  }
+}
+
+/** From this moment on the new policy holds: what is open and would not be let through any more ends. */
+export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
+  const compiled = compilePolicy(parseEgressPolicy(policy))
+  const change = policyChange(tenant.policy.source, compiled.source)
+  if (change) {
+    const reason = change.opens ? 'opened' : 'closed'
+    tenant.events.add({ kind: 'change', verdict: 'allowed', reason, host: '', detail: change.text })
+  }
+  tenant.policy = compiled
+  tenant.canaries = compileCanaries(compiled.source.canaries)
+  tenant.names.expireAll()
+  const enforced = compiled.source.mode === 'enforce'
+  for (const connection of tenant.open) {
+    const verdict = compiled.forHost(connection.host)
+    if ((enforced && !verdict.allowed) || (verdict.needsRequest && !connection.read)) connection.end()
+  }
+}
+
+export const endConnections = (tenant: Tenant): void => {
+  for (const connection of tenant.open) connection.end()
+  for (const socket of tenant.sockets) socket.destroy()
+}
+
+/** Ends everything the sandbox has open; it opens nothing more. */
+export const endTenant = (tenant: Tenant): void => {
+  endConnections(tenant)
+  tenant.pool.close()
+}

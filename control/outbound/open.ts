@@ -1,0 +1,76 @@
+/** Opens the egress engine at the address that held machines are sent to. */
+import { readFile } from 'node:fs/promises'
+import { getServers } from 'node:dns'
+import { networkInterfaces } from 'node:os'
+import type { Clock } from '../../shared/clock.ts'
+import { fail, messageOf } from '../../shared/errors.ts'
+import type { Config } from '../config.ts'
+import { nameServerOf } from '../config/networks.ts'
+import type { Outbound as DriverOutbound } from '../drivers/driver.ts'
+import { createEgress } from '../egress/create.ts'
+import type { Server } from '../egress/dns/query.ts'
+import type { Egress, EgressDeps } from '../egress/egress.ts'
+import type { Sealer } from '../secrets.ts'
+import { authorityOf } from './authority.ts'
+import type { Owners } from './outbound.ts'
+
+const ownAddressesForMs = 5_000
+
+/** This host's addresses, read again after a while: a list of a thousand links takes a moment. */
+const ownAddresses = (clock: Clock): (() => ReadonlySet<string>) => {
+  let known: ReadonlySet<string> = new Set()
+  let until = Number.NEGATIVE_INFINITY
+  return () => {
+    if (clock.elapsed() < until) return known
+    const lists = Object.values(networkInterfaces())
+    known = new Set(lists.flatMap(list => (list ?? []).map(({ address }) => address)))
+    until = clock.elapsed() + ownAddressesForMs
+    return known
+  }
+}
+
+/** Those of this box; the ones that have only IPv6 are left out. */
+const hostServers = (): Server[] =>
+  getServers()
+    .map(nameServerOf)
+    .filter(server => server !== undefined)
+
+const extraCa = async (file: string): Promise<string | undefined> => {
+  if (!file) return undefined
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw fail('invalid_argument', { field: 'HUTCH_CA_FILE', reason: messageOf(error) }, error)
+  }
+}
+
+export interface OpenedEgress {
+  readonly engine: Egress
+  /** PEM: what programs in held machines have to trust. */
+  readonly trusted: string
+}
+
+/** Throws `invalid_argument` naming a variable that cannot be used, and what listening throws. */
+export const openEgress = async (
+  config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers'>,
+  driver: DriverOutbound,
+  deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & { sealer: Sealer; owners: Owners },
+): Promise<OpenedEgress> => {
+  const { clock, owners } = deps
+  const options = {
+    host: driver.address,
+    ports: driver.ports,
+    authority: await authorityOf(config.dataDir, deps),
+    extraCa: await extraCa(config.caFile),
+    allowNetworks: config.allowNetworks,
+    closedNetworks: driver.machineNetworks,
+    dnsServers: config.egressResolvers.length > 0 ? config.egressResolvers : hostServers(),
+  }
+  const engine = await createEgress(options, {
+    ...deps,
+    sandboxOf: ({ remoteAddress }) => owners.of(remoteAddress),
+    ownAddresses: ownAddresses(clock),
+  })
+  // What is passed on unread shows the server's own certificate, which may be of the operator's authority.
+  return { engine, trusted: [engine.caCertificate, options.extraCa ?? ''].join('\n').trim() + '\n' }
+}

@@ -1,0 +1,123 @@
+/**
+ * From the network that was sent to the one that is stored. Whether a sandbox's traffic is held to a policy at all is decided when it is
+ * made, because its link is made for it; what the policy says may change at any time.
+ */
+import { fail, isError } from '../../../shared/errors.ts'
+import { compilePolicy } from '../../../shared/policy/decide.ts'
+import type { Sealer } from '../../secrets.ts'
+import { dense } from '../dense.ts'
+import { mask } from '../../resources/sealing.ts'
+import { policyOf, ruleIn } from './policy.ts'
+import { unwrap } from './sent.ts'
+import type { NetworkInput } from './shape.ts'
+import type { SealedTexts, StoredNetwork, StoredProxy, StoredRoute } from './stored.ts'
+
+export interface NetworkDeps {
+  readonly sealer: Sealer
+  /** Whether this host enforces rules for outbound traffic. One that does not refuses them: nobody is to rely on a rule that does nothing. */
+  readonly egressRules: boolean
+}
+
+export interface AcceptedNetwork {
+  readonly network?: StoredNetwork
+  /** Paths in `network` of what came as text and is answered as text. */
+  readonly networkTexts?: readonly string[]
+  /** Its outbound traffic goes through the proxy. */
+  readonly held?: true
+}
+
+const refuse = (field: string, reason: string) => fail('invalid_argument', { field: `spec.network.${field}`, reason })
+
+const sealTexts = (given: SealedTexts, kept: SealedTexts, sealer: Sealer): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [
+      name,
+      value === mask && kept[name] ? kept[name] : sealer.seal(value),
+    ]),
+  )
+
+/** Answers leave secrets out, and clients send answers back: a rule without secrets keeps those of the same destinations. */
+const acceptRoute = (route: StoredRoute, previous: readonly StoredRoute[], sealer: Sealer): Record<string, unknown> => {
+  const destinations = JSON.stringify(route.destinations ?? [])
+  const kept = previous.find(old => JSON.stringify(old.destinations ?? []) === destinations)?.secrets ?? {}
+  return dense({ ...route, secrets: route.secrets ? sealTexts(route.secrets, kept, sealer) : kept })
+}
+
+const acceptProxy = (
+  proxy: StoredProxy,
+  previous: StoredProxy | undefined,
+  sealer: Sealer,
+): Record<string, unknown> => ({
+  ...dense({
+    ...proxy,
+    routing: proxy.routing?.map(route => acceptRoute(route, previous?.routing ?? [], sealer)),
+    canaries: proxy.canaries ? sealTexts(proxy.canaries, previous?.canaries ?? {}, sealer) : undefined,
+  }),
+})
+
+/** Names the first rule that this host, or this sandbox, cannot have. */
+const checkRules = (network: StoredNetwork, held: boolean, previous: boolean, egressRules: boolean): void => {
+  const rule = ruleIn(network)
+  if (rule && !egressRules)
+    throw refuse(
+      rule,
+      'rules for outbound traffic cannot be enforced on this box (make doctor says why); leave them out',
+    )
+  if (rule && !held && previous)
+    throw refuse(rule, 'the proxy is switched on when a sandbox is created, not later; create one with network.proxy')
+}
+
+const checkMembers = ({ subnet, egress, firewall, proxy }: StoredNetwork): void => {
+  for (const [at, { destinations }] of (proxy?.routing ?? []).entries())
+    if (!destinations?.length) throw refuse(`proxy.routing.${at}.destinations`, 'must name at least one; "*" is all')
+  if (subnet && subnet !== 'default') throw refuse('subnet', `subnet "${subnet}" not found`)
+  if (egress?.gateway) throw refuse('egress.gateway', `egress gateway "${egress.gateway}" not found`)
+  if (egress?.mode === 'dedicated') throw refuse('egress.mode', 'there are no egress gateways on this host')
+  if (firewall?.rulesets?.includes('dedicated-ip'))
+    throw refuse('firewall.rulesets', 'there are no egress gateways on this host')
+}
+
+/** The engine takes it; what it refuses is told by where it was said. */
+const checkPolicy = (network: StoredNetwork, sealer: Sealer): void => {
+  try {
+    compilePolicy(policyOf(network, sealer))
+  } catch (error) {
+    if (!isError(error, 'invalid_argument')) throw error
+    const { field, reason } = error.details as { field: string; reason: string }
+    throw refuse(`proxy.${field}`, reason)
+  }
+}
+
+/** `previous` is what the sandbox has had so far, on an update. Throws `invalid_argument` naming the field. */
+export const acceptNetwork = (
+  input: NetworkInput | null | undefined,
+  previous: AcceptedNetwork | undefined,
+  deps: NetworkDeps,
+): AcceptedNetwork => {
+  const { sealer, egressRules } = deps
+  const { value, texts } = unwrap(input ?? {})
+  // What was sent, secrets not yet sealed.
+  const plain = value as StoredNetwork
+  const held = previous
+    ? (previous.held ?? false)
+    : egressRules && (Boolean(plain.proxy) || ruleIn(plain) !== undefined)
+  checkMembers(plain)
+  const { proxy, egress, firewall } = plain
+  const network = {
+    ...dense({
+      ...plain,
+      firewall: firewall ? dense(firewall) : undefined,
+      egress: egress ? dense({ ...egress, policies: egress.policies?.map(dense) }) : undefined,
+      proxy: undefined,
+    }),
+    // An empty one says something: it switches the proxy on.
+    ...(proxy ? { proxy: acceptProxy(proxy, previous?.network?.proxy, sealer) } : {}),
+  }
+  checkPolicy(network, sealer)
+  checkRules(network, held, previous !== undefined, egressRules)
+  return {
+    ...(Object.keys(network).length > 0 ? { network } : {}),
+    ...(texts.length > 0 ? { networkTexts: texts } : {}),
+    ...(held ? { held: true as const } : {}),
+  }
+}

@@ -1,0 +1,77 @@
+import t from 'tap'
+import type { Egress } from '../../../control/egress/egress.ts'
+import { createOutbound, createOwners } from '../../../control/outbound/outbound.ts'
+import type { OutboundRules, RulesByKind } from '../../../control/reconcile/rules.ts'
+import type { Instance, Resource, Store, Written } from '../../../control/store/store.ts'
+import { silentLog } from '../../../shared/log.ts'
+
+const record = (uid: string, kind = 'box') => ({ uid, kind }) as Resource
+const machine = (id: string, uid: string, status: string) => ({ id, owner: { uid }, status }) as Instance
+const written = (part: Partial<Written>): Written => ({ resources: [], instances: [], removed: [], ...part })
+
+/** An engine that writes down what it is told, and records whose policies are in `rules`. */
+const setup = () => {
+  const told: string[] = []
+  const errors: string[] = []
+  const rules = new Map<string, OutboundRules>()
+  const egress = {
+    setPolicy: (uid: string, policy: unknown) => void told.push(`set ${uid} ${JSON.stringify(policy)}`),
+    remove: (uid: string) => void told.push(`remove ${uid}`),
+    disconnect: (uid: string) => void told.push(`disconnect ${uid}`),
+  } as unknown as Egress
+  const owners = createOwners({ machineAt: address => ({ '10.0.0.3': 'm1', '10.0.0.5': 'm2' })[address] })
+  const kinds = new Map([['box', { workload: { outbound: ({ uid }: Resource) => rules.get(uid) } }]])
+  const outbound = createOutbound({
+    egress,
+    owners,
+    rules: kinds as unknown as RulesByKind,
+    store: {} as Store,
+    log: { ...silentLog, error: event => void errors.push(event) },
+  })
+  return { told, errors, rules, owners, outbound }
+}
+
+const saying = (version: string): OutboundRules => ({ version, open: () => ({ version }) })
+
+t.test('a policy is given when it is written, and not again while it stays the same', async t => {
+  const { told, rules, outbound } = setup()
+  rules.set('a', saying('1'))
+  outbound.written(written({ resources: [record('a'), record('b'), record('c', 'other')] }))
+  outbound.written(written({ resources: [record('a')] }))
+  t.same(told, ['set a {"version":"1"}'])
+  rules.set('a', saying('2'))
+  outbound.written(written({ resources: [record('a')] }))
+  outbound.written(written({ removed: [{ uid: 'a' } as Written['removed'][0], { uid: 'b' } as Written['removed'][0]] }))
+  t.same(told.slice(1), ['set a {"version":"2"}', 'remove a'])
+})
+
+t.test('a policy that cannot be read is no way out', async t => {
+  const { told, errors, rules, outbound } = setup()
+  rules.set('a', saying('1'))
+  outbound.written(written({ resources: [record('a')] }))
+  const open = () => {
+    throw new Error('sealed under another key')
+  }
+  rules.set('a', { version: '2', open })
+  outbound.written(written({ resources: [record('a')] }))
+  t.same(told.slice(1), ['remove a'])
+  t.same(errors, ['outbound.shut'])
+  rules.set('a', saying('3'))
+  outbound.written(written({ resources: [record('a')] }))
+  t.same(told.slice(2), ['set a {"version":"3"}'], 'the next one holds again')
+})
+
+t.test('a connection is of whoever has the machine at the link, while it is up', async t => {
+  const { told, owners, outbound } = setup()
+  outbound.written(written({ instances: [machine('m1', 'a', 'running')] }))
+  t.equal(owners.of('10.0.0.3'), 'a')
+  t.equal(owners.of('10.0.0.5'), undefined, 'a machine of nobody')
+  t.equal(owners.of('10.0.0.9'), undefined, 'no machine')
+  t.equal(owners.of(undefined), undefined)
+  outbound.written(written({ instances: [machine('m1', 'b', 'running')] }))
+  t.equal(owners.of('10.0.0.3'), 'b', 'given to another')
+  t.same(told, [])
+  outbound.written(written({ instances: [machine('m1', 'b', 'stopping')] }))
+  t.equal(owners.of('10.0.0.3'), undefined)
+  t.same(told, ['disconnect b'])
+})

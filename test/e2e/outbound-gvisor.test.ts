@@ -1,0 +1,15 @@
+/** What leaves a sandbox is what its owner allowed, where the kernel is gVisor. */
+import t from 'tap'
+import { whyNoInternet } from '../support/internet/network.ts'
+import { whyNoMachines } from '../support/machine.ts'
+import { outboundSuite } from '../support/outbound-suite.ts'
+import { enterOwnNetwork } from '../support/tunnel-net.ts'
+
+const why = whyNoMachines('runsc') ?? whyNoInternet()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+enterOwnNetwork()
+t.setTimeout(300_000)
+t.test('outbound policies of sandboxes of gVisor', t => outboundSuite(t, 'runsc'))

