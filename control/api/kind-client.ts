@@ -37,7 +37,7 @@ type Page<K> = s.ZodMiniUnion<
 >
 
 /** Endpoints of a kind with the common form. */
-interface Declared<K> {
+type Declared<K> = {
   readonly list: Route<Params<NamesOutside<K>>, s.ZodMiniObject<Tenant & typeof listShapes>, s.ZodMiniUnknown, Page<K>>
   readonly create: Route<Params<NamesOutside<K>>, Flag<'createIfNotExist'>, Body<K>, AnswerShape<K>>
   readonly byExternalId: Route<

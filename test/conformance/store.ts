@@ -1,6 +1,7 @@
 /** What every store must show. `open` gives an empty one, closed by the suite. */
 import type { Test } from 'tap'
 import type { WritableStore } from '../../control/store/store.ts'
+import { belongingsSuite } from './store/belongings.ts'
 import { instancesSuite } from './store/instances.ts'
 import { listingSuite } from './store/listing.ts'
 import { meterSuite } from './store/meter.ts'
@@ -19,6 +20,7 @@ export const storeSuite = async (t: Test, open: Open): Promise<void> => {
   await instancesSuite(t, open)
   await transactionsSuite(t, open)
   await referencesSuite(t, open)
+  await belongingsSuite(t, open)
   await meterSuite(t, open)
   await usageSuite(t, open)
 }
