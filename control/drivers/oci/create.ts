@@ -72,12 +72,12 @@ const writeConfig = async (context: Context, { spec, slot, boot, files }: Starti
 const start = async (context: Context, starting: Starting, marker: Marker, signal?: AbortSignal): Promise<void> => {
   const { runtime, overlay, hierarchy, names, clock } = context
   const { spec, files, boot } = starting
-  const input = boot && (await openDocument(boot, names.runDir))
+  const input = boot && openDocument(boot, names.runDir)
   try {
     const overlayed = overlay ? overlayOptions(spec.rootfs, files) : undefined
     await startMachine({ id: spec.id, files, runtime, overlay: overlayed, input: input?.path, signal })
   } finally {
-    await input?.close()
+    input?.close()
   }
   // Its work is done and its number may soon be somebody else's.
   await rm(files.starter, { force: true })
