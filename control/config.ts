@@ -21,6 +21,8 @@ import {
 
 export type { WireName } from '../shared/wire-names.ts'
 
+export type UserNamespaces = 'auto' | 'on' | 'off'
+
 export interface Config {
   readonly host: string
   readonly port: number
@@ -49,6 +51,8 @@ export interface Config {
   readonly slotsAhead: number
   /** Processes and threads of one sandbox. */
   readonly pidsLimit: number
+  /** Whether sandboxes have users of their own: where the box can, always or not at all, never. */
+  readonly userNamespaces: UserNamespaces
   /** USD per unit of each billing dimension. */
   readonly prices: Readonly<Record<string, number>>
   /** The unpacked runtime bundle that goes into every sandbox. */
@@ -93,6 +97,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     allowNetworks: allowedFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
+    userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     prices: pricesFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),

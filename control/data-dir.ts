@@ -20,16 +20,17 @@ const unusable = (what: string, error: unknown) => {
  * Makes the directory (0700) and what is missing above it, one after the other: Node's own recursive mkdir never comes
  * back where a directory cannot have children, as in /proc.
  */
-const makeDirectory = async (path: string): Promise<void> => {
+const makeDirectory = async (path: string, hasParent = false): Promise<void> => {
   try {
     await mkdir(path, { mode: 0o700 })
   } catch (error) {
     const isThere = errno(error) === 'EEXIST' && (await stat(path)).isDirectory()
     if (isThere) return
     const parent = dirname(path)
-    if (errno(error) !== 'ENOENT' || parent === path || (await exists(parent))) throw error
-    await makeDirectory(parent)
-    await makeDirectory(path)
+    if (errno(error) !== 'ENOENT' || parent === path || hasParent) throw error
+    // Tried again also where the parent is there: another program may just have made it.
+    if (!(await exists(parent))) await makeDirectory(parent)
+    await makeDirectory(path, true)
   }
 }
 

@@ -3,6 +3,9 @@
  * is used that a daemon has locked (it hides its files from others), that another program runs from, that is mounted
  * somewhere, or whose directory a process has open: a server makes new sandboxes from the bundle that it began with. The
  * tree of an image is used that is below an overlay.
+ *
+ * A sandbox has overlays of both, in which files are others than here and locks their own: there bundles are known by their
+ * names, and trees by their digests. Those of versions before have the bundle itself, and the image by its path.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
@@ -28,13 +31,16 @@ const identity = (path: string): string | undefined =>
     return `${dev}:${ino}`
   })
 
-/** Files that one process runs or holds open. */
-const filesOf = (process: string): string[] => {
+/** Files that one process runs or holds open, as links that lead to them. */
+const linksOf = (process: string): string[] => {
   const descriptors = ifThere(() => readdirSync(join(process, 'fd'))) ?? []
-  return ['exe', 'cwd', ...descriptors.map(name => join('fd', name))].flatMap(
-    name => identity(join(process, name)) ?? [],
-  )
+  return ['exe', 'cwd', ...descriptors.map(name => join('fd', name))].map(name => join(process, name))
 }
+
+const filesOf = (process: string): string[] => linksOf(process).flatMap(link => identity(link) ?? [])
+
+/** Their paths as the process sees them. */
+const pathsOf = (process: string): string[] => linksOf(process).flatMap(link => ifThere(() => readlinkSync(link)) ?? [])
 
 /** Whether a daemon has locked the bundle; when that cannot be read, it counts as locked. */
 const isLocked = (bundle: string): boolean => {
@@ -68,15 +74,24 @@ const heldBundles = (dir: string, names: readonly string[]): string[] => {
       const found = identity(join(dir, name, path))
       if (found !== undefined) owner.set(found, name)
     }
-  return processes().flatMap(process => filesOf(process).flatMap(file => owner.get(file) ?? []))
+  return processes().flatMap(process => [
+    ...filesOf(process).flatMap(file => owner.get(file) ?? []),
+    ...pathsOf(process).flatMap(path => names.filter(name => path.includes(`/releases/${name}/`))),
+  ])
 }
+
+/**
+ * Whether a line of mountinfo shows the bundle: by the fourth field, the directory within its file system, whatever it is
+ * called where it is mounted; or as a layer of an overlay.
+ */
+const shows = (line: string, name: string): boolean =>
+  line.split(' ')[3]?.endsWith(`/${name}`) === true || line.includes(`lowerdir=bundle/${name}:`)
 
 /** Names of the bundles in `dir` that something uses now. */
 export const bundlesInUse = (dir: string, names: readonly string[]): Set<string> => {
   const used = new Set([...names.filter(name => isLocked(join(dir, name))), ...heldBundles(dir, names)])
-  // The fourth field is the directory within its file system, wherever that is mounted.
   for (const line of mountTables().flatMap(table => table.split('\n')))
-    for (const name of names) if (line.split(' ')[3]?.endsWith(`/${name}`)) used.add(name)
+    for (const name of names) if (shows(line, name)) used.add(name)
   return used
 }
 
@@ -91,5 +106,7 @@ export const treesInUse = (digests: readonly string[]): Set<string> => {
   const overlays = mountTables()
     .flatMap(table => table.split('\n'))
     .filter(line => line.includes(' - overlay '))
-  return new Set(digests.filter(digest => overlays.some(line => line.includes(`/trees/${digest}/rootfs`))))
+  const isBelow = (line: string, digest: string) =>
+    line.includes(`lowerdir=image/${digest},`) || line.includes(`/trees/${digest}/rootfs`)
+  return new Set(digests.filter(digest => overlays.some(line => isBelow(line, digest))))
 }

@@ -3,7 +3,7 @@
  * `runtime.json`, which says what is in it. It is unpacked once for each data directory and not used where it lies: npm
  * replaces a package by removing it, and running sandboxes go on with the bundle they were started with.
  *
- *     DATA/runtime/bundles/<digest>/   as a build of a checkout leaves them; `current` leads to the one of this package
+ *     DATA/runtime/bundles/<digest>/   as a build of a checkout leaves them; `current` leads to the one of this package, `latest` names it
  *     DATA/runtime/bundle              the same link, for the server
  *     DATA/runtime/images/             control/images/layout.ts
  */
@@ -14,6 +14,7 @@ import type { Log } from '../../shared/log.ts'
 import { parse, s, type Out } from '../../shared/schema.ts'
 import { namePath, readName, treePath } from '../images/layout.ts'
 import { extract } from './extract.ts'
+import { writeLatest } from './latest.ts'
 import { inWork, isThere, place, publish, removeRemains } from './place.ts'
 import { pruneBundles } from './prune.ts'
 
@@ -64,6 +65,7 @@ export const unpackRuntime = async (from: string, dir: string, deps: UnpackDeps)
     await mkdir(join(dir, part), { recursive: true, mode: 0o755 })
   await unpackParts(join(from, 'runtime.tar.zst'), dir, contents, deps)
   await publish(dir, join(dir, 'bundles/current'), path => symlink(contents.bundle, path))
+  writeLatest(join(dir, 'bundles'), contents.bundle)
   await publish(dir, join(dir, 'bundle'), path => symlink(join('bundles', contents.bundle), path))
   const images = join(dir, 'images')
   for (const [name, tree] of Object.entries(contents.images)) {

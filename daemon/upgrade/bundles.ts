@@ -1,11 +1,14 @@
 /**
- * Releases that the host shows to its sandboxes: a directory of runtime bundles, mounted read-only, in which the link
- * `current` points to the newest. Nobody in the sandbox can write there, so a bundle is run in place.
+ * Releases that the host shows to its sandboxes: a directory of runtime bundles, mounted read-only, in which the file
+ * `latest` names the newest. Nobody in the sandbox can write there, so a bundle is run in place.
+ *
+ * The mount is an overlay, which remembers a name that was looked up: a link that leads elsewhere by now would be seen as
+ * it was, and a bundle that has come since as missing. A file's content and a directory's list are always as they are.
  */
-import { readFile, realpath } from 'node:fs/promises'
+import { readdir, readFile, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { fail, messageOf } from '../../shared/errors.ts'
+import { errno, fail, messageOf } from '../../shared/errors.ts'
 import { s } from '../../shared/schema.ts'
 
 interface BundleRelease {
@@ -34,11 +37,24 @@ export const digestOf = async (script: string | undefined): Promise<string | und
   }
 }
 
+/** What `version` is called in the directory; one that is written by an older `make setup` has only the link `current`. */
+const nameOf = async (top: string, version: string): Promise<string> => {
+  if (version !== 'latest') return version
+  try {
+    return (await readFile(join(top, 'latest'), 'utf8')).trim()
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return 'current'
+    throw error
+  }
+}
+
 /** The bundle called `version`: `latest`, or the digest it is named by. Throws `operation_failed`. */
 export const bundleIn = async (releases: string, version: string): Promise<BundleRelease> => {
   try {
     const top = await realpath(releases)
-    const dir = await realpath(join(top, version === 'latest' ? 'current' : version))
+    const name = await nameOf(top, version)
+    if (!(await readdir(top)).includes(name)) throw new Error(`there is no "${name}"`)
+    const dir = await realpath(join(top, name))
     if (dirname(dir) !== top) throw new Error(`it lies outside of ${top}`)
     const { digest, arch, command } = await read(dir)
     if (arch !== process.arch) throw new Error(`it is for ${arch}, not for ${process.arch}`)

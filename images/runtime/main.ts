@@ -18,6 +18,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { execa } from 'execa'
+import { writeLatest } from '../../control/runtime/latest.ts'
 import { pruneBundles } from '../../control/runtime/prune.ts'
 import { assemble } from './assemble.ts'
 
@@ -64,7 +65,6 @@ try {
   if (existsSync(place)) writeFileSync(join(place, '.inputs'), `${values.inputs}\n`)
   else renameSync(work, place)
   const link = join(runtime, `.bundle-${process.pid}`)
-  // Running sandboxes see the directory of bundles and find by `current` what they may upgrade to.
   for (const [target, name] of [
     [digest, 'bundles/current'],
     [join('bundles', digest), 'bundle'],
@@ -72,6 +72,7 @@ try {
     symlinkSync(target, link)
     renameSync(link, join(runtime, name))
   }
+  writeLatest(join(runtime, 'bundles'), digest)
   console.log(`setup: runtime bundle ${digest}`)
   prune(join(runtime, 'bundles'))
 } finally {

@@ -14,7 +14,7 @@ command -v gcc >/dev/null || { echo 'hutch: gcc is missing; install it with: apt
 mkdir -p $out
 exec 9>$out/.lock
 flock 9
-stamp=$({ cat $source/*/*.c $source/include/*.h daemon/node-internals/*.h $helpers "$0"; cat .runtime/node/.version 2>/dev/null; uname -m; echo "${HUTCH_MD5_LANES:-}"; } | sha256sum | cut -c1-16)
+stamp=$({ cat $source/*/*.c $source/include/*.h daemon/node-internals/*.h $helpers $(find control -name '*.h' | sort) "$0"; cat .runtime/node/.version 2>/dev/null; uname -m; echo "${HUTCH_MD5_LANES:-}"; } | sha256sum | cut -c1-16)
 built() { echo "$(dirname "$1")/build/$(basename "$1" .c)"; }
 whole=1
 for file in $helpers; do [ -x "$(built "$file")" ] || whole=0; done

@@ -8,6 +8,7 @@ import { whyNoMachines } from '../support/machine.ts'
 import { startSpawner } from './child.ts'
 import { docker } from './docker.ts'
 import { filesThrough } from './host-files.ts'
+import { ownUsers } from './host-users.ts'
 import { image, measuredHost, type MeasuredHost } from './host-server.ts'
 import { inTurns, timeOf, times, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
@@ -159,6 +160,7 @@ export const hostBench = async (bench: Bench): Promise<Row[]> => {
   const host = await measuredHost(bench)
   return [
     ...(await createToExec(bench, host)),
+    ...(await ownUsers(bench)),
     ...(await burst(bench, host, 20)),
     ...(await burst(bench, host, 100)),
     ...(await execTrue(bench, host)),

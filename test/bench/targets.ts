@@ -11,6 +11,7 @@ export interface Target {
 export const targets: Readonly<Record<string, Target>> = {
   'host.create-exec.cold.p50': { most: 120 },
   'host.create-exec.against-runc.p50': { mostRatio: 3 },
+  'host.create-exec.own-users.p50': { mostRatio: 1.1 },
   'host.burst-20.succeeded': { least: 100 },
   'host.burst-100.succeeded': { least: 100 },
   'host.wake.added.p50': { most: 5 },

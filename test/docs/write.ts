@@ -9,6 +9,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { declaredRoutes, familiesOf, tableOf, withTable } from './endpoints.ts'
 import { matches, shown, stepsOf } from './page.ts'
 import { pages, runPage, withoutMachines } from './pages.ts'
+import { withWalls } from './walls.ts'
 
 const pathOf = (name: string) => new URL(`../../docs/${name}`, import.meta.url)
 const wanted = process.argv.slice(2)
@@ -36,6 +37,7 @@ try {
     const path = pathOf(name)
     writeFileSync(path, withTable(readFileSync(path, 'utf8'), tableOf(routes, families)))
   }
+  if (chosen('walls.md')) writeFileSync(pathOf('walls.md'), withWalls(readFileSync(pathOf('walls.md'), 'utf8')))
   const why = withoutMachines()
   if (why) process.stderr.write(`the examples are not run: ${why}\n`)
   else

@@ -29,6 +29,19 @@ const sandbox = async (s: Server, name: string, user?: string): Promise<string> 
   return body.metadata.url
 }
 
+const verbs = (s: Server) => ({
+  mount: (url: string, body: object) => s.call('POST', `${url}/drives/mount`, body),
+  run: async (url: string, command: string): Promise<string> =>
+    (await s.call('POST', `${url}/process`, { command: `{ ${command}; } 2>&1`, waitForCompletion: true })).body.stdout,
+})
+
+/** A drive "plain" on a file system whose owners cannot be shown as others. */
+const plainDrive = (base: string): void => {
+  const plain = join(base, 'default/plain')
+  mkdirSync(plain, { recursive: true })
+  execFileSync('mount', ['-t', 'ramfs', 'hutch-test', plain])
+}
+
 t.test('a drive can be used by a workload that is not root, and by all of them together', async t => {
   const base = drivesDirectory(t)
   const given = join(base, 'default/given')
@@ -40,9 +53,7 @@ t.test('a drive can be used by a workload that is not root, and by all of them t
     sandbox(s, 'other', '20002:30003'),
     sandbox(s, 'root'),
   ])
-  const mount = (url: string, body: object) => s.call('POST', `${url}/drives/mount`, body)
-  const run = async (url: string, command: string): Promise<string> =>
-    (await s.call('POST', `${url}/process`, { command: `{ ${command}; } 2>&1`, waitForCompletion: true })).body.stdout
+  const { mount, run } = verbs(s)
   const onDisk = (path: string) => {
     const { uid, gid } = statSync(join(base, 'default', path))
     return `${uid}:${gid}`
@@ -93,25 +104,54 @@ t.test('a drive can be used by a workload that is not root, and by all of them t
     t.equal((await mount(app, { driveName: 'given', mountPath: '/mnt/given', drivePath: '/new' })).status, 200)
     t.equal(await run(app, 'touch /mnt/given/x; stat -c %u /mnt/given/x'), '10001\n')
     t.equal(onDisk('given/new'), '10001:10001', 'what a mount makes belongs to it, too')
-    const asked = { driveName: 'given', mountPath: '/mnt/asked', uidMap: '4000000000', gidMap: '0' }
-    t.match(await mount(root, asked), { status: 200, body: { uidMap: '4000000000', gidMap: '0' } })
-    t.equal(await run(root, 'stat -c %u:%g /mnt/asked/new/x; touch /mnt/asked/r'), '4000000000:0\n')
+    const asked = { driveName: 'given', mountPath: '/mnt/asked', uidMap: '40000', gidMap: '0' }
+    t.match(await mount(root, asked), { status: 200, body: { uidMap: '40000', gidMap: '0' } })
+    t.equal(await run(root, 'stat -c %u:%g /mnt/asked/new/x; touch /mnt/asked/r'), '40000:0\n')
     t.equal(onDisk('given/r'), '0:10001', 'root stays who he is, and the groups have changed places')
-    t.match(await mount(root, { ...asked, mountPath: '/mnt/no', uidMap: '4294967295' }), {
-      status: 400,
-      body: { error: /uidMap/ },
-    })
+    for (const uidMap of ['4294967295', '65536'])
+      t.match(await mount(root, { ...asked, mountPath: '/mnt/no', uidMap }), {
+        status: 400,
+        body: { error: /uidMap/ },
+      })
   })
 
-  await t.test('a file system that cannot do it is told, or the owners stay', async t => {
-    const plain = join(base, 'default/plain')
-    mkdirSync(plain)
-    execFileSync('mount', ['-t', 'ramfs', 'hutch-test', plain])
-    t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/plain' }), { status: 200, body: { uidMap: '' } })
-    t.match(await run(app, 'stat -c %u /mnt/plain; touch /mnt/plain/x'), /^0\n.*denied/)
-    t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/other', uidMap: '10001' }), {
-      status: 500,
-      body: { error: /leave uidMap/ },
-    })
+  await t.test(
+    'an owner beyond the users that a sandbox has can be shown as one of them, and is nobody else',
+    async t => {
+      mkdirSync(join(base, 'default/far'))
+      chownSync(join(base, 'default/far'), 700_000, 700_000)
+      t.equal((await mount(app, { driveName: 'far', mountPath: '/mnt/far' })).status, 200)
+      t.equal(await run(app, 'touch /mnt/far/x; stat -c %u /mnt/far/x'), '10001\n')
+      t.equal(onDisk('far/x'), '700000:700000')
+      t.equal((await mount(root, { driveName: 'far', mountPath: '/mnt/far' })).status, 200)
+      t.match(await run(root, 'stat -c %u /mnt/far/x; touch /mnt/far/y'), /^65534\n.*denied/)
+    },
+  )
+
+  await t.test('a file system that cannot show them to the users of a sandbox is told', async t => {
+    plainDrive(base)
+    for (const more of [{}, { uidMap: '10001' }])
+      t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/plain', ...more }), {
+        status: 500,
+        body: { error: /cannot show its files to the users of a sandbox/ },
+      })
+  })
+})
+
+t.test('where sandboxes share the users of the box', async t => {
+  const base = drivesDirectory(t)
+  const s = await server(t, { HUTCH_DRIVES_DIR: base, HUTCH_USER_NAMESPACES: 'off' })
+  const app = await sandbox(s, 'app', '10001')
+  const { mount, run } = verbs(s)
+  const asked = { driveName: 'data', mountPath: '/mnt/asked', uidMap: '4000000000', gidMap: '0' }
+  t.match(await mount(app, asked), { status: 200, body: { uidMap: '4000000000', gidMap: '0' } })
+  t.equal(await run(app, 'stat -c %u:%g /mnt/asked'), '4000000000:0\n', 'there are more of them')
+
+  plainDrive(base)
+  t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/plain' }), { status: 200, body: { uidMap: '' } })
+  t.match(await run(app, 'stat -c %u /mnt/plain; touch /mnt/plain/x'), /^0\n.*denied/, 'owners stay')
+  t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/other', uidMap: '10001' }), {
+    status: 500,
+    body: { error: /leave uidMap/ },
   })
 })

@@ -65,6 +65,16 @@ t.test('root of a sandbox reaches nothing of the box, of the operator, of its ne
     'four families of sockets: no module is loaded for others, no raw frame passes the fences',
   )
   t.equal(seen.reached['127.0.0.1:8080'], true, 'its own daemon answers')
+  const open = (answer: unknown) => answer === true || answer === 'EPROTONOSUPPORT'
+  t.same(
+    Object.keys(seen.netlinks).filter(number => open(seen.netlinks[number])),
+    ['0', '4', '9', '12', '15', '16'],
+    'netlink for networks and devices',
+  )
+  t.equal(seen.netlinks['9'], 'EPROTONOSUPPORT', 'as if the kernel kept no log')
+  t.equal(seen.netlinks[String(2 ** 32 + 9)], 'EPERM', 'also by a number of which the kernel sees a part')
+  for (const path of [s.dataDir, s.names.tag, '/bundles', 'rootfs', '.runtime'])
+    t.notOk(seen.mounts.includes(path), `${path} is not in its table of mounts`)
   for (const address of addresses) t.equal(seen.reached[address], false, `${address} does not`)
   t.ok(forged() > before, 'a packet under a forged address was dropped on arrival')
   t.same(seen.daemon, [], 'nothing of the daemon is readable')

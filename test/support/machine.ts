@@ -63,8 +63,8 @@ export const makeRootfs = (dir: string): string => {
 }
 
 /**
- * The daemon of these tests: `GET /health`, and `POST /sh` that runs its body in a shell and answers
- * `{ code, out }`.
+ * The daemon of these tests: `GET /health`, `POST /say` that prints its body, and `POST /sh` that runs its body in a
+ * shell and answers `{ code, out }`.
  */
 const daemon = `
 const http = require('node:http')
@@ -74,6 +74,7 @@ http.createServer((request, response) => {
   request.on('data', piece => { body += piece })
   request.on('end', () => {
     if (request.url === '/health') return response.end('ok')
+    if (request.url === '/say') return process.stdout.write(body, () => response.end())
     execFile('/bin/sh', ['-c', body], { env: { PATH: '/bin' }, timeout: 60000 }, (error, out, err) =>
       response.end(JSON.stringify({ code: error ? error.code ?? 1 : 0, out: out + err })))
   })

@@ -52,10 +52,12 @@ export const traces = ({ tag, cgroup, chain }: Names): string[] => [
     .split('\n')
     .filter(line => line.includes(chain)),
   ...namesIn('/run/hutch').filter(name => name === tag),
-  ...namesIn('/run/hutch/blocks').filter(name => readFileSync(join('/run/hutch/blocks', name), 'utf8').includes(tag)),
+  ...['/run/hutch/blocks', '/run/hutch/ids'].flatMap(directory =>
+    namesIn(directory).filter(name => readFileSync(join(directory, name), 'utf8').includes(tag)),
+  ),
 ]
 
-type Settings = Pick<DriverConfig, 'slotsAhead' | 'pidsLimit' | 'allowNetworks'>
+type Settings = Pick<DriverConfig, 'slotsAhead' | 'pidsLimit' | 'allowNetworks' | 'userNamespaces'>
 
 export interface Box extends Kit {
   readonly driver: Driver

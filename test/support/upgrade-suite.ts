@@ -44,6 +44,7 @@ const bundles = (t: Test): { dir: string; release: () => void } => {
   const point = (digest: string) => {
     symlinkSync(digest, join(dir, '.next'))
     renameSync(join(dir, '.next'), join(dir, 'current'))
+    writeFileSync(join(dir, 'latest'), digest)
   }
   point(facts.digest)
   return { dir, release: () => point(newer) }

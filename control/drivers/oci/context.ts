@@ -32,6 +32,12 @@ export interface Context {
   /** False when the data directory's file system carries no overlay: roots are copies then. */
   readonly overlay: boolean
   readonly pidsLimit: number
+  /** Asynchronous I/O has room for all machines. */
+  readonly aio: boolean
+  /** Refuses what cannot have users of its own, instead of making do without. */
+  readonly ownUsersRequired: boolean
+  /** Says which file of an image belongs to somebody who cannot be in a machine with users of its own, if one does. */
+  readonly strangerInImage: (image: string) => Promise<string | undefined>
   readonly privileges: Privileges
   /** Limits how many machines start at the same time. */
   readonly starting: <T>(task: () => Promise<T>) => Promise<T>

@@ -1,22 +1,17 @@
 /** Makes one machine. */
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { fail } from '../../../shared/errors.ts'
-import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
-import { bootDocumentOf, openDocument } from './boot-document.ts'
-import { limitCpu } from './cgroup/limits.ts'
-import { isPopulated } from './cgroup/processes.ts'
-import { groupOf, type Context } from './context.ts'
+import { bootDocumentOf } from './boot-document.ts'
+import { boot, writeConfig, type Attempt } from './boot.ts'
+import type { Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker, writeMarker, type Marker } from './marker.ts'
-import type { Slot } from './net/link.ts'
 import { addressOf, lookAt } from './phase.ts'
-import { untilReady } from './ready.ts'
 import { endMachine, removeMachine } from './remove.ts'
 import { prepareAgain, prepareRoot } from './rootfs.ts'
-import { runtimeConfig } from './spec/config.ts'
-import { releasesMount } from './spec/mounts.ts'
-import { lastWords, overlayOptions, startMachine } from './start.ts'
+import { chooseUsers } from './users/choose.ts'
+import { convertUpper } from './users/convert.ts'
 
 /** The smallest memory in which a daemon starts. */
 const leastMemoryMb = 64
@@ -29,76 +24,47 @@ const check = (spec: MachineSpec): void => {
     throw fail('invalid_argument', { field: 'hostname', reason: 'must be a host name of at most 64 characters' })
 }
 
-/** A machine that is about to start. */
-interface Starting {
-  readonly spec: MachineSpec
-  readonly slot: Slot
-  readonly files: MachineFiles
-  readonly boot: BootDocument | undefined
-}
-
-const markerOf = (context: Context, { spec, slot, boot }: Starting, kept: boolean): Marker => ({
+/** `earlier` is the marker of a life whose files are used again. */
+const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | undefined): Marker => ({
   slot: slot.index,
   address: slot.address,
   gateway: slot.gateway,
   port: context.bundle.port,
-  ...(boot && spec.channel ? { channel: { port: boot.channel.port, generation: spec.channel.generation } } : {}),
+  ...(document && spec.channel
+    ? { channel: { port: document.channel.port, generation: spec.channel.generation } }
+    : {}),
   memoryMb: spec.memoryMb,
   cpus: spec.cpus,
   ready: false,
-  kept,
+  kept: earlier !== undefined,
+  marks: earlier?.marks ?? 'user',
 })
 
-const writeConfig = async (context: Context, { spec, slot, boot, files }: Starting): Promise<void> => {
-  const { bundleDir, bundle, releasesDir, names, pidsLimit, hierarchy, privileges } = context
-  const config = runtimeConfig({
-    spec,
-    rootDir: files.root,
-    bundleDir,
-    command: bundle.command,
-    releasesDir,
-    env: { HUTCH_GATEWAY: slot.gateway, HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount },
-    boots: boot !== undefined,
-    netns: slot.netns,
-    cgroup: groupOf(names, spec.id),
-    pidsLimit,
-    limitsSwap: hierarchy.limitsSwap,
-    privileges,
-    arch: process.arch,
-  })
-  await writeFile(files.config, JSON.stringify(config), { mode: 0o600 })
-}
-
-const start = async (context: Context, starting: Starting, marker: Marker, signal?: AbortSignal): Promise<void> => {
-  const { runtime, overlay, hierarchy, names, clock } = context
-  const { spec, files, boot } = starting
-  const input = boot && openDocument(boot, names.runDir)
-  try {
-    const overlayed = overlay ? overlayOptions(spec.rootfs, files) : undefined
-    await startMachine({ id: spec.id, files, runtime, overlay: overlayed, input: input?.path, signal })
-  } finally {
-    input?.close()
-  }
-  // Its work is done and its number may soon be somebody else's.
-  await rm(files.starter, { force: true })
-  const group = groupOf(names, spec.id)
-  await untilReady(
-    {
-      host: marker.address,
-      port: marker.port,
-      hasEnded: async () => !(await isPopulated(hierarchy, group)),
-      lastWords: () => lastWords(files),
-      signal,
-    },
-    clock,
-  )
-  await limitCpu(hierarchy, group, spec.id, spec.cpus)
-  await writeMarker(files.marker, { ...marker, ready: true, kept: true })
-}
-
 /** Files of an earlier life are used again; a whole copy cannot tell the tenant's from the image's. */
-const hasFiles = async ({ overlay }: Context, files: MachineFiles): Promise<boolean> =>
-  overlay && ((await readMarker(files.marker))?.kept ?? false)
+const earlierLife = async ({ overlay }: Context, files: MachineFiles): Promise<Marker | undefined> => {
+  const marker = overlay ? await readMarker(files.marker) : undefined
+  return marker?.kept ? marker : undefined
+}
+
+/** From a slot and an empty directory to a machine that runs. */
+const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Marker> => {
+  const { context, spec, slot, files, signal } = attempt
+  const { resolvers, overlay } = context
+  const firstId = await chooseUsers(attempt, earlier)
+  if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
+  const marker: Marker = {
+    ...markerOf(attempt, earlier),
+    marks: 'user',
+    ...(firstId === undefined ? {} : { firstId }),
+  }
+  await writeMarker(files.marker, marker)
+  const { rootfs: image, hostname } = spec
+  const root = { files, image, hostname, address: slot.address, resolvers, overlay, signal }
+  await (earlier ? prepareAgain(root) : prepareRoot(root))
+  await writeConfig(attempt, firstId)
+  await context.starting(() => boot(attempt, marker))
+  return marker
+}
 
 /**
  * The machine, running; one that runs already is returned as it is, one half-made is made anew, one that has ended (its
@@ -106,33 +72,29 @@ const hasFiles = async ({ overlay }: Context, files: MachineFiles): Promise<bool
  */
 export const createMachine = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
   check(spec)
-  const { dataDir, slots, resolvers, overlay, log } = context
+  const { dataDir, slots, log } = context
   const files = filesOf(dataDir, spec.id)
   const before = await lookAt(context, spec.id)
   if (before.phase === 'running' || before.phase === 'frozen') return before
-  const kept = await hasFiles(context, files)
-  const clear = kept ? endMachine : removeMachine
+  const earlier = await earlierLife(context, files)
+  const clear = earlier ? endMachine : removeMachine
   await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
-  const starting = { spec, slot, files, boot: bootDocumentOf(spec, context.bundle, slot) }
-  const marker = markerOf(context, starting, kept)
+  const document = bootDocumentOf(spec, context.bundle, slot)
+  const attempt: Attempt = { context, spec, slot, files, document, signal }
   try {
-    await mkdir(files.dir, { mode: 0o700, recursive: kept })
-    await writeMarker(files.marker, marker)
+    await mkdir(files.dir, { mode: 0o700, recursive: earlier !== undefined })
+    await writeMarker(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })
   } catch (error) {
     await slots.drop(slot.index)
     throw error
   }
   try {
-    const { rootfs: image, hostname } = spec
-    const root = { files, image, hostname, address: slot.address, resolvers, overlay, signal }
-    await (kept ? prepareAgain(root) : prepareRoot(root))
-    await writeConfig(context, starting)
-    await context.starting(() => start(context, starting, marker, signal))
+    const marker = await make(attempt, earlier)
+    return { id: spec.id, phase: 'running', address: addressOf(spec.id, marker) }
   } catch (error) {
     // Nothing runs after a failure; what cannot be removed now is listed as half-made.
     await clear(context, spec.id).catch(also => log.warn('machine.left', { machine: spec.id, error: also }))
     throw error
   }
-  return { id: spec.id, phase: 'running', address: addressOf(spec.id, marker) }
 }

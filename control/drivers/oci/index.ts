@@ -10,7 +10,7 @@
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
-import { limitCpu, limitMemory } from './cgroup/limits.ts'
+import { limitCpu, limitMemory, limitSockets } from './cgroup/limits.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
@@ -26,6 +26,7 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
   const { hierarchy, names, dataDir } = context
   const group = groupOf(names, id)
   await limitMemory(hierarchy, group, limits.memoryMb)
+  await limitSockets(hierarchy, group, limits.memoryMb)
   await limitCpu(hierarchy, group, id, limits.cpus)
   const files = filesOf(dataDir, id)
   const marker = await readMarker(files.marker)

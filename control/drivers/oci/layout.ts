@@ -5,10 +5,12 @@ import { fail } from '../../../shared/errors.ts'
 export interface MachineFiles {
   readonly dir: string
   readonly marker: string
-  /** What the sandbox writes: the upper layer of the overlay, or the whole copy. */
+  /** What the sandbox writes: the upper layer of the overlay. */
   readonly upper: string
   readonly work: string
-  /** Mount point of the overlay; mounted only in the machine's own mount namespace. */
+  /** Copies on their way into an upper layer of a version before. */
+  readonly settling: string
+  /** The whole copy, where the file system carries no overlay. */
   readonly root: string
   readonly config: string
   /** Output of the daemon and of the runtime while it starts. */
@@ -33,6 +35,7 @@ export const filesOf = (dataDir: string, id: string): MachineFiles => {
     marker: join(dir, 'machine.json'),
     upper: join(dir, 'upper'),
     work: join(dir, 'work'),
+    settling: join(dir, 'settling'),
     root: join(dir, 'root'),
     config: join(dir, 'config.json'),
     output: join(dir, 'output.log'),

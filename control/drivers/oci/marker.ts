@@ -16,6 +16,10 @@ const shape = s.object({
   ready: s.boolean(),
   /** Some start has answered: what the upper layer holds is the tenant's, and outlives the machine's end. */
   kept: s._default(s.boolean(), false),
+  /** The id of the box that its root is, or was when it last ran, where it has users of its own. */
+  firstId: s.optional(s.int()),
+  /** Whose attributes mark what the upper layer hides: those of today, or `trusted` ones of versions before. */
+  marks: s._default(s.enum(['trusted', 'user']), 'trusted'),
 })
 export type Marker = Out<typeof shape>
 

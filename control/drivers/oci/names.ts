@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { realpathSync } from 'node:fs'
+import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface Names {
@@ -22,6 +23,17 @@ export interface Names {
 
 /** Where instances register; the address blocks of all of them are claimed in `blocks/`. */
 export const registryDir = '/run/hutch'
+
+/** Where a machine that starts has its mounts put together, each in a mount namespace of its own; empty to all others. */
+export const stageDir = join(registryDir, 'stage')
+
+/** Makes the stage's place, open to the root of a machine that starts, who is nobody on the box. */
+export const openStage = async (): Promise<void> => {
+  for (const directory of [registryDir, stageDir]) {
+    await mkdir(directory, { recursive: true })
+    await chmod(directory, 0o755)
+  }
+}
 
 export const namesOf = (tag: string): Names => ({
   tag,

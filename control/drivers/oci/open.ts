@@ -11,7 +11,7 @@ import type { Context, Runtime } from './context.ts'
 import { filesOf, machinesDir } from './layout.ts'
 import { machineIds } from './list.ts'
 import { readMarker } from './marker.ts'
-import { namesOf, registryDir, tagOf, type Names } from './names.ts'
+import { namesOf, openStage, tagOf, type Names } from './names.ts'
 import { claimBlock, releaseBlock } from './net/block.ts'
 import { connectionLimit } from './net/connections.ts'
 import { lowerFences } from './net/firewall.ts'
@@ -26,8 +26,11 @@ import { withScratch } from './probe/check.ts'
 import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
-import { raiseSharedLimits } from './shared-limits.ts'
+import { hasRoomForAio, raiseSharedLimits } from './shared-limits.ts'
 import { removeStraySlots, sweepDead } from './sweep.ts'
+import { createImageCheck } from './users/layers.ts'
+import { openUsers } from './users/open.ts'
+import { releaseIds } from './users/ranges.ts'
 
 export interface Opened {
   readonly context: Context
@@ -70,6 +73,7 @@ const openNetwork = async (
   config: DriverConfig,
   deps: DriverDeps,
   base: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>,
+  firstId: number | undefined,
 ) => {
   const { names, dataDir } = base
   const subnet = subnetOf(config.subnet)
@@ -83,7 +87,7 @@ const openNetwork = async (
   const taken = await heldSlots(base)
   await removeStraySlots(names, taken)
   const ahead = config.slotsAhead ?? 8
-  const slots = networkSlots({ names, block, ahead, taken }, { log: deps.log, beforeMaking: guard.mend })
+  const slots = networkSlots({ names, block, firstId, ahead, taken }, { log: deps.log, beforeMaking: guard.mend })
   return { block, resolvers, guard, slots }
 }
 
@@ -97,22 +101,33 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const bundleDir = await realpath(config.bundleDir)
   const releasesDir = await releasesBeside(bundleDir)
   await mkdir(machinesDir(config.dataDir), { recursive: true, mode: 0o700 })
-  await mkdir(registryDir, { recursive: true, mode: 0o755 })
+  await openStage()
   const dataDir = await realpath(config.dataDir)
   const names = namesOf(tagOf(dataDir))
   const hierarchy = await openHierarchy()
   await sweepDead(hierarchy, { log, clock })
+  // First of what leaves something behind: an operator who insists may be refused.
+  const firstId = await openUsers(config, deps, { names, dataDir })
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
   const privileges = await readPrivileges()
   await raiseSharedLimits(log)
+  const aio = await hasRoomForAio()
   await prepareParent(hierarchy, names.cgroup)
-  const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names })
+  const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
   const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, privileges, log, clock }
   const pidsLimit = config.pidsLimit ?? 4_096
-  const context: Context = { ...own, ...network, pidsLimit, starting: semaphore(availableParallelism() * 2) }
+  const context: Context = {
+    ...own,
+    ...network,
+    pidsLimit,
+    aio,
+    ownUsersRequired: config.userNamespaces === 'on',
+    strangerInImage: createImageCheck(),
+    starting: semaphore(availableParallelism() * 2),
+  }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
   const stopTrimming = clock.every(5_000, trim)
   const close = async () => {
@@ -126,6 +141,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     await lowerFences(names)
     await rm(names.runDir, { recursive: true, force: true })
     await releaseBlock(names)
+    await releaseIds(names)
   }
   return { context, close }
 }

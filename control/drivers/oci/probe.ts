@@ -2,11 +2,12 @@
 import type { Clock } from '../../../shared/clock.ts'
 import { rebuild } from '../../../shared/installation.ts'
 import type { Probe } from '../driver.ts'
+import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
 import { cgroups, firewall, forwarding, freezer, network, overlay } from './probe/kernel.ts'
-import { ownNetworkStack, startsContainer } from './probe/runtime.ts'
+import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
 
 export interface ProbeConfig {
   readonly dataDir: string
@@ -14,20 +15,36 @@ export interface ProbeConfig {
   readonly bundleDir: string
   /** Where the bundle comes from at the first start, when it is not there yet. */
   readonly bundleLater?: string | undefined
+  readonly userNamespaces?: DriverConfig['userNamespaces']
 }
 
-const protects = (runtime: string): string[] => [
+/** What the probe found out that decides who is protected from whom. */
+interface Walls {
+  readonly runtime: string
+  readonly ownUsers: boolean
+}
+
+const protects = ({ runtime, ownUsers }: Walls): string[] => [
   'other sandboxes: own processes, files, network, IPC; no packet passes between two of them',
   "the host's files, processes, ports and addresses; metadata services; private networks",
   "the box's memory, processors and process table: each sandbox has limits",
   'forged source addresses',
   ...(runtime === 'runsc' ? ['most holes of the host kernel: system calls are served by a kernel in user space'] : []),
+  ...(ownUsers
+    ? ['users of the box: root of a sandbox is nobody outside, and what the kernel counts by user is its own']
+    : []),
 ]
 
-const doesNotProtect = (runtime: string): string[] => [
+const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
   ...(runtime === 'runsc'
     ? ['holes in gVisor itself, and side channels of the processor']
-    : ['holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own']),
+    : [
+        'holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own',
+        "the kernel's memory for locks of files: it charges nobody for them",
+      ]),
+  ...(runtime === 'runsc' || ownUsers
+    ? []
+    : ['what the kernel counts by user (signals, timers, pipes, message queues): one sandbox can take all of it']),
   'the disk: sandboxes share the data directory without quota, one can fill it',
   'the views of /proc/meminfo, /proc/stat, /proc/uptime and /proc/loadavg: they show the box (nproc is right)',
   'the public internet from what runs inside: it reaches all of it, because this version enforces no rules for outbound traffic',
@@ -40,7 +57,12 @@ const bundleCheck = ({ bundleDir, bundleLater }: ProbeConfig): Check => ({
   run: async () => bundleLater ?? ((await readBundle(bundleDir)).command[0] as string),
 })
 
-const checks = (config: ProbeConfig): Check[] => [
+const usersCheck = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[] =>
+  runtime === 'runsc' || userNamespaces === 'off'
+    ? []
+    : [ownUsers({ runtime, bundleDir, required: userNamespaces === 'on' })]
+
+const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
   root,
   commands,
   size,
@@ -54,24 +76,27 @@ const checks = (config: ProbeConfig): Check[] => [
   inotify,
   startsContainer(config.runtime),
   ...(config.runtime === 'runsc' ? [ownNetworkStack] : []),
+  ...users,
   bundleCheck(config),
   kvm,
 ]
 
 /** Tries everything, one after the other, and leaves nothing behind. Usable when every required part works. */
 export const probeOci = async (config: ProbeConfig, deps: { clock: Clock }, signal?: AbortSignal): Promise<Probe> => {
+  const users = usersCheck(config)
   const results = await withScratch(config.dataDir, deps.clock, signal, async context => {
-    const found: Result[] = []
-    for (const check of checks(config)) {
+    const found: (Result & { readonly check: Check })[] = []
+    for (const check of checks(config, users)) {
       signal?.throwIfAborted()
-      found.push(await carryOut(check, context))
+      found.push({ ...(await carryOut(check, context)), check })
     }
     return found
   })
+  const walls = { runtime: config.runtime, ownUsers: results.some(({ ok, check }) => ok && users.includes(check)) }
   return {
     usable: results.every(({ ok, required }) => ok || !required),
     findings: results.map(({ ok, what, next }) => ({ ok, what, ...(next ? { next } : {}) })),
-    protects: protects(config.runtime),
-    doesNotProtect: doesNotProtect(config.runtime),
+    protects: protects(walls),
+    doesNotProtect: doesNotProtect(walls),
   }
 }

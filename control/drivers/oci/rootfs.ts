@@ -51,10 +51,8 @@ const writeNames = async (etc: string, input: RootInput): Promise<void> => {
  */
 export const prepareAgain = async (input: RootInput): Promise<void> => {
   const { files } = input
-  for (const directory of [files.root, files.work]) {
-    await removeDirectory(directory)
-    await mkdir(directory, { mode: 0o755 })
-  }
+  await removeDirectory(files.work)
+  await mkdir(files.work)
   let etc: FileHandle
   try {
     etc = await open(join(files.upper, 'etc'), constants.O_DIRECTORY | constants.O_NOFOLLOW)
@@ -88,7 +86,6 @@ export const prepareRoot = async (input: RootInput): Promise<void> => {
       step: 'image',
       reason: `${image} is not a directory: the image's files are gone; build or import the image again`,
     })
-  await mkdir(files.root, { mode: 0o755 })
   const top = overlay ? files.upper : files.root
   if (overlay) {
     await mkdir(files.upper)
@@ -96,7 +93,10 @@ export const prepareRoot = async (input: RootInput): Promise<void> => {
     // The upper directory is the machine's "/": mode and owner are those of the image, whatever the umask.
     await chmod(files.upper, stat.mode & 0o7777)
     await chown(files.upper, stat.uid, stat.gid)
-  } else await copyImage(input)
+  } else {
+    await mkdir(files.root, { mode: 0o755 })
+    await copyImage(input)
+  }
   const etc = join(top, 'etc')
   const lower = await lowerDirectory(join(image, 'etc'))
   if (overlay || !lower) {

@@ -3,44 +3,49 @@ import { readFile } from 'node:fs/promises'
 import { execa } from 'execa'
 import { errno, fail } from '../../../shared/errors.ts'
 import { command } from '../../../shared/installation.ts'
-import { tool, toolEnvironment } from './command.ts'
+import { toolEnvironment } from './command.ts'
 import type { MachineFiles } from './layout.ts'
+import { stageDir } from './names.ts'
+import { program } from './native/programs.ts'
 
-export interface StartInput {
+export interface StageInput {
+  readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output'>
+  /** File that is the first process's standard input; undefined for none. */
+  readonly stdin: string | undefined
+  /** Path of the network namespace whose user namespace the machine has; undefined where it has none. */
+  readonly usersOf: string | undefined
+  /** Open files that the machine may have, where its runtime may not set that; undefined where it may. */
+  readonly openFiles: number | undefined
+  /** The image's root file system, or undefined when the root is a copy. */
+  readonly image: string | undefined
+  readonly bundleDir: string
+  readonly releasesDir: string | undefined
+  /** The runtime's command, which finds what it is to mount below `stageDir`. */
+  readonly launch: readonly string[]
+}
+
+export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
   readonly id: string
   readonly files: MachineFiles
   readonly runtime: { readonly file: string; readonly args: readonly string[] }
-  /** Options of the overlay, or undefined when the root is a copy. */
-  readonly overlay: string | undefined
-  /** File that is the first process's standard input; nothing is when it is left out. */
-  readonly input?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/**
- * The overlay is mounted where only this machine sees it, so that it goes when the machine goes and no crash of the
- * host leaves it behind. The process id is kept for whoever must end a start that its host did not outlive.
- */
-const script = `
-umask 077
-exec >> "$4" 2>&1 < "$5" || exit 1
-echo $$ > "$1" || exit 1
-if [ -n "$2" ]; then mount -t overlay -o "$2" overlay "$3" || exit 1; fi
-umask 022
-shift 5
-exec "$@"
-`
-
-export const overlayOptions = (image: string, files: MachineFiles): string => {
-  for (const path of [image, files.dir])
-    if (/[,:\\"]/.test(path))
-      throw fail('driver_failed', {
-        driver: 'oci',
-        step: 'overlay',
-        reason: `"${path}" has a comma, colon, quote or backslash, which overlay mounts cannot name; move it`,
-      })
-  // Not `volatile`: what a tenant has synced is there after a power cut, and the machine starts again with it.
-  return `lowerdir=${image},upperdir=${files.upper},workdir=${files.work}`
+/** Arguments of `start-machine`, whose file says what they mean. */
+export const stageCommand = (input: StageInput): string[] => {
+  const { files, stdin, usersOf, openFiles, image, bundleDir, releasesDir, launch } = input
+  const choices = [usersOf, openFiles?.toString(), image].map(choice => choice ?? '-')
+  return [
+    files.starter,
+    stdin ?? '-',
+    files.output,
+    stageDir,
+    ...choices,
+    files.dir,
+    bundleDir,
+    releasesDir ?? '-',
+    ...launch,
+  ]
 }
 
 const tail = async (path: string): Promise<string> => {
@@ -60,11 +65,11 @@ export const lastWords = async (files: MachineFiles): Promise<string> => {
 }
 
 /** Resolves when the first process runs. Throws `driver_failed` with what the runtime said. */
-export const startMachine = async ({ id, files, runtime, overlay, input, signal }: StartInput): Promise<void> => {
-  const mount = ['--mount', '--propagation', 'slave', '/bin/sh', '-c', script, 'sh']
-  const places = [files.starter, overlay ?? '', files.root, files.output, input ?? '/dev/null']
-  const launch = [runtime.file, ...runtime.args, '--log', files.runtimeLog, '--log-format', 'json', 'run', '--detach']
-  const result = await execa(tool('unshare'), [...mount, ...places, ...launch, '--bundle', files.dir, id], {
+export const startMachine = async ({ id, runtime, signal, ...stage }: StartInput): Promise<void> => {
+  const { files } = stage
+  const log = ['--log', files.runtimeLog, '--log-format', 'json']
+  const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', '--bundle', files.dir, id]
+  const result = await execa(program('start-machine'), stageCommand({ ...stage, launch }), {
     stdio: 'ignore',
     env: toolEnvironment,
     extendEnv: false,

@@ -8,9 +8,11 @@ import { children, type Hierarchy } from './cgroup/hierarchy.ts'
 import { removeParent } from './cgroup/parent.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
 import { namesOf, type Names } from './names.ts'
-import { claims, releaseBlock, type Claim } from './net/block.ts'
+import { releaseBlock } from './net/block.ts'
 import { lowerFences } from './net/firewall.ts'
 import { existingSlots, removeLinks, slotAt } from './net/link.ts'
+import { claimants, type Claimant } from './registry.ts'
+import { releaseIds } from './users/ranges.ts'
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -21,7 +23,7 @@ const exists = (path: string): Promise<boolean> =>
     },
   )
 
-const isDead = async ({ dataDir, pid }: Claim): Promise<boolean> =>
+const isDead = async ({ dataDir, pid }: Claimant): Promise<boolean> =>
   !(await exists(dataDir)) && !(await exists(`/proc/${pid}`))
 
 /** Ends the machines of an instance and removes every group of it. */
@@ -37,8 +39,8 @@ const removeGroups = async (hierarchy: Hierarchy, names: Names, clock: Clock): P
 /** Network slots of the instance that no machine of `kept` holds. */
 export const removeStraySlots = async (names: Names, kept: readonly number[]): Promise<void> => {
   const strays = (await existingSlots(names)).filter(index => !kept.includes(index))
-  // The addresses do not matter for removal.
-  await removeLinks(strays.map(index => slotAt(names, { base: 0, prefix: 0 }, index)))
+  // Addresses and ids do not matter for removal.
+  await removeLinks(strays.map(index => slotAt(names, { base: 0, prefix: 0 }, index, undefined)))
 }
 
 /** Everything of one instance but its data directory. */
@@ -48,11 +50,12 @@ export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: C
   await lowerFences(names)
   await rm(names.runDir, { recursive: true, force: true })
   await releaseBlock(names)
+  await releaseIds(names)
 }
 
 /** Sweeps after every dead instance; one that cannot be swept is logged and left for the next time. */
 export const sweepDead = async (hierarchy: Hierarchy, deps: { log: Log; clock: Clock }): Promise<void> => {
-  for (const claim of await claims()) {
+  for (const claim of await claimants()) {
     if (!(await isDead(claim))) continue
     try {
       await sweepInstance(hierarchy, namesOf(claim.tag), deps.clock)

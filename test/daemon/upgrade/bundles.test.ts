@@ -11,7 +11,7 @@ const facts = (digest: string, arch: string = process.arch) =>
     command: ['/.hutch/lib/ld', '--library-path', '/.hutch/lib', '/.hutch/bin/node', '--flag'],
   })
 
-t.test('the newest is where `current` leads, others are named by their digest', async t => {
+t.test('the newest is what `latest` says, or where `current` leads; others are named by their digest', async t => {
   const dir = t.testdir({
     [one]: { 'bundle.json': facts(one), daemon: { 'boot.js': '' } },
     [two]: { 'bundle.json': facts(two) },
@@ -27,6 +27,10 @@ t.test('the newest is where `current` leads, others are named by their digest', 
     '--flag',
   ]
   t.same(await bundleIn(dir, 'latest'), { dir: join(dir, two), digest: two, command: command(two) })
+  writeFileSync(join(dir, 'latest'), `${one}\n`)
+  t.same(await bundleIn(dir, 'latest'), { dir: join(dir, one), digest: one, command: command(one) })
+  writeFileSync(join(dir, 'latest'), two)
+  t.equal((await bundleIn(dir, 'latest')).digest, two)
   t.same(await bundleIn(dir, one), { dir: join(dir, one), digest: one, command: command(one) })
   t.equal(await digestOf(join(dir, one, 'daemon/boot.js')), one)
   t.equal(await digestOf(join(dir, 'nothing/here.js')), undefined)
@@ -43,6 +47,10 @@ t.test('what is no bundle of the directory is refused', async t => {
   mkdirSync(join(dir, 'empty'))
   writeFileSync(join(dir, 'file'), '')
   await t.rejects(bundleIn(dir, 'latest'), /lies outside/)
+  for (const name of ['', '.', '..', '../outside', 'none']) {
+    writeFileSync(join(dir, 'latest'), name)
+    await t.rejects(bundleIn(dir, 'latest'), /there is no/, `"${name}"`)
+  }
   await t.rejects(bundleIn(dir, two), /for mips/)
   for (const version of [other, 'empty', 'file', 'none']) await t.rejects(bundleIn(dir, version), /is not in/, version)
 })

@@ -63,9 +63,25 @@ export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, c
   if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(id, cpus))
 }
 
+const mb = 1024 * 1024
+
+/** Bytes that the sockets of a machine may hold, sent and not yet read. */
+export const socketBytes = (memoryMb: number): number => Math.min(256, Math.max(16, memoryMb / 8)) * mb
+
+/**
+ * Version 1 counts what sockets hold only where it is limited; without, one machine takes all that the box has for the
+ * buffers of all (`net.ipv4.tcp_mem`). Version 2 counts it as the machine's memory.
+ */
+export const limitSockets = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
+  if (hierarchy.version === 2) return
+  const limit = file(hierarchy, 'memory', path, 'memory.kmem.tcp.limit_in_bytes')
+  // Not every kernel has it.
+  if ((await readControl(limit)) !== undefined) await set(limit, Math.round(socketBytes(memoryMb)))
+}
+
 /** Memory and swap together are limited to `memoryMb`; throws `busy` when more is in use and cannot be reclaimed. */
 export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
-  const bytes = Math.round(memoryMb * 1024 * 1024)
+  const bytes = Math.round(memoryMb * mb)
   if (hierarchy.version === 2) {
     const current = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
     // Version 2 takes any value and kills for it; a machine is not ended by being made smaller.

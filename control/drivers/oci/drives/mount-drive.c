@@ -1,12 +1,14 @@
 /*
  * Shows a directory of the host in a machine, or takes it away again, from outside of the machine:
  *
- *     mount-drive mount <drives> <drive> <path> <make path: 0|1> <read-only: 0|1> <uid|-> <gid|-> <mount point>   3< mount namespace
+ *     mount-drive mount <drives> <drive> <path> <make path: 0|1> <read-only: 0|1> <uid|-> <gid|-> <first id|-> <mount point>
+ *                                                                                                      3< mount namespace
  *     mount-drive unmount <mount id> <mount point>   3< mount namespace
  *
  * With a uid or gid, what belongs to the drive's own owner is shown as theirs, and what they make is the owner's on disk:
- * the two change places, everybody else stays who he is (an idmapped mount). The step `map` fails where the file system
- * cannot do that.
+ * the two change places, everybody else stays who he is (an idmapped mount). With a first id, the machine has users of its
+ * own, whose ids 0 to 65535 are those from there on outside: owners on disk are shown as the users of these numbers,
+ * others as nobody. The step `map` fails where the file system cannot do that.
  *
  * A tenant is root inside and may swap any path for a link at any moment. So every directory is reached by descriptor,
  * name by name, and no link is followed on either side; the copy of the mount is made and restricted on the host before
@@ -16,17 +18,15 @@
  * Exits with 0, or says `<step> <errno>` and exits with 1. Needs Linux 5.12 (mount_setattr).
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "../native/id-map.h"
 #include <linux/mount.h>
+#include <linux/securebits.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define NAMESPACE 3
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -81,43 +81,67 @@ static void enter(void) {
   if (before.st_dev == after.st_dev && before.st_ino == after.st_ino) fail("enter");
 }
 
-static int inside(char *mount_point, int make) {
-  const struct stat root_user = {0};
+/* What is made in a machine with users of its own cannot be the box's root's. Keeps the capabilities. */
+static void make_as(unsigned id) {
+  if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0) fail("user");
+  syscall(SYS_setfsgid, id);
+  syscall(SYS_setfsuid, id);
+}
+
+/* `root_id` is the id of the machine's root on the box. */
+static int inside(char *mount_point, int make, unsigned root_id) {
+  const struct stat root_user = {.st_uid = root_id, .st_gid = root_id};
+  if (root_id != 0) make_as(root_id);
   int root = open("/", DIRECTORY);
   int at = root < 0 ? -1 : walk(root, mount_point, make ? &root_user : NULL);
   if (at < 0) fail("target");
   return at;
 }
 
-#define NOBODY 4294967295U
+/* Ids as they are on disk and as they are shown: `count` from the first of each on. */
+struct ids {
+  unsigned first, count;
+};
 
-static void exchange(char *lines, unsigned one, unsigned other) {
-  unsigned low = one < other ? one : other, high = one < other ? other : one;
-  if (low == high) {
-    sprintf(lines, "0 0 %u\n", NOBODY);
+static char *line(char *lines, unsigned disk, unsigned shown, unsigned count) {
+  return count == 0 ? lines : lines + sprintf(lines, "%u %u %u\n", disk, shown, count);
+}
+
+/* Everybody on disk is shown as himself among `ids`, but for the two that change places; who is not among them is nobody. */
+static void exchange(char *lines, const struct ids *ids, unsigned one, unsigned other) {
+  unsigned low = one < other ? one : other, high = one < other ? other : one, first = ids->first;
+  *lines = 0;
+  if (low == high || low >= ids->count) {
+    line(lines, 0, first, ids->count);
     return;
   }
-  if (low > 0) lines += sprintf(lines, "0 0 %u\n", low);
-  lines += sprintf(lines, "%u %u 1\n%u %u 1\n", low, high, high, low);
-  if (high - low > 1) lines += sprintf(lines, "%u %u %u\n", low + 1, low + 1, high - low - 1);
-  if (high + 1 < NOBODY) sprintf(lines, "%u %u %u\n", high + 1, high + 1, NOBODY - high - 1);
+  lines = line(lines, 0, first, low);
+  if (high < ids->count) {
+    lines = line(lines, low, first + high, 1);
+    lines = line(lines, low + 1, first + low + 1, high - low - 1);
+    lines = line(lines, high, first + low, 1);
+    line(lines, high + 1, first + high + 1, ids->count - high - 1);
+  } else {
+    /* The owner is beyond what there is inside: he is shown, and nobody takes his place. */
+    lines = line(lines, low + 1, first + low + 1, ids->count - low - 1);
+    if (one == high) line(lines, high, first + low, 1);
+  }
 }
 
-static int write_map(pid_t pid, const char *file, unsigned one, unsigned other) {
-  char path[64], lines[256];
-  exchange(lines, one, other);
-  snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-  int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return -1;
-  ssize_t written = write(fd, lines, strlen(lines));
-  int error = errno;
-  close(fd);
-  errno = error;
-  return written < 0 ? -1 : 0;
+/* `disk` owns the drive, `shown` is who he is to be inside. */
+static int map(pid_t pid, const char *file, const struct ids *ids, unsigned disk, unsigned shown) {
+  char lines[256];
+  exchange(lines, ids, disk, shown);
+  return write_map(pid, file, lines);
 }
+
+struct look {
+  struct ids ids;
+  unsigned uid, gid;
+};
 
 /* A user namespace whose ids are mapped so. Somebody has to be in it until it is open. */
-static int namespace_of(const struct stat *owner, unsigned uid, unsigned gid) {
+static int namespace_of(const struct stat *owner, const struct look *look) {
   int ready[2], gate[2];
   if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(gate, O_CLOEXEC) < 0) return -1;
   pid_t child = fork();
@@ -134,7 +158,8 @@ static int namespace_of(const struct stat *owner, unsigned uid, unsigned gid) {
   if (read(ready[0], &error, 1) == 1 && error == 0) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/ns/user", (int)child);
-    if (write_map(child, "uid_map", owner->st_uid, uid) == 0 && write_map(child, "gid_map", owner->st_gid, gid) == 0)
+    if (map(child, "uid_map", &look->ids, owner->st_uid, look->uid) == 0 &&
+        map(child, "gid_map", &look->ids, owner->st_gid, look->gid) == 0)
       fd = open(path, O_RDONLY | O_CLOEXEC);
     error = (char)errno;
   }
@@ -148,9 +173,18 @@ static unsigned id_of(const char *argument, unsigned otherwise) {
   return strcmp(argument, "-") == 0 ? otherwise : (unsigned)strtoul(argument, NULL, 10);
 }
 
-static void show_as(int tree, const struct stat *owner, unsigned uid, unsigned gid) {
-  if (uid == owner->st_uid && gid == owner->st_gid) return;
-  int users = namespace_of(owner, uid, gid);
+/* All ids but -1, which is none. */
+#define EVERYBODY 4294967295U
+
+static struct look look_of(char **argument, const struct stat *owner) {
+  int shared = strcmp(argument[2], "-") == 0;
+  struct ids ids = {id_of(argument[2], 0), shared ? EVERYBODY : RANGE};
+  return (struct look){ids, id_of(argument[0], owner->st_uid), id_of(argument[1], owner->st_gid)};
+}
+
+static void show_as(int tree, const struct stat *owner, const struct look *look) {
+  if (look->ids.count == EVERYBODY && look->uid == owner->st_uid && look->gid == owner->st_gid) return;
+  int users = namespace_of(owner, look);
   struct mount_attr attributes = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (unsigned)users};
   if (users < 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) fail("map");
 }
@@ -170,15 +204,16 @@ static void mount_drive(char **argument) {
       .propagation = PRIVATE,
   };
   if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) fail("restrict");
-  show_as(tree, &owner, id_of(argument[5], owner.st_uid), id_of(argument[6], owner.st_gid));
+  struct look look = look_of(argument + 5, &owner);
+  show_as(tree, &owner, &look);
   enter();
-  int target = inside(argument[7], 1);
+  int target = inside(argument[8], 1, look.ids.first);
   if (syscall(SYS_move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) fail("mount");
 }
 
 static void unmount_drive(char **argument) {
   enter();
-  int target = inside(argument[1], 0);
+  int target = inside(argument[1], 0, 0);
   struct statx facts;
   if (statx(target, "", AT_EMPTY_PATH, STATX_MNT_ID, &facts) < 0) fail("look");
   errno = ESTALE;
@@ -190,7 +225,7 @@ static void unmount_drive(char **argument) {
 int main(int count, char **argument) {
   umask(022);
   errno = EINVAL;
-  if (count == 10 && strcmp(argument[1], "mount") == 0) mount_drive(argument + 2);
+  if (count == 11 && strcmp(argument[1], "mount") == 0) mount_drive(argument + 2);
   else if (count == 4 && strcmp(argument[1], "unmount") == 0) unmount_drive(argument + 2);
   else fail("arguments");
   return 0;

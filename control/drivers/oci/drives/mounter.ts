@@ -12,6 +12,9 @@ import { rebuild } from '../../../../shared/installation.ts'
 import type { DirectoryMount, Mounter } from '../../driver.ts'
 import { toolEnvironment } from '../command.ts'
 import type { Context } from '../context.ts'
+import { filesOf } from '../layout.ts'
+import { readMarker } from '../marker.ts'
+import { idsPerMachine } from '../users/ranges.ts'
 import { ofFirstProcess } from './first-process.ts'
 
 const program = join(import.meta.dirname, 'build/mount-drive')
@@ -45,7 +48,7 @@ const enter = async (namespace: FileHandle, args: readonly string[]): Promise<Fa
   return { step, errno: Number(number) }
 }
 
-const failed = ({ step, errno }: Failure, wanted?: DirectoryMount): AppError => {
+const failed = ({ step, errno }: Failure, wanted?: DirectoryMount, ownUsers = false): AppError => {
   const text = getSystemErrorMessage(-errno)
   if (wanted && step === 'drive' && inTheWay.includes(errno))
     return fail('not_found', { kind: 'drive', name: wanted.drive.split('/').at(-1) ?? '' })
@@ -55,10 +58,19 @@ const failed = ({ step, errno }: Failure, wanted?: DirectoryMount): AppError => 
     return fail('invalid_argument', { field: 'mountPath', reason: 'a file or a link is in the way' })
   if (step === 'map')
     return fail('operation_failed', {
-      reason: `the file system of this drive cannot show other owners (${text}); leave uidMap and gidMap out`,
+      reason: ownUsers
+        ? `the file system of this drive cannot show its files to the users of a sandbox (${text}); move it to ext4 or xfs, or set HUTCH_USER_NAMESPACES=off`
+        : `the file system of this drive cannot show other owners (${text}); leave uidMap and gidMap out`,
     })
   const next = errno === ENOSYS ? '; drives need Linux 5.12 or newer' : ''
   return fail('operation_failed', { reason: `cannot ${wanted ? 'mount' : 'unmount'} (${step}): ${text}${next}` })
+}
+
+/** Throws `invalid_argument` for ids that a machine with users of its own does not have. */
+const checkIds = ({ uid, gid }: { uid: string; gid: string }): void => {
+  for (const [field, id] of Object.entries({ uidMap: uid, gidMap: gid }))
+    if (Number(id) >= idsPerMachine)
+      throw fail('invalid_argument', { field, reason: `must be below ${idsPerMachine} in this sandbox` })
 }
 
 export const ociMounter = (context: Context): Mounter => {
@@ -80,13 +92,17 @@ export const ociMounter = (context: Context): Mounter => {
     async mount(id, wanted) {
       const { base, drive, drivePath, mountPath, readOnly, owner } = wanted
       const flags = readOnly ? ['0', '1'] : ['1', '0']
-      const as = (uid: string, gid: string) =>
-        inside(id, ['mount', base, drive, drivePath, ...flags, uid || '-', gid || '-', mountPath])
+      const firstId = (await readMarker(filesOf(context.dataDir, id).marker))?.firstId
+      if (firstId !== undefined && owner) checkIds(owner)
+      const as = (uid: string, gid: string) => {
+        const look = [uid || '-', gid || '-', firstId === undefined ? '-' : String(firstId)]
+        return inside(id, ['mount', base, drive, drivePath, ...flags, ...look, mountPath])
+      }
       const failure = owner && (await as(owner.uid, owner.gid))
       if (owner && !failure) return true
-      if (failure && (failure.step !== 'map' || owner.required)) throw failed(failure, wanted)
+      if (failure && (failure.step !== 'map' || owner.required)) throw failed(failure, wanted, firstId !== undefined)
       const plain = await as('', '')
-      if (plain) throw failed(plain, wanted)
+      if (plain) throw failed(plain, wanted, firstId !== undefined)
       return false
     },
     async unmount(id, { mountId, mountPath }) {

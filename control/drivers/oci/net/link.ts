@@ -1,11 +1,16 @@
 /**
  * One network slot: a namespace whose `eth0` is one end of a veth pair. The pair is a /31, the host's end is the
  * gateway. A slot serves one machine and is then thrown away, because the daemon inside may have changed anything.
+ *
+ * Where machines have users of their own, the namespace belongs to a user namespace that was made with it: only then may
+ * root inside, who is nobody outside, set up its links, firewall and sysctls.
  */
 import { readdir, writeFile } from 'node:fs/promises'
 import { errno } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
+import { withNamespaces } from '../users/hold.ts'
+import { idsOfSlot } from '../users/ranges.ts'
 import { addressText, type Network } from '../../../config/ipv4.ts'
 
 export interface Slot {
@@ -14,19 +19,24 @@ export interface Slot {
   readonly interface: string
   readonly address: string
   readonly gateway: string
+  /** The id of the box that root inside is; undefined where the namespace belongs to the box itself. */
+  readonly firstId: number | undefined
 }
 
-export const slotAt = (names: Names, block: Network, index: number): Slot => ({
+/** `firstId` of the instance, undefined where machines have no users of their own. */
+export const slotAt = (names: Names, block: Network, index: number, firstId: number | undefined): Slot => ({
   index,
+  firstId: firstId === undefined ? undefined : idsOfSlot(firstId, index),
   netns: `${names.netnsPrefix}${index}`,
   interface: `${names.interfacePrefix}${index}`,
   gateway: addressText(block.base + index * 2),
   address: addressText(block.base + index * 2 + 1),
 })
 
-const hostSide = ({ netns, interface: name, gateway }: Slot): string =>
+/** `pid` is in the slot's namespace, where that has been made already. */
+const hostSide = ({ netns, interface: name, gateway }: Slot, pid: number | undefined): string =>
   [
-    `netns add ${netns}`,
+    pid === undefined ? `netns add ${netns}` : `netns attach ${netns} ${pid}`,
     `link add ${name} type veth peer name eth0 netns ${netns}`,
     // No IPv6 on the way: there is no fence for it, so there is no address for it.
     `link set dev ${name} addrgenmode none`,
@@ -52,21 +62,21 @@ const refuseIpv6 = async (slot: Slot): Promise<void> => {
   }
 }
 
+const makeHostSides = async (slots: readonly Slot[], pids: readonly number[], signal?: AbortSignal): Promise<void> => {
+  const input = `${slots.map((slot, at) => hostSide(slot, pids[at])).join('\n')}\n`
+  await run({ step: 'network slots', file: tool('ip'), args: ['-batch', '-'], input, signal })
+}
+
 /** Makes the slots: one process for the host's side of all, one for the inside of each. */
 export const makeLinks = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
-  const ip = tool('ip')
-  await run({
-    step: 'network slots',
-    file: ip,
-    args: ['-batch', '-'],
-    input: `${slots.map(hostSide).join('\n')}\n`,
-    signal,
-  })
+  const ranges = slots.flatMap(({ firstId }) => firstId ?? [])
+  if (ranges.length === 0) await makeHostSides(slots, [], signal)
+  else await withNamespaces(ranges, pids => makeHostSides(slots, pids, signal))
   for (const slot of slots) {
     await refuseIpv6(slot)
     await run({
       step: 'network inside',
-      file: ip,
+      file: tool('ip'),
       args: ['-n', slot.netns, '-batch', '-'],
       input: `${inside(slot)}\n`,
       signal,

@@ -20,6 +20,8 @@ export interface Slots {
 interface SlotOptions {
   readonly names: Names
   readonly block: Network
+  /** First of the ids of the box that the instance has claimed; undefined where machines have no users of their own. */
+  readonly firstId: number | undefined
   /** Spare slots kept ready. */
   readonly ahead: number
   /** Numbers of slots that running machines hold. */
@@ -35,9 +37,9 @@ const batch = 8
 const closing = () => fail('busy', { what: 'the driver is closing', next: 'try again after the restart' })
 
 /** Makes up to `count` slots; all of them or none. */
-const maker = ({ names, block }: SlotOptions, numbers: Numbers, { log, beforeMaking }: SlotDeps) => {
+const maker = ({ names, block, firstId }: SlotOptions, numbers: Numbers, { log, beforeMaking }: SlotDeps) => {
   return async (count: number): Promise<Slot[]> => {
-    const slots = numbers.take(count).map(index => slotAt(names, block, index))
+    const slots = numbers.take(count).map(index => slotAt(names, block, index, firstId))
     if (slots.length === 0)
       throw fail('busy', {
         what: `all ${slotsIn(block)} network slots of this instance are taken`,
@@ -107,7 +109,7 @@ export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
       return ready
     },
     async drop(index) {
-      await removeLinks([slotAt(names, block, index)])
+      await removeLinks([slotAt(names, block, index, undefined)])
       numbers.free(index)
     },
     async close() {

@@ -1,14 +1,22 @@
 /** Starts a container with a runtime: the only way to know. */
 import { existsSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { messageOf } from '../../../../shared/errors.ts'
 import { openHierarchy } from '../cgroup/hierarchy.ts'
 import { prepareParent } from '../cgroup/parent.ts'
 import { killGroup, removeGroup } from '../cgroup/processes.ts'
 import { run, tool } from '../command.ts'
+import { openStage, stageDir } from '../names.ts'
+import { program } from '../native/programs.ts'
+import { carriesOverlay } from '../overlay.ts'
 import { runtimeOf, type Stack } from '../runtime.ts'
 import { daemonCapabilities } from '../spec/capabilities.ts'
 import { seccompProfile } from '../spec/seccomp.ts'
+import { userNamespace, usersOf } from '../spec/users.ts'
+import { stageCommand } from '../start.ts'
+import { withNamespaces } from '../users/hold.ts'
+import { probeIds } from '../users/ranges.ts'
 import { carryOut, type Check, type ProbeContext } from './check.ts'
 
 /** The host's own programs, read-only: every box has them, and nothing has to be fetched. */
@@ -17,15 +25,24 @@ const hostMounts = () =>
     .filter(path => existsSync(path))
     .map(path => ({ destination: path, type: 'bind', source: path, options: ['rbind', 'ro'] }))
 
-const config = (rootDir: string, group: string, netns: string): object => {
+interface Trial {
+  readonly runtime: string
+  readonly stack: Stack
+  /** Id of the box that root inside is to be; undefined for root itself. */
+  readonly firstId: number | undefined
+  /** A directory to show inside; undefined for one of the scratch directory. */
+  readonly bundleDir: string | undefined
+}
+
+const config = (group: string, netns: string, firstId: number | undefined): object => {
   const capabilities = [...daemonCapabilities]
   return {
     ociVersion: '1.0.2',
-    root: { path: rootDir, readonly: false },
+    root: { path: join(stageDir, 'root'), readonly: false },
     hostname: 'probe',
     process: {
       user: { uid: 0, gid: 0 },
-      args: ['/bin/sh', '-c', 'echo started'],
+      args: ['/bin/sh', '-c', 'echo started && echo mine > /file'],
       env: ['PATH=/usr/bin:/bin'],
       cwd: '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
@@ -33,48 +50,107 @@ const config = (rootDir: string, group: string, netns: string): object => {
     mounts: [{ destination: '/proc', type: 'proc', source: 'proc' }, ...hostMounts()],
     linux: {
       cgroupsPath: `/${group}`,
+      ...(firstId === undefined ? {} : usersOf(firstId)),
       namespaces: [
+        ...(firstId === undefined ? [] : [userNamespace]),
         ...['pid', 'ipc', 'uts', 'mount'].map(type => ({ type })),
         { type: 'network', path: `/run/netns/${netns}` },
       ],
       resources: { memory: { limit: 256 * 1024 * 1024 }, pids: { limit: 64 }, cpu: { shares: 1024 } },
-      seccomp: seccompProfile(process.arch),
+      seccomp: seccompProfile(process.arch, { aio: true }),
     },
   }
 }
 
+/** A network namespace called `name`, with a user namespace where the trial has one. */
+const addNetwork = async (name: string, { firstId }: Trial): Promise<void> => {
+  const add = (args: string[]) => run({ step: 'network', file: tool('ip'), args: ['netns', ...args] })
+  if (firstId === undefined) await add(['add', name])
+  else await withNamespaces([firstId], ([pid]) => add(['attach', name, String(pid)]))
+}
+
+/** Where the trial's container is on disk; a root file system of nothing but mount points. */
+const prepareFiles = async (dir: string) => {
+  const files = { dir, starter: join(dir, 'starter'), output: join(dir, 'output.log') }
+  for (const name of ['upper', 'work', 'root', 'image']) await mkdir(join(dir, name), { recursive: true })
+  return files
+}
+
 /** Milliseconds that one container took from start to end; throws with what the runtime said. */
-const tryContainer = async (name: string, stack: Stack, context: ProbeContext): Promise<number> => {
+const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number> => {
+  const { runtime: name, stack, firstId, bundleDir } = trial
   const { word, scratch, clock, signal } = context
   const label = `hutch-probe-${word}-${stack}`
-  const bundle = join(scratch, `${name}-${stack}`)
-  const rootDir = join(bundle, 'root')
+  const dir = join(scratch, `${name}-${stack}`)
   const hierarchy = await openHierarchy()
-  const { file, args } = runtimeOf(name, { runDir: join(bundle, 'state') }, stack)
-  const ip = tool('ip')
-  await run({ step: 'network', file: ip, args: ['netns', 'add', label] })
+  const { file, args } = runtimeOf(name, { runDir: join(dir, 'state') }, stack)
+  const files = await prepareFiles(dir)
+  const overlay = await carriesOverlay(scratch)
+  const image = overlay ? join(dir, 'image') : undefined
+  await openStage()
+  await addNetwork(label, trial)
   try {
     await prepareParent(hierarchy, label)
-    await mkdir(rootDir, { recursive: true })
-    await writeFile(join(bundle, 'config.json'), JSON.stringify(config(rootDir, `${label}/${name}`, label)))
+    await writeFile(join(dir, 'config.json'), JSON.stringify(config(`${label}/${name}`, label, firstId)))
+    const launch = [file, ...args, 'run', '--bundle', dir, label]
+    const network = firstId === undefined ? undefined : join('/run/netns', label)
+    const stage = {
+      files,
+      stdin: undefined,
+      usersOf: network,
+      openFiles: undefined,
+      image,
+      bundleDir: bundleDir ?? join(dir, 'image'),
+      releasesDir: undefined,
+    }
     const start = clock.elapsed()
-    const said = await run({ step: 'run', file, args: [...args, 'run', '--bundle', bundle, label], signal })
+    const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })
+    await ran.catch(async error => {
+      signal?.throwIfAborted()
+      throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || messageOf(error))
+    })
+    const said = await readFile(files.output, 'utf8')
     if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
+    const { uid } = await stat(join(dir, overlay ? 'upper' : 'root', 'file'))
+    if (uid !== 0) throw new Error(`what root writes inside belongs to user ${uid} on disk`)
     return Math.round(clock.elapsed() - start)
   } finally {
     await killGroup(hierarchy, label, clock)
     await removeGroup(hierarchy, label, clock)
-    await run({ step: 'network', file: ip, args: ['netns', 'del', label] })
-    await rm(bundle, { recursive: true, force: true })
+    await run({ step: 'network', file: tool('ip'), args: ['netns', 'del', label] })
+    await rm(dir, { recursive: true, force: true })
   }
 }
+
+const shared = { firstId: undefined, stack: 'kernel', bundleDir: undefined } as const
 
 /** `name`: runc, runsc or crun. */
 export const startsContainer = (name: string): Check => ({
   required: true,
   title: `${name} starts a container`,
   next: `install or repair ${name} (on Debian: apt-get install ${name}), or set HUTCH_RUNTIME to another`,
-  run: async context => `${await tryContainer(name, 'kernel', context)} ms`,
+  run: async context => `${await tryContainer({ ...shared, runtime: name }, context)} ms`,
+})
+
+interface OwnUsers {
+  readonly runtime: string
+  /** The bundle that machines are to be shown; one that is not there yet is not looked at. */
+  readonly bundleDir: string
+  /** Machines are refused without. */
+  readonly required: boolean
+}
+
+/** Not for runsc, whose users are in its own kernel. */
+export const ownUsers = ({ runtime, bundleDir, required }: OwnUsers): Check => ({
+  required,
+  title: 'users of their own for sandboxes (user namespaces, id-mapped mounts)',
+  next:
+    'needs Linux 5.19, runc 1.1 and a file system like ext4 or xfs; until then root of every sandbox is user 0 of the box, ' +
+    'and what the kernel counts by user is shared by all',
+  run: async context => {
+    const trial = { ...shared, runtime, firstId: probeIds, bundleDir: existsSync(bundleDir) ? bundleDir : undefined }
+    return `${await tryContainer(trial, context)} ms`
+  },
 })
 
 /** Only for runsc. */
@@ -82,7 +158,7 @@ export const ownNetworkStack: Check = {
   required: false,
   title: "gVisor's own network stack",
   next: 'install a newer runsc; until then sockets of sandboxes are served by the host kernel, in their own namespace',
-  run: async context => `${await tryContainer('runsc', 'own', context)} ms`,
+  run: async context => `${await tryContainer({ ...shared, runtime: 'runsc', stack: 'own' }, context)} ms`,
 }
 
 /** The strongest stack that works with this runtime on this kernel; old versions of runsc misread new kernels. */

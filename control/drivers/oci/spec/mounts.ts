@@ -1,4 +1,7 @@
-/** What a machine sees beside its root file system. */
+/** What a machine sees beside its root file system; what is of the host lies on the stage (`native/start-machine.c`). */
+import { join } from 'node:path'
+import { stageDir } from '../names.ts'
+
 export interface Mount {
   readonly destination: string
   readonly type: string
@@ -12,18 +15,26 @@ export const releasesMount = '/.hutch/releases'
 const readOnly = ['bind', 'ro', 'nosuid', 'nodev']
 const quiet = ['nosuid', 'noexec', 'nodev']
 
+/** Pseudo-terminals of one machine; the kernel has a number of them for all (`shared-limits.ts`). */
+export const terminals = 1_024
+
+export interface MountInput {
+  readonly memoryMb: number
+  /** Other bundles are shown, beside the machine's own. */
+  readonly releases: boolean
+  /** The machine has users of its own, so that no device node can be made in it. */
+  readonly ownUsers: boolean
+}
+
 /** `/dev` holds the standard nodes only, `/sys` and the control groups are read-only, `/.hutch` is the runtime bundle. */
-export const mountsOf = (
-  { bundleDir, releasesDir }: { readonly bundleDir: string; readonly releasesDir: string | undefined },
-  memoryMb: number,
-): Mount[] => [
+export const mountsOf = ({ memoryMb, releases, ownUsers }: MountInput): Mount[] => [
   { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
   { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=64k'] },
   {
     destination: '/dev/pts',
     type: 'devpts',
     source: 'devpts',
-    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'],
+    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${terminals}`],
   },
   {
     destination: '/dev/shm',
@@ -35,10 +46,13 @@ export const mountsOf = (
   { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: quiet },
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: [...quiet, 'ro'] },
   { destination: '/sys/fs/cgroup', type: 'cgroup', source: 'cgroup', options: [...quiet, 'relatime', 'ro'] },
-  { destination: '/.hutch', type: 'bind', source: bundleDir, options: readOnly },
-  ...(releasesDir === undefined
-    ? []
-    : [{ destination: releasesMount, type: 'bind', source: releasesDir, options: readOnly }]),
+  { destination: '/.hutch', type: 'bind', source: join(stageDir, 'hutch'), options: readOnly },
+  ...(releases
+    ? [{ destination: releasesMount, type: 'bind', source: join(stageDir, 'releases'), options: readOnly }]
+    : []),
+  ...(ownUsers
+    ? [{ destination: '/dev/net/tun', type: 'bind', source: join(stageDir, 'dev/tun'), options: ['bind', 'nosuid'] }]
+    : []),
 ]
 
 /**

@@ -10,36 +10,49 @@ const architectures: Readonly<Record<string, readonly string[]>> = {
   arm64: ['SCMP_ARCH_AARCH64'],
 }
 
-const [eperm, enosys] = [1, 38]
+const [eperm, enosys, eprotonosupport] = [1, 38, 93]
 /** CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}: no new namespaces, so no capabilities by way of a user namespace. */
 const newNamespaces = 0x7e02_0000
 /** personality(2): Linux, 32-bit, the two with UNAME26, and the query. */
 const personalities = [0x0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff]
 /**
- * AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Asking for any other makes the kernel load its module, and most of those are
+ * AF_UNIX, AF_INET, AF_INET6. Asking for any other makes the kernel load its module, and most of those are
  * where holes have been found; AF_VSOCK reaches the hypervisor beside every network fence, and the frames of AF_PACKET
  * pass the firewall of the machine itself, which is what keeps a tunnel's traffic in the tunnel.
  */
-const families = [1, 2, 10, 16]
-const unix = 1
+const families = [1, 2, 10]
+const [unix, netlink] = [1, 16]
+/** NETLINK_{ROUTE,SOCK_DIAG,NETFILTER,KOBJECT_UEVENT,GENERIC}: what programs for networks and devices ask for. */
+const netlinks = [0, 4, 12, 15, 16]
+/** NETLINK_AUDIT is the log of the box. Refused as if the kernel had none, which programs that log users go on after. */
+const audit = 9
 
-export const seccompProfile = (arch: string): object => ({
+/** The arguments of `socket`: a family, and a protocol where it matters. */
+const socketArgs = (family: number, protocol?: number) => [
+  { index: 0, value: family, op: 'SCMP_CMP_EQ' },
+  ...(protocol === undefined ? [] : [{ index: 2, value: protocol, op: 'SCMP_CMP_EQ' }]),
+]
+
+/** `aio` says whether machines may set up contexts for asynchronous I/O. */
+export const seccompProfile = (arch: string, { aio }: { aio: boolean }): object => ({
   defaultAction: 'SCMP_ACT_ERRNO',
   defaultErrnoRet: eperm,
   architectures: architectures[arch] ?? [],
   syscalls: [
     { names: [...allowedCalls, ...(archCalls[arch] ?? [])], action: 'SCMP_ACT_ALLOW' },
+    aio
+      ? { names: ['io_setup'], action: 'SCMP_ACT_ALLOW' }
+      : { names: ['io_setup'], action: 'SCMP_ACT_ERRNO', errnoRet: enosys },
     ...personalities.map(value => ({
       names: ['personality'],
       action: 'SCMP_ACT_ALLOW',
       args: [{ index: 0, value, op: 'SCMP_CMP_EQ' }],
     })),
     // Rules of one call are alternatives.
-    ...families.map(value => ({
-      names: ['socket'],
-      action: 'SCMP_ACT_ALLOW',
-      args: [{ index: 0, value, op: 'SCMP_CMP_EQ' }],
-    })),
+    ...[...families.map(family => socketArgs(family)), ...netlinks.map(protocol => socketArgs(netlink, protocol))].map(
+      args => ({ names: ['socket'], action: 'SCMP_ACT_ALLOW', args }),
+    ),
+    { names: ['socket'], action: 'SCMP_ACT_ERRNO', errnoRet: eprotonosupport, args: socketArgs(netlink, audit) },
     { names: ['socketpair'], action: 'SCMP_ACT_ALLOW', args: [{ index: 0, value: unix, op: 'SCMP_CMP_EQ' }] },
     {
       names: ['clone'],

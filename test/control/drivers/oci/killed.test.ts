@@ -1,7 +1,9 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
 import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
+import { namesOf } from '../../../../control/drivers/oci/names.ts'
 import { sweepDead } from '../../../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
@@ -45,4 +47,15 @@ t.test('an instance whose data directory is gone is swept, a living one is not',
   t.match(await driver.list(), [{ id: 'b', phase: 'running' }])
   await driver.remove('b')
   await driver.close()
+})
+
+t.test('a range of ids that a dead instance has claimed is given back, also when it had come no further', async t => {
+  const claim = `/run/hutch/ids/${2 ** 30}`
+  mkdirSync('/run/hutch/ids', { recursive: true })
+  t.teardown(() => rmSync(claim, { force: true }))
+  const names = namesOf('0badcafe')
+  writeFileSync(claim, JSON.stringify({ tag: names.tag, dataDir: join(t.testdir(), 'gone'), pid: 2 ** 30 }))
+  t.same(traces(names), [String(2 ** 30)])
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.same(traces(names), [])
 })

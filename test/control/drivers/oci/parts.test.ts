@@ -6,7 +6,6 @@ import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { namesOf } from '../../../../control/drivers/oci/names.ts'
 import { privilegesFrom } from '../../../../control/drivers/oci/privileges.ts'
 import { nameservers } from '../../../../control/drivers/oci/resolvers.ts'
-import { overlayOptions } from '../../../../control/drivers/oci/start.ts'
 
 t.test('control group mounts are told from others, version by version', async t => {
   const text = [
@@ -45,12 +44,6 @@ t.test('an id that could climb out of its directory is refused', async t => {
   for (const id of ['', '.', '..', '../a', 'a/b', '-a', 'a b', 'a'.repeat(65)])
     t.throws(() => filesOf('/data', id), { code: 'invalid_argument' }, `"${id}"`)
   t.equal(filesOf('/data', 'a-1').dir, '/data/machines/a-1')
-})
-
-t.test('paths that an overlay mount cannot name are refused', async t => {
-  for (const image of ['/a:b', '/a,b', '/a\\b'])
-    t.throws(() => overlayOptions(image, filesOf('/data', 'a')), { code: 'driver_failed' }, image)
-  t.match(overlayOptions('/image', filesOf('/data', 'a')), /^lowerdir=\/image,upperdir=\/data\/machines\/a\/upper,/)
 })
 
 t.test('names fit where the kernel and the firewall limit them', async t => {

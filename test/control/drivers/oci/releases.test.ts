@@ -19,9 +19,14 @@ t.test('only a directory of bundles is shown to machines', async t => {
 })
 
 t.test('they are mounted read-only, inside the bundle', async t => {
-  const find = (releasesDir: string | undefined) =>
-    mountsOf({ bundleDir: '/b/a', releasesDir }, 512).filter(({ destination }) => destination.startsWith('/.hutch'))
-  t.match(find('/b'), [{ source: '/b/a' }, { destination: '/.hutch/releases', source: '/b' }])
-  for (const { options } of find('/b')) t.ok(options.includes('ro'))
-  t.equal(find(undefined).length, 1)
+  const find = (releases: boolean) =>
+    mountsOf({ memoryMb: 512, releases, ownUsers: false }).filter(({ destination }) =>
+      destination.startsWith('/.hutch'),
+    )
+  t.match(find(true), [
+    { source: '/run/hutch/stage/hutch' },
+    { destination: '/.hutch/releases', source: '/run/hutch/stage/releases' },
+  ])
+  for (const { options } of find(true)) t.ok(options.includes('ro'))
+  t.equal(find(false).length, 1)
 })

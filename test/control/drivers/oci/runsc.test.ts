@@ -13,6 +13,10 @@ t.test('with runsc a machine has a kernel of its own, freezes, and leaves no tra
   const machine = await box.driver.create(box.spec('gvisor-1'))
   t.match((await sh(machine, 'dmesg')).out, /gVisor/)
   t.match((await sh(machine, 'hostname')).out, 'box')
+  const mounts = (await sh(machine, 'cat /proc/self/mountinfo /proc/mounts')).out
+  t.match(mounts, / \/\.hutch /)
+  for (const path of [box.dataDir, box.rootfs, box.bundleDir, box.names.tag, '/run/hutch', 'machines'])
+    t.notOk(mounts.includes(path), `${path} is not in its table of mounts`)
   await box.driver.freezer?.freeze('gvisor-1')
   t.match(await box.driver.list(), [{ id: 'gvisor-1', phase: 'frozen' }])
   await box.driver.freezer?.thaw('gvisor-1')

@@ -1,0 +1,95 @@
+/** From prepared files to a daemon that answers. */
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BootDocument } from '../../../shared/wire/host.ts'
+import type { MachineSpec } from '../driver.ts'
+import { openDocument } from './boot-document.ts'
+import { limitCpu, limitSockets } from './cgroup/limits.ts'
+import { isPopulated } from './cgroup/processes.ts'
+import { groupOf, type Context } from './context.ts'
+import type { MachineFiles } from './layout.ts'
+import { writeMarker, type Marker } from './marker.ts'
+import type { Slot } from './net/link.ts'
+import { untilReady } from './ready.ts'
+import { inheritedFiles, runtimeConfig } from './spec/config.ts'
+import { releasesMount } from './spec/mounts.ts'
+import { lastWords, startMachine } from './start.ts'
+
+/** One attempt to make a machine. */
+export interface Attempt {
+  readonly context: Context
+  readonly spec: MachineSpec
+  readonly slot: Slot
+  readonly files: MachineFiles
+  /** What the daemon is told; undefined where it has no channel. */
+  readonly document: BootDocument | undefined
+  readonly signal: AbortSignal | undefined
+}
+
+/** Writes what the runtime reads; `firstId` is the id of the box that root inside is, if there is one for it. */
+export const writeConfig = async (
+  { context, spec, slot, files, document }: Attempt,
+  firstId: number | undefined,
+): Promise<void> => {
+  const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio } = context
+  const config = runtimeConfig({
+    spec,
+    command: bundle.command,
+    releases: releasesDir !== undefined,
+    env: { HUTCH_GATEWAY: slot.gateway, HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount },
+    boots: document !== undefined,
+    netns: slot.netns,
+    firstId,
+    cgroup: groupOf(names, spec.id),
+    pidsLimit,
+    limitsSwap: hierarchy.limitsSwap,
+    privileges,
+    aio,
+    arch: process.arch,
+  })
+  await writeFile(files.config, JSON.stringify(config), { mode: 0o600 })
+}
+
+const start = async ({ context, spec, slot, files, document, signal }: Attempt, { firstId }: Marker): Promise<void> => {
+  const { runtime, overlay, names, bundleDir, releasesDir, privileges } = context
+  const input = document && openDocument(document, names.runDir)
+  try {
+    await startMachine({
+      id: spec.id,
+      files,
+      runtime,
+      usersOf: firstId === undefined ? undefined : join('/run/netns', slot.netns),
+      openFiles: inheritedFiles(privileges, firstId),
+      image: overlay ? spec.rootfs : undefined,
+      bundleDir,
+      releasesDir,
+      stdin: input?.path,
+      signal,
+    })
+  } finally {
+    input?.close()
+  }
+}
+
+/** Resolves when the daemon has answered and the machine is limited to its share; its marker says so then. */
+export const boot = async (attempt: Attempt, marker: Marker): Promise<void> => {
+  const { context, spec, files, signal } = attempt
+  const { hierarchy, names, clock } = context
+  await start(attempt, marker)
+  // Its work is done and its number may soon be somebody else's.
+  await rm(files.starter, { force: true })
+  const group = groupOf(names, spec.id)
+  await untilReady(
+    {
+      host: marker.address,
+      port: marker.port,
+      hasEnded: async () => !(await isPopulated(hierarchy, group)),
+      lastWords: () => lastWords(files),
+      signal,
+    },
+    clock,
+  )
+  await limitSockets(hierarchy, group, spec.memoryMb)
+  await limitCpu(hierarchy, group, spec.id, spec.cpus)
+  await writeMarker(files.marker, { ...marker, ready: true, kept: true })
+}

@@ -1,0 +1,234 @@
+/*
+ * Starts a machine in a mount namespace of its own: puts together what it sees of the host below <stage>, then becomes
+ * <command>, the runtime.
+ *
+ *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <machine> <bundle> <releases|->
+ *         <command> ...
+ *
+ * <input> is the standard input of what runs in the machine.
+ *
+ *     <stage>/root        overlay of the image and of the machine's upper directory (image `-`: the machine's own copy)
+ *     <stage>/hutch       the runtime bundle, read-only
+ *     <stage>/releases    other bundles, read-only
+ *     <stage>/users       the user namespace, by the network namespace <users> that belongs to it
+ *     <stage>/dev         device nodes of this machine alone
+ *
+ * The mounts end with the namespace, so that no crash of the host leaves one behind. The overlays name their directories
+ * relative to the stage, for the machine reads these names in its table of mounts; and the bundle is one of them, since a
+ * bind mount would show where on the host it is, and share locks and watches with everybody who has it. Its directory
+ * keeps its name there, and the image that of the directory it is in: by these the host sees what is in use.
+ *
+ * With a user namespace, all directories are shown with their ids mapped and the overlays are mounted from inside of it:
+ * mounted from outside, the upper directory's root would be nobody, and the overlay read-only. The mounts come out by
+ * descriptor, since the machine's own mount namespace is made by the runtime, which has to be root of the host.
+ *
+ * Whatever fails is said in <output>; exits with 1 then. Needs Linux 5.12, with a user namespace 5.19.
+ */
+#define _GNU_SOURCE
+#include "mounts.h"
+#include <linux/nsfs.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+static const struct {
+  const char *name;
+  unsigned major, minor;
+} nodes[] = {{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}, {"tun", 10, 200}};
+
+/* Of names that mean nothing to overlay mounts. */
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+static const char *chosen(const char *argument) { return strcmp(argument, "-") == 0 ? NULL : argument; }
+
+/* Everything from now on is said in the machine's output; the process id is for whoever must end a start. */
+static void announce(const char *starter, const char *input, const char *output) {
+  umask(077);
+  int said = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (said < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0) exit(1);
+  int told = open(input ? input : "/dev/null", O_RDONLY | O_CLOEXEC);
+  if (told < 0 || dup2(told, 0) < 0) fail(input ? input : "/dev/null");
+  FILE *file = fopen(starter, "we");
+  if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0) fail(starter);
+  umask(022);
+}
+
+/* For a host that may not set the limits of others: the runtime hands on its own. No crash starts a core handler. */
+static void limit(const char *files) {
+  rlim_t most = strtoul(files, NULL, 10);
+  struct rlimit open_files = {most, most}, core = {0, 0};
+  if (setrlimit(RLIMIT_NOFILE, &open_files) < 0 || setrlimit(RLIMIT_CORE, &core) < 0) fail("limits");
+}
+
+static int user_namespace(const char *network) {
+  int owned = open(network, O_RDONLY | O_CLOEXEC);
+  int users = owned < 0 ? -1 : ioctl(owned, NS_GET_USERNS);
+  if (users < 0) fail(network);
+  close(owned);
+  return users;
+}
+
+static void make_stage(const char *stage) {
+  if (unshare(CLONE_NEWNS) < 0) fail("mount namespace");
+  if (mount(NULL, "/", NULL, RECURSIVE | SLAVE, NULL) < 0) fail("mount namespace");
+  if (mount("tmpfs", stage, "tmpfs", 0, "mode=755,size=64k,nr_inodes=64") < 0) fail(stage);
+  if (chdir(stage) < 0) fail(stage);
+  const char *const places[] = {"root", "hutch", "releases", "image", "bundle", "none"};
+  for (size_t at = 0; at < sizeof places / sizeof *places; at++)
+    if (mkdir(places[at], 0755) < 0) fail(places[at]);
+}
+
+/*
+ * Nodes of the box itself, bound into a machine, would be shared with everybody: their locks, and who opens them when.
+ * The runtime binds what is at /dev, as nobody makes nodes in a user namespace; so these are put there.
+ */
+static void make_nodes(unsigned owner) {
+  if (mkdir("dev", 0755) < 0) fail("dev");
+  if (mount("tmpfs", "dev", "tmpfs", 0, "mode=755,size=64k,nr_inodes=16") < 0) fail("dev");
+  for (size_t at = 0; at < sizeof nodes / sizeof *nodes; at++) {
+    char path[32];
+    snprintf(path, sizeof path, "dev/%s", nodes[at].name);
+    if (mknod(path, S_IFCHR | 0666, makedev(nodes[at].major, nodes[at].minor)) < 0) fail(path);
+    if (chmod(path, 0666) < 0 || lchown(path, owner, owner) < 0) fail(path);
+  }
+  if (mount("dev", "/dev", NULL, BIND, NULL) < 0) fail("/dev");
+}
+
+/* Where the runtime finds the namespace to put the machine into. */
+static void name_users(int users) {
+  char path[40];
+  int made = open("users", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (made < 0) fail("users");
+  close(made);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", users);
+  if (mount(path, "users", NULL, BIND, NULL) < 0) fail("users");
+}
+
+/* Which id of the box the namespace's root is: the owner of what is 0 on disk and shown with mapped ids. */
+static unsigned owner_of(const char *shown) {
+  struct stat facts;
+  if (stat(shown, &facts) < 0) fail(shown);
+  return facts.st_uid;
+}
+
+static void enter(int users, const char *stage) {
+  if (setns(users, CLONE_NEWUSER) < 0) fail("user namespace");
+  if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0) fail("user namespace");
+  /* The copy belongs to the user namespace, whose root may mount in it. */
+  if (unshare(CLONE_NEWNS) < 0 || chdir(stage) < 0) fail("mount namespace");
+}
+
+/* `<kind>/<name>`, or `<kind>/<kind>` for a name that overlay mounts would misread. The name is `length` long. */
+static void name_place(char *place, size_t room, const char *kind, const char *name, size_t length) {
+  int plain = length > 0 && length < 64 && name[0] != '.' && strspn(name, letters) >= length;
+  if (plain) snprintf(place, room, "%s/%.*s", kind, (int)length, name);
+  else snprintf(place, room, "%s/%s", kind, kind);
+}
+
+static const char *base_of(const char *path, const char *end) {
+  while (end > path && end[-1] != '/') end--;
+  return end;
+}
+
+struct plan {
+  const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases;
+  char image_place[96], bundle_place[96];
+};
+
+/* The image is `<name>/rootfs`, the bundle `<name>`. */
+static void name_places(struct plan *plan) {
+  const char *end = plan->bundle + strlen(plan->bundle), *name = base_of(plan->bundle, end);
+  name_place(plan->bundle_place, sizeof plan->bundle_place, "bundle", name, (size_t)(end - name));
+  if (!plan->image) return;
+  end = base_of(plan->image, plan->image + strlen(plan->image));
+  if (end > plan->image) end--;
+  name = base_of(plan->image, end);
+  name_place(plan->image_place, sizeof plan->image_place, "image", name, (size_t)(end - name));
+}
+
+struct trees {
+  int root, hutch, releases;
+};
+
+/* A second layer, for the kernel makes no overlay of a single one. */
+static int readable_overlay(const char *place) {
+  char layers[160];
+  snprintf(layers, sizeof layers, "%s:none", place);
+  return overlay_of((const char *const[][2]){{"lowerdir", layers}, {"userxattr", NULL}, {NULL, NULL}});
+}
+
+static void mount_overlays(struct trees *trees, const struct plan *plan) {
+  if (plan->image)
+    trees->root = overlay_of((const char *const[][2]){{"lowerdir", plan->image_place},
+                                                       {"upperdir", "machine/upper"},
+                                                       {"workdir", "machine/work"},
+                                                       {"userxattr", NULL},
+                                                       {NULL, NULL}});
+  trees->hutch = readable_overlay(plan->bundle_place);
+  if (plan->releases) trees->releases = readable_overlay("bundles");
+}
+
+/* In a child, which enters the user namespace for good. It shares the descriptors, but not the memory. */
+static void mount_from_inside(struct trees *trees, const struct plan *plan, int users) {
+  int channel[2], status;
+  if (pipe2(channel, O_CLOEXEC) < 0) fail("pipe");
+  pid_t child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+  if (child < 0) fail("fork");
+  if (child == 0) {
+    enter(users, plan->stage);
+    mount_overlays(trees, plan);
+    _exit(write(channel[1], trees, sizeof *trees) == sizeof *trees ? 0 : 1);
+  }
+  if (waitpid(child, &status, 0) < 0 || status != 0) exit(1);
+  if (read(channel[0], trees, sizeof *trees) != sizeof *trees) fail("pipe");
+}
+
+static void show_layers(const struct plan *plan, int users) {
+  if (plan->image) show(plan->image, plan->image_place, users);
+  show(plan->machine, "machine", users);
+  show(plan->bundle, plan->bundle_place, users);
+  if (plan->releases) show(plan->releases, "bundles", users);
+}
+
+/* The overlays have layers of their own; nobody after us has business with these. */
+static void hide_layers(const struct plan *plan) {
+  const char *const places[] = {plan->image ? plan->image_place : NULL, "machine", plan->bundle_place,
+                                plan->releases ? "bundles" : NULL};
+  for (size_t at = 0; at < sizeof places / sizeof *places; at++)
+    if (places[at] && syscall(SYS_umount2, places[at], DETACH) < 0) fail(places[at]);
+}
+
+static void put_together(const struct plan *plan, int users) {
+  struct trees trees = {-1, -1, -1};
+  show_layers(plan, users);
+  if (users >= 0) mount_from_inside(&trees, plan, users);
+  else mount_overlays(&trees, plan);
+  if (plan->image) move(trees.root, "root");
+  else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
+  move(trees.hutch, "hutch");
+  if (plan->releases) move(trees.releases, "releases");
+  if (users >= 0) {
+    name_users(users);
+    make_nodes(owner_of("machine"));
+  }
+  hide_layers(plan);
+}
+
+int main(int count, char **argument) {
+  if (count < 12) return 1;
+  struct plan plan = {argument[1],         chosen(argument[2]), argument[3], argument[4], chosen(argument[5]),
+                      chosen(argument[6]), chosen(argument[7]), argument[8], argument[9], chosen(argument[10]),
+                      "",                  ""};
+  name_places(&plan);
+  announce(plan.starter, plan.input, plan.output);
+  int users = plan.network ? user_namespace(plan.network) : -1;
+  if (plan.files) limit(plan.files);
+  make_stage(plan.stage);
+  put_together(&plan, users);
+  if (chdir("/") < 0) fail("/");
+  execv(argument[11], argument + 11);
+  fail(argument[11]);
+}

@@ -1,0 +1,72 @@
+/** A box that cannot give machines users of their own: here by a bundle on a file system that maps no ids. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { probeOci } from '../../../../../control/drivers/oci/probe.ts'
+import { systemClock } from '../../../../../shared/clock.ts'
+import { silentLog, type Log } from '../../../../../shared/log.ts'
+import { makeKit, openBox, sh } from '../../../../support/oci.ts'
+import { whyNoOwnUsers } from '../../../../support/users.ts'
+
+const why = await whyNoOwnUsers(t.testdir())
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+const here = makeKit(t.testdir())
+const plain = mkdtempSync(join(tmpdir(), 'hutch-plain-'))
+execFileSync('mount', ['-t', 'ramfs', 'hutch-test', plain])
+t.teardown(() => {
+  execFileSync('umount', ['--lazy', plain])
+  rmdirSync(plain)
+})
+cpSync(here.bundleDir, join(plain, 'bundle'), { recursive: true })
+const kit = { ...here, bundleDir: join(plain, 'bundle') }
+
+const noting = (lines: object[]): Log => ({
+  ...silentLog,
+  with: () => noting(lines),
+  warn: (event, about) => void lines.push({ event, ...about }),
+})
+
+t.test('machines share the users of the box there, which is said', async t => {
+  const lines: object[] = []
+  const box = await openBox(t, kit, { settings: { slotsAhead: 1 }, log: noting(lines) })
+  t.match(
+    lines.filter(line => 'event' in line && line.event === 'users.shared'),
+    [{ reason: /cannot be shown under other ids/, next: /root of every sandbox is user 0 of the box/ }],
+  )
+  const machine = await box.driver.create(box.spec('a'))
+  t.match((await sh(machine, 'cat /proc/self/uid_map')).out, / 0 +0 +4294967295/)
+  const mounts = (await sh(machine, 'cat /proc/self/mountinfo')).out
+  for (const path of [box.dataDir, kit.rootfs, kit.bundleDir])
+    t.notOk(mounts.includes(path), `${path} is not in its table of mounts`)
+})
+
+t.test('an operator who insists is refused, and nothing is left', async t => {
+  await t.rejects(openBox(t, kit, { settings: { userNamespaces: 'on' } }), {
+    code: 'driver_failed',
+    message: /HUTCH_USER_NAMESPACES=on.*cannot be shown under other ids/,
+  })
+})
+
+t.test('what the doctor says', async t => {
+  const config = { dataDir: t.testdir(), runtime: 'runc', bundleDir: kit.bundleDir }
+  const deps = { clock: systemClock() }
+  const shared = /what the kernel counts by user/
+  const cannot = await probeOci(config, deps)
+  t.equal(cannot.usable, true)
+  t.match(
+    cannot.findings.find(({ what }) => what.startsWith('users of their own')),
+    { ok: false, next: /ext4 or xfs/ },
+  )
+  t.match(cannot.doesNotProtect.join(), shared)
+  t.equal((await probeOci({ ...config, userNamespaces: 'on' }, deps)).usable, false)
+  const can = await probeOci({ ...config, bundleDir: here.bundleDir }, deps)
+  t.match(can.protects.join(), /root of a sandbox is nobody outside/)
+  t.notMatch(can.doesNotProtect.join(), shared)
+  t.match((await probeOci({ ...config, userNamespaces: 'off' }, deps)).doesNotProtect.join(), shared)
+})
