@@ -48,6 +48,8 @@ export const bootstrap = async (
       accountAdmin: true,
       createdAt,
       expiresAt: null,
+      scopes: null,
+      owner: null,
     })
   }
   return { adminKey, account, workspace }

@@ -1,4 +1,4 @@
-/** One port, several surfaces: sandbox hosts and paths go to the gateway, `/v0` to the management API. */
+/** One port, several surfaces: hosts and paths of workloads go to the gateway, `/v0` and its like to the management API. */
 import type { Server } from 'node:http'
 import { endRaw } from '../shared/http/raw-answer.ts'
 import { listener, serveWith } from '../shared/http/server.ts'
@@ -6,16 +6,25 @@ import type { Dispatcher } from '../shared/http/dispatch.ts'
 import type { Log } from '../shared/log.ts'
 import type { Gateway } from './gateway/gateway.ts'
 
-export const frontServer = (deps: { api: Dispatcher; gateway: Gateway; log: Log }): Server => {
-  const { api, gateway, log } = deps
+export const frontServer = (deps: {
+  api: Dispatcher
+  gateway: Gateway
+  /** The address below `/v0` that an address at the root stands for. */
+  rootAddress: (url: string) => string | undefined
+  log: Log
+}): Server => {
+  const { api, gateway, rootAddress, log } = deps
   const management = listener(api, { log })
-  const isManagement = (url: string | undefined) => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
+  const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
   return serveWith({
     request(message, response) {
       const address = gateway.addressOf(message)
       if (address) gateway.handle(address, message, response)
-      else if (isManagement(message.url)) management.request(message, response)
-      else gateway.refuse(message, response)
+      else {
+        message.url = rootAddress(message.url ?? '') ?? message.url
+        if (isManagement(message.url)) management.request(message, response)
+        else gateway.refuse(message, response)
+      }
     },
     upgrade(message, socket, head) {
       const address = gateway.addressOf(message)

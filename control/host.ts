@@ -9,6 +9,7 @@ import { listen } from '../shared/http/listen.ts'
 import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
+import { rootAddresses } from './api/root-addresses.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
@@ -25,7 +26,7 @@ import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
-import { createKinds, type Kinds } from './kinds.ts'
+import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
@@ -33,6 +34,7 @@ import { transition } from './reconcile/transition.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
 import type { Resource, Store } from './store/store.ts'
+import { txtRecords } from './dns.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -102,7 +104,7 @@ const gatewayOf = async (
   const { store, names, connections } = parts
   const { rules, runner, keys } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
-    dataPlane ? [{ kind, plural, label: dataPlane.label }] : [],
+    dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
   const { regions, wireNames } = config
   const answers = await openDrives(config, parts)
@@ -130,7 +132,17 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     const { sandboxDomain } = config
     return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
   }
-  const verbs = verbsOf(kinds, { ...parts, transition: move, poke: runner.poke, url, plan })
+  const domain = () => config.sandboxDomain || new URL(publicUrl).hostname
+  const verbs = verbsOf(kinds, {
+    ...parts,
+    kinds: rules,
+    transition: move,
+    poke: runner.poke,
+    url,
+    plan,
+    domain,
+    txtRecords,
+  })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
   const api = createApi({ ...parts, names, keys, verbs: Object.values(verbs), routes, logRequests: true })
@@ -143,7 +155,10 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const listening = await listen(frontServer({ api, gateway: plane, log }), config).catch(error => {
+      const listening = await listen(
+        frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log }),
+        config,
+      ).catch(error => {
         throw listenFailure(error, config)
       })
       closer.add('http', () => listening.close(5_000))

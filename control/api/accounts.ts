@@ -14,7 +14,7 @@ export const listAccounts = route('GET /v0/accounts', {
   summary: 'Lists the accounts the caller belongs to',
   returns: s.array(account),
   errors: ['unauthenticated', 'internal'],
-  extra: { tenant: 'none' },
+  extra: { tenant: 'none', access: { scope: 'workspaces:list', role: 'member' } },
 })
 
 export const accountRoutes = (deps: { store: Pick<Store, 'tenants'> }): Bound[] => [

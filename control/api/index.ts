@@ -8,8 +8,11 @@ import type { Keys } from '../auth/keys.ts'
 import type { Crud } from '../resources/crud.ts'
 import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
+import { accessOf } from '../auth/access.ts'
 import { accountRoutes } from './accounts.ts'
 import { createCaller } from './caller.ts'
+import type { Images } from '../images/images.ts'
+import { imageRoutes } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { managementSurface } from './surface.ts'
@@ -22,6 +25,7 @@ export interface ApiDeps {
   readonly log: Log
   readonly names: WireNames
   readonly keys: Keys
+  readonly images: Pick<Images, 'list'>
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
   /** Further routes of the management API (billing). */
@@ -32,14 +36,18 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, verbs, routes = [], checkReplies = false, logRequests = false } = deps
+  const { store, clock, ids, log, names, keys, images, verbs, routes = [] } = deps
+  const { checkReplies = false, logRequests = false } = deps
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...accountRoutes({ store }),
+    ...imageRoutes({ images }),
     ...workspaceRoutes({ store, clock, ids, kinds: verbs.map(({ kind }) => kind) }),
     ...routes,
     openApiRoutes(() => bounds),
   ]
+  // A route that forgot to say who may call it stops the start, not the first caller.
+  for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
   const surface = managementSurface({ caller, clock, names, checkReplies, logRequests })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })

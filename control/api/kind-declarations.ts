@@ -1,9 +1,13 @@
 /** The endpoints of a kind as declared from its definition; `kind-routes.ts` binds them. */
 import type { ErrorCode } from '../../shared/errors.ts'
-import { route } from '../../shared/route.ts'
-import { flag, s } from '../../shared/schema.ts'
+import { route, type Route } from '../../shared/route.ts'
+import { flag, s, type Shape } from '../../shared/schema.ts'
+import type { Access } from '../auth/access.ts'
+import type { Action } from '../resources/action.ts'
 import { bodyOf } from '../resources/body.ts'
-import { ancestorsOf, paramOf, pathOf, type KindFace } from '../resources/kind.ts'
+import { accessFor, ancestorsOf, paramOf, pathOf } from '../resources/address.ts'
+import type { Kind, Verb } from '../resources/kind.ts'
+import { idNames } from '../resources/naming.ts'
 import { answerOf } from '../resources/present.ts'
 import { listQuery, tenantQuery } from './paging.ts'
 import { bodyLimit } from './surface.ts'
@@ -11,75 +15,100 @@ import { bodyLimit } from './surface.ts'
 const always: ErrorCode[] = ['unauthenticated', 'forbidden', 'not_found', 'internal']
 const writing: ErrorCode[] = ['invalid_argument', 'invalid_body', 'payload_too_large', ...always]
 
-const pageOf = <K extends KindFace>(kind: K) =>
-  s.union([
-    s.object({
-      data: s.array(answerOf(kind)),
-      meta: s.object({ hasMore: s.boolean(), nextCursor: s.string(), total: s.int() }),
-    }),
-    s.array(answerOf(kind)),
-  ])
+const pageOf = (kind: Kind): Shape => {
+  const items = s.array(answerOf(kind))
+  const page = s.object({
+    data: kind.pageItem ? s.array(s.looseObject({})) : items,
+    meta: s.object({ hasMore: s.boolean(), nextCursor: s.string(), total: s.int() }),
+  })
+  if (!kind.paginated) return items
+  return kind.listedSince ? page : s.union([page, items])
+}
 
-/** The parameters in the path of one resource of a kind, its ancestors' among them. */
-type Names<K> = K extends { param: infer P extends string }
-  ? P | NamesOutside<K>
-  : (K extends { kind: infer N extends string } ? `${N}Name` : never) | NamesOutside<K>
-
-type NamesOutside<K> = K extends { parent: infer P extends KindFace } ? Names<P> : never
-
-const params = <N extends string>(names: readonly string[]) =>
-  s.object(Object.fromEntries(names.map(name => [name, s.string()]))) as s.ZodMiniObject<{
-    [K in N]: s.ZodMiniString<string>
-  }>
+const texts = (names: readonly string[]) => s.object(Object.fromEntries(names.map(name => [name, s.string()])))
 
 /** What the declarations of one kind have in common. */
-const partsOf = <K extends KindFace>(kind: K) => {
+const partsOf = (kind: Kind) => {
   const collection = pathOf(kind)
   const outer = ancestorsOf(kind).map(paramOf)
   return {
     collection,
     one: `${collection}/:${paramOf(kind)}` as const,
-    outside: params<NamesOutside<K>>(outer),
-    inside: params<Names<K>>([...outer, paramOf(kind)]),
-    common: (action: string) => ({ family: kind.plural, extra: { scope: `${kind.scope}:${action}` } }),
-    body: bodyOf(kind),
+    outer,
+    outside: texts(outer),
+    inside: texts([...outer, paramOf(kind)]),
+    stated: (access: Access) => ({ family: kind.plural, extra: { access } }),
+    common: (verb: Verb) => ({ family: kind.plural, extra: { access: accessFor(kind, verb) } }),
     answer: answerOf(kind),
     query: s.object(tenantQuery),
+    /** The query with flags that a kind may have or not. */
+    asking: (flags: Readonly<Record<string, boolean>>) =>
+      s.object({
+        ...tenantQuery,
+        ...Object.fromEntries(Object.keys(flags).flatMap(name => (flags[name] ? [[name, flag()]] : []))),
+      }),
   }
 }
 
+/** `customDomain` in words, and with its article. */
+const wordsOf = ({ kind }: Kind): string => kind.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+const oneOf = (kind: Kind): string => `${/^[aeiou]/.test(kind.kind) ? 'an' : 'a'} ${wordsOf(kind)}`
+
+const listed = ({ plural, paginated, listedSince }: Kind): string => {
+  if (!paginated) return `Lists ${plural}`
+  return listedSince
+    ? `Lists ${plural} in pages; from version ${listedSince} on`
+    : `Lists ${plural}; in pages from version 2026-04-28, before as a bare array`
+}
+
 /** Endpoints of the collection. */
-const declareMany = <K extends KindFace>(kind: K) => {
-  const { kind: name, plural: family } = kind
-  const { collection, outside, common, body, answer, query } = partsOf(kind)
+const declareMany = (kind: Kind) => {
+  const { kind: name, plural: family, listedAcross: across } = kind
+  const { collection, outer, outside, common, stated, answer, query, asking } = partsOf(kind)
   const creating = common('create')
+  const listing = {
+    query: listQuery(kind),
+    returns: pageOf(kind),
+    errors: ['invalid_argument', ...always] as ErrorCode[],
+  }
   return {
     list: route(`GET ${collection}`, {
       id: `${family}.list`,
-      summary: `Lists ${family}; in pages from version 2026-04-28, before as a bare array`,
+      summary: listed(kind),
       ...common('list'),
       params: outside,
-      query: listQuery({ externalId: kind.byExternalId, hidden: kind.hiddenStatuses.length > 0 }),
-      returns: pageOf(kind),
-      errors: ['invalid_argument', ...always],
+      ...listing,
+    }),
+    listAcross: route(`GET /v0/${across?.path ?? ''}`, {
+      id: `${family}.listAll`,
+      summary: `Lists the ${family} of the workspace`,
+      ...stated(across?.access ?? accessFor(kind, 'list')),
+      ...listing,
     }),
     create: route(`POST ${collection}`, {
       id: `${family}.create`,
-      summary: `Creates a ${name}; without a name one is given`,
+      summary:
+        kind.names === idNames || !kind.names.generate
+          ? `Creates ${oneOf(kind)}`
+          : `Creates ${oneOf(kind)}; without a name one is given`,
       ...creating,
       extra: { ...creating.extra, ...(kind.detailedErrors ? { detailedErrors: name } : {}) },
       params: outside,
-      query: s.object({ ...tenantQuery, createIfNotExist: flag() }),
-      body,
+      query: asking({
+        createIfNotExist: kind.createsIfMissing,
+        force: kind.claims !== undefined,
+        upload: kind.uploads,
+      }),
+      body: bodyOf(kind, 'create'),
       bodyLimit,
-      returns: answer,
-      errors: [...writing, 'already_exists'],
+      returns: kind.wire?.created?.shape ?? answer,
+      errors: [...writing, 'already_exists', 'wrong_state', ...kind.createErrors],
     }),
     byExternalId: route(`GET ${collection}/by-external-id/:externalId`, {
       id: `${family}.getByExternalId`,
-      summary: `Answers the newest live ${name} with that external id`,
+      summary: `Answers the newest live ${wordsOf(kind)} with that external id`,
       ...common('get'),
-      params: s.extend(outside, { externalId: s.string() }),
+      params: texts([...outer, 'externalId']),
       query,
       returns: answer,
       errors: always,
@@ -88,41 +117,81 @@ const declareMany = <K extends KindFace>(kind: K) => {
 }
 
 /** Endpoints of one resource. */
-const declareOne = <K extends KindFace>(kind: K) => {
-  const { kind: name, plural: family } = kind
-  const { one, inside, common, body, answer, query } = partsOf(kind)
+const declareOne = (kind: Kind) => {
+  const { plural: family } = kind
+  const { one, inside, common, answer, query, asking } = partsOf(kind)
   return {
     get: route(`GET ${one}`, {
       id: `${family}.get`,
-      summary: `Answers one ${name}`,
+      summary: `Answers one ${wordsOf(kind)}`,
       ...common('get'),
       params: inside,
-      query: s.object({ ...tenantQuery, show_secrets: flag() }),
+      query: asking({ show_secrets: kind.showsSecrets }),
       returns: answer,
       errors: always,
     }),
     update: route(`PUT ${one}`, {
       id: `${family}.update`,
-      summary: `Changes a ${name}`,
+      summary: kind.upsert ? `Changes ${oneOf(kind)}, or creates it` : `Changes ${oneOf(kind)}`,
       ...common('update'),
       params: inside,
-      query,
-      body,
+      query: asking({ upload: kind.uploads }),
+      body: bodyOf(kind, 'update'),
       bodyLimit,
       returns: answer,
-      errors: [...writing, 'wrong_state', 'changed_meanwhile'],
+      errors: [...writing, 'wrong_state', 'changed_meanwhile', 'already_exists'],
     }),
     remove: route(`DELETE ${one}`, {
       id: `${family}.delete`,
-      summary: `Deletes a ${name}; repeating it is harmless`,
+      summary:
+        kind.removal === 'immediate' ? `Deletes ${oneOf(kind)}` : `Deletes ${oneOf(kind)}; repeating it is harmless`,
       ...common('delete'),
       params: inside,
       query,
-      returns: answer,
-      errors: [...always, 'changed_meanwhile', ...(kind.keptWhileReferenced ? (['in_use'] as const) : [])],
+      ...(kind.removed?.body ? { returns: kind.removed.body.shape } : kind.removed ? {} : { returns: answer }),
+      ...(kind.removed?.status === 204 ? { statuses: { 204: 'Deleted' } } : {}),
+      errors: [
+        ...always,
+        'changed_meanwhile',
+        'wrong_state',
+        ...(kind.keptWhileReferenced ? (['in_use'] as const) : []),
+      ],
     }),
   }
 }
 
-/** Declares every endpoint of the kind; handlers are bound by `kindRoutes`. */
-export const declareKind = <K extends KindFace>(kind: K) => ({ ...declareMany(kind), ...declareOne(kind) })
+const paramsIn = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(match => match[1] as string)
+
+/** The endpoint of an action of the kind. */
+const declareAction = (kind: Kind, action: Action) => {
+  const { collection, one, outer, stated, query } = partsOf(kind)
+  const places = {
+    record: { at: one, names: [...outer, paramOf(kind)] },
+    collection: { at: collection, names: outer },
+    workspace: { at: '/v0', names: [] },
+  } as const
+  const { at, names } = places[action.on]
+  return route(`${action.method} ${at}/${action.path}`, {
+    id: `${kind.plural}.${action.name}`,
+    summary: action.summary,
+    ...stated(action.access),
+    params: texts([...names, ...paramsIn(action.path)]),
+    query,
+    ...(action.body ? { body: action.body, bodyLimit } : {}),
+    returns: action.returns,
+    errors: [...(action.body ? writing : always), ...(action.errors ?? [])],
+  })
+}
+
+/** Every endpoint of the kind, actions by their names. */
+export const declarationsOf = (kind: Kind): Readonly<Record<string, Route>> => {
+  const { list, listAcross, create, byExternalId } = declareMany(kind)
+  const { get, update, remove } = declareOne(kind)
+  const verbs = { list, create, get, update, delete: remove }
+  return Object.fromEntries([
+    ...kind.verbs.map(verb => [verb === 'delete' ? 'remove' : verb, verbs[verb]]),
+    ...(kind.byExternalId ? [['byExternalId', byExternalId]] : []),
+    ...(kind.listedAcross ? [['listAcross', listAcross]] : []),
+    ...kind.actions.map(action => [action.name, declareAction(kind, action)]),
+  ]) as Record<string, Route>
+}

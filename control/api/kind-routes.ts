@@ -1,46 +1,95 @@
 /** The endpoints of a kind, bound to what can be done with it. */
-import { handle, type Bound, type Context } from '../../shared/route.ts'
-import type { Actor, Crud, ResourceInput } from '../resources/crud.ts'
-import { ancestorsOf, paramOf } from '../resources/kind.ts'
-import { declareKind } from './kind-declarations.ts'
+import { fail } from '../../shared/errors.ts'
+import { handle, json, reply, type Bound, type Context, type Route } from '../../shared/route.ts'
+import type { Actor, Crud } from '../resources/crud.ts'
+import { ancestorsOf, paramOf } from '../resources/address.ts'
+import type { Kind } from '../resources/kind.ts'
+import type { Gone } from '../resources/remove.ts'
+import { declarationsOf } from './kind-declarations.ts'
+import type { ListAsked } from './paging.ts'
 import { factsOf } from './surface.ts'
 import { pages } from './versions.ts'
 
 const actorOf = (context: Context): Actor => factsOf(context).actor
 
-/** The bound endpoints of a kind. */
-export const kindRoutes = (verbs: Crud): Bound[] => {
-  const { kind } = verbs
-  const declared = declareKind(kind)
-  const within = (params: Record<string, string>) => ({
-    parents: ancestorsOf(kind).map(ancestor => params[paramOf(ancestor)] as string),
-  })
-  const nameIn = (params: Record<string, string>) => params[paramOf(kind)] as string
-  return [
-    handle(declared.list, async ({ params, query }, context) => {
-      const lite = !(kind.paginated && pages(factsOf(context).version))
-      const page = await verbs.list(actorOf(context), query, { ...within(params), lite })
-      return lite ? page.data : page
-    }),
-    handle(declared.create, ({ params, query, body }, context) =>
-      verbs.create(actorOf(context), body as ResourceInput, {
-        ...within(params),
-        createIfNotExist: query.createIfNotExist,
-      }),
-    ),
-    handle(declared.get, ({ params, query }, context) =>
-      verbs.get(actorOf(context), nameIn(params), { ...within(params), showSecrets: query.show_secrets }),
-    ),
-    handle(declared.update, ({ params, body }, context) =>
-      verbs.update(actorOf(context), nameIn(params), body as ResourceInput, within(params)),
-    ),
-    handle(declared.remove, ({ params }, context) => verbs.remove(actorOf(context), nameIn(params), within(params))),
-    ...(kind.byExternalId
-      ? [
-          handle(declared.byExternalId, ({ params }, context) =>
-            verbs.getByExternalId(actorOf(context), params.externalId as string),
-          ),
-        ]
-      : []),
-  ]
+/** A request as its declaration has parsed it. */
+interface Asked {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: ListAsked & {
+    readonly createIfNotExist?: boolean
+    readonly force?: boolean
+    readonly upload?: boolean
+    readonly show_secrets?: boolean
+  }
+  readonly body: unknown
 }
+
+type Answering = (verbs: Crud, asked: Asked, context: Context) => unknown
+
+const inside = ({ kind }: Crud, { params }: Asked) => ({
+  parents: ancestorsOf(kind).map(ancestor => params[paramOf(ancestor)] as string),
+})
+
+const nameIn = ({ kind }: Crud, { params }: Asked): string => params[paramOf(kind)] as string
+
+const list = async (verbs: Crud, asked: Asked, context: Context, across = false) => {
+  const { kind } = verbs
+  const { version } = factsOf(context)
+  const { method, rawPath: path } = context.request
+  if (kind.listedSince && version < kind.listedSince) throw fail('route_not_found', { method, path })
+  const lite = !(kind.paginated && pages(version))
+  const where = across ? { across } : inside(verbs, asked)
+  const page = await verbs.list(actorOf(context), asked.query, { ...where, lite })
+  return lite ? page.data : page
+}
+
+/** What a delete answers: the record's last form, unless the kind says otherwise. */
+const goneAs = ({ removed }: Kind, { record, answered }: Gone) => {
+  if (!removed) return answered
+  if (removed.body) return json(removed.body.of(record), { status: removed.status })
+  return reply(removed.status, removed.status === 204 ? {} : { 'content-length': '0' })
+}
+
+/** A client that means to upload something is told before it tries. */
+const noUploads = ({ query }: Asked): void => {
+  if (query.upload) throw fail('invalid_argument', { field: 'upload', reason: 'this host takes no uploads yet' })
+}
+
+/** Who answers which declaration. */
+const answering: Readonly<Record<string, Answering>> = {
+  list,
+  listAcross: (verbs, asked, context) => list(verbs, asked, context, true),
+  create: (verbs, asked, context) => {
+    const { createIfNotExist = false, force = false } = asked.query
+    noUploads(asked)
+    return verbs.create(actorOf(context), asked.body, { ...inside(verbs, asked), createIfNotExist, force })
+  },
+  byExternalId: (verbs, { params }, context) => verbs.getByExternalId(actorOf(context), params['externalId'] as string),
+  get: (verbs, asked, context) => {
+    const { show_secrets: showSecrets = false } = asked.query
+    return verbs.get(actorOf(context), nameIn(verbs, asked), { ...inside(verbs, asked), showSecrets })
+  },
+  update: (verbs, asked, context) => {
+    noUploads(asked)
+    return verbs.update(actorOf(context), nameIn(verbs, asked), asked.body, inside(verbs, asked))
+  },
+  remove: async (verbs, asked, context) =>
+    goneAs(verbs.kind, await verbs.remove(actorOf(context), nameIn(verbs, asked), inside(verbs, asked))),
+}
+
+const act =
+  (name: string): Answering =>
+  (verbs, asked, context) => {
+    const action = verbs.kind.actions.find(one => one.name === name)
+    if (!action) throw new Error(`${verbs.kind.kind} has no action "${name}"`)
+    const { params, body } = asked
+    const one = action.on === 'record' ? nameIn(verbs, asked) : undefined
+    return verbs.act(action, { actor: actorOf(context), params, body }, inside(verbs, asked), one)
+  }
+
+/** The bound endpoints of a kind. */
+export const kindRoutes = (verbs: Crud): Bound[] =>
+  Object.entries(declarationsOf(verbs.kind)).map(([name, declared]) => {
+    const answer = answering[name] ?? act(name)
+    return handle(declared as Route, (asked, context) => answer(verbs, asked as Asked, context) as never)
+  })

@@ -1,15 +1,34 @@
 /** The routes of the management API by what they are about, for clients. */
 import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../shared/wire/billing.ts'
+import { plainKinds } from '../kinds/index.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
 import { listAccounts } from './accounts.ts'
-import { declareKind } from './kind-declarations.ts'
+import { getImage, listImages } from './images.ts'
+import { declarationsOf } from './kind-declarations.ts'
+import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
-import { createWorkspace, getWorkspace, listWorkspaces } from './workspaces.ts'
+import {
+  createWorkspace,
+  getWorkspace,
+  listWorkspaces,
+  removeWorkspace,
+  updateWorkspace,
+  workspaceAvailability,
+} from './workspace-declarations.ts'
 
 export const managementRoutes = {
   accounts: { list: listAccounts },
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
   documents: { openApi: openApiRoute },
+  ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
+  images: { list: listImages, get: getImage },
   sandboxes: declareKind(sandboxFace),
-  workspaces: { list: listWorkspaces, get: getWorkspace, create: createWorkspace },
+  workspaces: {
+    list: listWorkspaces,
+    get: getWorkspace,
+    create: createWorkspace,
+    update: updateWorkspace,
+    remove: removeWorkspace,
+    availability: workspaceAvailability,
+  },
 } as const

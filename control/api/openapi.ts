@@ -3,6 +3,7 @@ import { openApi } from '../../shared/http/openapi.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
 import { handle, reply, route, type Bound, type Route } from '../../shared/route.ts'
 import { s, toJsonSchema } from '../../shared/schema.ts'
+import { accessOf } from '../auth/access.ts'
 import { extraOf } from './surface.ts'
 import { versions } from './versions.ts'
 
@@ -28,7 +29,12 @@ const withSurfaceErrors = (route: Route): Route => {
   const before: ErrorCode[] = ['invalid_api_version']
   if (!route.open) before.push('unauthenticated', 'payload_too_large')
   if (!route.open && extraOf(route).tenant !== 'none') before.push('invalid_argument', 'forbidden', 'not_found')
-  return { ...route, errors: [...new Set([...before, ...route.errors])] }
+  const access = accessOf(route)
+  return {
+    ...route,
+    errors: [...new Set([...before, ...route.errors])],
+    document: { ...route.document, ...(access ? { 'x-access': access } : {}) },
+  }
 }
 
 /** Computed once, at the first request: the routes do not change afterwards. */

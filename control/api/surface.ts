@@ -1,10 +1,12 @@
 /** How the management API answers: error bodies, versions, credentials, CORS. */
 import type { Clock } from '../../shared/clock.ts'
-import { fail, type AppError } from '../../shared/errors.ts'
+import { fail, type AppError, type ErrorCode } from '../../shared/errors.ts'
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, Workspace } from '../store/store.ts'
+import { accessOf, needAccess, type Access } from '../auth/access.ts'
+import { everyScope } from '../auth/keys.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version } from './versions.ts'
 import type { WireNames } from '../wire/names.ts'
@@ -21,8 +23,8 @@ export const factsOf = (context: Context): Facts => context.facts as unknown as 
 
 /** Facts of the management surface on a route. */
 export interface ApiExtra {
-  /** OAuth scope. */
-  readonly scope?: string
+  /** Who may call it; every route that is not `open` says so. */
+  readonly access?: Access
   /** `none`: the call belongs to the account; no workspace is looked for. */
   readonly tenant?: 'workspace' | 'none'
   /** Kind whose create answers failures in the richer form. */
@@ -32,7 +34,7 @@ export interface ApiExtra {
 export const extraOf = (route: Route | undefined): ApiExtra => (route?.extra ?? {}) as ApiExtra
 
 /** Bytes of a JSON body on the management API. */
-export const bodyLimit = 1024 * 1024
+export const bodyLimit = 5 * 1024 * 1024
 
 const allowedHeaders = (names: WireNames): string =>
   [
@@ -71,12 +73,36 @@ const detailed = (error: AppError, kind: string, known: { actor: Actor | undefin
   }
 }
 
+/** What `error` says where clients look for a text of their own. */
+const said: Partial<Record<ErrorCode, string>> = { no_capacity: 'Maximum parallel executions limit reached' }
+
 const errorHeaders = (error: AppError): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
   ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
   ...(error.status === 503 ? { 'retry-after': '1' } : {}),
   ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
 })
+
+/** Who asks, in which version, and whether the route is for them: what is known before a body is read. */
+const admitted = async (
+  { caller, names }: { caller: Caller; names: WireNames },
+  request: Request,
+  route: Route,
+): Promise<Partial<Facts>> => {
+  const version = versionOf(request.headers, names.versionHeaders)
+  const access = accessOf(route)
+  if (!access) return { version }
+  const key = await caller.keyOf(request)
+  const length = Number(request.headers['content-length'] ?? 0)
+  if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
+  const workspace = extraOf(route).tenant === 'none' ? undefined : await caller.workspaceOf(key, request)
+  needAccess(access, key)
+  if (!workspace) return { version, key }
+  const { name, role, scopes } = key
+  const limits = scopes?.includes(everyScope) ? null : scopes
+  const actor: Actor = { workspace: workspace.name, name, admin: role === 'admin', scopes: limits }
+  return { version, key, workspace, actor }
+}
 
 export const managementSurface = (deps: {
   caller: Caller
@@ -101,7 +127,7 @@ export const managementSurface = (deps: {
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
     const kind = extraOf(route).detailedErrors
     const body = {
-      error: error.code,
+      error: said[error.code] ?? error.code,
       code: error.status,
       message: error.message,
       ...(kind ? detailed(error, kind, { actor: actors.get(request), now: clock.now() }) : {}),
@@ -125,16 +151,9 @@ export const managementSurface = (deps: {
       return reply(refused.status, { ...refused.headers, allow: methods.join(', ') }, refused.body)
     },
     async before(request, route) {
-      const version = versionOf(request.headers, names.versionHeaders)
-      if (route.open) return { version }
-      const key = await caller.keyOf(request)
-      const length = Number(request.headers['content-length'] ?? 0)
-      if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
-      if (extraOf(route).tenant === 'none') return { version, key }
-      const workspace = await caller.workspaceOf(key, request)
-      const actor: Actor = { workspace: workspace.name, name: key.name, admin: key.role === 'admin' }
-      actors.set(request, actor)
-      return { version, key, workspace, actor }
+      const facts = await admitted({ caller, names }, request, route)
+      if (facts.actor) actors.set(request, facts.actor)
+      return { ...facts }
     },
   }
 }

@@ -1,107 +1,144 @@
 /** Workspaces: where resources live. A key sees those it reaches; account admins make new ones. */
 import type { Clock } from '../../shared/clock.ts'
-import { fail } from '../../shared/errors.ts'
+import { fail, isError } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import { handle, route, type Bound, type Context } from '../../shared/route.ts'
-import { flag, s, text } from '../../shared/schema.ts'
+import { handle, type Bound, type Context } from '../../shared/route.ts'
 import { needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
-import { checkName } from '../resources/metadata.ts'
+import { checkName } from '../resources/naming.ts'
 import type { Store, Workspace } from '../store/store.ts'
-import { bodyLimit, factsOf } from './surface.ts'
+import { factsOf } from './surface.ts'
+import {
+  createWorkspace,
+  getWorkspace,
+  listWorkspaces,
+  removeWorkspace,
+  updateWorkspace,
+  workspaceAvailability,
+} from './workspace-declarations.ts'
 
-const answer = s.object({
-  id: s.string(),
-  name: s.string(),
-  displayName: s.string(),
-  accountId: s.string(),
-  status: s.literal('ready'),
-  createdAt: s.string(),
-  resourceCounts: s.optional(s.record(s.string(), s.int())),
-})
+const present = (workspace: Workspace) => {
+  const { id, name, displayName, labels, account, createdAt, updatedAt = createdAt, createdBy, updatedBy } = workspace
+  return {
+    id,
+    name,
+    displayName,
+    ...(labels ? { labels: { ...labels } } : {}),
+    accountId: account,
+    status: 'ready' as const,
+    createdAt: new Date(createdAt).toISOString(),
+    updatedAt: new Date(updatedAt).toISOString(),
+    ...(createdBy ? { createdBy } : {}),
+    ...(updatedBy ? { updatedBy } : {}),
+  }
+}
 
-const common = { family: 'workspaces', extra: { tenant: 'none' } } as const
-
-export const listWorkspaces = route('GET /v0/workspaces', {
-  ...common,
-  id: 'workspaces.list',
-  summary: 'Lists the workspaces the caller reaches',
-  returns: s.array(answer),
-})
-
-export const getWorkspace = route('GET /v0/workspaces/:workspaceName', {
-  ...common,
-  id: 'workspaces.get',
-  summary: 'Answers one workspace, by name or id',
-  params: s.object({ workspaceName: s.string() }),
-  query: s.object({ countResources: flag() }),
-  returns: answer,
-  errors: ['not_found', 'forbidden'],
-})
-
-export const createWorkspace = route('POST /v0/workspaces', {
-  ...common,
-  id: 'workspaces.create',
-  summary: 'Creates a workspace; account admins only',
-  body: s.object({ name: text(256), displayName: s.nullish(text(63)) }),
-  bodyLimit,
-  returns: answer,
-  errors: ['invalid_argument', 'invalid_body', 'already_exists', 'forbidden'],
-})
-
-const present = ({ id, name, displayName, account, createdAt }: Workspace) => ({
-  id,
-  name,
-  displayName,
-  accountId: account,
-  status: 'ready' as const,
-  createdAt: new Date(createdAt).toISOString(),
-})
+/** Host names and paths of this host begin with these. */
+const reserved: ReadonlySet<string> = new Set(['any', 'api', 'run'])
 
 /** Names share their first path segment with the versions of the API: `/v0`. */
+const looksLikeVersion = (name: string): boolean => /^v\d/.test(name)
+
 const checkWorkspaceName = (name: string): string => {
-  if (/^v\d/.test(name))
-    throw fail('invalid_argument', { field: 'name', reason: 'must not look like a version of the API' })
+  const refuse = (reason: string) => fail('invalid_argument', { field: 'name', reason })
+  if (looksLikeVersion(name)) throw refuse('must not look like a version of the API')
+  if (reserved.has(name)) throw refuse('is reserved')
   return checkName(name, 'name')
 }
 
-export const workspaceRoutes = (deps: { store: Store; clock: Clock; ids: Ids; kinds: readonly Kind[] }): Bound[] => {
-  const { store, clock, ids, kinds } = deps
-  const { tenants } = store
+interface Deps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly kinds: readonly Kind[]
+}
 
-  const reached = async (context: Context): Promise<Workspace[]> => {
+/** The workspace of that name or id; throws `not_found`, or `forbidden` for one out of reach. */
+const need = async ({ store }: Deps, nameOrId: string, context: Context): Promise<Workspace> => {
+  const found = await store.tenants.workspace(nameOrId)
+  if (!found) throw fail('not_found', { kind: 'workspace', name: nameOrId })
+  needReach(factsOf(context).key, found)
+  return found
+}
+
+const countsIn = async ({ store, kinds }: Deps, workspace: string): Promise<Record<string, number>> => {
+  const pairs = kinds.map(async ({ kind, plural }) => [plural, await store.resources.count(kind, workspace)] as const)
+  return Object.fromEntries(await Promise.all(pairs))
+}
+
+const availability = async ({ store }: Deps, name: string) => {
+  const no = (reason: 'taken' | 'forbidden_reserved' | 'forbidden_v_prefix', message: string) => ({
+    available: false,
+    reason,
+    message,
+  })
+  if (looksLikeVersion(name)) return no('forbidden_v_prefix', 'looks like a version of the API')
+  if (reserved.has(name)) return no('forbidden_reserved', 'is reserved')
+  try {
+    checkName(name, 'name')
+  } catch (error) {
+    if (isError(error)) return no('forbidden_reserved', error.message)
+    throw error
+  }
+  if (await store.tenants.isTaken(name)) return no('taken', 'is taken')
+  return { available: true, reason: '' as const, message: '' }
+}
+
+const reading = (deps: Deps): Bound[] => [
+  handle(listWorkspaces, async (_input, context) => {
     const { key } = factsOf(context)
-    const all = await tenants.workspaces(key.account)
-    return all.filter(workspace => reaches(key, workspace))
-  }
+    const all = await deps.store.tenants.workspaces(key.account)
+    return all.filter(workspace => reaches(key, workspace)).map(present)
+  }),
+  handle(getWorkspace, async ({ params: { workspaceName }, query }, context) => {
+    const found = await need(deps, workspaceName, context)
+    return { ...present(found), ...(query.countResources ? { resourceCounts: await countsIn(deps, found.name) } : {}) }
+  }),
+  handle(workspaceAvailability, async ({ query, body }) => {
+    const answer = await availability(deps, body.name)
+    return query.withReason ? answer : answer.available
+  }),
+]
 
-  const counts = async (workspace: string): Promise<Record<string, number>> => {
-    const pairs = kinds.map(async ({ kind, plural }) => [plural, await store.resources.count(kind, workspace)] as const)
-    return Object.fromEntries(await Promise.all(pairs))
-  }
-
+export const workspaceRoutes = (deps: Deps): Bound[] => {
+  const { store, clock, ids, kinds } = deps
   return [
-    handle(listWorkspaces, async (_input, context) => (await reached(context)).map(present)),
-    handle(getWorkspace, async ({ params: { workspaceName }, query }, context) => {
-      const found = await tenants.workspace(workspaceName)
-      if (!found) throw fail('not_found', { kind: 'workspace', name: workspaceName })
-      needReach(factsOf(context).key, found)
-      return { ...present(found), ...(query.countResources ? { resourceCounts: await counts(found.name) } : {}) }
-    }),
+    ...reading(deps),
     handle(createWorkspace, async ({ body }, context) => {
       const { key } = factsOf(context)
-      if (!key.accountAdmin || key.workspace)
-        throw fail('forbidden', { reason: 'creating a workspace needs an account admin' })
       const name = checkWorkspaceName(body.name)
       const made: Workspace = {
         id: ids.uuid(),
         name,
         account: key.account,
         displayName: body.displayName || name,
+        ...(body.labels ? { labels: body.labels } : {}),
+        createdBy: key.name,
+        updatedBy: key.name,
         createdAt: clock.now(),
       }
-      await tenants.addWorkspace(made)
+      await store.tenants.addWorkspace(made)
       return present(made)
+    }),
+    handle(updateWorkspace, async ({ params, body }, context) => {
+      const { name } = await need(deps, params.workspaceName, context)
+      if (body.name && body.name !== name)
+        throw fail('invalid_argument', { field: 'name', reason: `cannot be changed from "${name}"` })
+      const { displayName, labels } = body
+      return present(
+        await store.tenants.updateWorkspace(name, {
+          ...(displayName === undefined ? {} : { displayName: displayName || name }),
+          ...(labels === undefined ? {} : { labels: labels ?? {} }),
+          updatedBy: factsOf(context).key.name,
+          updatedAt: clock.now(),
+        }),
+      )
+    }),
+    handle(removeWorkspace, async ({ params }, context) => {
+      const { name } = await need(deps, params.workspaceName, context)
+      // A record with a status stands for something that runs, or is meant to; the others go with the workspace.
+      const plain = kinds.filter(({ life }) => !life).map(({ kind }) => kind)
+      return present(await store.tenants.removeWorkspace(name, plain, clock.now()))
     }),
   ]
 }

@@ -32,6 +32,16 @@ export const createKeys = (deps: { tenants: Pick<Tenants, 'apiKeyByHash'>; clock
 export const reaches = (key: Pick<ApiKey, 'account' | 'workspace'>, workspace: Workspace): boolean =>
   key.account === workspace.account && (!key.workspace || [workspace.id, workspace.name].includes(key.workspace))
 
+/** The scope that stands for all others; operations that name no scope of their own need it. */
+export const everyScope = 'admin'
+
+/** Throws `forbidden` for a key that is limited to scopes and lacks one of these. */
+export const needScopes = ({ scopes }: Pick<ApiKey, 'scopes'>, wanted: readonly string[]): void => {
+  if (!scopes || scopes.includes(everyScope)) return
+  const missing = wanted.find(scope => !scopes.includes(scope))
+  if (missing) throw fail('forbidden', { reason: `this needs the scope "${missing}"` })
+}
+
 /** Throws `forbidden`. */
 export const needReach = (key: Pick<ApiKey, 'account' | 'workspace'>, workspace: Workspace): void => {
   if (!reaches(key, workspace))

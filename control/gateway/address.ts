@@ -7,6 +7,8 @@ export interface AddressForm {
   readonly plural: string
   /** `{label}-{name}-{workspace}.{region}.…` */
   readonly label: string
+  /** What a key that is limited to scopes needs in order to reach them. */
+  readonly scope: string
 }
 
 /** A request to one workload. Name and workspace may both hold hyphens, so a host can be read in several ways. */

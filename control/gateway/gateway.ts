@@ -81,11 +81,13 @@ const preflight = (request: IncomingMessage, response: ServerResponse): boolean 
 
 export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => {
   const { log } = deps
-  const { names, credentialHeaders } = options
+  const { names, credentialHeaders, forms } = options
+  const scopes = new Map(forms.map(({ kind, scope }) => [kind, scope]))
   const context: Context = {
     ...deps,
     credentialOf: credentialReader(credentialHeaders, identityHeaders(names)),
     identityOf: identityWriter(names, deps.ids),
+    scopeOf: kind => scopes.get(kind) as string,
   }
   return {
     addressOf({ url: target = '/', headers }) {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
-import { needReach, type Keys } from '../auth/keys.ts'
+import { needReach, needScopes, type Keys } from '../auth/keys.ts'
 import type { Held, Reach } from '../instances/reach.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
 import type { Address } from '../store/store.ts'
@@ -25,6 +25,8 @@ export interface Context {
   readonly connections: Connections
   readonly clock: Clock
   readonly identityOf: IdentityWriter
+  /** The scope that workloads of a kind are used with. */
+  readonly scopeOf: (kind: string) => string
   readonly credentialOf: (request: IncomingMessage, target: string) => WorkloadCredential
 }
 
@@ -42,6 +44,7 @@ const admit = async (context: Context, address: WorkloadAddress, request: Incomi
   const key = await keys.verify(credential.key)
   if ('error' in found) throw found.error
   needReach(key, found.workspace)
+  needScopes(key, [context.scopeOf(address.kind)])
   return { resolved: found, credential, identity: identityOf(key) }
 }
 

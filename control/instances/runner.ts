@@ -26,7 +26,7 @@ import { reconcileOwner } from './reconcile-owner.ts'
 import { standby } from './standby/standby.ts'
 
 export interface Runner extends Reach {
-  /** Looks at a record soon: it changed, or it went. Does nothing for kinds without a workload. */
+  /** Looks at a record soon: it changed, or it went. Does nothing for kinds whose records have no machines and do not end. */
   poke(kind: string, uid: string): void
   /** Looks at the box, removes orphans, adopts what runs, and starts the loops. Call once, before serving. */
   start(): Promise<void>
@@ -85,7 +85,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
   }
   const owners = reconcileLoop(reconcileOwner(context), { name: 'owners', concurrency }, { clock, log })
   const instances = reconcileLoop(reconcileInstance(context), { name: 'instances', concurrency }, { clock, log })
-  const kinds = [...rules.values()].filter(({ workload }) => workload).map(({ kind }) => kind)
+  const kinds = [...rules.values()].filter(({ workload, expiry }) => workload ?? expiry).map(({ kind }) => kind)
 
   return {
     ...reach({ store, rules, changes, standby: context.standby, pokeOwner: context.pokeOwner }),

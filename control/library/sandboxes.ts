@@ -77,6 +77,6 @@ export const sandboxLibrary = (
     exec: async (name, command) =>
       exec(await ownerOf(name), typeof command === 'string' ? { command } : command, { call, ids }),
     files: name => files(() => ownerOf(name), { call }),
-    delete: name => verbs.remove(actor, name),
+    delete: async name => (await verbs.remove(actor, name)).answered,
   }
 }

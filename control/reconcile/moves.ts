@@ -1,9 +1,14 @@
 /** What can happen to records and instances in one transaction; `transition.ts` makes it happen. */
-import type { Instance, InstanceChange, Resource, ResourceChange } from '../store/store.ts'
+import type { ApiKey, Instance, InstanceChange, Resource, ResourceChange, ResourceEvent } from '../store/store.ts'
 import type { InstanceEvent } from './instance-life.ts'
 
 /** A record that is to be; its status is what its kind's table begins with. */
-export type Draft = Pick<Resource, 'uid' | 'kind' | 'workspace' | 'parent' | 'name' | 'metadata' | 'spec'>
+export type Draft = Pick<Resource, 'uid' | 'kind' | 'workspace' | 'parent' | 'name' | 'metadata' | 'spec'> & {
+  readonly internal?: Resource['internal']
+}
+
+/** Revisions that an event is about. */
+export type OfRevisions = Pick<ResourceEvent, 'revision' | 'canaryRevision'>
 
 /** A machine that is to be made for its owner. */
 export type InstanceDraft = Pick<Instance, 'id' | 'owner' | 'revision' | 'driver'>
@@ -11,14 +16,20 @@ export type InstanceDraft = Pick<Instance, 'id' | 'owner' | 'revision' | 'driver
 /** One part of a transaction. Rows are given as they were read: one that has moved on since makes it `changed_meanwhile`. */
 export type Move =
   /** Throws what `Write` says of a create. */
-  | { readonly create: Draft; readonly message: string }
+  | {
+      readonly create: Draft
+      readonly message: string
+      readonly revisions?: OfRevisions
+      /** A key that goes when the record goes. */
+      readonly credential?: ApiKey
+    }
   /**
    * Moves a record by an event of its kind's table, changes it, or both. An event is written down with `message`; one that
    * the table does not allow is `wrong_state`. Instances that the record does not want afterwards are stopped with it.
    */
   | {
       readonly record: Resource
-      readonly event?: { readonly name: string; readonly message: string }
+      readonly event?: { readonly name: string; readonly message: string; readonly revisions?: OfRevisions }
       readonly change?: Omit<ResourceChange, 'status'>
     }
   /** Removes a record with all that lives inside it, and stops its instances. */

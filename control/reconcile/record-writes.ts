@@ -1,6 +1,6 @@
 /** From what happens to a record to what is written, by the rules of its kind. */
 import type { Reference, Resource, ResourceEvent, Within, Write } from '../store/store.ts'
-import type { Move } from './moves.ts'
+import type { Move, OfRevisions } from './moves.ts'
 import { leavingStatuses, type Rules, type RulesByKind } from './rules.ts'
 
 export type RecordMove = Extract<Move, { create: unknown } | { record: unknown } | { remove: unknown }>
@@ -34,14 +34,18 @@ const clearing = (rules: RulesByKind, { kind, workspace, parent, name }: Resourc
 }
 
 const referencesOf = (rules: RulesByKind, kind: Rules, spec: Resource['spec']): readonly Reference[] | undefined =>
-  kind.references?.(spec).map(reference => {
+  kind.references?.(spec).flatMap(reference => {
     const target = rules.get(reference.kind)
-    return { ...reference, exceptStatuses: target ? leavingStatuses(target) : [] }
+    // Something that is always there can be named without a row.
+    if (target?.implicit?.includes(reference.name)) return []
+    const leaving = target ? leavingStatuses(target) : []
+    return [{ ...reference, exceptStatuses: [...leaving, ...(reference.exceptStatuses ?? [])] }]
   })
 
 const withinOf = ({ parent: outer }: Rules, workspace: string, path: string): Within | undefined => {
   if (!outer || !path) return undefined
   const cut = path.lastIndexOf('/')
+  if (outer.implicit?.includes(path.slice(cut + 1))) return undefined
   return {
     kind: outer.kind,
     workspace,
@@ -51,18 +55,19 @@ const withinOf = ({ parent: outer }: Rules, workspace: string, path: string): Wi
   }
 }
 
-const eventOf = (status: string, message: string, now: number): ResourceEvent => ({
+const eventOf = (status: string, message: string, now: number, revisions: OfRevisions = {}): ResourceEvent => ({
   time: now,
   type: 'deployment',
   status,
   message,
+  ...revisions,
 })
 
 const creating = (rules: RulesByKind, move: Extract<Move, { create: unknown }>, now: number): RecordWrites => {
-  const { create: draft, message } = move
+  const { create: draft, message, revisions, credential } = move
   const kind = need(rules, draft.kind)
   const status = kind.initialStatus?.(draft.spec) ?? kind.life?.initial ?? ''
-  const resource: Resource = { ...draft, version: 1, status, internal: {}, createdAt: now, updatedAt: now }
+  const resource: Resource = { internal: {}, ...draft, version: 1, status, createdAt: now, updatedAt: now }
   const within = withinOf(kind, draft.workspace, draft.parent)
   const references = referencesOf(rules, kind, draft.spec)
   const write: Write = {
@@ -70,7 +75,9 @@ const creating = (rules: RulesByKind, move: Extract<Move, { create: unknown }>, 
     resource,
     ...(within ? { within } : {}),
     ...(references ? { references } : {}),
-    ...(status ? { event: eventOf(status, message, now) } : {}),
+    ...(kind.claims ? { claims: kind.claims(draft.spec, draft.name) } : {}),
+    ...(credential ? { credential } : {}),
+    ...(status ? { event: eventOf(status, message, now, revisions) } : {}),
   }
   return { uid: draft.uid, after: resource, writes: [write] }
 }
@@ -84,13 +91,15 @@ const changing = (rules: RulesByKind, move: Extract<Move, { record: unknown }>, 
   const internal = { ...(change.internal ?? record.internal), ...(endedNow ? { terminatedAt: now } : {}) }
   // A record that is over uses nothing any more.
   const references = isOver ? [] : change.spec && referencesOf(rules, kind, change.spec)
+  const claims = isOver ? [] : change.spec && kind.claims?.(change.spec, record.name)
   const write: Write = {
     type: 'update',
     uid: record.uid,
     version: record.version,
     change: { ...change, status, internal },
     ...(references ? { references } : {}),
-    ...(event && status ? { event: eventOf(status, event.message, now) } : {}),
+    ...(claims ? { claims } : {}),
+    ...(event && status ? { event: eventOf(status, event.message, now, event.revisions) } : {}),
     ...(event?.name === 'delete' && kind.keptWhileReferenced ? { unlessReferenced: true } : {}),
   }
   return {

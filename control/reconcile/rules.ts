@@ -23,12 +23,16 @@ export interface Rules {
   readonly life?: StateTable
   /** Statuses of records that are over: left out of lists unless asked for; nothing can live in them or name them. */
   readonly hiddenStatuses: readonly string[]
+  /** Names that are there without a row, as if somebody had made them. */
+  readonly implicit?: readonly string[]
   /** Cannot be deleted while another resource names it: `in_use`. */
   readonly keptWhileReferenced?: boolean
   /** Status of a new record; the table's first one unless given. */
   initialStatus?(spec: Resource['spec']): string
-  /** The other resources that a spec names, and in which of its fields: `spec.volumes.0.name`. */
-  references?(spec: Resource['spec']): readonly Omit<Reference, 'exceptStatuses'>[]
+  /** The other resources that a spec names, in which of its fields (`spec.volumes.0.name`), and in which statuses they will not do. */
+  references?(spec: Resource['spec']): readonly Reference[]
+  /** What no other record of its kind and workspace may have: an address, for example. */
+  claims?(spec: Resource['spec'], name: string): readonly string[]
   /** When the record ends by its own rules; undefined means never. */
   expiry?(record: Resource, instances: readonly Instance[]): Expiry | undefined
   /** How long a record that is over stays readable, ms. */

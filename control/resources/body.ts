@@ -1,13 +1,20 @@
-import { s } from '../../shared/schema.ts'
-import type { KindFace } from './kind.ts'
-import { metadataInput, type MetadataInput } from './metadata.ts'
+import { s, type Shape } from '../../shared/schema.ts'
+import type { Kind } from './kind.ts'
+import { metadataInputOf, type MetadataInput } from './metadata.ts'
 
-/** The body of a create or update, parsed. */
+/** What a create or update says, whatever the body looked like. */
 export interface ResourceInput {
   readonly metadata?: MetadataInput | null | undefined
   readonly spec?: unknown
 }
 
+const standard = (kind: Pick<Kind, 'spec' | 'metadata'>) =>
+  s.object({ metadata: s.nullish(metadataInputOf(kind.metadata)), spec: s.nullish(kind.spec) })
+
 /** Shape of what a create or update of the kind takes. */
-export const bodyOf = <K extends Pick<KindFace, 'spec'>>(kind: K) =>
-  s.object({ metadata: s.nullish(metadataInput), spec: s.nullish(kind.spec as K['spec']) })
+export const bodyOf = (kind: Kind, verb: 'create' | 'update' = 'create'): Shape =>
+  kind.wire ? kind.wire[verb] : standard(kind)
+
+/** What a parsed body says. */
+export const inputOf = ({ wire }: Kind, body: unknown): ResourceInput =>
+  wire ? wire.read((body ?? {}) as never) : ((body ?? {}) as ResourceInput)

@@ -3,10 +3,13 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Transition } from '../reconcile/transition.ts'
+import type { Sealer } from '../secrets.ts'
 import type { Key, Resource, Store, Written } from '../store/store.ts'
 import type { Cursors } from '../wire/cursors.ts'
-import { ancestorsOf, statusOf, type Found, type Kind } from './kind.ts'
-import { present, type Presented } from './present.ts'
+import { ancestorsOf } from './address.ts'
+import { statusOf, type Around, type Found, type Kind } from './kind.ts'
+import { implied } from './implied.ts'
+import { present, rendered, type Presented, type Presenting } from './present.ts'
 
 export interface CrudDeps {
   readonly store: Store
@@ -14,12 +17,19 @@ export interface CrudDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly cursors: Cursors
+  readonly sealer: Sealer
+  /** Every kind of this host, by its name. */
+  readonly kinds: ReadonlyMap<string, Kind>
   /** Tells the runner that a resource changed or went; must not throw and must not wait. */
   poke(kind: string, uid: string): void
   /** Absolute address of the resource's data plane, without a trailing slash; undefined for kinds that have none. */
   url(resource: Resource): string | undefined
   /** Billing plan that metadata shows. */
   readonly plan: string
+  /** Domain that workloads are reached under. */
+  readonly domain: () => string
+  /** TXT records of a name, each as one text; none where there are none. Throws what a resolver that cannot be reached throws. */
+  readonly txtRecords: (name: string) => Promise<string[]>
 }
 
 /** Who acts, and where. */
@@ -28,6 +38,8 @@ export interface Actor {
   /** Recorded in createdBy and updatedBy. */
   readonly name: string
   readonly admin: boolean
+  /** What its credential is limited to; null for all. */
+  readonly scopes?: readonly string[] | null
 }
 
 /** Names of what a resource lives inside, outermost first; none for kinds of their own. */
@@ -56,37 +68,94 @@ export const withInstances = async ({ store }: Context, kind: Kind, record: Reso
   instances: kind.workload ? await store.instances.ofOwner(record.uid) : [],
 })
 
-/** Throws `not_found`. */
-export const find = async (context: Context, actor: Actor, name: string, inside: Inside): Promise<Found> => {
-  const record = await context.store.resources.get(keyOf(context, actor, name, inside.parents))
-  if (!record) throw fail('not_found', { kind: context.kind.kind, name })
-  return withInstances(context, context.kind, record)
+/** Records of one parent that are looked through for a name that is not the stored one. */
+const searched = 1000
+
+/** The record of that key, or one that is there without a row. */
+const look = async ({ store }: Context, kind: Kind, key: Key): Promise<Resource | undefined> =>
+  (await store.resources.get(key)) ?? (await implied(store, kind, key))
+
+const aliased = async ({ store, kind }: Context, { workspace, parent, name }: Key): Promise<Resource | undefined> => {
+  if (!kind.alias) return undefined
+  const { items } = await store.resources.list({
+    kind: kind.kind,
+    workspace,
+    parent,
+    sort: 'createdAt:desc',
+    limit: searched,
+  })
+  return items.find(record => kind.alias?.(record) === name)
 }
 
-/** Throws `not_found` naming the first of the parents that is not there, or is over. */
-export const needParents = async (context: Context, { workspace }: Actor, { parents = [] }: Inside): Promise<void> => {
-  for (const [index, kind] of ancestorsOf(context.kind).entries()) {
+/** Throws `not_found`. */
+export const find = async (context: Context, actor: Actor, name: string, inside: Inside): Promise<Found> => {
+  const { kind } = context
+  const key = keyOf(context, actor, name, inside.parents)
+  const stored = kind.names.stored?.(name) ?? name
+  const record = (await look(context, kind, { ...key, name: stored })) ?? (await aliased(context, key))
+  if (!record) throw fail('not_found', { kind: kind.kind, name })
+  return withInstances(context, kind, record)
+}
+
+/** The records it lives inside, outermost first. Throws `not_found` naming the first that is not there, or is over. */
+export const needParents = async (context: Context, { workspace }: Actor, { parents = [] }: Inside) => {
+  const records: Resource[] = []
+  for (const [index, ancestor] of ancestorsOf(context.kind).entries()) {
+    // A kind may know its parent by its face only.
+    const kind = context.kinds.get(ancestor.kind) ?? ancestor
     const name = parents[index] ?? ''
     const key = { kind: kind.kind, workspace, parent: pathTo(parents.slice(0, index)), name }
-    const record = await context.store.resources.get(key)
+    const record = await look(context, kind, key)
     const found = record && (await withInstances(context, kind, record))
     if (!found || kind.hiddenStatuses.includes(statusOf(kind, found, context.clock.now())))
       throw fail('not_found', { kind: kind.kind, name })
+    records.push(found.record)
   }
+  return records
 }
+
+/** What a spec is accepted for. */
+export const around = async (context: Context, actor: Actor, inside: Inside): Promise<Around> => ({
+  parents: await needParents(context, actor, inside),
+  workspace: actor.workspace,
+  now: context.clock.now(),
+  domain: context.domain(),
+  scopes: actor.scopes ?? null,
+})
 
 /** Whatever was written is looked at: what went first, for it may stand in the way of what came. */
 export const pokeAll = ({ poke }: Context, { removed, resources }: Written): void => {
   for (const { kind, uid } of [...removed, ...resources]) poke(kind, uid)
 }
 
-/** The wire form of one resource, with its events. */
-export const answer = async (context: Context, found: Found, showSecrets = false): Promise<Presented> => {
-  const { kind, store, clock, poke, plan, url } = context
-  const { record } = found
-  const now = clock.now()
-  // Time has decided what the loop has not seen yet.
-  if (statusOf(kind, found, now) !== record.status) poke(kind.kind, record.uid)
-  const events = await store.resources.events(record.uid)
-  return present(kind, found, { showSecrets, now, plan, url: url(record), events })
+/** How many records name this one, by the plural of their kind. */
+export const usageOf = async ({ kind, kinds, store }: Context, record: Resource) => {
+  if (kind.usage.length === 0) return {}
+  const counts = await store.resources.usageCounts(record)
+  const byPlural = Object.entries(counts).map(([name, count]) => [kinds.get(name)?.plural ?? name, count] as const)
+  return { usage: Object.fromEntries(byPlural) as Record<string, number> }
 }
+
+/** What is asked of `present` for every record of a kind. */
+export const presenting = (context: Context, record: Resource, showSecrets: boolean): Presenting => ({
+  showSecrets,
+  now: context.clock.now(),
+  plan: context.plan,
+  url: context.url(record),
+  open: context.sealer.open,
+})
+
+/** The standard form of one resource, with its events. */
+export const whole = async (context: Context, found: Found, showSecrets = false): Promise<Presented> => {
+  const { kind, store, poke, clock } = context
+  const { record } = found
+  // Time has decided what the loop has not seen yet.
+  if (statusOf(kind, found, clock.now()) !== record.status) poke(kind.kind, record.uid)
+  const events = kind.life ? await store.resources.events(record.uid) : []
+  const usage = await usageOf(context, record)
+  return present(kind, found, { ...presenting(context, record, showSecrets), events, ...usage })
+}
+
+/** The answered form of one resource, with its events. */
+export const answer = async (context: Context, found: Found, showSecrets = false): Promise<Presented> =>
+  rendered(context.kind, await whole(context, found, showSecrets), found)

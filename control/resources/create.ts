@@ -1,28 +1,35 @@
 import { fail, isError } from '../../shared/errors.ts'
-import { onNewest, type Draft } from '../reconcile/transition.ts'
+import { onNewest, type Draft, type Move } from '../reconcile/transition.ts'
 import { leavingStatuses } from '../reconcile/rules.ts'
-import type { Resource } from '../store/store.ts'
-import type { ResourceInput } from './body.ts'
+import type { ApiKey, Resource } from '../store/store.ts'
+import { accepted } from './accepted.ts'
+import { inputOf, type ResourceInput } from './body.ts'
 import {
-  answer,
+  around,
   attempts,
   find,
   keyOf,
-  needParents,
   pathTo,
   pokeAll,
+  whole,
   withInstances,
   type Actor,
   type Context,
   type Inside,
 } from './context.ts'
-import { statusOf, type Found, type Spec } from './kind.ts'
-import { checkName, mergeMetadata } from './metadata.ts'
-import type { Presented } from './present.ts'
+import { displacing } from './displace.ts'
+import { isImplied } from './implied.ts'
+import type { Credential, Issued } from './issue.ts'
+import { statusOf, type Around, type Found } from './kind.ts'
+import { mergeMetadata } from './metadata.ts'
+import { rendered, type Presented } from './present.ts'
+import { revise, type Revised } from './revisions.ts'
 
 export interface CreateOptions extends Inside {
   /** Answers the one there is instead of failing with `already_exists`. */
   readonly createIfNotExist?: boolean
+  /** Others that have what it claims go. */
+  readonly force?: boolean
 }
 
 /** Whether whoever holds the name keeps it. Asked to make sure that one exists, one on its way out is as good as gone. */
@@ -31,57 +38,127 @@ const keepsName = ({ kind, clock }: Context, holder: Found, createIfNotExist: bo
   return !kind.replaceableStatuses.includes(status) && !(createIfNotExist && leavingStatuses(kind).includes(status))
 }
 
-const draftOf = async (
+const nameFor = ({ kind, ids }: Context, input: ResourceInput): string => {
+  const given = input.metadata?.name
+  if (given) return kind.names.check(given)
+  const made = kind.names.generate?.(ids)
+  if (!made) throw fail('invalid_argument', { field: 'metadata.name', reason: 'is missing' })
+  return made
+}
+
+interface Drafted {
+  readonly draft: Draft
+  readonly issued: Issued
+  /** Which revision it begins with. */
+  readonly of?: Revised['of']
+}
+
+const drafted = async (
   context: Context,
   actor: Actor,
-  name: string,
-  input: ResourceInput,
-  parents?: readonly string[],
-) => {
-  const { kind, ids } = context
+  [name, input]: readonly [string, ResourceInput],
+  here: Around,
+): Promise<Drafted> => {
+  const { kind, ids, sealer } = context
   const draft: Draft = {
     uid: ids.uuid(),
     kind: kind.kind,
     workspace: actor.workspace,
-    parent: pathTo(parents),
+    parent: pathTo(here.parents.map(parent => parent.name)),
     name,
     metadata: mergeMetadata(input.metadata ?? undefined, undefined, actor.name),
-    spec: ((await kind.accept?.(input.spec as never, undefined)) ?? input.spec ?? {}) as Spec,
+    spec: await accepted(context, input.spec, undefined, here),
   }
-  return draft
+  const issued = kind.issue?.(draft, { ...here, ids, sealer }) ?? {}
+  const spec = { ...draft.spec, ...issued.spec }
+  const named = { ...draft, name: issued.name ?? name }
+  if (!kind.revisions) return { draft: { ...named, spec }, issued }
+  const revised = revise(kind.revisions, spec, undefined, { ids, now: here.now, name: actor.name })
+  return { draft: { ...named, spec: revised.spec, internal: { revisions: revised.revisions } }, issued, of: revised.of }
 }
 
-/** Stores a new resource, in the place of one that is over. */
+const keyFrom = async ({ store, clock }: Context, draft: Draft, credential: Credential): Promise<ApiKey> => {
+  const workspace = await store.tenants.workspace(draft.workspace)
+  if (!workspace) throw fail('not_found', { kind: 'workspace', name: draft.workspace })
+  return {
+    ...credential,
+    id: draft.uid,
+    owner: draft.uid,
+    account: workspace.account,
+    workspace: workspace.name,
+    accountAdmin: false,
+    createdAt: clock.now(),
+  }
+}
+
+const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promise<Move[]> => {
+  const { kind, ids } = context
+  const { kind: what, parent, name, workspace, metadata } = draft
+  const inside = (issued.inside ?? []).map(one => ({
+    create: { ...one, uid: ids.uuid(), workspace, parent: parent ? `${parent}/${name}` : name, metadata },
+    message: `${one.kind} ${one.name} created`,
+  }))
+  const { credential } = issued
+  return [
+    {
+      create: draft,
+      message: kind.createdMessage?.(draft.spec) ?? `${what} ${name} created`,
+      ...(of ? { revisions: of } : {}),
+      ...(credential ? { credential: await keyFrom(context, draft, credential) } : {}),
+    },
+    ...inside,
+  ]
+}
+
+interface Made {
+  readonly found: Found
+  readonly told?: Issued['told']
+  readonly isNew: boolean
+}
+
+const attempt = async (context: Context, actor: Actor, input: ResourceInput, options: CreateOptions): Promise<Made> => {
+  const { kind, store, transition } = context
+  const { parents, createIfNotExist = false, force = false } = options
+  const here = await around(context, actor, options)
+  const name = nameFor(context, input)
+  const record = await store.resources.get(keyOf(context, actor, name, parents))
+  const holder = record && (await withInstances(context, kind, record))
+  if ((holder && keepsName(context, holder, createIfNotExist)) || kind.implicit?.includes(name)) {
+    if (createIfNotExist && holder) return { found: holder, isNew: false }
+    throw fail('already_exists', { kind: kind.kind, name })
+  }
+  const made = await drafted(context, actor, [name, input], here)
+  const { draft, issued } = made
+  try {
+    const written = await transition.write([
+      ...(holder ? [{ remove: holder.record }] : []),
+      ...(force ? await displacing(context, draft) : []),
+      ...here.parents.filter(parent => kind.boundToParents && !isImplied(parent)).map(expect => ({ expect })),
+      ...(await movesFor(context, made)),
+    ])
+    pokeAll(context, written)
+    const stored = written.resources.find(({ uid }) => uid === draft.uid) as Resource
+    return { found: { record: stored, instances: [] }, isNew: true, ...(issued.told ? { told: issued.told } : {}) }
+  } catch (error) {
+    // Somebody else was first: that one is what was asked for.
+    if (createIfNotExist && isError(error, 'already_exists'))
+      return { found: await find(context, actor, name, options), isNew: false }
+    throw error
+  }
+}
+
+/** Stores a new resource, in the place of one that is over. `body` is of the kind's shape. */
 export const create = async (
   context: Context,
   actor: Actor,
-  input: ResourceInput,
+  body: unknown,
   options: CreateOptions = {},
 ): Promise<Presented> => {
-  const { kind, ids, store, transition } = context
-  const { parents, createIfNotExist = false } = options
-  const name = input.metadata?.name ? checkName(input.metadata.name) : `${kind.kind}-${ids.short(8)}`
-  await needParents(context, actor, options)
-  const found = await onNewest(async (): Promise<Found> => {
-    const record = await store.resources.get(keyOf(context, actor, name, parents))
-    const holder = record && (await withInstances(context, kind, record))
-    if (holder && keepsName(context, holder, createIfNotExist)) {
-      if (createIfNotExist) return holder
-      throw fail('already_exists', { kind: kind.kind, name })
-    }
-    const draft = await draftOf(context, actor, name, input, parents)
-    try {
-      const written = await transition.write([
-        ...(holder ? [{ remove: holder.record }] : []),
-        { create: draft, message: `${kind.kind} ${name} created` },
-      ])
-      pokeAll(context, written)
-      return { record: written.resources.at(-1) as Resource, instances: [] }
-    } catch (error) {
-      // Somebody else was first: that one is what was asked for.
-      if (createIfNotExist && isError(error, 'already_exists')) return find(context, actor, name, options)
-      throw error
-    }
-  }, attempts)
-  return answer(context, found)
+  const { kind } = context
+  const input = inputOf(kind, body)
+  const { found, told, isNew } = await onNewest(() => attempt(context, actor, input, options), attempts)
+  const standard = await whole(context, found)
+  const created = isNew ? kind.wire?.created : undefined
+  const answered = created ? created.render(standard, found.record) : rendered(kind, standard, found)
+  return { ...answered, ...told } as Presented
 }

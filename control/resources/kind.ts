@@ -1,13 +1,22 @@
 /**
  * A resource kind is data and a few hooks; `crud.ts` gives every kind the same endpoints, paging, external ids, stamps and
- * events. A new kind is a definition and one line in `control/kinds.ts`.
+ * events. A new kind is a definition and one line in `control/kinds/index.ts`; what it leaves out has the defaults below.
  *
  * A kind without a status leaves out `life`. One whose records have machines declares a `workload`, and `expiry` where
  * they end by themselves (`reconcile/rules.ts`): the runner does the rest.
  */
+import type { ErrorCode } from '../../shared/errors.ts'
 import type { Out, Shape } from '../../shared/schema.ts'
+import type { Access } from '../auth/access.ts'
 import type { Rules } from '../reconcile/rules.ts'
-import type { Instance, Resource } from '../store/store.ts'
+import type { Instance, Resource, Sort } from '../store/store.ts'
+import type { Action } from './action.ts'
+import type { Issue } from './issue.ts'
+import type { MetadataShape } from './metadata.ts'
+import type { Naming } from './naming.ts'
+import type { RevisionRules } from './revisions.ts'
+import type { SealedMember } from './sealing.ts'
+import type { Wire } from './wire.ts'
 
 /** The deployment statuses of the API. */
 export const statuses = [
@@ -36,6 +45,8 @@ export interface PresentOptions {
   /** The caller is a workspace admin who asked to see secret values. */
   readonly showSecrets: boolean
   readonly now: number
+  /** Opens what is sealed. */
+  readonly open: (sealed: string) => string
 }
 
 /** What an update does beyond storing the new spec: an event of the kind's table. */
@@ -50,83 +61,153 @@ export interface Consequence {
 export interface DataPlane {
   /** … and at `{label}-{name}-{workspace}.{region}.…` where there is DNS for it. */
   readonly label: string
+  /** The OAuth scope of using them: `sandboxes:control`. */
+  readonly scope: string
   region(record: Resource): string
 }
 
-export interface Kind<S extends Shape = Shape> extends Rules {
-  /** Plural, as in the path: `sandboxes`. */
+/** What a spec is accepted for. */
+export interface Around {
+  /** What it lives inside, outermost first. */
+  readonly parents: readonly Resource[]
+  readonly workspace: string
+  readonly now: number
+  /** Domain that workloads of this host are reached under. */
+  readonly domain: string
+  /** What the actor's own credential is limited to, or null. */
+  readonly scopes: readonly string[] | null
+}
+
+export type Verb = 'list' | 'create' | 'get' | 'update' | 'delete'
+
+/** What a delete answers in place of the record. */
+export interface Removed {
+  readonly status: 200 | 204
+  /** Shape of the body and the body; an answer without one is empty. */
+  readonly body?: { readonly shape: Shape; of(record: Resource): unknown }
+}
+
+/** Bodies that a caller may send as they are; documents show them, and the tests of every kind begin with them. */
+export interface Example {
+  readonly create: object
+  readonly update?: object
+}
+
+export interface ListingRules {
+  /** In pages from version 2026-04-28 on, before as a bare array; else a bare array in every version. */
+  readonly paginated: boolean
+  readonly pageLimit: { readonly fallback: number; readonly max: number }
+  /** Before 2026-04-28 the array is a part of all: `limit` of them from `offset` on. */
+  readonly olderOffset: boolean
+  /** The first version in which the listing exists; every one unless given. */
+  readonly listedSince?: string
+  /** Path of one more listing, of those inside any parent: `egressips`; the action is the one of its scope. */
+  readonly listedAcross?: { readonly path: string; readonly access: Access }
+  readonly sort: Sort
+  readonly filterStatusOnEveryVersion: boolean
+  readonly listsEvents: boolean
+  /** `status=` filters pages. */
+  readonly filtersStatus: boolean
+  /** `anchor=end` answers the last page. */
+  readonly anchored: boolean
+  /** What of an answer is shown in pages; in bare arrays items are whole. */
+  pageItem?(item: Record<string, unknown>): Record<string, unknown>
+}
+
+export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
+  /** Plural in one word, for ids, counts and documents: `sandboxes`. */
   readonly plural: string
+  /** Segments of its path; the plural unless given. */
+  readonly path?: string
   /** Stem of the OAuth scopes: `sandboxes`. */
   readonly scope: string
+  /** Who may do what, where it is not a member with the scope `{scope}:{verb}`. */
+  readonly access: Readonly<Partial<Record<Verb, Partial<Access>>>>
   /** Name of the path parameter; `{kind}Name` when absent. */
   readonly param?: string
   /** Kind this one lives inside; its path is `/{plural of the parent}/{name}/{plural}`, and it goes when the parent goes. */
   readonly parent?: Kind
+  /** It is served at `/{workspace}/…` as well, without a version. */
+  readonly atRoot?: boolean
+  /** A new one depends on what it lives inside as that was read: nobody changes it in between. */
+  readonly boundToParents?: boolean
+  /** Events of what it lives inside that happen to it too, in the same transaction. */
+  readonly sharesEvents?: readonly string[]
+  /** What can be done with it. */
+  readonly verbs: readonly Verb[]
+  readonly actions: readonly Action[]
   readonly spec: S
+  readonly metadata: MetadataShape
+  readonly names: Naming
+  /** Fills in what a spec leaves to the host, before it is checked. */
+  complete?(spec: Spec): Spec
+  /** What a record may be called in an address besides its name. */
+  alias?(record: Resource): string
+  /** For kinds whose bodies and answers are not `{metadata, spec}`. */
+  readonly wire?: Wire
   /** Shape of the answer: its spec, and members beyond metadata, spec, status and events. For documentation and tests. */
   readonly answers?: { readonly spec?: Shape; readonly more?: Readonly<Record<string, Shape>> }
+  /** Members of a spec that have these values unless given. */
+  readonly fallback: Spec
+  /** What an update does to members of the spec that it leaves out. */
+  readonly absent: 'keep' | 'clear'
+  /** Clients may ask to upload what it is made of; a host that takes no uploads refuses that. */
+  readonly uploads: boolean
+  /** A PUT of an unknown name creates it. */
+  readonly upsert: boolean
+  readonly example?: Example
+  /** Members of the spec that are encrypted, masked in answers, and kept when the mask is sent back. */
+  readonly sealed: readonly SealedMember[]
+  /** `show_secrets` of a GET opens them to admins. */
+  readonly showsSecrets: boolean
+  /** Each change that is deployed makes a revision. */
+  readonly revisions?: RevisionRules
+  /** Plurals of kinds whose records are counted that name it; answered as `usage`. */
+  readonly usage: readonly string[]
   /** Every status that the API speaks of; `status=` is checked against it. Those of the table unless given. */
   readonly statuses?: readonly string[]
+  /** The member of the spec that shows the status; a member beside the spec unless given. */
+  readonly statusMember?: string
   /** A name whose holder has one of these statuses can be created again. */
   readonly replaceableStatuses: readonly string[]
+  /** `createIfNotExist` of a POST answers the one there is. */
+  readonly createsIfMissing: boolean
   /** `reconciled`: a delete is an event of the table and a loop does the rest; `immediate`: the row goes at once. */
   readonly removal: 'reconciled' | 'immediate'
-  readonly paginated: boolean
-  readonly filterStatusOnEveryVersion: boolean
-  readonly listsEvents: boolean
+  /** The event of a delete; `delete` unless given. */
+  readonly removalEvent: string
+  readonly removed?: Removed
   /** `GET /{plural}/by-external-id/{id}` exists. */
   readonly byExternalId: boolean
+  /** Codes of failures that only a create of this kind has. */
+  readonly createErrors: readonly ErrorCode[]
   /** Failures of the create carry the richer body that clients of this kind read. */
   readonly detailedErrors: boolean
   readonly dataPlane?: DataPlane
-  /** Checks and completes a spec before it is stored; throws `invalid_argument` naming the field. */
-  accept?(spec: Out<S> | undefined, previous: Resource | undefined): Promise<Spec> | Spec
+  /** What no shape can say of a spec; throws `invalid_argument` naming the field. */
+  check?(spec: Spec, previous: Resource | undefined, around: Around): void
+  /**
+   * In place of `fallback`, `absent` and `check`: checks and completes a spec before it is stored; throws `invalid_argument`
+   * naming the field.
+   */
+  accept?(spec: Out<S> | undefined, previous: Resource | undefined, around: Around): Promise<Spec> | Spec
+  /** What a new record is given that its creator did not send. */
+  readonly issue?: Issue
+  /** Text of the event of the create. */
+  createdMessage?(spec: Spec): string
   /** What the new spec means for a resource that lives; undefined when nothing but the record changes. */
   consequence?(previous: Resource, spec: Spec): Consequence | undefined
   /** The status that holds at `now` when time alone decides (expiry), whether or not the loop has got there. */
   statusAt?(found: Found, now: number): string
   /** Members of the answer beyond metadata, spec, status and events. */
   present?(found: Found, options: PresentOptions): Record<string, unknown>
-  /** The spec as answered: secrets masked, write-only parts left out. */
+  /** The spec as answered: write-only parts left out. Sealed members are masked before. */
   presentSpec?(record: Resource, options: PresentOptions): Record<string, unknown>
 }
 
-/** What of a kind its routes are declared from: data, no hooks. */
-export type KindFace = Pick<
-  Kind,
-  | 'kind'
-  | 'plural'
-  | 'scope'
-  | 'param'
-  | 'parent'
-  | 'spec'
-  | 'answers'
-  | 'life'
-  | 'statuses'
-  | 'hiddenStatuses'
-  | 'keptWhileReferenced'
-  | 'paginated'
-  | 'byExternalId'
-  | 'detailedErrors'
->
-
-// A kind of any spec is used through the plain Kind: hooks are methods, whose parameters may be narrower.
-export const defineKind = <S extends Shape>(kind: Kind<S>): Kind => kind as unknown as Kind
-
-/** Name of the path parameter of a kind. */
-export const paramOf = (kind: KindFace): string => kind.param ?? `${kind.kind}Name`
-
-/** Path of the collection: `/v0/sandboxes/:sandboxName/previews`. */
-export const pathOf = (kind: KindFace): `/${string}` =>
-  kind.parent ? `${pathOf(kind.parent)}/:${paramOf(kind.parent)}/${kind.plural}` : `/v0/${kind.plural}`
-
-/** The kinds that this one lives inside, outermost first. */
-export const ancestorsOf = (kind: KindFace): readonly Kind[] =>
-  kind.parent ? [...ancestorsOf(kind.parent), kind.parent] : []
-
-export const statusesOf = (kind: Pick<KindFace, 'life' | 'statuses'>): readonly string[] =>
+export const statusesOf = (kind: Pick<Kind, 'statuses' | 'life'>): readonly string[] =>
   kind.statuses ?? kind.life?.states ?? []
 
 /** The status of a record at `now`; '' for kinds without one. */
-export const statusOf = (kind: Kind, found: Found, now: number): string =>
+export const statusOf = (kind: Pick<Kind, 'statusAt'>, found: Found, now: number): string =>
   kind.statusAt?.(found, now) ?? found.record.status

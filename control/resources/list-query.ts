@@ -7,6 +7,8 @@ import { statusesOf, type Kind } from './kind.ts'
 
 export interface ListQuery {
   readonly limit?: number | undefined
+  /** Of versions before 2026-04-28. */
+  readonly offset?: number | undefined
   readonly cursor?: string | undefined
   readonly sort?: Sort | undefined
   readonly q?: string | undefined
@@ -34,6 +36,13 @@ const needle = (q: string | undefined): string | undefined => {
   return value.length < 2 ? undefined : value
 }
 
+export interface ListingOptions extends Inside {
+  /** The shape before 2026-04-28: everything at once, or a part of it by `limit` and `offset`. */
+  readonly lite?: boolean
+  /** Those inside any parent. */
+  readonly across?: boolean
+}
+
 /** A listing as asked for, in the words of the store. */
 export interface Asked {
   readonly base: Omit<Listing, 'limit' | 'after'>
@@ -43,12 +52,7 @@ export interface Asked {
 }
 
 /** Throws `invalid_argument` naming the parameter. */
-export const askedOf = (
-  kind: Kind,
-  { workspace }: Actor,
-  query: ListQuery,
-  options: Inside & { lite?: boolean },
-): Asked => {
+export const askedOf = (kind: Kind, { workspace }: Actor, query: ListQuery, options: ListingOptions): Asked => {
   const { lite = false } = options
   const { named, statuses } = statusesIn(kind, query.status)
   const filtering = !lite || kind.filterStatusOnEveryVersion
@@ -57,12 +61,12 @@ export const askedOf = (
   const base = {
     kind: kind.kind,
     workspace,
-    ...(kind.parent ? { parent: pathTo(options.parents) } : {}),
+    ...(kind.parent && !options.across ? { parent: pathTo(options.parents) } : {}),
     ...(filtering && statuses ? { statuses } : {}),
     ...(hide ? { exceptStatuses: kind.hiddenStatuses } : {}),
     ...(query.externalId ? { externalId: query.externalId } : {}),
     ...(q ? { q } : {}),
-    sort: (lite ? undefined : query.sort) ?? ('createdAt:desc' as const),
+    sort: (lite ? undefined : query.sort) ?? kind.sort,
   }
   return { base, hide, lite }
 }

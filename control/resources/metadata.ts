@@ -1,14 +1,15 @@
-/** The metadata every resource has: what may be sent, what is answered. */
-import { fail } from '../../shared/errors.ts'
-import { s, text, type Out } from '../../shared/schema.ts'
+/** The metadata of resources: what may be sent, what is stored, what is answered. */
+import { s, text, type Out, type Shape } from '../../shared/schema.ts'
 import type { Resource, StoredMetadata } from '../store/store.ts'
 
 /** At most this many labels on one resource. */
 const maxLabels = 128
 
-/** Metadata as sent. Read-only members, which clients send back in full updates, are let through and ignored. */
-export const metadataInput = s.object({
-  name: s.nullish(text(256)),
+export const labelsInput = s
+  .record(text(256), text(1024))
+  .check(s.refine(labels => Object.keys(labels).length <= maxLabels, `must have at most ${maxLabels} entries`))
+
+const taken = {
   displayName: s.nullish(text(63)),
   externalId: s.nullish(
     s.string().check(
@@ -16,25 +17,54 @@ export const metadataInput = s.object({
       s.refine(value => /^[A-Za-z0-9-]*$/.test(value), 'must contain only letters, digits and dashes'),
     ),
   ),
-  labels: s.nullish(
-    s
-      .record(text(256), text(1024))
-      .check(s.refine(labels => Object.keys(labels).length <= maxLabels, `must have at most ${maxLabels} entries`)),
-  ),
+  labels: s.nullish(labelsInput),
+}
+
+const shown = {
+  plan: s.optional(s.string()),
+  url: s.optional(s.string()),
+  createdAt: s.string(),
+  updatedAt: s.string(),
+  createdBy: s.string(),
+  updatedBy: s.string(),
+}
+
+/** What of the common metadata a kind has besides name and workspace. */
+export interface MetadataShape {
+  readonly takes: readonly (keyof typeof taken)[]
+  readonly shows: readonly (keyof typeof shown)[]
+  /** Members that hold the names of what it lives inside, outermost first. */
+  readonly outer: readonly string[]
+  /** Members that are the same for all. */
+  readonly fixed: Readonly<Record<string, string>>
+}
+
+export const commonMetadata: MetadataShape = {
+  takes: ['displayName', 'externalId', 'labels'],
+  shows: ['plan', 'url', 'createdAt', 'updatedAt', 'createdBy', 'updatedBy'],
+  outer: [],
+  fixed: {},
+}
+
+/** Metadata of what lives inside something else: it names that, and has no labels of its own. */
+export const innerMetadata = (given: Pick<MetadataShape, 'outer'> & Partial<MetadataShape>): MetadataShape => ({
+  takes: ['displayName'],
+  shows: ['createdAt', 'updatedAt', 'createdBy', 'updatedBy'],
+  fixed: {},
+  ...given,
 })
+
+const pick = <T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(keys.map(key => [key, from[key]])) as Pick<T, K>
+
+/** Metadata as sent. Read-only members, which clients send back in full updates, are let through and ignored. */
+export const metadataInput = s.object({ name: s.nullish(text(256)), ...taken })
 
 export type MetadataInput = Out<typeof metadataInput>
 
-const namePattern = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/
-
-/** Checks a name that is to be given to something new; throws `invalid_argument` naming `field`. */
-export const checkName = (name: string, field = 'metadata.name'): string => {
-  const refuse = (reason: string) => fail('invalid_argument', { field, reason })
-  if (name.length > 49) throw refuse('must be at most 49 characters')
-  if (!namePattern.test(name))
-    throw refuse('must be lowercase letters, digits and hyphens, beginning and ending with a letter or digit')
-  return name
-}
+/** What may be sent of a kind's metadata; what it does not have is ignored. */
+export const metadataInputOf = ({ takes }: MetadataShape) =>
+  s.object({ name: s.nullish(text(256)), ...(pick(taken, takes) as Partial<typeof taken> as typeof taken) })
 
 /**
  * Metadata to store. Members that are absent keep their value; `null`, `''` or `{}` clears them, but an external id
@@ -63,27 +93,37 @@ export const metadataAnswer = s.object({
   externalId: s.optional(s.string()),
   labels: s.optional(s.record(s.string(), s.string())),
   workspace: s.string(),
-  plan: s.optional(s.string()),
-  url: s.optional(s.string()),
-  createdAt: s.string(),
-  updatedAt: s.string(),
-  createdBy: s.string(),
-  updatedBy: s.string(),
+  ...shown,
 })
+
+const answerMembers = {
+  displayName: s.optional(s.string()),
+  externalId: s.optional(s.string()),
+  labels: s.optional(s.record(s.string(), s.string())),
+}
+
+/** Shape of a kind's metadata as answered. */
+export const metadataAnswerOf = ({ takes, shows, outer, fixed }: MetadataShape) =>
+  s.object({
+    name: s.string(),
+    workspace: s.string(),
+    ...pick(answerMembers, takes),
+    ...pick(shown, shows),
+    ...Object.fromEntries([...outer, ...Object.keys(fixed)].map((name): [string, Shape] => [name, s.string()])),
+  }) as unknown as typeof metadataAnswer
 
 /** Metadata as answered; times are ISO 8601 in UTC. */
 export const presentMetadata = (
   resource: Resource,
-  facts: { url: string | undefined; plan: string },
+  shape: MetadataShape,
+  facts: { readonly url: string | undefined; readonly plan: string },
 ): Out<typeof metadataAnswer> => {
-  const { name, workspace, metadata } = resource
+  const { name, workspace, parent, metadata } = resource
   const { displayName, externalId, labels, createdBy, updatedBy } = metadata
-  return {
-    name,
+  const all = {
     ...(displayName ? { displayName } : {}),
     ...(externalId ? { externalId } : {}),
     ...(labels ? { labels } : {}),
-    workspace,
     plan: facts.plan,
     ...(facts.url ? { url: facts.url } : {}),
     createdAt: new Date(resource.createdAt).toISOString(),
@@ -91,4 +131,16 @@ export const presentMetadata = (
     createdBy,
     updatedBy,
   }
+  // Every row of most listings has it all: nothing is picked where nothing is left out.
+  if (shape === commonMetadata) return { name, ...all, workspace }
+  const { takes, shows, outer, fixed } = shape
+  const members = [...takes, ...shows].filter(member => Object.hasOwn(all, member))
+  const parents = parent.split('/')
+  return {
+    name,
+    ...pick(all, members as (keyof typeof all)[]),
+    workspace,
+    ...Object.fromEntries(outer.map((member, index) => [member, parents[index] ?? ''])),
+    ...fixed,
+  } as Out<typeof metadataAnswer>
 }

@@ -1,17 +1,13 @@
 import { fail } from '../../shared/errors.ts'
 import { answer, find, needParents, withInstances, type Actor, type Context, type Inside } from './context.ts'
 import { statusOf, type Found } from './kind.ts'
-import { listing, type ListQuery, type Page } from './listing.ts'
+import type { ListingOptions, ListQuery } from './list-query.ts'
+import { listing, type Page } from './listing.ts'
 import type { Presented } from './present.ts'
 
 export interface GetOptions extends Inside {
   /** Only admins of the workspace may: `forbidden`. */
   readonly showSecrets?: boolean
-}
-
-export interface ListOptions extends Inside {
-  /** The shape before 2026-04-28: everything at once. */
-  readonly lite?: boolean
 }
 
 export const get = async (
@@ -31,9 +27,9 @@ export const list = async (
   context: Context,
   actor: Actor,
   query: ListQuery,
-  options: ListOptions = {},
+  options: ListingOptions = {},
 ): Promise<Page> => {
-  await needParents(context, actor, options)
+  if (!options.across) await needParents(context, actor, options)
   return listing(context, actor, query, options)
 }
 

@@ -1,35 +1,55 @@
+import { fail } from '../../shared/errors.ts'
 import { onNewest } from '../reconcile/transition.ts'
 import { answer, attempts, find, needParents, pokeAll, type Actor, type Context, type Inside } from './context.ts'
+import { carried } from './carried.ts'
+import { isImplied } from './implied.ts'
 import type { Found } from './kind.ts'
 import type { Presented } from './present.ts'
+
+/** A status among the members of the spec has words of its own. */
+const lastStatus = ({ kind }: Context, status: string): string => (status && !kind.statusMember ? 'DELETING' : status)
 
 /** The row goes at once, with all that lives inside it. */
 const erase = async (context: Context, { record }: Found): Promise<Found> => {
   pokeAll(context, await context.transition.write([{ remove: record }]))
-  return { record: { ...record, status: record.status && 'DELETING' }, instances: [] }
+  return { record: { ...record, status: lastStatus(context, record.status) }, instances: [] }
 }
 
 const leave = async (context: Context, found: Found): Promise<Found> => {
   const { kind, transition, poke } = context
+  const { removalEvent, life } = kind
   const { record, instances } = found
   const { name, status, uid } = record
   // On its way out already: the loop is told once more, in case it is stuck.
-  if (kind.life?.next(status, 'delete', record) === status) {
+  if (life?.next(status, removalEvent, record) === status) {
     poke(kind.kind, uid)
     return found
   }
-  const message = `${kind.kind} ${name} deleted`
-  const written = await transition.write([{ record, event: { name: 'delete', message } }])
+  const message = removalEvent === 'delete' ? `${kind.kind} ${name} deleted` : `${kind.kind} ${name}: ${removalEvent}`
+  const inside = await carried(context, record, removalEvent)
+  const written = await transition.write([{ record, event: { name: removalEvent, message } }, ...inside])
   pokeAll(context, written)
   return { record: written.resources[0] ?? record, instances }
 }
 
-/** Repeating it is harmless: what is on its way out is answered as it is. Throws `in_use`. */
-export const remove = async (context: Context, actor: Actor, name: string, inside: Inside = {}): Promise<Presented> => {
+/** What was deleted: its record, and its last form as answered. */
+export interface Gone {
+  readonly record: Found['record']
+  readonly answered: Presented
+}
+
+/**
+ * Repeating it is harmless: what is on its way out is answered as it is.
+ * Throws `in_use`, and `wrong_state` for one that is always there.
+ */
+export const remove = async (context: Context, actor: Actor, name: string, inside: Inside = {}): Promise<Gone> => {
+  const { kind } = context
   await needParents(context, actor, inside)
   const gone = await onNewest(async () => {
     const found = await find(context, actor, name, inside)
-    return context.kind.removal === 'immediate' ? erase(context, found) : leave(context, found)
+    if (isImplied(found.record))
+      throw fail('wrong_state', { kind: kind.kind, name, state: 'always there', wanted: 'a delete' })
+    return kind.removal === 'immediate' ? erase(context, found) : leave(context, found)
   }, attempts)
-  return answer(context, gone)
+  return { record: gone.record, answered: await answer(context, gone) }
 }

@@ -1,35 +1,56 @@
-import { fail } from '../../shared/errors.ts'
+import { fail, isError } from '../../shared/errors.ts'
 import { leavingStatuses } from '../reconcile/rules.ts'
 import { onNewest } from '../reconcile/transition.ts'
 import type { Resource } from '../store/store.ts'
+import { accepted } from './accepted.ts'
+import { inputOf, type ResourceInput } from './body.ts'
 import {
   answer,
+  around,
   attempts,
   find,
-  needParents,
   pokeAll,
   withInstances,
   type Actor,
   type Context,
   type Inside,
 } from './context.ts'
-import type { ResourceInput } from './body.ts'
-import { statusOf, type Found, type Spec } from './kind.ts'
+import { create } from './create.ts'
+import { statusOf, type Around, type Consequence, type Found } from './kind.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { Presented } from './present.ts'
+import { revise, type Revised } from './revisions.ts'
 
-const change = async (context: Context, actor: Actor, { record }: Found, input: ResourceInput): Promise<Resource> => {
-  const { kind, transition } = context
-  const spec = ((await kind.accept?.(input.spec as never, record)) ?? input.spec ?? record.spec) as Spec
+const eventOf = ({ event: name, message }: Consequence, revised: Revised | undefined) => ({
+  name,
+  message,
+  ...(revised ? { revisions: revised.of } : {}),
+})
+
+const change = async (
+  context: Context,
+  actor: Actor,
+  { record }: Found,
+  [input, here]: readonly [ResourceInput, Around],
+): Promise<Resource> => {
+  const { kind, transition, ids } = context
+  const accept = await accepted(context, input.spec, record, here)
+  const revised = kind.revisions && revise(kind.revisions, accept, record, { ids, now: here.now, name: actor.name })
+  const spec = revised?.spec ?? accept
   const consequence = kind.consequence?.(record, spec)
+  const internal = {
+    ...record.internal,
+    ...consequence?.internal,
+    ...(revised ? { revisions: revised.revisions } : {}),
+  }
   const written = await transition.write([
     {
       record,
-      ...(consequence ? { event: { name: consequence.event, message: consequence.message } } : {}),
+      ...(consequence ? { event: eventOf(consequence, revised) } : {}),
       change: {
         spec,
         metadata: mergeMetadata(input.metadata ?? undefined, record.metadata, actor.name),
-        ...(consequence?.internal ? { internal: { ...record.internal, ...consequence.internal } } : {}),
+        internal,
       },
     },
   ])
@@ -37,25 +58,41 @@ const change = async (context: Context, actor: Actor, { record }: Found, input: 
   return written.resources[0] as Resource
 }
 
-/** Changes what the input names; what that means for the resource's status and machines is its kind's to say. */
+/** The name in the address says which one; a body that says otherwise is wrong. */
+const checkName = (name: string, given: string | null | undefined): void => {
+  if (given && given !== name)
+    throw fail('invalid_argument', { field: 'metadata.name', reason: `cannot be changed from "${name}"` })
+}
+
+/** Changes what the body names; what that means for the resource's status and machines is its kind's to say. */
 export const update = async (
   context: Context,
   actor: Actor,
   name: string,
-  input: ResourceInput,
+  body: unknown,
   inside: Inside = {},
 ): Promise<Presented> => {
   const { kind, clock } = context
-  await needParents(context, actor, inside)
-  const given = input.metadata?.name
-  if (given && given !== name)
-    throw fail('invalid_argument', { field: 'metadata.name', reason: `cannot be changed from "${name}"` })
-  const after = await onNewest(async () => {
+  const input = inputOf(kind, body)
+  const here = await around(context, actor, inside)
+  checkName(name, input.metadata?.name)
+  const step = async () => {
     const found = await find(context, actor, name, inside)
     const state = statusOf(kind, found, clock.now())
     if (leavingStatuses(kind).includes(state))
       throw fail('wrong_state', { kind: kind.kind, name, state, wanted: 'an update' })
-    return change(context, actor, found, input)
-  }, attempts)
-  return answer(context, await withInstances(context, kind, after))
+    return change(context, actor, found, [input, here])
+  }
+  try {
+    const after = await onNewest(step, attempts)
+    return await answer(context, await withInstances(context, kind, after))
+  } catch (error) {
+    if (!kind.upsert || !isError(error, 'not_found')) throw error
+    const named = { ...input, metadata: { ...input.metadata, name } }
+    return await create(context, actor, named, inside).catch((refused: unknown) => {
+      // Somebody else made it in between: then it can be changed.
+      if (isError(refused, 'already_exists')) return update(context, actor, name, body, inside)
+      throw refused
+    })
+  }
 }

@@ -4,11 +4,11 @@
  */
 import { fail } from '../../shared/errors.ts'
 import type { Images } from '../images/images.ts'
+import { mask, sealEnvs, type StoredEnv } from '../resources/sealing.ts'
 import type { Sealer } from '../secrets.ts'
-import { memoryMb, type EnvInput, type LifecycleInput, type NetworkInput, type RuntimeInput } from './spec.ts'
+import { memoryMb, type LifecycleInput, type NetworkInput, type RuntimeInput } from './spec.ts'
 import type { SandboxSpecInput } from './spec.ts'
-import { mask, type StoredEnv, type StoredNetwork, type StoredRoute, type StoredRuntime } from './stored.ts'
-import type { StoredSandbox } from './stored.ts'
+import type { StoredNetwork, StoredRoute, StoredRuntime, StoredSandbox } from './stored.ts'
 
 export interface AcceptDeps {
   readonly images: Pick<Images, 'resolve'>
@@ -35,16 +35,6 @@ const dense = (value: object): Record<string, unknown> =>
     ),
   )
 
-const acceptEnv = (env: EnvInput, at: number, previous: readonly StoredEnv[], sealer: Sealer): StoredEnv => {
-  const { name, secret } = env
-  const value = env.value ?? ''
-  if (!secret) return { name, value }
-  if (value !== mask) return { name, secret: true, sealed: sealer.seal(value) }
-  const kept = previous.findLast(old => old.name === name)
-  if (kept && 'sealed' in kept) return kept
-  throw refuse(`runtime.envs.${at}.value`, `"${mask}" stands for a stored secret, and "${name}" has none`)
-}
-
 const plainEnvs = (envs: readonly StoredEnv[] | undefined, sealer: Sealer): string =>
   JSON.stringify((envs ?? []).map(env => [env.name, 'sealed' in env ? sealer.open(env.sealed) : env.value]))
 
@@ -60,7 +50,7 @@ const acceptRuntime = async (
   const image = input?.image || previous?.image || (await deps.defaultImage())
   if (image !== previous?.image) await deps.images.resolve(image)
   const envs = input?.envs
-    ? input.envs.map((env, at) => acceptEnv(env, at, previous?.envs ?? [], deps.sealer))
+    ? sealEnvs(input.envs, previous?.envs ?? [], 'spec.runtime.envs', deps.sealer)
     : previous?.envs
   const same = plainEnvs(envs, deps.sealer) === plainEnvs(previous?.envs, deps.sealer)
   return {
@@ -164,7 +154,8 @@ export const acceptSandbox = async (
 ): Promise<StoredSandbox> => {
   if (!input && previous) return previous
   checkVolumes(input?.volumes)
-  if (input?.vpc && input.vpc !== 'default') throw refuse('vpc', `vpc "${input.vpc}" not found`)
+  if (input?.vpc && input.vpc !== 'default')
+    throw fail('invalid_argument', { field: 'spec.vpc', reason: 'this host has one network only; leave it out' })
   const lifecycle = input?.lifecycle === undefined ? previous?.lifecycle : acceptLifecycle(input.lifecycle ?? {})
   return {
     enabled: input?.enabled ?? previous?.enabled ?? true,

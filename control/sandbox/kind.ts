@@ -1,5 +1,7 @@
 /** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
-import { defineKind, statuses, type Consequence, type Kind, type KindFace, type Spec } from '../resources/kind.ts'
+import { defineKind, type KindFace } from '../resources/define-kind.ts'
+import { statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
+import { namesFrom } from '../resources/naming.ts'
 import type { Resource } from '../store/store.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
 import { expiryOf, retentionMs } from './expiry.ts'
@@ -45,18 +47,26 @@ export const sandboxFace = {
   paginated: true,
   byExternalId: true,
   detailedErrors: true,
+  names: namesFrom('sandbox'),
+  createsIfMissing: true,
+  showsSecrets: true,
 } as const satisfies KindFace
 
 /** Makes the kind; the same for every host but for what it is given. */
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     ...sandboxFace,
+    createErrors: ['invalid_image'],
+    example: {
+      create: { metadata: { name: 'web' }, spec: { runtime: { memory: 1024, ttl: '2h' } } },
+      update: { metadata: { labels: { team: 'a' } }, spec: { runtime: { ttl: '4h' } } },
+    },
     initialStatus: spec => (storedSandbox({ spec }).enabled ? sandboxLife.initial : 'DEACTIVATED'),
     replaceableStatuses: ['TERMINATED', 'FAILED'],
     removal: 'reconciled',
     filterStatusOnEveryVersion: true,
     listsEvents: false,
-    dataPlane: { label: 'sbx', region: record => storedSandbox(record).region },
+    dataPlane: { label: 'sbx', scope: 'sandboxes:control', region: record => storedSandbox(record).region },
     workload: sandboxWorkload({ standbyAfterMs: deps.standbyAfterMs, plan: planner(deps) }),
     expiry: expiryOf,
     retentionMs,

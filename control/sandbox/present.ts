@@ -2,10 +2,11 @@
 import { s } from '../../shared/schema.ts'
 import { historyOf } from '../instances/history.ts'
 import type { Found, PresentOptions } from '../resources/kind.ts'
+import { presentEnvs } from '../resources/sealing.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource } from '../store/store.ts'
 import { expiryOf } from './expiry.ts'
-import { mask, storedSandbox, type StoredEnv } from './stored.ts'
+import { storedSandbox } from './stored.ts'
 
 /** Shape of the answer. */
 export const answers = {
@@ -64,9 +65,6 @@ export const presentSandbox = (found: Found, { now }: PresentOptions): Record<st
   }
 }
 
-const presentEnv = (env: StoredEnv, open: ((sealed: string) => string) | undefined) =>
-  'sealed' in env ? { name: env.name, value: open ? open(env.sealed) : mask, secret: true } : { ...env }
-
 /** The spec with secrets masked, and those of proxy rules left out. */
 export const presentSpec = (record: Resource, { showSecrets }: PresentOptions, sealer: Sealer) => {
   const { runtime, network, ...rest } = storedSandbox(record)
@@ -78,7 +76,7 @@ export const presentSpec = (record: Resource, { showSecrets }: PresentOptions, s
     : network
   return {
     ...rest,
-    runtime: { ...plain, ...(envs ? { envs: envs.map(env => presentEnv(env, open)) } : {}) },
+    runtime: { ...plain, ...(envs ? { envs: presentEnvs(envs, open) } : {}) },
     ...(shownNetwork ? { network: shownNetwork } : {}),
   }
 }

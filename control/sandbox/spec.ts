@@ -38,7 +38,7 @@ const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
     s.enum(names),
   )
 
-const env = s.object({
+export const env = s.object({
   name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
   value: s.nullish(text(131_072)),
   secret: s.nullish(s.boolean()),
@@ -46,7 +46,7 @@ const env = s.object({
 
 const reservedPorts = [80, 443]
 
-const port = s.object({
+export const port = s.object({
   target: s.int().check(
     s.gte(1),
     s.lte(65_535),
@@ -151,5 +151,4 @@ export const sandboxSpec = s.object({
 export type SandboxSpecInput = Out<typeof sandboxSpec>
 export type RuntimeInput = Out<typeof runtime>
 export type NetworkInput = Out<typeof network>
-export type EnvInput = Out<typeof env>
 export type LifecycleInput = Out<typeof lifecycle>

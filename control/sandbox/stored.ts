@@ -1,10 +1,7 @@
 /** The spec of a sandbox as it is stored: complete, with its secrets sealed. */
+import type { StoredEnv } from '../resources/sealing.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource } from '../store/store.ts'
-
-export type StoredEnv =
-  | { readonly name: string; readonly value: string }
-  | { readonly name: string; readonly secret: true; readonly sealed: string }
 
 export interface StoredPort {
   readonly target: number
@@ -50,9 +47,6 @@ export interface StoredSandbox {
 
 export const storedSandbox = (resource: Pick<Resource, 'spec'>): StoredSandbox =>
   resource.spec as unknown as StoredSandbox
-
-/** What a secret looks like to everybody who may not see it; sent back in an update, it means "as it was". */
-export const mask = '***'
 
 /** The variables a sandbox is started with, secrets opened; the last of a name wins. */
 export const environmentOf = (resource: Pick<Resource, 'spec'>, sealer: Sealer): Record<string, string> =>

@@ -33,6 +33,7 @@ export interface ResourceEvent {
   readonly status: string
   readonly message: string
   readonly revision?: string
+  readonly canaryRevision?: string
 }
 
 export interface Key {
@@ -55,6 +56,8 @@ export interface Listing {
   readonly q?: string
   readonly sort: Sort
   readonly limit: number
+  /** So many are left out first; for listings without a filter on statuses. */
+  readonly offset?: number
   /** Continue after this position of the same listing. */
   readonly after?: Position
 }
@@ -91,6 +94,8 @@ export interface Resources {
   everyOf(kind: string): Promise<Resource[]>
   /** Oldest first. */
   events(uid: string): Promise<ResourceEvent[]>
+  /** Which resource of that kind and workspace has the claim. */
+  claimant(kind: string, workspace: string, claim: string): Promise<Resource | undefined>
   /** Who names the target, by kind and name; at most `limit`. */
   usages(target: Key, limit: number): Promise<Usage[]>
   /** How many resources of each kind name the target; kinds of which none does are left out. */

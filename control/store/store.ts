@@ -2,14 +2,16 @@
  * What the control plane remembers.
  *
  *     accounts      id, display_name
- *     workspaces    name PK, id, account, display_name
- *     api_keys      id PK, hash UNIQUE, name, account, workspace|null, role, expires_at|null
+ *     workspaces    name PK, id, account, display_name, labels JSON, deleted_at|null
+ *     api_keys      id PK, hash UNIQUE, name, account, workspace|null, role, expires_at|null, scopes JSON|null,
+ *                   owner: uid of the resource it goes with | null
  *     resources     uid PK, kind, workspace, parent, name, version, status, external_id|null, body JSON, times
  *                   one live row per (kind, workspace, parent, name); every kind shares the table
  *     refs          uid, field → kind, workspace, parent, name        which resource names which other one, and where
+ *     claims        kind, workspace, claim PK → uid                   what only one resource of a kind may have
  *     instances     id PK, owner (uid, kind, workspace, parent, name), revision, driver, version, status,
  *                   address JSON, image JSON, times, attempts, errors JSON, body JSON
- *     events        resource uid, time, type, status, message
+ *     events        resource uid, time, type, status, message, revision|null, canary_revision|null
  *     intervals     instance id, workspace, type, name, dimension, quantity, from, to|null (open), accounted_to
  *     rollups       hour, workspace, type, name, id, dimension, usage         computed from intervals
  *     meta          key, value

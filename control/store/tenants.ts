@@ -10,8 +10,17 @@ export interface Workspace {
   readonly name: string
   readonly account: string
   readonly displayName: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly createdBy?: string
+  readonly updatedBy?: string
   readonly createdAt: number
+  /** When it was made, unless changed since. */
+  readonly updatedAt?: number
 }
+
+/** Absent members keep their value. */
+export type WorkspaceChange = Pick<Partial<Workspace>, 'displayName' | 'labels'> &
+  Required<Pick<Workspace, 'updatedBy' | 'updatedAt'>>
 
 export interface ApiKey {
   readonly id: string
@@ -25,6 +34,10 @@ export interface ApiKey {
   readonly accountAdmin: boolean
   readonly createdAt: number
   readonly expiresAt: number | null
+  /** The OAuth scopes it is limited to, or null for all. */
+  readonly scopes: readonly string[] | null
+  /** Uid of the resource that it was made for and goes with, or null. */
+  readonly owner: string | null
 }
 
 export interface Tenants {
@@ -33,10 +46,19 @@ export interface Tenants {
   workspaces(account: string): Promise<Workspace[]>
   /** By name or id. */
   workspace(nameOrId: string): Promise<Workspace | undefined>
+  /** Whether the name is taken, if only by one that was deleted. */
+  isTaken(name: string): Promise<boolean>
   apiKeyByHash(hash: string): Promise<ApiKey | undefined>
   /** Adding throws `already_exists` when the id, name or hash is taken, `not_found` when the account is unknown. */
   addAccount(account: Account): Promise<void>
   addWorkspace(workspace: Workspace): Promise<void>
+  /** Throws `not_found`. */
+  updateWorkspace(name: string, change: WorkspaceChange): Promise<Workspace>
+  /**
+   * Deletes it with its keys and its resources of these kinds. Throws `not_found`, and `in_use` when it has resources of
+   * other kinds. Nothing can be created in it afterwards, its name stays taken, and its bill stays.
+   */
+  removeWorkspace(name: string, kinds: readonly string[], now: number): Promise<Workspace>
   addApiKey(key: ApiKey): Promise<void>
   removeApiKey(id: string): Promise<void>
 }

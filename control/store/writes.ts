@@ -7,6 +7,7 @@
  */
 import type { Instance, Owner } from './instances.ts'
 import type { Rate } from './meter.ts'
+import type { ApiKey } from './tenants.ts'
 import type { Key, Resource, ResourceEvent, StoredMetadata } from './resources.ts'
 
 /** That a resource names another one of its workspace. */
@@ -47,18 +48,21 @@ export interface Metered {
 
 export type Write =
   /**
-   * Throws `already_exists` when the name is taken in that kind, workspace and parent, `not_found` when what it lives
-   * inside is not there, `invalid_argument` with the field of a reference whose target is not there.
+   * Throws `already_exists` when the name is taken in that kind, workspace and parent, or a claim by another of its kind and
+   * workspace; `not_found` when what it lives inside is not there, or its workspace was deleted; `invalid_argument` with the
+   * field of a reference whose target is not there. `credential` is an API key that goes when the resource goes.
    */
   | {
       readonly type: 'create'
       readonly resource: Resource
       readonly within?: Within
       readonly references?: readonly Reference[]
+      readonly claims?: readonly string[]
+      readonly credential?: ApiKey
       readonly event?: ResourceEvent
     }
   /**
-   * `references`, when given, replace those it had; missing targets as above. Throws `in_use` when `unlessReferenced` and
+   * `references` and `claims`, when given, replace those it had; missing targets as above. Throws `in_use` when `unlessReferenced` and
    * another resource names it. Stamps updatedAt.
    */
   | {
@@ -67,6 +71,7 @@ export type Write =
       readonly version: number
       readonly change: ResourceChange
       readonly references?: readonly Reference[]
+      readonly claims?: readonly string[]
       readonly unlessReferenced?: boolean
       readonly event?: ResourceEvent
     }

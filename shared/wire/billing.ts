@@ -99,7 +99,7 @@ export const accountMetrics = route('GET /v0/accounts/:accountId/metrics', {
   }),
   returns: AccountMetrics,
   errors: ['invalid_argument', 'forbidden'],
-  extra: { tenant: 'none' },
+  extra: { tenant: 'none', access: { scope: 'admin', role: 'member' } },
 })
 
 export const metricsGroupings = route('GET /v0/accounts/:accountId/metrics/enums/group-by', {
@@ -108,7 +108,7 @@ export const metricsGroupings = route('GET /v0/accounts/:accountId/metrics/enums
   params,
   returns: Values,
   errors: ['forbidden'],
-  extra: { tenant: 'none' },
+  extra: { tenant: 'none', access: { scope: 'admin', role: 'member' } },
 })
 
 export const metricsResourceTypes = route('GET /v0/accounts/:accountId/metrics/enums/resource-types', {
@@ -118,5 +118,5 @@ export const metricsResourceTypes = route('GET /v0/accounts/:accountId/metrics/e
   query: s.object(window),
   returns: Values,
   errors: ['invalid_argument', 'forbidden'],
-  extra: { tenant: 'none' },
+  extra: { tenant: 'none', access: { scope: 'admin', role: 'member' } },
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { daemon } from '../support/daemon.ts'
 import { declaredRoutes, familiesOf, tableOf, withTable } from './endpoints.ts'
+import { withRoutes } from './management.ts'
 
 const page = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
 
@@ -10,6 +11,10 @@ t.test('the tables are as declared; if not: node test/docs/write.ts', async t =>
   const routes = await declaredRoutes()
   for (const [name, families] of Object.entries(familiesOf))
     t.equal(withTable(page(name), tableOf(routes, families)), page(name), name)
+})
+
+t.test('the management page lists what is declared; if not: node test/docs/write.ts management.md', async t => {
+  t.equal(withRoutes(page('management.md')), page('management.md'))
 })
 
 t.test('every family of the daemon has a page', async t => {

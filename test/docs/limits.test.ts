@@ -7,7 +7,7 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
 /** The first column of a row, and for each number in it the text on the page, the file and what stands there. */
 const rows: Readonly<Record<string, readonly (readonly [said: string, file: string, code: string])[]>> = {
-  name: [['49 lower-case', 'control/resources/metadata.ts', 'name.length > 49']],
+  name: [['49 lower-case', 'control/resources/naming.ts', 'name.length > 49']],
   'display name, external id': [
     ['63 characters', 'control/resources/metadata.ts', 'displayName: s.nullish(text(63))'],
     ['64 letters', 'control/resources/metadata.ts', 's.maxLength(64)'],
@@ -18,10 +18,10 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   ],
   'processes and threads of a sandbox': [['4096', 'control/config.ts', "'HUTCH_PIDS_LIMIT', { fallback: 4_096"]],
   'connections of a sandbox to the outside': [['4096', 'control/drivers/oci/net/connections.ts', 'most = 4_096']],
-  'body on the management API': [['1 MiB', 'control/api/surface.ts', 'bodyLimit = 1024 * 1024']],
+  'body on the management API': [['5 MiB', 'control/api/surface.ts', 'bodyLimit = 5 * 1024 * 1024']],
   'page of a list': [
-    ['50,', 'control/resources/listing.ts', 'query.limit ?? 50'],
-    ['200;', 'control/resources/listing.ts', 'maxLimit = 200'],
+    ['50,', 'control/resources/define-kind.ts', 'fallback: 50, max: 200'],
+    ['200;', 'control/resources/define-kind.ts', 'fallback: 50, max: 200'],
     ['24 h', 'control/wire/cursors.ts', '24 * 3_600_000'],
   ],
   billing: [

@@ -7,6 +7,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { declaredRoutes, familiesOf, tableOf, withTable } from './endpoints.ts'
+import { withRoutes } from './management.ts'
 import { matches, shown, stepsOf } from './page.ts'
 import { pages, runPage, withoutMachines } from './pages.ts'
 import { withWalls } from './walls.ts'
@@ -38,6 +39,10 @@ try {
     writeFileSync(path, withTable(readFileSync(path, 'utf8'), tableOf(routes, families)))
   }
   if (chosen('walls.md')) writeFileSync(pathOf('walls.md'), withWalls(readFileSync(pathOf('walls.md'), 'utf8')))
+  if (chosen('management.md')) {
+    const path = pathOf('management.md')
+    writeFileSync(path, withRoutes(readFileSync(path, 'utf8')))
+  }
   const why = withoutMachines()
   if (why) process.stderr.write(`the examples are not run: ${why}\n`)
   else

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { createKinds } from '../../control/kinds.ts'
+import { createKinds } from '../../control/kinds/index.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const sources = globSync('control/**/*.ts', { cwd: root })
@@ -25,7 +25,7 @@ t.test('resources and instances are written in one place', async t => {
 
 /** Where a kind may be called by its name: its own room; what the bill calls things; what old rows are called. */
 const homes = (kind: string): RegExp =>
-  new RegExp(`^control/(${kind}/|store/dimensions\\.ts$|store/sqlite/migrations/)`)
+  new RegExp(`^control/(${kind}/|kinds/|store/dimensions\\.ts$|store/sqlite/migrations/)`)
 
 t.test('nothing asks for a kind by its name outside of its room', async t => {
   const kinds = Object.values(createKinds({} as Parameters<typeof createKinds>[0]))

@@ -35,7 +35,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'images/package',
     'images/runtime',
   ],
-  'node:dns/promises': ['daemon/tunnel'],
+  'node:dns/promises': ['control/dns.ts', 'daemon/tunnel'],
   'node:http': ['daemon/egress', 'daemon/network', 'daemon/node-internals', 'images/runtime', 'shared/http'],
   'node:https': ['daemon/egress', 'daemon/network'],
   'node:v8': ['daemon/node-internals'],

@@ -6,7 +6,7 @@ import { createApi } from '../../control/api/index.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
-import { createKinds } from '../../control/kinds.ts'
+import { createKinds } from '../../control/kinds/index.ts'
 import { changes } from '../../control/reconcile/changes.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { crud } from '../../control/resources/crud.ts'
@@ -25,6 +25,8 @@ import { fakeClock, type FakeClock } from './clock.ts'
 export interface ControlOptions {
   /** Default true: what is stored of network rules is tested whether or not a host enforces them. */
   readonly egressRules?: boolean
+  /** What DNS says, by name. */
+  readonly txtRecords?: ReadonlyMap<string, string[]>
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
@@ -46,6 +48,8 @@ export interface TestControl {
   readonly dataDir: string
   /** `kind/uid` of every poke, in order. */
   readonly poked: string[]
+  /** Every kind of the host, by its name. */
+  readonly kinds: ReadonlyMap<string, Kind>
   /** Adds a key of the default account and returns it. */
   readonly addKey: (key: Partial<ApiKey>) => Promise<string>
   readonly addWorkspace: (name: string, account?: string) => Promise<string>
@@ -55,6 +59,10 @@ export const knownImages = ['svc/base-image:latest', 'svc/other:latest']
 
 /** Knows two images and refuses the rest as the image store does. */
 const images = {
+  async list() {
+    const names = ['base', 'tools:1', 'tools:2', 'localhost:5000/team/app:1']
+    return names.map(name => ({ name, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }))
+  },
   async resolve(reference: string) {
     if (!knownImages.includes(reference)) throw fail('invalid_image', { requested: reference, supported: knownImages })
     return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }
@@ -94,9 +102,13 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     clock,
     ids,
     cursors,
+    sealer,
+    kinds: rules,
     poke: (kind: string, uid: string) => void poked.push(`${kind}/${uid}`),
     url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
     plan: 'test',
+    domain: () => 'run.test',
+    txtRecords: async (name: string) => options.txtRecords?.get(name) ?? [],
   }
   const api = createApi({
     store,
@@ -105,6 +117,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     log,
     names,
     keys: createKeys({ tenants: store.tenants, clock }),
+    images,
     verbs: kinds.map(kind => crud(kind, verbs)),
     routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
     checkReplies: options.checkReplies ?? true,
@@ -125,6 +138,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     sealer,
     dataDir,
     poked,
+    kinds: rules,
     async addKey(given) {
       const secret = ids.secret(24)
       await store.tenants.addApiKey({
@@ -137,6 +151,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
         accountAdmin: false,
         createdAt: clock.now(),
         expiresAt: null,
+        scopes: null,
+        owner: null,
         ...given,
       })
       return secret

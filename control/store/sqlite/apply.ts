@@ -1,17 +1,31 @@
 /** Runs lists of writes, each list in one transaction. */
 import { fail } from '../../../shared/errors.ts'
 import type { Instance, Key, Metered, Resource, ResourceEvent, Transactions, Write } from '../store.ts'
+import type { Claims } from './claims.ts'
+import { toApiKeyRow, type KeyWriting } from './keys.ts'
 import type { Prepare } from './prepared.ts'
 import type { Recorder } from './recorder.ts'
 import type { References } from './references.ts'
+import type { Remembered } from './remembered.ts'
 import { toInstance, toInstanceRow, toResource, toRow } from './rows.ts'
 import { isDuplicate, type Transact } from './transact.ts'
+import type { WorkspaceRows } from './workspaces.ts'
 import { writing, type Writing } from './writing.ts'
 
-interface Context {
-  readonly run: Writing
-  readonly references: References
+export interface ApplyParts {
+  readonly prepare: Prepare
+  readonly transact: Transact
   readonly recorder: Recorder
+  readonly references: References
+  readonly claims: Claims
+  readonly keys: KeyWriting
+  readonly workspaces: Pick<WorkspaceRows, 'needLive'>
+  /** Answers about keys and workspaces, forgotten when a key comes or goes. */
+  readonly memory: Remembered
+}
+
+interface Context extends ApplyParts {
+  readonly run: Writing
   readonly now: number
   readonly resources: Resource[]
   readonly instances: Instance[]
@@ -45,7 +59,8 @@ const adding = (kind: string, name: string, add: () => unknown): void => {
 }
 
 const addEvent = ({ run }: Context, uid: string, event: ResourceEvent | undefined): void => {
-  if (event) run.addEvent.run({ ...event, uid, revision: event.revision ?? null })
+  if (event)
+    run.addEvent.run({ ...event, uid, revision: event.revision ?? null, canaryRevision: event.canaryRevision ?? null })
 }
 
 const meter = ({ recorder, now }: Context, { id, owner }: Instance, metered: Metered | undefined): void => {
@@ -54,23 +69,32 @@ const meter = ({ recorder, now }: Context, { id, owner }: Instance, metered: Met
 }
 
 /** Its machines, if any are left, are nobody's now and cost nobody anything. */
-const erase = ({ run, references, recorder, removed, now }: Context, resource: Key & { uid: string }): void => {
+const erase = (context: Context, resource: Key & { uid: string }): void => {
+  const { run, references, claims, keys, memory, recorder, removed, now } = context
   const { uid, kind, workspace, parent, name } = resource
   run.remove.run({ uid })
   references.forget(uid)
+  claims.forget(uid)
+  if (keys.removeOf.run({ owner: uid }) > 0) memory.forget()
   for (const { id } of run.instancesOf.all({ owner: uid })) recorder.close(id, now)
   removed.push({ uid, kind, workspace, parent, name })
 }
 
 const steps: Steps = {
-  create(context, { resource, within, references = [], event }) {
+  create(context, { resource, within, references = [], claims = [], credential, event }) {
+    context.workspaces.needLive(resource.workspace)
     if (within) context.references.needParent(within)
     adding(resource.kind, resource.name, () => context.run.insert.run(toRow(resource)))
     context.references.replace(resource, references)
+    context.claims.replace(resource, claims)
+    if (credential) {
+      context.memory.forget()
+      context.keys.add.run(toApiKeyRow(credential))
+    }
     addEvent(context, resource.uid, event)
     context.resources.push(resource)
   },
-  update(context, { uid, version, change, references, unlessReferenced, event }) {
+  update(context, { uid, version, change, references, claims, unlessReferenced, event }) {
     const before = resourceAt(context, uid, version)
     const after: Resource = {
       ...before,
@@ -83,6 +107,7 @@ const steps: Steps = {
     }
     context.run.update.run(toRow(after))
     if (references) context.references.replace(after, references)
+    if (claims) context.claims.replace(after, claims)
     if (unlessReferenced) context.references.needUnused(after)
     addEvent(context, uid, event)
     context.resources.push(after)
@@ -119,17 +144,12 @@ const steps: Steps = {
   },
 }
 
-export const sqliteApply = (parts: {
-  prepare: Prepare
-  transact: Transact
-  recorder: Recorder
-  references: References
-}): Transactions['apply'] => {
-  const { prepare, transact, recorder, references } = parts
+export const sqliteApply = (parts: ApplyParts): Transactions['apply'] => {
+  const { prepare, transact } = parts
   const run = writing(prepare)
   return (writes, now) =>
     transact.write(() => {
-      const context: Context = { run, references, recorder, now, resources: [], instances: [], removed: [] }
+      const context: Context = { ...parts, run, now, resources: [], instances: [], removed: [] }
       for (const write of writes) (steps[write.type] as (context: Context, write: Write) => void)(context, write)
       const { resources, instances, removed } = context
       return { resources, instances, removed }

@@ -29,7 +29,7 @@ const loosely = (column: string) => sql`+${sql.ref(column)}`
 
 /** One range of an index, of one status or of any. One row more than the limit shows that more follow. */
 const rangeOf = (listing: Listing, statuses: readonly string[] | undefined) => {
-  const { kind, workspace, parent, externalId, q, after, limit } = listing
+  const { kind, workspace, parent, externalId, q, after, limit, offset = 0 } = listing
   const { column, direction } = orders[listing.sort]
   let range = query
     .selectFrom('resources')
@@ -39,6 +39,7 @@ const rangeOf = (listing: Listing, statuses: readonly string[] | undefined) => {
     .orderBy(externalId === undefined ? sql.ref(column) : loosely(column), direction)
     .orderBy('uid', direction)
     .limit(limit + 1)
+  if (offset > 0) range = range.offset(offset)
   if (externalId !== undefined) range = range.where('external_id', '=', externalId)
   if (parent && externalId === undefined) range = range.where('parent', '=', parent)
   else if (parent !== undefined) range = range.where(sql<boolean>`${loosely('parent')} = ${parent}`)

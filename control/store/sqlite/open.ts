@@ -5,7 +5,9 @@ import { errno, fail, isError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { WritableStore } from '../store.ts'
 import { sqliteApply } from './apply.ts'
+import { claims } from './claims.ts'
 import { sqliteInstances } from './instances.ts'
+import { keyWriting } from './keys.ts'
 import { lister } from './listing.ts'
 import { sqliteMeter } from './meter.ts'
 import { migrate } from './migrate.ts'
@@ -17,6 +19,7 @@ import { remembered } from './remembered.ts'
 import { sqliteResources } from './resources.ts'
 import { sqliteTenants } from './tenants.ts'
 import { transactions, translate } from './transact.ts'
+import { workspaces } from './workspaces.ts'
 
 const makeFile = (path: string): void => {
   if (path === ':memory:') return
@@ -46,11 +49,24 @@ const compose = (db: Database): WritableStore => {
   const transact = transactions(db)
   const record = recorder(prepare)
   const named = references(prepare)
+  const claimed = claims(prepare)
+  const keys = keyWriting(prepare)
+  const memory = remembered(db)
+  const rows = workspaces(prepare, keys)
   return {
-    resources: sqliteResources({ prepare, transact, references: named, list: lister(db, prepare) }),
+    resources: sqliteResources({ prepare, transact, references: named, claims: claimed, list: lister(db, prepare) }),
     instances: sqliteInstances(prepare, transact),
-    apply: sqliteApply({ prepare, transact, recorder: record, references: named }),
-    tenants: sqliteTenants(prepare, transact, remembered(db)),
+    apply: sqliteApply({
+      prepare,
+      transact,
+      recorder: record,
+      references: named,
+      claims: claimed,
+      keys,
+      workspaces: rows,
+      memory,
+    }),
+    tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
       db.close()

@@ -64,9 +64,11 @@ const statements = (prepare: Prepare) => ({
 /** Everything but the reads must run inside the transaction of the resource that is written. */
 export const references = (prepare: Prepare) => {
   const run = statements(prepare)
-  const missing = (key: Key, exceptStatuses: readonly string[] = []): boolean => {
+  /** Why the key cannot be named; undefined when it can. */
+  const unfit = (key: Key, exceptStatuses: readonly string[] = []): string | undefined => {
     const found = run.status.get(key)
-    return found === undefined || exceptStatuses.includes(found.status)
+    if (found === undefined) return 'not found'
+    return exceptStatuses.includes(found.status) ? `is ${found.status}` : undefined
   }
   const counts = (target: Key): Record<string, number> =>
     Object.fromEntries(run.counts.all(target).map(({ kind, count }) => [kind, count]))
@@ -76,15 +78,15 @@ export const references = (prepare: Prepare) => {
     counts,
     /** Throws `not_found` when what a resource is to live inside is not there. */
     needParent({ exceptStatuses, ...key }: Within): void {
-      if (missing(key, exceptStatuses)) throw fail('not_found', { kind: key.kind, name: key.name })
+      if (unfit(key, exceptStatuses)) throw fail('not_found', { kind: key.kind, name: key.name })
     },
     /** Puts `wanted` in the place of those it had; throws `invalid_argument` for a target that is not there. */
     replace({ uid, kind: by_kind, workspace }: Resource, wanted: readonly Reference[]): void {
       run.removeOf.run({ uid })
       for (const { field, kind, parent, name, exceptStatuses } of wanted) {
         const target = { workspace, kind, parent, name }
-        if (missing(target, exceptStatuses))
-          throw fail('invalid_argument', { field, reason: `${kind} "${name}" not found` })
+        const reason = unfit(target, exceptStatuses)
+        if (reason) throw fail('invalid_argument', { field, reason: `${kind} "${name}" ${reason}` })
         run.add.run({ uid, field, ...target, by_kind })
       }
     },

@@ -1,4 +1,5 @@
 import type { Key, Resources } from '../store.ts'
+import type { Claims } from './claims.ts'
 import type { lister } from './listing.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { References } from './references.ts'
@@ -51,10 +52,11 @@ interface Parts {
   readonly prepare: Prepare
   readonly transact: Transact
   readonly references: References
+  readonly claims: Claims
   readonly list: ReturnType<typeof lister>
 }
 
-export const sqliteResources = ({ prepare, transact, references, list }: Parts): Resources => {
+export const sqliteResources = ({ prepare, transact, references, claims, list }: Parts): Resources => {
   const { read, look } = transact
   const run = statements(prepare)
   return {
@@ -90,6 +92,12 @@ export const sqliteResources = ({ prepare, transact, references, list }: Parts):
           .toSorted((a, b) => a.id - b.id)
           .map(toEvent),
       ),
+    claimant: (kind, workspace, claim) =>
+      look(() => {
+        const uid = claims.holder(kind, workspace, claim)
+        const row = uid === undefined ? undefined : run.byUid.get({ uid })
+        return row && toResource(row)
+      }),
     usages: (target, limit) => look(() => references.usages(target, limit)),
     usageCounts: target => look(() => references.counts(target)),
   }

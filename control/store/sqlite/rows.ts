@@ -47,6 +47,7 @@ export const toEvent = (row: Omit<EventRow, 'id'>): ResourceEvent => ({
   status: row.status,
   message: row.message,
   ...(row.revision === null ? {} : { revision: row.revision }),
+  ...(row.canary_revision === null ? {} : { canaryRevision: row.canary_revision }),
 })
 
 const toJson = (value: object | undefined): string | null => (value === undefined ? null : JSON.stringify(value))

@@ -12,7 +12,13 @@ export interface WorkspaceRow {
   id: string
   account: string
   display_name: string
+  /** JSON map. */
+  labels: string
+  created_by: string
+  updated_by: string
   created_at: number
+  updated_at: number
+  deleted_at: number | null
 }
 
 export interface ApiKeyRow {
@@ -25,6 +31,10 @@ export interface ApiKeyRow {
   account_admin: number
   created_at: number
   expires_at: number | null
+  /** JSON list; null for all. */
+  scopes: string | null
+  /** Uid of the resource it goes with. */
+  owner: string | null
 }
 
 export interface ResourceRow {
@@ -69,6 +79,14 @@ export interface InstanceRow {
   body: string
 }
 
+/** What only resource `uid` of its kind and workspace has. */
+export interface ClaimRow {
+  kind: string
+  workspace: string
+  claim: string
+  uid: string
+}
+
 /** Resource `uid`, of kind `by_kind`, names another one in its `field`. */
 export interface RefRow {
   uid: string
@@ -88,6 +106,7 @@ export interface EventRow {
   status: string
   message: string
   revision: string | null
+  canary_revision: string | null
 }
 
 /** Whoever has ever been metered; outlives its resource. */
@@ -156,6 +175,7 @@ export interface Tables {
   api_keys: ApiKeyRow
   resources: ResourceRow
   refs: RefRow
+  claims: ClaimRow
   counts: CountRow
   instances: InstanceRow
   events: EventRow

@@ -1,20 +1,14 @@
 import { fail } from '../../../shared/errors.ts'
-import type { Account, ApiKey, Tenants, Workspace } from '../store.ts'
+import type { Account, ApiKey, Tenants } from '../store.ts'
+import { toApiKeyRow, type KeyWriting } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { Remembered } from './remembered.ts'
-import type { AccountRow, ApiKeyRow, WorkspaceRow } from './tables.ts'
+import type { AccountRow, ApiKeyRow } from './tables.ts'
 import { isDuplicate, isOrphan, type Transact } from './transact.ts'
+import type { WorkspaceRows } from './workspaces.ts'
 
 const toAccount = (row: AccountRow): Account => ({
   id: row.id,
-  displayName: row.display_name,
-  createdAt: row.created_at,
-})
-
-const toWorkspace = (row: WorkspaceRow): Workspace => ({
-  id: row.id,
-  name: row.name,
-  account: row.account,
   displayName: row.display_name,
   createdAt: row.created_at,
 })
@@ -29,59 +23,35 @@ const toApiKey = (row: ApiKeyRow): ApiKey => ({
   accountAdmin: row.account_admin === 1,
   createdAt: row.created_at,
   expiresAt: row.expires_at,
+  scopes: row.scopes === null ? null : (JSON.parse(row.scopes) as string[]),
+  owner: row.owner,
 })
 
 const statements = (prepare: Prepare) => ({
   accounts: prepare(() => query.selectFrom('accounts').selectAll().orderBy('created_at').orderBy('id')),
   account: prepare((given: { id: string }) => query.selectFrom('accounts').selectAll().where('id', '=', given.id)),
-  workspaces: prepare((given: { account: string }) =>
-    query.selectFrom('workspaces').selectAll().where('account', '=', given.account).orderBy('name'),
-  ),
-  // A name wins over an id of the same text: names are what callers write.
-  workspace: prepare((given: { key: string }) =>
-    query
-      .selectFrom('workspaces')
-      .selectAll()
-      .where(or => or.or([or('name', '=', given.key), or('id', '=', given.key)]))
-      .orderBy(by => by('name', '=', given.key), 'desc')
-      .limit(1),
-  ),
   apiKey: prepare((given: { hash: string }) => query.selectFrom('api_keys').selectAll().where('hash', '=', given.hash)),
   addAccount: prepare((given: Account) =>
     query.insertInto('accounts').values({ id: given.id, display_name: given.displayName, created_at: given.createdAt }),
   ),
-  addWorkspace: prepare((given: Workspace) =>
-    query.insertInto('workspaces').values({
-      id: given.id,
-      name: given.name,
-      account: given.account,
-      display_name: given.displayName,
-      created_at: given.createdAt,
-    }),
-  ),
-  addApiKey: prepare((given: Omit<ApiKey, 'accountAdmin'> & { accountAdmin: number }) =>
-    query.insertInto('api_keys').values({
-      id: given.id,
-      hash: given.hash,
-      name: given.name,
-      account: given.account,
-      workspace: given.workspace,
-      role: given.role,
-      account_admin: given.accountAdmin,
-      created_at: given.createdAt,
-      expires_at: given.expiresAt,
-    }),
-  ),
   removeApiKey: prepare((given: { id: string }) => query.deleteFrom('api_keys').where('id', '=', given.id)),
 })
 
-export const sqliteTenants = (prepare: Prepare, { look, write }: Transact, memory: Remembered): Tenants => {
+export const sqliteTenants = (parts: {
+  prepare: Prepare
+  transact: Transact
+  memory: Remembered
+  keys: KeyWriting
+  workspaces: WorkspaceRows
+}): Tenants => {
+  const { prepare, transact, memory, keys, workspaces: of } = parts
+  const { look, write } = transact
   const run = statements(prepare)
   // Nobody looks between here and the commit: a transaction runs in one go.
-  const change = (task: () => void) =>
+  const change = <T>(task: () => T): Promise<T> =>
     write(() => {
       memory.forget()
-      task()
+      return task()
     })
   const adding = (kind: string, name: string, account: string, add: () => unknown) =>
     change(() => {
@@ -93,11 +63,8 @@ export const sqliteTenants = (prepare: Prepare, { look, write }: Transact, memor
         throw error
       }
     })
-  const workspaces = memory.of(account => run.workspaces.all({ account }).map(toWorkspace))
-  const workspace = memory.of(key => {
-    const row = run.workspace.get({ key })
-    return row && toWorkspace(row)
-  })
+  const ofAccount = memory.of(of.ofAccount)
+  const workspace = memory.of(of.find)
   const apiKeyByHash = memory.of(hash => {
     const row = run.apiKey.get({ hash })
     return row && toApiKey(row)
@@ -109,16 +76,15 @@ export const sqliteTenants = (prepare: Prepare, { look, write }: Transact, memor
         const row = run.account.get({ id })
         return row && toAccount(row)
       }),
-    workspaces: account => look(() => [...(workspaces(account) ?? [])]),
+    workspaces: account => look(() => [...(ofAccount(account) ?? [])]),
     workspace: key => look(() => workspace(key)),
+    isTaken: name => look(() => of.isTaken(name)),
     apiKeyByHash: hash => look(() => apiKeyByHash(hash)),
     addAccount: account => adding('account', account.id, account.id, () => run.addAccount.run(account)),
-    addWorkspace: workspace =>
-      adding('workspace', workspace.name, workspace.account, () => run.addWorkspace.run(workspace)),
-    addApiKey: key =>
-      adding('api key', key.name, key.account, () =>
-        run.addApiKey.run({ ...key, accountAdmin: key.accountAdmin ? 1 : 0 }),
-      ),
+    addWorkspace: workspace => adding('workspace', workspace.name, workspace.account, () => of.add(workspace)),
+    updateWorkspace: (name, given) => change(() => of.update(name, given)),
+    removeWorkspace: (name, kinds, now) => change(() => of.remove(name, kinds, now)),
+    addApiKey: key => adding('api key', key.name, key.account, () => keys.add.run(toApiKeyRow(key))),
     removeApiKey: id => change(() => void run.removeApiKey.run({ id })),
   }
 }

@@ -62,8 +62,14 @@ const ofInside = (prepare: Prepare) => ({
   ),
 })
 
+interface EventGiven extends Omit<ResourceEvent, 'revision' | 'canaryRevision'> {
+  uid: string
+  revision: string | null
+  canaryRevision: string | null
+}
+
 const ofEvents = (prepare: Prepare) => ({
-  addEvent: prepare((given: Omit<ResourceEvent, 'revision'> & { uid: string; revision: string | null }) =>
+  addEvent: prepare((given: EventGiven) =>
     query.insertInto('events').values({
       uid: given.uid,
       time: given.time,
@@ -71,6 +77,7 @@ const ofEvents = (prepare: Prepare) => ({
       status: given.status,
       message: given.message,
       revision: given.revision,
+      canary_revision: given.canaryRevision,
     }),
   ),
 })

@@ -30,7 +30,8 @@ export const referencesSuite = async (t: Test, open: Open): Promise<void> => {
     await t.rejects(store.apply([user('web', [toDisk])], 1), refused, 'nor is one inside something')
     await put(store, { ...volume, uid: 'over', status: 'TERMINATED' })
     const except = { ...toDisk, exceptStatuses: ['TERMINATED'] }
-    await t.rejects(store.apply([user('web', [except])], 1), refused, 'nor one that is over')
+    const over = { ...refused, message: 'spec.volumes.0.name: volume "disk" is TERMINATED' }
+    await t.rejects(store.apply([user('web', [except])], 1), over, 'nor one that is over')
     await store.apply([user('web', [toDisk])], 1)
     t.same(await store.resources.usageCounts(disk), { sandbox: 1 })
   })

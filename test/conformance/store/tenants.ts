@@ -13,6 +13,8 @@ const key = (given: Partial<ApiKey>): ApiKey => ({
   accountAdmin: false,
   createdAt: 1,
   expiresAt: null,
+  scopes: null,
+  owner: null,
   ...given,
 })
 

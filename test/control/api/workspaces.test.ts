@@ -11,7 +11,7 @@ t.test('an account admin makes a workspace and works in it', async t => {
   t.match((await call('GET', '/workspaces')).body, [{ name: 'default' }, { name: 'team-a' }])
   await call('POST', '/sandboxes?workspace=team-a', {})
   const counted = { ...made.body, resourceCounts: { sandboxes: 1 } }
-  t.same((await call('GET', '/workspaces/team-a?countResources=true')).body, counted)
+  t.match((await call('GET', '/workspaces/team-a?countResources=true')).body, counted)
   t.same((await call('GET', `/workspaces/${made.body.id}`)).body, made.body, 'by id too')
 })
 
@@ -38,4 +38,56 @@ t.test('others see what they reach and make nothing', async t => {
   t.equal((await call('GET', '/workspaces/none')).status, 404)
   t.equal((await call('POST', '/workspaces', { name: 'x' }, bound)).status, 403)
   t.equal((await call('POST', '/workspaces', { name: 'x' }, await as({ role: 'admin' }))).status, 403)
+})
+
+t.test('display name and labels can be changed by admins, the name never', async t => {
+  const { call, addKey, clock } = await control(t)
+  await clock.tick(1000)
+  const changed = await call('PUT', '/workspaces/default', { displayName: 'Home', labels: { team: 'a' } })
+  t.match(changed, { status: 200, body: { name: 'default', displayName: 'Home', labels: { team: 'a' } } })
+  t.match(changed.body, { updatedBy: 'admin', updatedAt: '2026-01-01T00:00:01.000Z' })
+  t.match((await call('PUT', '/workspaces/default', { labels: null })).body, { displayName: 'Home', labels: undefined })
+  t.match(await call('PUT', '/workspaces/default', { name: 'x' }), { status: 400, body: { message: /^name: / } })
+  const member = { headers: { authorization: `Bearer ${await addKey({})}` } }
+  t.equal((await call('PUT', '/workspaces/default', { displayName: 'x' }, member)).status, 403)
+  t.equal((await call('GET', '/workspaces/default')).body.displayName, 'Home')
+})
+
+t.test('a workspace goes with its keys when nothing runs in it; its name stays taken', async t => {
+  const { call, addKey, store } = await control(t)
+  await call('POST', '/workspaces', { name: 'team' })
+  await call('POST', '/sandboxes?workspace=team', { metadata: { name: 'a' } })
+  const bound = { headers: { authorization: `Bearer ${await addKey({ workspace: 'team' })}` } }
+  t.match(await call('DELETE', '/workspaces/team'), {
+    status: 409,
+    headers: { 'x-should-retry': 'false' },
+    body: { error: 'in_use', message: /sandbox/ },
+  })
+  t.equal((await call('GET', '/sandboxes', undefined, bound)).status, 200)
+  const held = await store.resources.get({ kind: 'sandbox', workspace: 'team', parent: '', name: 'a' })
+  await store.apply([{ type: 'remove', uid: held?.uid ?? '', version: held?.version ?? 0 }], 1)
+  t.match(await call('DELETE', '/workspaces/team'), { status: 200, body: { name: 'team' } })
+  t.equal((await call('GET', '/workspaces/team')).status, 404)
+  t.equal((await call('GET', '/sandboxes', undefined, bound)).status, 401)
+  t.equal((await call('POST', '/workspaces', { name: 'team' })).status, 409)
+  t.equal((await call('POST', '/workspaces/availability', { name: 'team' })).body, false)
+  const late = { ...(held as NonNullable<typeof held>), uid: 'late' }
+  await t.rejects(store.apply([{ type: 'create', resource: late }], 1), { code: 'not_found' }, 'what comes too late')
+})
+
+t.test('availability says yes or no, and why when asked', async t => {
+  const { call } = await control(t)
+  const ask = async (name: string, query = '') =>
+    (await call('POST', `/workspaces/availability${query}`, { name })).body
+  t.equal(await ask('free'), true)
+  t.equal(await ask('default'), false)
+  const why = async (name: string) => (await ask(name, '?withReason=true')).reason
+  t.same(await Promise.all(['free', 'default', 'run', 'v2', 'No!'].map(why)), [
+    '',
+    'taken',
+    'forbidden_reserved',
+    'forbidden_v_prefix',
+    'forbidden_reserved',
+  ])
+  t.match(await call('POST', '/workspaces', { name: 'run' }), { status: 400 })
 })

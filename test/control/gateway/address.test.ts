@@ -2,8 +2,8 @@ import t from 'tap'
 import * as address from '../../../control/gateway/address.ts'
 
 const forms = [
-  { kind: 'sandbox', plural: 'sandboxes', label: 'sbx' },
-  { kind: 'agent', plural: 'agents', label: 'agt' },
+  { kind: 'sandbox', plural: 'sandboxes', label: 'sbx', scope: 'sandboxes:control' },
+  { kind: 'agent', plural: 'agents', label: 'agt', scope: 'agents:get' },
 ]
 const byHost = (host: string, target: string, regions: readonly string[]) =>
   address.byHost(host, target, { forms, regions })

@@ -133,8 +133,20 @@ t.test('who may: no key, a wrong key, a key of another workspace', async t => {
     accountAdmin: false,
     createdAt: now,
     expiresAt: null,
+    scopes: null,
+    owner: null,
   })
   t.equal(await refused(base, { authorization: 'Bearer second' }), '403 FORBIDDEN')
+  const limited = async (id: string, scopes: readonly string[]) => {
+    const one = { name: id, account: 'default', workspace: null, role: 'member', accountAdmin: false } as const
+    const rest = { createdAt: now, expiresAt: null, owner: null }
+    await host.store.tenants.addApiKey({ id, hash: hashKey(id), ...one, ...rest, scopes })
+    return id
+  }
+  const listing = await limited('lists-only', ['sandboxes:list'])
+  t.equal(await refused(base, { authorization: `Bearer ${listing}` }), '403 FORBIDDEN')
+  const using = await limited('uses', ['sandboxes:control'])
+  t.equal((await fetch(`${base}/health`, { headers: { authorization: `Bearer ${using}` } })).status, 200)
   t.equal(
     await refused(`${url}/default/sandboxes/nobody`, { authorization: `Bearer ${key}` }),
     '404 WORKLOAD_NOT_FOUND',

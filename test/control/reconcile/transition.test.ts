@@ -205,7 +205,7 @@ t.test(
     await write([{ record: await now('mount-m'), change: { spec: { disks: [] } } }])
     await leave()
     const late = write([{ record: await now('mount-m'), change: { spec: { disks: ['d'] } } }])
-    await t.rejects(late, { message: 'spec.disks.0: disk "d" not found' }, 'what is on its way out cannot be named')
+    await t.rejects(late, { message: 'spec.disks.0: disk "d" is DELETING' }, 'what is on its way out cannot be named')
   },
 )
 

@@ -1,7 +1,9 @@
 /** A kind is one definition: two that no host has get everything the sandbox has. */
 import t from 'tap'
 import { stateTable } from '../../../control/reconcile/state-table.ts'
-import { defineKind, type Kind } from '../../../control/resources/kind.ts'
+import { defineKind } from '../../../control/resources/define-kind.ts'
+import type { Kind } from '../../../control/resources/kind.ts'
+import { namesFrom } from '../../../control/resources/naming.ts'
 import { fail } from '../../../shared/errors.ts'
 import { s } from '../../../shared/schema.ts'
 import { control } from '../../support/control.ts'
@@ -11,6 +13,7 @@ const gadget: Kind = defineKind({
   plural: 'gadgets',
   scope: 'gadgets',
   param: 'gadgetId',
+  names: namesFrom('gadget'),
   spec: s.object({ sizeMb: s._default(s.int().check(s.gte(1)), 64) }),
   life: stateTable('BUSY', {
     BUSY: { made: 'READY', grow: 'BUSY', delete: 'DELETING' },
@@ -22,10 +25,6 @@ const gadget: Kind = defineKind({
   replaceableStatuses: ['GONE'],
   removal: 'reconciled',
   paginated: true,
-  filterStatusOnEveryVersion: false,
-  listsEvents: true,
-  byExternalId: false,
-  detailedErrors: false,
   accept(spec, previous) {
     const sizeMb = spec?.sizeMb ?? 64
     const before = previous?.spec['sizeMb']
@@ -45,14 +44,6 @@ const note: Kind = defineKind({
   scope: 'gadgets',
   parent: gadget,
   spec: s.object({ text: s.string() }),
-  hiddenStatuses: [],
-  replaceableStatuses: [],
-  removal: 'immediate',
-  paginated: false,
-  filterStatusOnEveryVersion: false,
-  listsEvents: true,
-  byExternalId: false,
-  detailedErrors: false,
 })
 
 /** Lives inside a note. */
@@ -64,23 +55,13 @@ const comment: Kind = defineKind({
   spec: s.object({ about: s.optional(s.array(s.string())) }),
   references: ({ about = [] }) =>
     (about as string[]).map((name, at) => ({ field: `spec.about.${at}`, kind: 'topic', parent: '', name })),
-  hiddenStatuses: [],
-  replaceableStatuses: [],
-  removal: 'immediate',
-  paginated: false,
-  filterStatusOnEveryVersion: false,
-  listsEvents: false,
-  byExternalId: false,
-  detailedErrors: false,
 })
 
 /** Stays while a comment names it. */
 const topic: Kind = defineKind({
-  ...comment,
   kind: 'topic',
   plural: 'topics',
-  parent: undefined as never,
-  references: undefined as never,
+  scope: 'gadgets',
   spec: s.object({}),
   keptWhileReferenced: true,
 })
@@ -173,7 +154,7 @@ t.test('a kind inside a kind inside a kind', async t => {
   await call('DELETE', '/gadgets/a')
   t.equal(await store.resources.count('comment', 'default'), 0)
   t.match(poked.toSorted(), [/^comment\//, /^gadget\//, /^note\//], 'all that went are looked at')
-  t.match(await call('POST', '/gadgets/a/notes', { spec: { text: 'x' } }), {
+  t.match(await call('POST', '/gadgets/a/notes', { metadata: { name: 'm' }, spec: { text: 'x' } }), {
     status: 404,
     body: { message: 'gadget "a" not found' },
   })

@@ -16,6 +16,8 @@ const key = {
   accountAdmin: true,
   createdAt: 1,
   expiresAt: null,
+  scopes: null,
+  owner: null,
 } as const
 
 const twoOnOne = async (t: Test) => {

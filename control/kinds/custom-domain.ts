@@ -1,0 +1,92 @@
+/** A domain of a customer's own: pending until the record that proves who owns it is found in its DNS. */
+import { s, text } from '../../shared/schema.ts'
+import { stateTable } from '../reconcile/state-table.ts'
+import type { Action } from '../resources/action.ts'
+import { defineKind } from '../resources/define-kind.ts'
+import { withInstances } from '../resources/context.ts'
+import type { Found } from '../resources/kind.ts'
+import { commonMetadata } from '../resources/metadata.ts'
+import { domainNames } from '../resources/naming.ts'
+import { answer } from '../resources/context.ts'
+
+const life = stateTable('pending', {
+  pending: { verified: 'verified', failed: 'failed', delete: 'deleted' },
+  // A check that fails later does not take a domain away from what uses it.
+  verified: { verified: 'verified', failed: 'verified', delete: 'deleted' },
+  failed: { verified: 'verified', failed: 'failed', delete: 'deleted' },
+  deleted: { delete: 'deleted' },
+})
+
+const answered = s.looseObject({
+  status: s.enum(['pending', 'verified', 'failed']),
+  domainType: s.enum(['previews', 'applications']),
+  txtRecords: s.record(s.string(), s.string()),
+  cnameRecords: s.string(),
+  lastVerifiedAt: s.optional(s.string()),
+  verificationError: s.optional(s.string()),
+})
+
+/** What keeps a domain from being verified; undefined when nothing does. */
+const obstacle = async (records: Readonly<Record<string, string>>, txt: (name: string) => Promise<string[]>) => {
+  for (const [name, value] of Object.entries(records))
+    if (!(await txt(name)).includes(value)) return `no TXT record "${value}" at ${name}`
+  return undefined
+}
+
+const verify: Action = {
+  name: 'verify',
+  summary: 'Looks for the record that proves who owns a domain; can be repeated',
+  method: 'POST',
+  path: 'verify',
+  on: 'record',
+  access: { scope: 'customdomains:update', role: 'member' },
+  returns: s.looseObject({ spec: answered }),
+  errors: ['changed_meanwhile'],
+  async run(context, { found }) {
+    const { record } = found as Found
+    const { kind, transition, clock, txtRecords } = context
+    const error = await obstacle(record.spec['txtRecords'] as Record<string, string>, txtRecords)
+    const { verificationError: _, ...spec } = record.spec
+    const at = new Date(clock.now()).toISOString()
+    const written = await transition.write([
+      {
+        record,
+        event: error ? { name: 'failed', message: error } : { name: 'verified', message: `${record.name} verified` },
+        change: { spec: error ? { ...spec, verificationError: error } : { ...spec, lastVerifiedAt: at } },
+      },
+    ])
+    return answer(context, await withInstances(context, kind, written.resources[0] ?? record))
+  },
+}
+
+export const customDomainKind = defineKind({
+  kind: 'customDomain',
+  plural: 'customdomains',
+  param: 'domainName',
+  scope: 'customdomains',
+  metadata: {
+    ...commonMetadata,
+    takes: ['displayName', 'labels'],
+    shows: ['createdAt', 'updatedAt', 'createdBy', 'updatedBy'],
+  },
+  names: domainNames,
+  spec: s.object({
+    domainType: s.nullish(s.enum(['previews', 'applications'])),
+    fallbackPreviewId: s.nullish(text(256)),
+    region: s.nullish(text(63)),
+    subjectAlternativeNames: s.nullish(s.array(s.unknown()).check(s.maxLength(100))),
+  }),
+  fallback: { domainType: 'previews' },
+  answers: { spec: answered },
+  life,
+  statusMember: 'status',
+  keptWhileReferenced: true,
+  actions: [verify],
+  issue: ({ name }, { ids, domain }) => ({
+    spec: { txtRecords: { [`_hutch-verify.${name}`]: `hutch-verify=${ids.secret(18)}` }, cnameRecords: domain },
+  }),
+  example: {
+    create: { metadata: { name: 'apps.example.org' }, spec: { region: 'local' } },
+    update: { metadata: { displayName: 'Apps' }, spec: { fallbackPreviewId: 'p-1' } },
+  },
+})

@@ -1,0 +1,48 @@
+/** Every kind this host serves, by its name. A new one is a definition file and a line here. */
+import type { Kind } from '../resources/kind.ts'
+import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
+import { agentKind } from './agent.ts'
+import { apiKeyKind } from './api-key.ts'
+import { connectionKind } from './connection.ts'
+import { customDomainKind } from './custom-domain.ts'
+import { executionKind, taskKind } from './execution.ts'
+import { functionKind } from './function.ts'
+import { jobKind } from './job.ts'
+import { modelKind } from './model.ts'
+import { policyKind } from './policy.ts'
+import { previewTokenKind } from './preview-token.ts'
+import { previewKind } from './preview.ts'
+import { serviceAccountKind } from './service-account.ts'
+import { volumeTemplateKind } from './volume-template.ts'
+import { egressGatewayKind, egressIpKind, vpcKind } from './vpc.ts'
+
+export interface KindDeps extends SandboxDeps {}
+
+/** Those that need nothing of a host. */
+export const plainKinds: readonly Kind[] = [
+  serviceAccountKind,
+  apiKeyKind,
+  policyKind,
+  connectionKind,
+  modelKind,
+  agentKind,
+  functionKind,
+  jobKind,
+  executionKind,
+  taskKind,
+  customDomainKind,
+  previewKind,
+  previewTokenKind,
+  volumeTemplateKind,
+  vpcKind,
+  egressGatewayKind,
+  egressIpKind,
+]
+
+export const createKinds = (deps: KindDeps) =>
+  ({
+    sandbox: sandboxKind(deps),
+    ...(Object.fromEntries(plainKinds.map(kind => [kind.kind, kind])) as Record<never, Kind>),
+  }) satisfies Record<string, Kind>
+
+export type Kinds = ReturnType<typeof createKinds>

@@ -1,0 +1,23 @@
+/** What a new record is given that its creator did not send: a secret that is told once, a key, records inside it. */
+import type { Ids } from '../../shared/ids.ts'
+import type { Draft } from '../reconcile/moves.ts'
+import type { Sealer } from '../secrets.ts'
+import type { ApiKey } from '../store/store.ts'
+import type { Around } from './kind.ts'
+
+/** An API key that lives as long as its record; the rest of it follows from the workspace. */
+export type Credential = Pick<ApiKey, 'hash' | 'name' | 'role' | 'expiresAt' | 'scopes'>
+
+export interface Issued {
+  /** Members of the answer to the create, and of no other one. */
+  readonly told?: Readonly<Record<string, unknown>>
+  /** In place of the name it has. */
+  readonly name?: string
+  /** Members of the spec. */
+  readonly spec?: Readonly<Record<string, unknown>>
+  readonly credential?: Credential
+  /** Records that are made inside it, in the same transaction. */
+  readonly inside?: readonly Pick<Draft, 'kind' | 'name' | 'spec'>[]
+}
+
+export type Issue = (draft: Draft, around: Around & { readonly ids: Ids; readonly sealer: Sealer }) => Issued

@@ -1,0 +1,43 @@
+/** What only one resource of a kind and workspace may have: kept by the transaction that writes the resource. */
+import { fail } from '../../../shared/errors.ts'
+import type { Resource } from '../store.ts'
+import { query, type Prepare } from './prepared.ts'
+import type { ClaimRow } from './tables.ts'
+
+const statements = (prepare: Prepare) => ({
+  holder: prepare((given: Omit<ClaimRow, 'uid'>) =>
+    query
+      .selectFrom('claims')
+      .select('uid')
+      .where('kind', '=', given.kind)
+      .where('workspace', '=', given.workspace)
+      .where('claim', '=', given.claim),
+  ),
+  add: prepare((given: ClaimRow) =>
+    query
+      .insertInto('claims')
+      .values({ kind: given.kind, workspace: given.workspace, claim: given.claim, uid: given.uid }),
+  ),
+  removeOf: prepare((given: { uid: string }) => query.deleteFrom('claims').where('uid', '=', given.uid)),
+})
+
+/** Everything but `holder` must run inside the transaction of the resource that is written. */
+export const claims = (prepare: Prepare) => {
+  const run = statements(prepare)
+  const holder = (kind: string, workspace: string, claim: string): string | undefined =>
+    run.holder.get({ kind, workspace, claim })?.uid
+  return {
+    holder,
+    /** Puts `wanted` in the place of those it had; throws `already_exists` for one that another has. */
+    replace({ uid, kind, workspace }: Resource, wanted: readonly string[]): void {
+      run.removeOf.run({ uid })
+      for (const claim of new Set(wanted)) {
+        if (holder(kind, workspace, claim) !== undefined) throw fail('already_exists', { kind, name: claim })
+        run.add.run({ kind, workspace, claim, uid })
+      }
+    },
+    forget: (uid: string): void => void run.removeOf.run({ uid }),
+  }
+}
+
+export type Claims = ReturnType<typeof claims>

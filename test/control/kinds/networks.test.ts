@@ -1,0 +1,88 @@
+/** VPC → egress gateway → egress IP, and volume templates. */
+import t from 'tap'
+import { control } from '../../support/control.ts'
+
+t.test('the default VPC is always there, without having been made', async t => {
+  const { call, store, addWorkspace } = await control(t)
+  t.match(await call('GET', '/vpcs/default'), {
+    status: 200,
+    body: { metadata: { name: 'default' }, status: 'DEPLOYED' },
+  })
+  t.match((await call('GET', '/vpcs')).body, [{ metadata: { name: 'default' } }])
+  t.equal((await call('POST', '/vpcs', { metadata: { name: 'default' } })).status, 409)
+  t.match(await call('DELETE', '/vpcs/default'), { status: 409, body: { message: /always there/ } })
+  t.equal(await store.resources.count('vpc', 'default'), 0)
+  const gateway = { metadata: { name: 'office' }, spec: { region: 'local' } }
+  t.equal((await call('POST', '/vpcs/default/egressgateways', gateway)).status, 200)
+  t.equal((await call('POST', '/vpcs/none/egressgateways', gateway)).status, 404)
+  await addWorkspace('team')
+  t.same((await call('GET', '/vpcs/default/egressgateways?workspace=team')).body, [])
+})
+
+t.test('names are of their VPC and gateway; listings go across all of them', async t => {
+  const { call } = await control(t)
+  await call('POST', '/vpcs', { metadata: { name: 'lab' } })
+  for (const vpc of ['default', 'lab']) {
+    const path = `/vpcs/${vpc}/egressgateways`
+    t.equal((await call('POST', path, { metadata: { name: 'out' }, spec: { region: 'local' } })).status, 200)
+    t.equal((await call('POST', `${path}/out/ips`, { metadata: { name: 'one' } })).status, 200)
+  }
+  t.match((await call('GET', '/vpcs/lab/egressgateways/out/ips/one')).body, {
+    metadata: { name: 'one', vpcName: 'lab', gatewayName: 'out' },
+    spec: { ipFamily: 'IPv4' },
+    status: 'FAILED',
+    events: [{ message: 'no egress gateway runs on this host' }],
+  })
+  const names = (body: { metadata: { vpcName: string } }[]) => body.map(({ metadata }) => metadata.vpcName).toSorted()
+  t.same(names((await call('GET', '/egressgateways')).body), ['default', 'lab'])
+  t.same(names((await call('GET', '/egressips')).body), ['default', 'lab'])
+  t.same(names((await call('GET', '/vpcs/lab/egressgateways')).body), ['lab'])
+  t.same((await call('GET', '/egressgateways/usage')).body, { out: [] })
+  t.match(await call('POST', '/vpcs/lab/egressgateways', { metadata: { name: 'x' } }), {
+    status: 400,
+    body: { message: /^spec.region: is missing/ },
+  })
+  t.equal((await call('PUT', '/vpcs/lab', {})).status, 405)
+})
+
+t.test('deleting one deletes what is inside, and nothing beside', async t => {
+  const { call, store } = await control(t)
+  for (const vpc of ['lab', 'lab-2']) {
+    await call('POST', '/vpcs', { metadata: { name: vpc } })
+    const path = `/vpcs/${vpc}/egressgateways`
+    await call('POST', path, { metadata: { name: 'out' }, spec: { region: 'local' } })
+    await call('POST', `${path}/out/ips`, { metadata: { name: 'one' } })
+  }
+  t.match(await call('DELETE', '/vpcs/lab'), { status: 200, body: { metadata: { name: 'lab' } } })
+  for (const kind of ['vpc', 'egressGateway', 'egressIp'])
+    t.equal(await store.resources.count(kind, 'default'), 1, kind)
+  t.equal((await call('GET', '/vpcs/lab/egressgateways/out/ips/one')).status, 404)
+  t.equal((await call('GET', '/vpcs/lab-2/egressgateways/out/ips/one')).status, 200)
+})
+
+t.test('a volume template is put: made when it is not there; uploads are refused', async t => {
+  const { call, addKey } = await control(t)
+  const path = '/volume_templates/data'
+  t.match(await call('PUT', path, { metadata: { name: 'data' }, spec: { defaultSize: 5 } }), {
+    status: 200,
+    body: {
+      metadata: { name: 'data' },
+      spec: { defaultSize: 5 },
+      state: { status: 'created', versionCount: 0 },
+      versions: [],
+    },
+  })
+  t.match((await call('PUT', path, { spec: { description: 'x' } })).body.spec, { defaultSize: 5, description: 'x' })
+  t.equal((await call('PUT', '/volume_templates/Not', {})).status, 400)
+  for (const [method, target] of [
+    ['PUT', `${path}?upload=true`],
+    ['POST', '/volume_templates?upload=true&version=1'],
+  ] as const)
+    t.match(await call(method, target, { metadata: { name: 'data' } }), { status: 400, body: { message: /^upload: / } })
+  const many = await Promise.all(
+    Array.from({ length: 5 }, () => call('PUT', '/volume_templates/many', { spec: { defaultSize: 1 } })),
+  )
+  t.same([...new Set(many.map(({ status }) => status))], [200], 'of many at once one makes it, the others change it')
+  const limited = { headers: { authorization: `Bearer ${await addKey({ scopes: ['volumeTemplates:upsert'] })}` } }
+  t.equal((await call('PUT', path, {}, limited)).status, 200)
+})
