@@ -1,5 +1,5 @@
 /** What a machine's daemon is given on its standard input. */
-import { constants, open } from 'node:fs/promises'
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs'
 import { workloadVariables } from '../../../shared/guarded-env.ts'
 import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { MachineSpec } from '../driver.ts'
@@ -26,18 +26,15 @@ const unnamed = 0o20000000 | constants.O_DIRECTORY
 /**
  * The document in a file without a name, to be opened by its path while this process holds it: nothing is left of it
  * when the daemon has read and closed it, whoever dies meanwhile. A pipe would hold 64 KiB and want a writer that waits
- * for its reader. `directory` is one in memory.
+ * for its reader. `directory` is one in memory, so nobody waits for a disk.
  */
-export const openDocument = async (
-  document: BootDocument,
-  directory: string,
-): Promise<{ readonly path: string; close(): Promise<void> }> => {
-  const file = await open(directory, unnamed | constants.O_RDWR, 0o600)
+export const openDocument = (document: BootDocument, directory: string): { readonly path: string; close(): void } => {
+  const fd = openSync(directory, unnamed | constants.O_RDWR, 0o600)
   try {
-    await file.writeFile(JSON.stringify(document))
+    writeFileSync(fd, JSON.stringify(document))
   } catch (error) {
-    await file.close()
+    closeSync(fd)
     throw error
   }
-  return { path: `/proc/${process.pid}/fd/${file.fd}`, close: () => file.close() }
+  return { path: `/proc/${process.pid}/fd/${fd}`, close: () => closeSync(fd) }
 }

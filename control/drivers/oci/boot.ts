@@ -52,7 +52,7 @@ export const writeConfig = async (
 
 const start = async ({ context, spec, slot, files, document, signal }: Attempt, { firstId }: Marker): Promise<void> => {
   const { runtime, overlay, names, bundleDir, releasesDir, privileges } = context
-  const input = document && (await openDocument(document, names.runDir))
+  const input = document && openDocument(document, names.runDir)
   try {
     await startMachine({
       id: spec.id,
@@ -67,7 +67,7 @@ const start = async ({ context, spec, slot, files, document, signal }: Attempt, 
       signal,
     })
   } finally {
-    await input?.close()
+    input?.close()
   }
 }
 
