@@ -14,10 +14,13 @@ export const identityHeaders = (names: WireNames): readonly string[] => [
 ]
 
 /** The headers for one request, as a flat list; under the preferred name. */
-export type IdentityWriter = (key: Pick<ApiKey, 'id'>) => readonly string[]
+export type IdentityWriter = (key: Pick<ApiKey, 'id' | 'owner'>) => readonly string[]
 
-/** A key that belongs to no service account is its own subject, a user. */
+/** A key made for a service account speaks for it; any other is its own subject, a user. */
 export const identityWriter = (names: WireNames, ids: Pick<Ids, 'uuid'>): IdentityWriter => {
   const [id = '', type = '', method = ''] = suffixes.map(suffix => names.header(suffix)[0])
-  return key => [id, key.id, type, 'user', method, 'api_key', 'x-request-id', ids.uuid()]
+  return ({ id: keyId, owner }) => {
+    const subject = owner === null ? [id, keyId, type, 'user'] : [id, owner, type, 'service_account']
+    return [...subject, method, 'api_key', 'x-request-id', ids.uuid()]
+  }
 }

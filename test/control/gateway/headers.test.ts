@@ -57,7 +57,7 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
     'X-Kept',
   ]
   const raw = [...sent.flatMap(name => [name, 'me']), 'Connection', 'x-svc-subject-id']
-  const identity = identityWriter(names, { uuid: () => 'r-1' })({ id: 'key-1' })
+  const identity = identityWriter(names, { uuid: () => 'r-1' })({ id: 'key-1', owner: null })
   const options = { withheld: new Set(identityHeaders(names)), identity, remote: '1.2.3.4', host: 'h' }
   t.same(pairs(requestHeaders(raw, options)), [
     ['x-kept', 'me'],
@@ -67,6 +67,16 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
     ['x-request-id', 'r-1'],
     ['x-forwarded-for', '1.2.3.4'],
     ['x-forwarded-host', 'h'],
+  ])
+})
+
+t.test('a key of a service account speaks for it', async t => {
+  const write = identityWriter(wireNames(parseWireNames(undefined, 'x')), { uuid: () => 'r-1' })
+  t.same(write({ id: 'key-1', owner: 'sa-1' }).slice(0, 4), [
+    'x-svc-subject-id',
+    'sa-1',
+    'x-svc-subject-type',
+    'service_account',
   ])
 })
 
