@@ -11,6 +11,7 @@ import { checkout } from './chroot.ts'
 
 const runtime = join(checkout, '.runtime')
 const packages = ['ca-certificates', 'iproute2', 'iptables', 'runc']
+const systemAuthorities = '/etc/ssl/certs/ca-certificates.crt'
 export const npmVersions = ['11.19.1', '12.2.0'] as const
 
 /** The directory in .runtime that `make` fills unless it is there already. */
@@ -49,7 +50,13 @@ const rootDir = (): string => {
 
 const npmDir = (version: string): string =>
   kept(`npm-${version}`, work => {
-    execFileSync('npm', ['pack', '--silent', `npm@${version}`], { cwd: work, stdio: ['ignore', 'ignore', 'pipe'] })
+    const options = ['--silent', '--fetch-retry-mintimeout=500', '--fetch-retry-maxtimeout=5000']
+    execFileSync('npm', ['pack', ...options, `npm@${version}`], {
+      cwd: work,
+      // As in set-up: Node by itself does not know the authorities that this machine trusts.
+      env: { NODE_EXTRA_CA_CERTS: systemAuthorities, ...process.env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
     const [archive = ''] = readdirSync(work)
     execFileSync('tar', ['xzf', archive], { cwd: work })
     rmSync(join(work, archive))
@@ -99,7 +106,7 @@ export const inCleanRoot = (where: { shared: string; npm?: (typeof npmVersions)[
     env: {
       PATH: '/tools/.runtime/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
       HOME: '/root',
-      NODE_EXTRA_CA_CERTS: '/etc/ssl/certs/ca-certificates.crt',
+      NODE_EXTRA_CA_CERTS: systemAuthorities,
       npm_config_cache: '/tools/.runtime/clean-root/npm-cache',
       npm_config_prefer_offline: 'true',
       npm_config_update_notifier: 'false',
