@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check fuzz bench doctor images daemon clean package packages
+.PHONY: help setup demo run test soak check fuzz bench doctor images daemon clean package packages
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -46,6 +46,9 @@ daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WOR
 
 test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.
 	@$(NODE) test/run.ts $(if $(ONLY),--only "$(ONLY)")
+
+soak: setup ## Runs the tests that take too long for every run.
+	@$(NODE) test/run.ts --soak
 
 check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh
