@@ -71,7 +71,13 @@ const runFile = (file: string, log: WriteStream): Promise<FileResult> =>
     const child = spawn(process.execPath, [file], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...counted, TAP: '1', TAP_TIMEOUT: String(limit) },
+      env: {
+        ...process.env,
+        ...counted,
+        ...(given[0] === '--soak' ? { SOAK: '1' } : {}),
+        TAP: '1',
+        TAP_TIMEOUT: String(limit),
+      },
     })
     let errors = ''
     child.stderr.on('data', (piece: Buffer) => (errors = (errors + piece).slice(-4000)))
