@@ -25,8 +25,10 @@ import { resolver } from './gateway/resolve.ts'
 import { workloadUrl } from './gateway/url.ts'
 import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
+import { createConfigurer } from './instances/configure.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
+import { teller } from './instances/tell.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
@@ -36,7 +38,7 @@ import { changes } from './reconcile/changes.ts'
 import { transition } from './reconcile/transition.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
-import type { Resource, Store } from './store/store.ts'
+import type { Resource, Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import type { Cursors } from './wire/cursors.ts'
 
@@ -85,13 +87,19 @@ const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | 
   const { store, clock, connections } = parts
   const { rules, outbound } = deps
   const waiting = changes()
-  const move = transition({ store, clock, rules, changes: waiting, written: outbound?.written })
+  const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
+  const written = (all: Written): void => {
+    outbound?.written(all)
+    configurer.written(all)
+  }
+  const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
     ...parts,
     closing: closer,
     rules,
     transition: move,
     changes: waiting,
+    configurer,
     onDown: connections.forget,
     keepAlive: address => keepAliveCount(connections, address),
   })

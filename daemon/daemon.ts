@@ -16,11 +16,10 @@ import { createCodegen } from './codegen/index.ts'
 import type { Config } from './config/config.ts'
 import type { Core } from './core.ts'
 import { createDriveRoutes, driveOwner } from './drives/index.ts'
-import { beginEgress } from './egress/index.ts'
+import { beginEgress, loadCertificates } from './egress/index.ts'
 import { createEnvironment } from './environment.ts'
 import { createFilesystem } from './filesystem/index.ts'
 import { createFilePort } from './filesystem/native-port.ts'
-import { loadIdentity } from './identity/index.ts'
 import { tenantDrops } from './init/capabilities.ts'
 import { createReaper } from './init/reaper.ts'
 import { createMcp } from './mcp/index.ts'
@@ -90,12 +89,17 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
   const environment = createEnvironment(config.environment, inherited.environment, inherited.reloaded)
+  const hostConfiguration = createHostConfiguration(deps.boot, {
+    environment,
+    config,
+    loadCertificates: () => loadCertificates({ config, environment, log }),
+  })
   return {
     config,
     environment,
-    hostConfiguration: createHostConfiguration(deps.boot, { environment, config }),
+    hostConfiguration,
     inherited,
-    identity: loadIdentity(config.user),
+    identity: hostConfiguration.workloadIdentity,
     nodeInternals,
     reaper,
     clock,
@@ -158,13 +162,13 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const bounds: Bound[] = [
     ...probes(),
     ...system.bounds,
-    handle(activity, () => ({ keepAlive: keepAwake.held, drives: driveOwner(config, identity) })),
+    handle(activity, () => ({ keepAlive: keepAwake.held, drives: driveOwner(config, identity()) })),
     ...filesystem.bounds,
     ...createMultipart(core, { paths, port }),
     ...createWatch(core, { port, paths }),
     ...processes,
     ...createNetwork(core, pid => currentPid(supervisor, pid)),
-    ...createSwagger(config, () => bounds.map(({ route }) => route)),
+    ...createSwagger(core, () => bounds.map(({ route }) => route)),
     ...terminals.bounds,
     ...createMcp(core, { files, supervisor, moreTools: codegen.tools }),
     ...codegen.bounds,

@@ -1,3 +1,5 @@
+import type { MachineIdentity } from '../../shared/wire/host.ts'
+
 /**
  * What a sandbox runs in.
  *
@@ -69,6 +71,8 @@ export interface MachineSpec {
   readonly held?: boolean
   /** Further files of /etc, by their names. */
   readonly etc?: Readonly<Record<string, string>>
+  /** Whose it is: for a daemon that has a channel. */
+  readonly identity?: MachineIdentity
   /** For a daemon that has a channel. One that is told nothing answers everything to everybody. */
   readonly channel?: ChannelStart
 }

@@ -8,6 +8,7 @@ import type { RulesByKind, Workload } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Instance, InstanceError, Resource, Store } from '../store/store.ts'
 import type { Census } from './census.ts'
+import type { Configurer } from './configure.ts'
 import type { Standby } from './standby/standby.ts'
 
 /** What the steps of reconciling share. */
@@ -22,6 +23,7 @@ export interface Context {
   readonly census: Census
   readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly standby: Standby
+  readonly configurer: Omit<Configurer, 'written'>
   /** Looks at a record, or at an instance, soon. */
   pokeOwner(uid: string): void
   pokeInstance(id: string): void
@@ -50,9 +52,10 @@ export const errorOf = ({ clock }: Context, error: Omit<InstanceError, 'time'>):
 })
 
 /** Nothing leads to the machine any more. */
-export const takeDown = ({ census, standby, onDown }: Context, id: string): void => {
+export const takeDown = ({ census, standby, configurer, onDown }: Context, id: string): void => {
   const host = census.found(id)?.address?.host
   if (host) onDown(host)
   census.forget(id)
   standby.down(id)
+  configurer.forget(id)
 }

@@ -59,7 +59,7 @@ const step = async (context: Context, looked: Looked): Promise<Outcome | undefin
   const expiresInMs = await expire(context, looked)
   if (expiresInMs === undefined) return { againMs: 0 }
   const added = await scale(context, looked)
-  const underWay = instances.filter(instance => !isUp(instance)).map(({ id }) => id)
+  const underWay = instances.filter(one => !isUp(one) || context.configurer.isDue(one)).map(({ id }) => id)
   for (const id of [...underWay, ...added]) context.pokeInstance(id)
   if (instances.length + added.length === 0 && allows(context, owner, 'gone')) {
     await context.transition.write([

@@ -19,6 +19,7 @@ import type { Transition } from '../reconcile/transition.ts'
 import type { Address, Store } from '../store/store.ts'
 import { adopt } from './adopt.ts'
 import { census } from './census.ts'
+import type { Configurer } from './configure.ts'
 import type { Context } from './context.ts'
 import { reach, type Reach } from './reach.ts'
 import { reconcileInstance } from './reconcile-instance.ts'
@@ -43,6 +44,7 @@ export interface RunnerDeps {
   readonly transition: Transition
   readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly changes: Changes
+  readonly configurer: Omit<Configurer, 'written'>
   /** A machine is gone; connections to it are of no use. */
   readonly onDown: (host: string) => void
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
@@ -75,7 +77,7 @@ const surveying = ({ census, clock, log, pokeInstance }: Context): (() => Promis
 }
 
 export const createRunner = (deps: RunnerDeps): Runner => {
-  const { store, drivers, clock, log, closing, rules, changes } = deps
+  const { store, drivers, clock, log, closing, rules, changes, configurer } = deps
   const context: Context = {
     ...deps,
     census: census(deps),
@@ -88,7 +90,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
   const kinds = [...rules.values()].filter(({ workload, expiry }) => workload ?? expiry).map(({ kind }) => kind)
 
   return {
-    ...reach({ store, rules, changes, standby: context.standby, pokeOwner: context.pokeOwner }),
+    ...reach({ store, rules, changes, configurer, standby: context.standby, pokeOwner: context.pokeOwner }),
     poke(kind, uid) {
       if (kinds.includes(kind)) owners.poke(uid)
     },

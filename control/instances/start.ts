@@ -78,7 +78,7 @@ const started = async (context: Context, subject: Subject, plan: MachinePlan, ma
 }
 
 export const start = async (context: Context, subject: Subject, signal: AbortSignal): Promise<Outcome> => {
-  const { store, clock, log, channelKeys } = context
+  const { store, clock, log, channelKeys, configurer } = context
   const { instance, owner, workload, driver } = subject
   const begun = clock.elapsed()
   const others = await store.instances.ofOwner(owner.uid)
@@ -88,7 +88,10 @@ export const start = async (context: Context, subject: Subject, signal: AbortSig
   let machine: Machine
   try {
     plan = await workload.plan(owner, instance)
-    machine = await driver.create({ ...plan.spec, channel: channelKeys.forStart(instance.id) }, signal)
+    const channel = channelKeys.forStart(instance.id)
+    machine = await driver.create({ ...plan.spec, channel }, signal)
+    // One that ran already was started by somebody else, who may have known another record.
+    if (machine.address?.channel?.generation === channel.generation) configurer.started(instance, owner, plan)
   } catch (error) {
     if (signal.aborted) throw error
     return startFailed(context, subject, error)

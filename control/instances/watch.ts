@@ -1,6 +1,7 @@
 /** Sees to it that an instance that is up has its machine. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Outcome } from '../reconcile/loop.ts'
+import type { Instance } from '../store/store.ts'
 import { errorOf, takeDown, type Context, type Subject } from './context.ts'
 import { withError } from './history.ts'
 import { ownerMove } from './start.ts'
@@ -20,6 +21,17 @@ const lost = async (context: Context, subject: Subject): Promise<Outcome> => {
   return { againMs: 0 }
 }
 
+/** Tells its daemon what the record says by now; one that sleeps is told when it wakes. */
+const configure = async ({ standby, configurer }: Context, instance: Instance): Promise<void> => {
+  if (instance.status !== 'running' || !configurer.isDue(instance)) return
+  const release = await standby.hold(instance.id)
+  try {
+    await configurer.ensure(instance)
+  } finally {
+    release()
+  }
+}
+
 export const watch = async (context: Context, subject: Subject): Promise<Outcome | undefined> => {
   const { census, standby, transition } = context
   const { instance, owner, workload } = subject
@@ -29,5 +41,6 @@ export const watch = async (context: Context, subject: Subject): Promise<Outcome
   const known = instance.address
   if (address && !isDeepStrictEqual(address, known)) await transition.write([{ instance, change: { address } }])
   await standby.up(instance, machine, workload.standbyAfterMs(owner))
+  await configure(context, instance)
   return undefined
 }

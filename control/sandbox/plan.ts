@@ -6,6 +6,7 @@ import { environmentFor, etcFiles, type WayOut } from './network/outbound.ts'
 import { environmentOf, storedSandbox } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Resource, Store } from '../store/store.ts'
+import type { MachineIdentity } from '../../shared/wire/host.ts'
 
 export interface PlanDeps {
   readonly images: Pick<Images, 'resolve'>
@@ -30,18 +31,23 @@ const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, stri
 export const planner = (deps: PlanDeps): Workload['plan'] => {
   const { images, sealer, names, store, wireNames, wayOut } = deps
 
-  const platform = async (owner: Resource): Promise<Record<string, string>> => {
-    const workspace = await store.tenants.workspace(owner.workspace)
-    return names.environment({
+  const identityOf = async ({ name, workspace, metadata }: Resource): Promise<MachineIdentity> => ({
+    name,
+    workspace,
+    workspaceId: (await store.tenants.workspace(workspace))?.id ?? workspace,
+    labels: metadata.labels ?? {},
+  })
+
+  const platform = ({ name, workspace, workspaceId }: MachineIdentity, region: string): Record<string, string> =>
+    names.environment({
       ENV: 'prod',
       CLOUD: 'true',
       TYPE: 'sandbox',
-      NAME: owner.name,
-      WORKSPACE: owner.workspace,
-      WORKSPACE_ID: workspace?.id ?? owner.workspace,
-      REGION: storedSandbox(owner).region,
+      NAME: name,
+      WORKSPACE: workspace,
+      WORKSPACE_ID: workspaceId,
+      REGION: region,
     })
-  }
 
   return async (owner, instance) => {
     const stored = storedSandbox(owner)
@@ -49,6 +55,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
     const image: Image = await images.resolve(runtime.image)
     const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
+    const identity = await identityOf(owner)
     return {
       image: { digest: pinned.digest, rootfs: pinned.rootfs },
       spec: {
@@ -58,6 +65,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
         cpus: cpusFor(runtime.memory),
         hostname: owner.name,
         workdir,
+        identity,
         held,
         ...(held && wayOut ? { etc: etcFiles(wayOut) } : {}),
         env: {
@@ -67,7 +75,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
           DO_NOT_TRACK: '1',
           // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
           DISABLE_REQUEST_LOGGING: 'true',
-          ...(await platform(owner)),
+          ...platform(identity, stored.region),
           ...(held && wayOut ? environmentFor(wayOut, stored) : {}),
           ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
           WORKDIR: workdir,

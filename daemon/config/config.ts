@@ -126,10 +126,12 @@ export const workloadEnvironment = (env: Env, names: WireNames): Record<string, 
 /** The vendor prefixes that variables of this environment may have. */
 export const namesOf = (env: Env): WireNames => wireNames(parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'))
 
-/** Reads the configuration. Throws `invalid_argument` naming the variable where no fallback is safe. */
-export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Config => {
-  const { env, flags, cwd } = source
-  const names = namesOf(env)
+/**
+ * Reads the configuration; `names` unless the environment is to say which prefixes its variables have. Throws
+ * `invalid_argument` naming the variable where no fallback is safe.
+ */
+export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; names?: WireNames }): Config => {
+  const { env, flags, cwd, names = namesOf(env) } = source
   const own = (suffix: string): string => vendor(env, names, suffix) ?? ''
   return Object.freeze({
     ...flags,

@@ -28,7 +28,7 @@ const directories = (
   if (!given) return { givenDir: config.cwd, workingDir: config.cwd }
   let dir = given.replace(/\/{2,}/g, '/')
   if (dir.startsWith('~')) {
-    const home = workload.identity?.home ?? workload.environment.get('HOME')
+    const home = workload.identity()?.home ?? workload.environment.get('HOME')
     if (!home) throw fail('invalid_argument', { field: 'workingDir', reason: 'begins with ~ but HOME is not set' })
     dir = `${home}${dir.slice(1)}`
   }
@@ -75,7 +75,7 @@ export const reopener = (context: ProcessContext, record: ProcessRecord) => (): 
 
 const newCapture = (context: ProcessContext, key: string): Capture => {
   const { scratch, pools, workload } = context
-  const group = workload.identity?.gid
+  const group = workload.identity()?.gid
   const paths = outputPaths(outputDirs(context), key)
   const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, pools, group })
   try {

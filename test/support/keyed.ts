@@ -101,7 +101,8 @@ export const keyedDaemon = async (t: Test, options: KeyedOptions = {}): Promise<
   const connections = createConnections({ keyOf: () => started.key })
   t.teardown(connections.close)
   const listening = async () => {
-    while (!started.said().includes('daemon.listening')) await new Promise(resolve => setTimeout(resolve, 5))
+    while (!started.said().includes('daemon.listening') && started.process.exitCode === null)
+      await new Promise(resolve => setTimeout(resolve, 5))
   }
   await Promise.race([listening(), early])
   return { ...started, connections }

@@ -262,6 +262,8 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       'stays',
       'but by the proxy only',
     )
+    t.equal((await put(world, two, { proxy: { bypass: ['near.example'] } })).status, 200)
+    t.match(await two.run('echo $no_proxy'), /,near\.example$/, 'its next process is told what passes by the proxy')
     await server.call('DELETE', '/v0/sandboxes/two')
   })
 

@@ -20,17 +20,28 @@ import { server } from './server.ts'
 
 const runtime = fileURLToPath(new URL('../../.runtime', import.meta.url))
 const newer = 'b'.repeat(32)
+/** As builds made them from before there was a channel: it says no port, so its daemon is given no key. */
+export const older = 'a'.repeat(32)
 /** Well in its rehearsal, and unable to start. */
 const broken = 'c'.repeat(32)
 const breaks = `process.env.HUTCH_REHEARSAL || process.argv.push('--port', 'nonsense')`
 
-/** A directory of bundles as `make` leaves it: the one of this checkout, and the same under the name of a newer one. */
-const bundles = (t: Test): { dir: string; release: () => void } => {
+interface Facts {
+  readonly digest: string
+  readonly command: readonly string[]
+  readonly channelPort?: number
+}
+
+/**
+ * A directory of bundles as `make` leaves it: the one of this checkout, and the same under the names of others. `first` is
+ * the one that the host begins with.
+ */
+export const bundles = (t: Test, first?: string): { dir: string; release: () => void } => {
   const original = realpathSync(join(runtime, 'bundle'))
   const dir = realpathSync(mkdtempSync(join(runtime, 'upgrade-test-')))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
-  const facts = JSON.parse(readFileSync(join(original, 'bundle.json'), 'utf8')) as { digest: string; command: string[] }
-  for (const digest of [facts.digest, newer, broken]) {
+  const facts = JSON.parse(readFileSync(join(original, 'bundle.json'), 'utf8')) as Facts
+  for (const digest of [facts.digest, newer, broken, older]) {
     // Links: two copies would be hundreds of megabytes.
     execFileSync('cp', ['-al', original, join(dir, digest)])
     unlinkSync(join(dir, digest, 'bundle.json'))
@@ -39,14 +50,16 @@ const bundles = (t: Test): { dir: string; release: () => void } => {
       writeFileSync(join(dir, digest, 'breaks.cjs'), breaks)
       command.splice(-1, 0, '--require', '/.hutch/breaks.cjs')
     }
-    writeFileSync(join(dir, digest, 'bundle.json'), JSON.stringify({ ...facts, digest, command }))
+    const { channelPort, ...rest } = facts
+    const said = digest === older ? rest : { ...rest, channelPort }
+    writeFileSync(join(dir, digest, 'bundle.json'), JSON.stringify({ ...said, digest, command }))
   }
   const point = (digest: string) => {
     symlinkSync(digest, join(dir, '.next'))
     renameSync(join(dir, '.next'), join(dir, 'current'))
     writeFileSync(join(dir, 'latest'), digest)
   }
-  point(facts.digest)
+  point(first ?? facts.digest)
   return { dir, release: () => point(newer) }
 }
 
@@ -65,7 +78,7 @@ const programs = {
 }
 
 /** How an upgrade ends; while the daemon is replaced, nobody answers for a moment. */
-const outcome = (target: Target, count: number, step: string) =>
+export const outcome = (target: Target, count: number, step: string) =>
   until(`upgrade ${count}, ${step}`, async () => {
     // A request that the old daemon has taken and not answered is cut.
     const answer = await ask(target, 'GET', '/health').catch(() => undefined)

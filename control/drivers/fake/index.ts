@@ -25,6 +25,8 @@ export type Faults = (point: FaultPoint, id: string, signal?: AbortSignal) => vo
 export interface FakeServer {
   readonly host: string
   readonly port: number
+  /** Where it listens for its host, when it has a channel. */
+  readonly channelPort?: number
   close(): unknown
 }
 
@@ -52,9 +54,12 @@ export interface FakeOptions {
 }
 
 const present = (id: string, machine: FakeMachine): Machine => {
-  const { phase, server } = machine
+  const { phase, server, spec } = machine
   if (phase !== 'running' && phase !== 'frozen') return { id, phase }
-  return { id, phase, address: { host: server?.host ?? '127.0.0.1', port: server?.port ?? 9 } }
+  const { host = '127.0.0.1', port = 9, channelPort } = server ?? {}
+  const generation = spec.channel?.generation
+  const channel = channelPort !== undefined && generation ? { port: channelPort, machine: id, generation } : undefined
+  return { id, phase, address: { host, port, ...(channel ? { channel } : {}) } }
 }
 
 interface Context {
