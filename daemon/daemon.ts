@@ -32,6 +32,7 @@ import { createKeepAwake, type KeepAwake } from './process/keep-awake.ts'
 import { shownStatus } from './process/present.ts'
 import { createDaemonSurface } from './surface.ts'
 import { createSwagger } from './swagger/index.ts'
+import { startEntrypoint } from './system/entrypoint.ts'
 import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/index.ts'
 import { createTerminalRoom, type TerminalRoom } from './terminal/index.ts'
@@ -103,6 +104,12 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
     log,
     closing: closer,
   }
+}
+
+/** At the start of a machine: a later daemon finds the process running, or as it has ended. */
+const runEntrypoint = ({ config, inherited, log }: Core, { start }: Supervisor): void => {
+  if (config.entrypoint.length === 0 || config.rehearsal || inherited.lastUpgrade !== undefined) return
+  startEntrypoint(config.entrypoint, { start, log })
 }
 
 interface SystemParts {
@@ -187,6 +194,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       await tunnel.begin()
       await terminals.begin()
       if (!adopted) command = runCommand(core)
+      runEntrypoint(core, supervisor)
     },
   }
 }
