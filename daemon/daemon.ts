@@ -151,7 +151,8 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const { supervisor, bounds: processes } = createProcesses({
     core,
     keepAwake,
-    cwd: process.cwd(),
+    // A machine's daemon itself stays in the root, which is always there.
+    cwd: deps.boot ? config.workdir : process.cwd(),
     pipes: inherited.pipes,
   })
   // A command that runs already is adopted at once. A new one waits for the tunnel: none of its traffic may leave

@@ -58,7 +58,11 @@ const imageOf = (name: string, parts: readonly Part[], workspace: string) => {
   const said = events(parts)
   return {
     metadata: {
-      ...{ name, displayName: name, resourceType: sandboxFace.kind, workspace, status },
+      name,
+      displayName: name,
+      resourceType: sandboxFace.kind,
+      workspace,
+      status,
       ...(times.length > 0 ? { createdAt: iso(Math.min(...times)), updatedAt: iso(Math.max(...times)) } : {}),
       ...(said.length > 0 ? { events: said } : {}),
     },
@@ -77,7 +81,9 @@ const partsOf = async ({ images }: ImageRoutesDeps, workspace: string): Promise<
   const here: Part[] = (await images.list()).map(({ name, labels }) => ({ reference: name, status: 'BUILT', labels }))
   const pulled: Part[] = await Promise.all(
     (await images.pulling.list(workspace)).map(async one => ({
-      ...{ reference: one.reference, status: 'BUILT' as const, pulled: one },
+      reference: one.reference,
+      status: 'BUILT' as const,
+      pulled: one,
       labels: (await images.byDigest(one.digest))?.labels ?? {},
     })),
   )

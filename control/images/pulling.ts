@@ -83,7 +83,10 @@ const runOf =
     const login = await loginFor(workspace, host)
     const wanted = known ? { ...remote, digest: `sha256:${known.digest}` } : remote
     const request = {
-      ...{ remote: wanted, login, onProgress: tell, signal },
+      remote: wanted,
+      login,
+      onProgress: tell,
+      signal,
       have: async (digest: string) => (await sameElsewhere(context, remote, digest)) !== undefined,
       async publish(tree: string, digest: string) {
         leases.hold(digest)
@@ -94,8 +97,14 @@ const runOf =
     const now = clock.now()
     const before = size === 0 ? await sameElsewhere(context, remote, digest) : undefined
     await pulled.put(workspace, {
-      ...{ reference: name, host, repository, digest, size: before?.size ?? size },
-      ...{ pulledAt: known?.pulledAt ?? now, credential: login?.version ?? '', checkedAt: now },
+      reference: name,
+      host,
+      repository,
+      digest,
+      size: before?.size ?? size,
+      pulledAt: known?.pulledAt ?? now,
+      credential: login?.version ?? '',
+      checkedAt: now,
     })
   }
 

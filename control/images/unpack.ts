@@ -30,25 +30,26 @@ find /work/rootfs -xdev ( -type b -o -type c ) -delete`.replaceAll(/[()]/g, '\\$
 const capabilities = '-all,+chown,+dac_override,+fowner,+fsetid,+setfcap,+mknod'
 
 /** Nothing of it outlives this process: the first word ends with its parent, and all others with the first. */
-const jailed = (work: string, maxBytes: number): string[] => [
-  ...['setpriv', '--pdeathsig', 'KILL'],
-  ...[
-    'unshare',
-    '--mount',
-    '--net',
-    '--ipc',
-    '--uts',
-    '--pid',
-    '--fork',
-    '--kill-child=KILL',
-    '--propagation',
-    'private',
-  ],
-  ...['sh', '-c', jail, 'sh', work],
-  ...['setpriv', '--no-new-privs', '--inh-caps=-all', `--bounding-set=${capabilities}`],
-  ...['prlimit', `--fsize=${maxBytes}`],
-  ...['sh', '-ec', unpack],
-]
+const jailed = (work: string, maxBytes: number): string[] =>
+  [
+    ['setpriv', '--pdeathsig', 'KILL'],
+    [
+      'unshare',
+      '--mount',
+      '--net',
+      '--ipc',
+      '--uts',
+      '--pid',
+      '--fork',
+      '--kill-child=KILL',
+      '--propagation',
+      'private',
+    ],
+    ['sh', '-c', jail, 'sh', work],
+    ['setpriv', '--no-new-privs', '--inh-caps=-all', `--bounding-set=${capabilities}`],
+    ['prlimit', `--fsize=${maxBytes}`],
+    ['sh', '-ec', unpack],
+  ].flat()
 
 const strings = s.optional(s.nullable(s.array(s.string())))
 

@@ -90,7 +90,11 @@ export const pullImage = async (
     let bytes = 0
     let done = 0
     await downloadImage({
-      ...{ manifest, repository, budget, signal, layout: join(work, 'layout') },
+      manifest,
+      repository,
+      budget,
+      signal,
+      layout: join(work, 'layout'),
       onBytes: count => onProgress({ bytes: { done: (bytes += count), total } }),
       onLayer: () => onProgress({ layers: { done: (done += 1), total: layers.length } }),
     })

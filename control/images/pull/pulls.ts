@@ -118,8 +118,16 @@ const begin = (context: Context, workspace: string, reference: string, run: Run)
   const { clock, entries } = context
   const key = keyOf(workspace, reference)
   const entry: Entry = {
-    ...{ workspace, reference, progress: beginning, since: clock.now(), error: undefined, askedAt: clock.elapsed() },
-    ...{ endedAt: undefined, told: false, stop: new AbortController(), done: Promise.resolve() },
+    workspace,
+    reference,
+    progress: beginning,
+    since: clock.now(),
+    error: undefined,
+    askedAt: clock.elapsed(),
+    endedAt: undefined,
+    told: false,
+    stop: new AbortController(),
+    done: Promise.resolve(),
     // Who looks at an earlier one goes on with this.
     followers: new Set(entries.get(key)?.followers),
   }

@@ -81,11 +81,11 @@ export const targetOf = (
   return found.length > 0 ? { ...to, isNamed: found.some(({ host }) => host !== '*') } : undefined
 }
 
-/** The URL that a registry is asked at, by how the operator has listed it; undefined when it is not listed. */
+/** The URL that a registry is asked at, by how the operator has named it, else with TLS; undefined when it is not listed. */
 export const registryUrl = (host: string, rules: readonly RegistryRule[]): URL | undefined => {
   const name = host === 'docker.io' ? 'registry-1.docker.io' : host
   const urls = ['https', 'http'].map(scheme => URL.parse(`${scheme}://${name}/`)).filter(url => url !== null)
-  return urls.find(url => targetOf(url, rules))
+  return urls.find(url => targetOf(url, rules)?.isNamed) ?? urls.find(url => targetOf(url, rules))
 }
 
 /** Throws `forbidden` for an address where no pull may go. */

@@ -4,7 +4,7 @@
  */
 import { Transform } from 'node:stream'
 import { extract, type Header } from 'tar-stream'
-import { fail, isError, messageOf, type AppError } from '../../../shared/errors.ts'
+import { fail, messageOf, type AppError } from '../../../shared/errors.ts'
 
 export interface Budget {
   /** Bytes that are left for this image, unpacked. */
@@ -45,19 +45,20 @@ export const scanLayer = (budget: Budget): Transform => {
   const parser = extract(options)
   let failed: AppError | undefined
   parser.on('entry', (header, content, next) => {
+    // The parser says it, too.
+    content.on('error', () => undefined)
+    content.resume()
+    budget.entries -= 1
     try {
       judge(header)
-      budget.entries -= 1
       if (budget.entries < 0) throw refuse(`it has more than ${mostEntries} files`)
-      content.resume()
-      next()
     } catch (error) {
-      content.resume()
-      next(error as Error)
+      failed ??= error as AppError
     }
+    next()
   })
   parser.on('error', error => {
-    failed ??= isError(error) ? error : refuse(`a layer is not a tar archive: ${messageOf(error)}`)
+    failed ??= refuse(`a layer is not a tar archive: ${messageOf(error)}`)
   })
   const count = (chunk: Buffer): void => {
     budget.bytes -= chunk.length

@@ -2,12 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createImages, type Images, type ImagesConfig } from '../../../control/images/images.ts'
-import type { KnownLogin } from '../../../control/images/pulling.ts'
-import { isError } from '../../../shared/errors.ts'
-import { systemClock } from '../../../shared/clock.ts'
-import { randomIds } from '../../../shared/ids.ts'
-import { silentLog } from '../../../shared/log.ts'
+import { pullingStore, reasonOf, settle } from '../../support/pulls.ts'
 import { login, registry, registryBinary } from '../../support/registry.ts'
 
 const binary = registryBinary()
@@ -19,52 +14,57 @@ if (!binary || process.getuid?.() !== 0) {
 
 const dir = t.testdir()
 const r = await registry(t, binary, join(dir, 'registry'))
+const config = ['--config.env', 'GREETING=hi', '--config.workingdir', '/srv', '--config.user', 'app']
 r.push(
   'team/app:1',
   rootfs => {
     mkdirSync(join(rootfs, 'etc'))
     writeFileSync(join(rootfs, 'etc/motd'), 'hello\n')
   },
-  ['--config.env', 'GREETING=hi', '--config.workingdir', '/srv', '--config.user', 'app', '--config.label', 'org=test'],
+  [...config, '--config.label', 'org=test', '--config.entrypoint', '/bin/serve', '--config.cmd', '--now'],
 )
 
-let opened = 0
-const logins = new Map<string, KnownLogin>([['red', { ...login, version: '1' }]])
-const open = async (more: Partial<ImagesConfig> = {}): Promise<{ images: Images; own: string }> => {
-  const dataDir = join(dir, `data-${++opened}`)
-  mkdirSync(dataDir)
-  const images = await createImages(
-    {
-      ...{ dataDir, imagesDir: join(dir, 'shared'), wireNames: [{ header: 'Svc', short: 'svc', image: 'svc' }] },
-      ...{ registries: [{ host: 'localhost', port: Number(r.host.split(':')[1]), plain: false }], caFile: r.caFile },
-      ...more,
-    },
-    {
-      ...{ ids: randomIds(), log: silentLog, clock: systemClock() },
-      loginFor: async workspace => logins.get(workspace),
-    },
-  )
-  t.teardown(images.close)
-  return { images, own: join(dataDir, 'images') }
-}
-
-/** Asks as the loop does, until the image is there or the pull has failed. */
-const settle = async (images: Images, reference: string, workspace: string) => {
-  for (;;) {
-    try {
-      return await images.need(reference, workspace)
-    } catch (error) {
-      if (!isError(error, 'busy')) throw error
-      await new Promise(resolve => setTimeout(resolve, 20))
-    }
-  }
-}
-
-t.test('a private image', async t => {
-  const { images, own } = await open()
+t.test('a private image is for workspaces whose credentials can read it', async t => {
+  const registries = [{ host: 'localhost', port: Number(r.host.split(':')[1]), plain: false }]
+  const { images, own, again, logins, clock } = await pullingStore(t, { registries, caFile: r.caFile })
   const reference = `${r.host}/team/app:1`
-  const image = await settle(images, reference, 'red')
+  const gets = () => (r.log().match(/http.request.method=GET[^\n]*blobs/g) ?? []).length
+  logins.set('red', { ...login, version: '1' })
+  logins.set('green', { username: 'ci', password: 'guessed', version: '1' })
+
+  await t.rejects(images.need(reference, 'red'), { code: 'busy', message: /waits for its turn/ })
+  const image = await settle(images, reference)
   t.match(image, { env: { GREETING: 'hi' }, workdir: '/srv', user: 'app', labels: { org: 'test' }, name: reference })
+  t.same(image.command, ['/bin/serve', '--now'])
   t.equal(readFileSync(join(image.rootfs, 'etc/motd'), 'utf8'), 'hello\n')
   t.same(readdirSync(own).sort(), ['names', 'pulled', 'trees'], 'no work is left')
+  t.match(images.pulling.progress('red', reference), { step: 'done', layers: { done: 1, total: 1 } })
+  t.equal((await images.byDigest(image.digest))?.rootfs, image.rootfs)
+
+  t.match(await reasonOf(settle(images, reference, 'green')), /refuses the credentials/)
+  t.match(await reasonOf(settle(images, reference, 'blue')), /lets nobody read team\/app without credentials/)
+  logins.set('blue', { ...login, version: '1' })
+  // What was refused is remembered for those who waited; another host asks anew.
+  const other = await again()
+  const before = gets()
+  t.equal((await settle(other, reference, 'blue')).digest, image.digest)
+  t.equal(gets(), before, 'the registry has shown it, and nothing is downloaded twice')
+
+  logins.set('red', { username: 'ci', password: 'changed', version: '2' })
+  t.match(await reasonOf(settle(other, reference)), /refuses the credentials/, 'other credentials, another answer')
+  clock.ahead = 600_000
+  logins.set('blue', { username: 'ci', password: 'revoked', version: '1' })
+  t.match(await reasonOf(settle(other, reference, 'blue')), /refuses the credentials/, 'asked again from time to time')
+  clock.ahead = 0
+
+  t.same(
+    (await other.pulling.list('blue')).map(one => one.reference),
+    [reference],
+  )
+  t.same(await other.collect(new Set()), [], 'a tree with a name stays')
+  for (const name of ['red', 'blue']) await other.pulling.remove(name, reference)
+  t.same(await other.collect(new Set()), [], 'and so does one that was just asked for')
+  const third = await again()
+  t.same(await third.collect(new Set([image.digest])), [])
+  t.same(await third.collect(new Set()), [image.digest])
 })
