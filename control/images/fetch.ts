@@ -2,11 +2,9 @@
 import { join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
+import { sourcePattern } from './source.ts'
 import { stepsOf } from './step.ts'
 import { digestIn, unpackImage } from './unpack.ts'
-
-/** `transport:rest` of skopeo; nothing else, so that no source is read as an option. */
-const sourcePattern = /^(docker|oci|oci-archive|docker-archive|dir|containers-storage|docker-daemon):.+/s
 
 /** A file of the operator's own: only the disk bounds it. */
 const maxBytes = 2 ** 50
