@@ -5,6 +5,8 @@ import { parseWireNames, type WireName } from '../shared/wire-names.ts'
 import { refuseUnknown } from './config/names.ts'
 import { allowedFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
+import { proxiesFrom, type Proxies } from './config/proxies.ts'
+import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
 import {
   choiceOf,
   domainOf,
@@ -19,6 +21,8 @@ import {
   type Environment,
 } from './config/values.ts'
 
+export type { Proxies } from './config/proxies.ts'
+export type { PullLimits, RegistryRule } from './config/registries.ts'
 export type { WireName } from '../shared/wire-names.ts'
 
 export type UserNamespaces = 'auto' | 'on' | 'off'
@@ -63,6 +67,13 @@ export interface Config {
   readonly bundleDir: string
   /** Images that were built on this machine; only read. */
   readonly imagesDir: string
+  /** Where images may be pulled from; none for no pulls. */
+  readonly registries: readonly RegistryRule[]
+  /** Further names of images, and what they stand for. */
+  readonly imageAliases: Readonly<Record<string, string>>
+  readonly pullLimits: PullLimits
+  /** Proxies that images are pulled through. */
+  readonly proxies: Proxies
 }
 
 /** Where a checkout keeps what it builds, and a package what it unpacks for its data directory. */
@@ -107,5 +118,9 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     prices: pricesFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
+    registries: registriesFrom(env),
+    imageAliases: aliasesFrom(env),
+    pullLimits: pullLimitsFrom(env),
+    proxies: proxiesFrom(env),
   })
 }

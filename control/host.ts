@@ -23,6 +23,7 @@ import { gateway, type Gateway } from './gateway/gateway.ts'
 import { withoutTunnels } from './gateway/no-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
 import { workloadUrl } from './gateway/url.ts'
+import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
@@ -161,8 +162,10 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
+  const upkeep = imageUpkeep({ ...parts, rules }, closer)
   const api = createApi({
     ...parts,
+    upkeep,
     names,
     keys,
     verbs: Object.values(verbs),

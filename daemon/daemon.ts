@@ -31,6 +31,7 @@ import { createKeepAwake, type KeepAwake } from './process/keep-awake.ts'
 import { shownStatus } from './process/present.ts'
 import { createDaemonSurface } from './surface.ts'
 import { createSwagger } from './swagger/index.ts'
+import { startEntrypoint } from './system/entrypoint.ts'
 import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/index.ts'
 import { createTerminalRoom, type TerminalRoom } from './terminal/index.ts'
@@ -109,6 +110,12 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
   }
 }
 
+/** At the start of a machine: a later daemon finds the process running, or as it has ended. */
+const runEntrypoint = ({ config, inherited, log }: Core, { start }: Supervisor): void => {
+  if (config.entrypoint.length === 0 || config.rehearsal || inherited.lastUpgrade !== undefined) return
+  startEntrypoint(config.entrypoint, { start, log })
+}
+
 interface SystemParts {
   readonly program: Program
   readonly keepAwake: KeepAwake
@@ -148,7 +155,8 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const { supervisor, bounds: processes } = createProcesses({
     core,
     keepAwake,
-    cwd: process.cwd(),
+    // A machine's daemon itself stays in the root, which is always there.
+    cwd: deps.boot ? config.workdir : process.cwd(),
     pipes: inherited.pipes,
   })
   // A command that runs already is adopted at once. A new one waits for the tunnel: none of its traffic may leave
@@ -191,6 +199,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       await tunnel.begin()
       await terminals.begin()
       if (!adopted) command = runCommand(core)
+      runEntrypoint(core, supervisor)
     },
   }
 }

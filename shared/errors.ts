@@ -108,6 +108,7 @@ export const errors = {
     (d: { requested: string; supported: readonly string[] }) =>
       `image "${d.requested}" is not known; supported images are ${d.supported.join(', ')}`,
   ),
+  image_refused: entry(400, (d: { image: string; reason: string }) => `image "${d.image}" cannot be used: ${d.reason}`),
   image_failed: entry(
     502,
     (d: { image: string; step: string; reason: string }) => `image "${d.image}", ${d.step}: ${d.reason}`,

@@ -11,8 +11,7 @@ import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
 import { accountRoutes } from './accounts.ts'
 import { createCaller } from './caller.ts'
-import type { Images } from '../images/images.ts'
-import { imageRoutes } from './images.ts'
+import { imageRoutes, type ImageRoutesDeps } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
@@ -26,7 +25,8 @@ export interface ApiDeps {
   readonly log: Log
   readonly names: WireNames
   readonly keys: Keys
-  readonly images: Pick<Images, 'list'>
+  readonly images: ImageRoutesDeps['images']
+  readonly upkeep: ImageRoutesDeps['upkeep']
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
   /** What holds machines to their outbound policies; undefined where nothing does. */
@@ -39,14 +39,14 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, verbs, outbound, routes = [] } = deps
+  const { store, clock, ids, log, names, keys, images, upkeep, verbs, outbound, routes = [] } = deps
   const { checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...accountRoutes({ store }),
-    ...imageRoutes({ images }),
+    ...imageRoutes({ images, upkeep }),
     ...workspaceRoutes({ store, clock, ids, kinds }),
     ...routes,
     openApiRoutes(() => bounds),

@@ -4,7 +4,7 @@ import { plainKinds } from '../kinds/index.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
 import { listAccounts } from './accounts.ts'
-import { getImage, listImages } from './images.ts'
+import { deleteImage, deleteImages, deleteTag, getImage, imageProgress, listImages } from './image-declarations.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
@@ -23,7 +23,14 @@ export const managementRoutes = {
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
   documents: { openApi: openApiRoute },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
-  images: { list: listImages, get: getImage },
+  images: {
+    list: listImages,
+    get: getImage,
+    progress: imageProgress,
+    delete: deleteImage,
+    deleteTag,
+    deleteUnused: deleteImages,
+  },
   sandboxes: declareKind(sandboxFace),
   outbound: declareOutbound(defineKind(sandboxFace)),
   workspaces: {

@@ -26,6 +26,11 @@ export const serverNames = [
   'HUTCH_PRICES',
   'HUTCH_BUNDLE_DIR',
   'HUTCH_IMAGES_DIR',
+  'HUTCH_REGISTRIES',
+  'HUTCH_IMAGE_ALIASES',
+  'HUTCH_IMAGE_MAX_MB',
+  'HUTCH_IMAGE_PULLS',
+  'HUTCH_IMAGE_PULL_SECONDS',
 ] as const
 
 /** Read by the set-up scripts, which run in the same environment; the first by the server, too. */

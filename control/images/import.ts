@@ -34,7 +34,7 @@ const exists = (path: string): Promise<boolean> =>
   )
 
 /** The tree is there already: the same image under another name. */
-const ignoreTaken = (error: unknown): void => {
+export const ignoreTaken = (error: unknown): void => {
   const code = errno(error)
   if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
 }
@@ -52,7 +52,7 @@ export const importImage = async (
   const { stop, onStep } = reportSteps({ image: name, source }, deps)
   try {
     const have = (digest: string) => exists(treePath(own, digest))
-    const digest = await fetchImage({ name, source, work, have, onStep }, signal)
+    const digest = await fetchImage({ name, source, work, have, onStep, clock: deps.clock }, signal)
     await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
     await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
   } finally {
@@ -61,10 +61,10 @@ export const importImage = async (
   }
 }
 
-/** Removes trees without a name that are not in `inUse`; answers the digests removed. */
-export const collectTrees = async (own: string, inUse: ReadonlySet<string>): Promise<string[]> => {
+/** Removes trees without a name that are not kept for another reason; answers the digests removed. */
+export const collectTrees = async (own: string, isKept: (digest: string) => boolean): Promise<string[]> => {
   const named = await Promise.all((await listNames(own)).map(name => readName(own, name)))
-  const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !inUse.has(digest))
+  const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !isKept(digest))
   for (const digest of idle) {
     // Out of sight first, so that a crash half-way leaves no half tree under its digest.
     const grave = join(own, `.new-${digest}`)

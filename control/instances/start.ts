@@ -1,5 +1,5 @@
 /** Makes the machine of an instance, or starts it again with its files. */
-import { isError, messageOf } from '../../shared/errors.ts'
+import { isError, messageOf, type AppError } from '../../shared/errors.ts'
 import type { Machine } from '../drivers/driver.ts'
 import type { Outcome } from '../reconcile/loop.ts'
 import type { MachinePlan } from '../reconcile/rules.ts'
@@ -37,6 +37,16 @@ const problem = (context: Context, error: unknown, fatal: boolean) =>
     message: messageOf(error),
     fatal,
   })
+
+/** Says in an event, once, what the record waits for. */
+const waiting = async (context: Context, { owner }: Subject, error: AppError<'busy'>): Promise<Outcome> => {
+  const { store, transition } = context
+  const message = error.details?.what ?? error.message
+  const last = (await store.resources.events(owner.uid)).at(-1)
+  if (last?.message !== message && allows(context, owner, 'waiting'))
+    await transition.write([{ record: owner, event: { name: 'waiting', message } }])
+  return { againMs: 500 }
+}
 
 const startFailed = async (context: Context, subject: Subject, error: unknown): Promise<Outcome> => {
   const { instance, owner } = subject
@@ -88,6 +98,10 @@ export const start = async (context: Context, subject: Subject, signal: AbortSig
   let machine: Machine
   try {
     plan = await workload.plan(owner, instance)
+  } catch (error) {
+    return isError(error, 'busy') ? waiting(context, subject, error) : startFailed(context, subject, error)
+  }
+  try {
     const channel = channelKeys.forStart(instance.id)
     machine = await driver.create({ ...plan.spec, channel }, signal)
     // One that ran already was started by somebody else, who may have known another record.

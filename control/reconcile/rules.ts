@@ -8,6 +8,7 @@
  *     delete     asked for                              expire   a rule of expiry fired
  *     deployed   an instance of it has started          lost     an instance ended by itself
  *     broke      it cannot be started, and trying again will not help
+ *     waiting    an instance of it cannot be planned yet: its image is being pulled
  *     gone       it had instances to give back, and has none any more
  */
 import type { MachineSpec } from '../drivers/driver.ts'
@@ -55,8 +56,13 @@ export interface Workload {
   revision(owner: Resource): string
   /** What a machine is metered for in the state it is in; nothing for one that is nobody's bill. */
   rates(instance: Instance, owner: Resource): readonly Rate[]
-  /** Everything a machine is made from. Throws what a caller could mend (`invalid_image`), which is not tried again. */
+  /**
+   * Everything a machine is made from. Throws what a caller could mend (`invalid_image`), which is not tried again, and `busy`
+   * while something of it is still on its way: asked again soon.
+   */
   plan(owner: Resource, instance: Instance): Promise<MachinePlan>
+  /** Reference of the image that machines of the record are made from; it is not deleted while the record is there. */
+  image?(owner: Resource): string
   /**
    * What may leave its machines. Undefined: they are held to nothing, and that stays so. Otherwise their `plan` says `held`, and the
    * policy may change at any time.

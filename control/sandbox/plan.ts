@@ -1,15 +1,16 @@
 /** From a sandbox's record to the machine it should be. */
+import { fail } from '../../shared/errors.ts'
 import type { WireNames } from '../wire/names.ts'
 import type { Image, Images } from '../images/images.ts'
 import type { Workload } from '../reconcile/rules.ts'
 import { environmentFor, etcFiles, type WayOut } from './network/outbound.ts'
-import { environmentOf, storedSandbox } from './stored.ts'
+import { environmentOf, storedSandbox, type StoredRuntime } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
-import type { Resource, Store } from '../store/store.ts'
+import type { Instance, Resource, Store } from '../store/store.ts'
 import type { MachineIdentity } from '../../shared/wire/host.ts'
 
 export interface PlanDeps {
-  readonly images: Pick<Images, 'resolve'>
+  readonly images: Pick<Images, 'need' | 'byDigest'>
   readonly sealer: Sealer
   readonly names: WireNames
   readonly store: Store
@@ -27,6 +28,24 @@ const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2048)
 /** The daemon's own variables cannot be given by a caller: they would steer it. */
 const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
+
+/** Whom processes run as where the sandbox asks for users (`SANDBOX_USER_ENABLED`). */
+const userOf = ({ user }: Image, names: WireNames): Record<string, string> =>
+  ['', 'root', '0'].includes(user.split(':')[0] ?? '') ? {} : names.environment({ SANDBOX_USER: user })
+
+/** Bytes; the kernel takes 128 KiB as one variable. */
+const longestEntrypoint = 65_536
+
+/** What the daemon starts when the machine does. Throws `image_refused` when the image is to say what, and does not. */
+const entrypointOf = ({ entrypoint, image: reference }: StoredRuntime, { command }: Image): Record<string, string> => {
+  if (!entrypoint) return {}
+  const words = entrypoint === true ? command : entrypoint
+  if (words.length === 0)
+    throw fail('image_refused', { image: reference, reason: 'it has no entrypoint and no command to start' })
+  const text = JSON.stringify(words)
+  if (Buffer.byteLength(text) <= longestEntrypoint) return { HUTCH_ENTRYPOINT: text }
+  throw fail('image_refused', { image: reference, reason: `its entrypoint is longer than ${longestEntrypoint} bytes` })
+}
 
 export const planner = (deps: PlanDeps): Workload['plan'] => {
   const { images, sealer, names, store, wireNames, wayOut } = deps
@@ -49,10 +68,14 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
       REGION: region,
     })
 
+  /** One that has started keeps what it was made from, whatever its name leads to now and whoever may still pull it. */
+  const imageOf = async (owner: Resource, { image }: Instance): Promise<Image> =>
+    (image && (await images.byDigest(image.digest))) ?? images.need(storedSandbox(owner).runtime.image, owner.workspace)
+
   return async (owner, instance) => {
     const stored = storedSandbox(owner)
     const { runtime, held = false } = stored
-    const image: Image = await images.resolve(runtime.image)
+    const image = await imageOf(owner, instance)
     const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
     const identity = await identityOf(owner)
@@ -77,7 +100,9 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
           DISABLE_REQUEST_LOGGING: 'true',
           ...platform(identity, stored.region),
           ...(held && wayOut ? environmentFor(wayOut, stored) : {}),
+          ...userOf(image, names),
           ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
+          ...entrypointOf(runtime, image),
           WORKDIR: workdir,
           HUTCH_WIRE_NAMES: wireNames,
         },

@@ -90,8 +90,24 @@ const extraArgs = s
 /** Bounds of `runtime.memory`, in MB. */
 export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
 
+/** `true` for the image's own, or a program with its arguments. */
+const entrypoint = s.union(
+  [
+    s.boolean(),
+    s.array(text(4_096)).check(
+      s.minLength(1),
+      s.maxLength(64),
+      s.refine(words => JSON.stringify(words).length < 32_768, 'must be shorter than 32 KiB'),
+    ),
+  ],
+  {
+    error: "must be true for the image's own, or a list of words: a program and its arguments",
+  },
+)
+
 const runtime = s.object({
   image: s.nullish(text(512)),
+  entrypoint: s.nullish(jsonOr(entrypoint)),
   memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
   envs: s.nullish(list(env)),
   ports: s.nullish(list(port, 100)),

@@ -1,5 +1,6 @@
 /** What a sandbox's machine is to be and costs: it has one while it is to run. */
 import type { MachinePlan, Workload } from '../reconcile/rules.ts'
+import { storedSandbox } from './stored.ts'
 import type { Instance, Rate, Resource } from '../store/store.ts'
 
 const bytesPerGb = 2 ** 30
@@ -26,6 +27,7 @@ export const sandboxWorkload = (options: {
   revision: owner => String(redeploysOf(owner)),
   rates,
   plan: options.plan,
+  image: owner => storedSandbox(owner).runtime.image,
   outbound: options.outbound,
   standbyAfterMs: () => options.standbyAfterMs,
 })

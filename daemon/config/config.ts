@@ -2,7 +2,7 @@
 import { tmpdir, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import type { Flags } from './flags.ts'
-import { boolean, driveVendor, integer, integerOr, vendor, type Env } from './read.ts'
+import { boolean, driveVendor, integer, integerOr, vendor, wordsOf, type Env } from './read.ts'
 import { durationMs } from '../../shared/durations.ts'
 import { parseWireNames, wireNames, type WireNames } from '../../shared/wire-names.ts'
 
@@ -41,6 +41,8 @@ export interface Config extends Flags {
   readonly metadataPath: string
   /** Base64 document of the tunnel that comes up at start, or ''. */
   readonly networkingConfig: string
+  /** A program and its arguments that run from the start; none for none. */
+  readonly entrypoint: readonly string[]
   /** Soft limit of the daemon's heap in bytes; undefined leaves it to V8. */
   readonly heapLimitBytes: number | undefined
   readonly keepAlive: boolean
@@ -150,6 +152,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; names?
     name: own('NAME'),
     metadataPath: own('METADATA_PATH') || `/${names.list[0]?.short ?? 'svc'}/metadata`,
     networkingConfig: own('NETWORKING_CONFIG'),
+    entrypoint: wordsOf(env, 'HUTCH_ENTRYPOINT'),
     heapLimitBytes: heapLimit(env),
     keepAlive: !boolean(own('DISABLE_KEEPALIVE')),
     scaleFile: own('SCALE_FILE') || '/uk/libukp/scale_to_zero_disable',

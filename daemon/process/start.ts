@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { posix } from 'node:path'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
@@ -25,7 +25,11 @@ const directories = (
   given: string | null | undefined,
 ): { givenDir: string; workingDir: string } => {
   const { config, workload } = context
-  if (!given) return { givenDir: config.cwd, workingDir: config.cwd }
+  if (!given) {
+    // An image may name a directory that it does not have, and a tenant may remove it.
+    const cwd = existsSync(config.cwd) ? config.cwd : '/'
+    return { givenDir: cwd, workingDir: cwd }
+  }
   let dir = given.replace(/\/{2,}/g, '/')
   if (dir.startsWith('~')) {
     const home = workload.identity()?.home ?? workload.environment.get('HOME')

@@ -61,13 +61,36 @@ export const knownImages = ['svc/base-image:latest', 'svc/other:latest']
 const images = {
   async list() {
     const names = ['base', 'tools:1', 'tools:2', 'localhost:5000/team/app:1']
-    return names.map(name => ({ name, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }))
+    return names.map(name => ({
+      name,
+      digest: 'd',
+      rootfs: '/',
+      env: {},
+      workdir: '/',
+      user: '',
+      command: [],
+      labels: {},
+    }))
   },
   async resolve(reference: string) {
     if (!knownImages.includes(reference)) throw fail('invalid_image', { requested: reference, supported: knownImages })
-    return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }
+    return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [], labels: {} }
+  },
+  async check(reference: string) {
+    await images.resolve(reference)
+  },
+  need: (reference: string) => images.resolve(reference),
+  byDigest: async () => undefined,
+  pulling: {
+    list: async () => [],
+    underWay: () => [],
+    progress: () => undefined,
+    follow: () => () => undefined,
   },
 }
+
+/** Nothing was pulled. */
+const upkeep = { removeUnused: async () => 0, remove: async () => undefined }
 
 export const control = async (t: Test, options: ControlOptions = {}): Promise<TestControl> => {
   const dataDir = t.testdir()
@@ -118,6 +141,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     names,
     keys: createKeys({ tenants: store.tenants, clock }),
     images,
+    upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
     routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
     checkReplies: options.checkReplies ?? true,
