@@ -10,8 +10,17 @@ const packed = /^HUTCH_GUARDED_ENV_(\d+)$/
 const pieceBytes = 96 * 1024
 
 /** What of an environment is not the daemon's own. */
-export const workloadVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
+const workloadVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !own.test(name)))
+
+/** What a machine's daemon is told of its environment, in which its working directory has the last word. */
+export const workloadEnvironment = (
+  env: Readonly<Record<string, string>>,
+  workdir: string,
+): Record<string, string> => ({
+  ...workloadVariables(env),
+  WORKDIR: workdir,
+})
 
 /** The environment to start the daemon with: `HUTCH_*` in the open, all else in `HUTCH_GUARDED_ENV_0…n`. */
 export const guardEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => {

@@ -1,7 +1,12 @@
 import { handle, type Bound } from '../../shared/route.ts'
-import { configure } from '../../shared/wire/host.ts'
+import { claim, configure } from '../../shared/wire/host.ts'
+import type { Claim } from './claim.ts'
 import type { HostConfiguration } from './configuration.ts'
 
-export const hostRoutes = (configuration: HostConfiguration): Bound[] => [
+export const hostRoutes = (configuration: HostConfiguration, become: Claim): Bound[] => [
   handle(configure, ({ body }) => configuration.replace(body)),
+  handle(claim, async ({ body }) => {
+    await become(body)
+    return { claimed: true as const }
+  }),
 ]

@@ -1,6 +1,6 @@
 /** What a machine's daemon is given on its standard input. */
 import { closeSync, constants, openSync, writeFileSync } from 'node:fs'
-import { workloadVariables } from '../../../shared/guarded-env.ts'
+import { workloadEnvironment } from '../../../shared/guarded-env.ts'
 import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { MachineSpec } from '../driver.ts'
 import type { Bundle } from './bundle.ts'
@@ -8,15 +8,15 @@ import type { Slot } from './net/link.ts'
 
 /** Undefined when the bundle's daemon has no channel, or the machine is to have none. */
 export const bootDocumentOf = (
-  { id, env, workdir, channel }: MachineSpec,
+  { id, env, workdir, channel, anonymous }: MachineSpec,
   { channelPort }: Bundle,
   { gateway }: Pick<Slot, 'gateway'>,
 ): BootDocument | undefined =>
   channel && channelPort !== undefined
     ? {
         channel: { key: channel.key, port: channelPort, from: gateway },
-        machine: { id },
-        configuration: { environment: { ...workloadVariables(env), WORKDIR: workdir } },
+        machine: { id, ...(anonymous ? { anonymous } : {}) },
+        configuration: { environment: workloadEnvironment(env, workdir) },
       }
     : undefined
 

@@ -80,7 +80,7 @@ export const limitSockets = async (hierarchy: Hierarchy, path: string, memoryMb:
 }
 
 /** Memory and swap together are limited to `memoryMb`; throws `busy` when more is in use and cannot be reclaimed. */
-export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
+const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
   const bytes = Math.round(memoryMb * mb)
   if (hierarchy.version === 2) {
     const current = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
@@ -100,4 +100,16 @@ export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: 
   if (swapCounted && bytes > limit) await set(withSwap, bytes)
   await set(plain, bytes)
   if (swapCounted && bytes <= limit) await set(withSwap, bytes)
+}
+
+/** All limits of a running machine. Throws `busy` when it uses more memory than that. */
+export const limitMachine = async (
+  hierarchy: Hierarchy,
+  path: string,
+  id: string,
+  limits: { readonly memoryMb: number; readonly cpus: number },
+): Promise<void> => {
+  await limitMemory(hierarchy, path, limits.memoryMb)
+  await limitSockets(hierarchy, path, limits.memoryMb)
+  await limitCpu(hierarchy, path, id, limits.cpus)
 }
