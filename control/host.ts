@@ -10,6 +10,7 @@ import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { rootAddresses } from './api/root-addresses.ts'
+import { warmRoutes } from './api/warm.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
@@ -27,18 +28,24 @@ import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
+import { claimDaemonBy } from './instances/spare.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
+import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
+import { waitingLine } from './reconcile/waiting-line.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
-import type { Resource, Store } from './store/store.ts'
+import type { Resource, Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
+import { openWarm } from './warm/open.ts'
+import type { Warm } from './warm/warm.ts'
 import type { Cursors } from './wire/cursors.ts'
+import { daemonWireNames } from './wire/names.ts'
 
 export type { HostDeps } from './parts.ts'
 
@@ -70,7 +77,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     sealer,
     names,
     store,
-    wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
+    wireNames: daemonWireNames(config.wireNames),
     regions: config.regions,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
@@ -81,11 +88,20 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
 type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
-const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | undefined }, closer: Closing) => {
+const running = (
+  parts: Parts,
+  deps: { kinds: KindsByName; warm: Warm; outbound: Outbound | undefined },
+  closer: Closing,
+) => {
   const { store, clock, connections } = parts
-  const { rules, outbound } = deps
+  const { kinds, warm, outbound } = deps
+  const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
-  const move = transition({ store, clock, rules, changes: waiting, written: outbound?.written })
+  const line = waitingLine({ rules, clock })
+  const written = (all: Written) => {
+    for (const told of [outbound, line, warm]) told?.written(all)
+  }
+  const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
     ...parts,
     closing: closer,
@@ -93,9 +109,11 @@ const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | 
     transition: move,
     changes: waiting,
     onDown: connections.forget,
+    spare: warm.spare,
+    claimDaemon: claimDaemonBy(connections),
     keepAlive: address => keepAliveCount(connections, address),
   })
-  return { move, runner }
+  return { move, runner, line }
 }
 
 const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
@@ -133,7 +151,8 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const { move, runner } = running(parts, { rules, outbound }, closer)
+  const warm = await openWarm(config, parts, closer)
+  const { move, runner, line } = running(parts, { kinds: rules, warm, outbound }, closer)
   let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
@@ -145,6 +164,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     ...parts,
     kinds: rules,
     transition: move,
+    admit: line.admit,
     poke: runner.poke,
     url,
     plan,
@@ -152,7 +172,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     txtRecords,
   })
   const keys = createKeys({ tenants: store.tenants, clock })
-  const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
+  const routes = [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)]
   const api = createApi({
     ...parts,
     names,
@@ -163,7 +183,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
+  await warm.load({ transition: move, line })
   await runner.start()
+  warm.begin(runner.poke)
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,

@@ -8,6 +8,7 @@ import type { RulesByKind, Workload } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Instance, InstanceError, Resource, Store } from '../store/store.ts'
 import type { Census } from './census.ts'
+import type { ClaimDaemon, Spare } from './spare.ts'
 import type { Standby } from './standby/standby.ts'
 
 /** What the steps of reconciling share. */
@@ -22,6 +23,8 @@ export interface Context {
   readonly census: Census
   readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly standby: Standby
+  readonly spare: Spare | undefined
+  readonly claimDaemon: ClaimDaemon
   /** Looks at a record, or at an instance, soon. */
   pokeOwner(uid: string): void
   pokeInstance(id: string): void

@@ -6,6 +6,7 @@ import { driversOf, type Drivers } from '../../control/drivers/drivers.ts'
 import { fakeDriver, fakeWorld, type Faults, type FakeWorld } from '../../control/drivers/fake/index.ts'
 import { createChannelKeys } from '../../control/channel/keys.ts'
 import { createRunner, type Runner } from '../../control/instances/runner.ts'
+import type { ClaimDaemon, Spare } from '../../control/instances/spare.ts'
 import { changes, type Changes } from '../../control/reconcile/changes.ts'
 import type { Rules, Workload } from '../../control/reconcile/rules.ts'
 import { stateTable } from '../../control/reconcile/state-table.ts'
@@ -93,6 +94,8 @@ export interface RunnerOptions {
   readonly world?: FakeWorld
   readonly faults?: Faults
   readonly keepAlive?: () => Promise<number>
+  readonly spare?: Spare
+  readonly claimDaemon?: ClaimDaemon
 }
 
 export const runner = async (t: Test, options: RunnerOptions = {}): Promise<TestRunner> => {
@@ -126,6 +129,8 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     changes: told,
     channelKeys: createChannelKeys('secret', ids),
     onDown: () => {},
+    spare: options.spare,
+    claimDaemon: options.claimDaemon ?? (async () => {}),
     keepAlive: options.keepAlive ?? (async () => 0),
   })
   const current = async (uid: string): Promise<Resource> => {
