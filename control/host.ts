@@ -43,7 +43,6 @@ import type { Kind } from './resources/kind.ts'
 import type { Resource, Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
-import type { Warm } from './warm/warm.ts'
 import type { Cursors } from './wire/cursors.ts'
 import { daemonWireNames } from './wire/names.ts'
 
@@ -88,13 +87,15 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
 type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
-const running = (
+const running = async (
+  config: Config,
   parts: Parts,
-  deps: { kinds: KindsByName; warm: Warm; outbound: Outbound | undefined },
+  deps: { kinds: KindsByName; outbound: Outbound | undefined },
   closer: Closing,
 ) => {
   const { store, clock, connections } = parts
-  const { kinds, warm, outbound } = deps
+  const { kinds, outbound } = deps
+  const warm = await openWarm(config, parts, closer)
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
   const line = waitingLine({ rules, clock })
@@ -113,7 +114,12 @@ const running = (
     claimDaemon: claimDaemonBy(connections),
     keepAlive: address => keepAliveCount(connections, address),
   })
-  return { move, runner, line }
+  const start = async (): Promise<void> => {
+    await warm.load({ transition: move, line })
+    await runner.start()
+    warm.begin(runner.poke)
+  }
+  return { move, runner, line, warm, start }
 }
 
 const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
@@ -151,8 +157,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const warm = await openWarm(config, parts, closer)
-  const { move, runner, line } = running(parts, { kinds: rules, warm, outbound }, closer)
+  const { move, runner, line, warm, start } = await running(config, parts, { kinds: rules, outbound }, closer)
   let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
@@ -183,9 +188,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
-  await warm.load({ transition: move, line })
-  await runner.start()
-  warm.begin(runner.poke)
+  await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,

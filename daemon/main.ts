@@ -9,7 +9,7 @@ import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
 import { receiveBoot } from './channel/boot.ts'
-import { createClaim, removeTraces } from './channel/claim.ts'
+import { createClaim, prepare, removeTraces } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { openChannel } from './channel/open.ts'
 import { loadConfig, type Config } from './config/config.ts'
@@ -63,11 +63,12 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
   const ids = idsFrom(drawnAtOnce(randomBytes))
   const claim = createClaim(boot, async next => {
     await running.daemon?.close()
-    removeTraces(config)
-    await begin(next, nothingInherited, around)
+    const { core } = await begin(next, nothingInherited, around)
+    removeTraces(config, core.config)
   })
   const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals }
   running.daemon = await createDaemon(config, deps)
+  if (boot?.machine.anonymous) prepare(running.daemon.bounds)
   return running.daemon
 }
 

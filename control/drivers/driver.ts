@@ -112,11 +112,13 @@ export interface Freezer {
  */
 export interface Claimer {
   /**
-   * Sets all that is set from outside (names, limits, what holds its traffic, the host's files) to what `spec` says; afterwards it
+   * Sets all that is set from outside (names, memory, what holds its traffic, the host's files) to what `spec` says; afterwards it
    * runs, and its daemon is to be told the rest. Root file system and working directory are what it was made with. May be
    * repeated. Throws as `create` does; such a machine is only good for `remove`.
    */
   claim(spec: Omit<MachineSpec, 'channel'>): Promise<Machine>
+  /** Its daemon has become what it is, as fast as the box allows: from now on the machine has its share of the processors. */
+  settle(spec: Pick<MachineSpec, 'id' | 'cpus'>): Promise<void>
 }
 
 /** Changes the limits of a running machine. */

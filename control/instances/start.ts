@@ -92,6 +92,7 @@ const become = async (context: Context, { instance, driver }: Subject, { spec }:
   const machine = await driver.claimer?.claim(spec)
   if (!machine?.address) throw fail('driver_failed', { driver: driver.name, step: 'claim', reason: 'it cannot' })
   await claimDaemon(machine.address, spec)
+  await driver.claimer?.settle(spec)
   return machine
 }
 

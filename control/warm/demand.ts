@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 
 /** How long something counts as lately. */
-export const latelyMs = 300_000
+const latelyMs = 300_000
 /** More of one image are not counted. */
 const kept = 1_000
 

@@ -46,7 +46,7 @@ export const poolRules = ({ images, ownEnvironment, mayMake }: PoolDeps): Rules 
           ...small,
           id: instance.id,
           rootfs,
-          hostname: 'sandbox',
+          hostname: 'nobody',
           workdir: image.workdir || '/',
           env: { ...ownEnvironment },
           anonymous: true,

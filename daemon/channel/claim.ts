@@ -5,6 +5,7 @@
  */
 import { rmSync } from 'node:fs'
 import { fail } from '../../shared/errors.ts'
+import type { Bound } from '../../shared/route.ts'
 import type { BootDocument, Configuration } from '../../shared/wire/host.ts'
 import type { Config } from '../config/config.ts'
 
@@ -22,7 +23,25 @@ export const createClaim = (boot: BootDocument | undefined, become: (next: BootD
   }
 }
 
-/** What a daemon writes of processes, and of itself. */
-export const removeTraces = ({ logs, stateDir, stateFile, proxyStateFile }: Config): void => {
-  for (const path of [logs.dir, stateDir, stateFile, proxyStateFile]) rmSync(path, { recursive: true, force: true })
+type Writes = Pick<Config, 'logs' | 'stateDir' | 'stateFile' | 'proxyStateFile'>
+
+const written = ({ logs, stateDir, stateFile, proxyStateFile }: Writes): string[] => [
+  logs.dir,
+  stateDir,
+  stateFile,
+  proxyStateFile,
+]
+
+/** What the daemon before made that this one does not use; what both use was made anew or is empty. */
+export const removeTraces = (before: Writes, now: Writes): void => {
+  for (const path of written(before)) if (!written(now).includes(path)) rmSync(path, { recursive: true, force: true })
+}
+
+/** Routes whose shapes are needed soon after a claim, and for it. */
+const early: ReadonlySet<string> = new Set(['host.claim', 'process.start', 'process.get', 'filesystem.write'])
+
+/** Makes these shapes, which otherwise are made with the first request: nobody waits now. */
+export const prepare = (bounds: readonly Bound[]): void => {
+  for (const { route } of bounds)
+    if (early.has(route.id)) for (const shape of [route.params, route.query, route.body]) shape.safeParse({})
 }

@@ -170,7 +170,12 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         note(context, 'resize', id)
       },
     },
-    claimer: { claim: spec => claim(context, spec) },
+    claimer: {
+      claim: spec => claim(context, spec),
+      async settle({ id }) {
+        alive(context, id, 'settle')
+      },
+    },
     close: async () => {},
   }
 }

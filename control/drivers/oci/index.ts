@@ -10,7 +10,7 @@
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
-import { limitMachine } from './cgroup/limits.ts'
+import { limitCpu, limitMemory } from './cgroup/limits.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { groupOf, type Context } from './context.ts'
@@ -25,7 +25,9 @@ import { removeMachine } from './remove.ts'
 
 const resize = async (context: Context, id: string, limits: { memoryMb: number; cpus: number }): Promise<void> => {
   const { hierarchy, names, dataDir } = context
-  await limitMachine(hierarchy, groupOf(names, id), id, limits)
+  const group = groupOf(names, id)
+  await limitMemory(hierarchy, group, limits.memoryMb)
+  await limitCpu(hierarchy, group, id, limits.cpus)
   const files = filesOf(dataDir, id)
   const marker = await readMarker(files.marker)
   if (marker) await writeMarker(files.marker, { ...marker, memoryMb: limits.memoryMb, cpus: limits.cpus })
@@ -51,7 +53,13 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
     ...(config.runtime === 'runsc'
       ? {}
-      : { mounter: ociMounter(context), claimer: { claim: spec => claimMachine(context, spec) } }),
+      : {
+          mounter: ociMounter(context),
+          claimer: {
+            claim: spec => claimMachine(context, spec),
+            settle: ({ id, cpus }) => limitCpu(hierarchy, group(id), id, cpus),
+          },
+        }),
     ...(context.outbound ? { outbound: { ...context.outbound, machineNetworks: [config.subnet] } } : {}),
     close,
   }

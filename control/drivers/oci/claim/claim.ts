@@ -3,7 +3,7 @@ import { truncate } from 'node:fs/promises'
 import { fail } from '../../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../../driver.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
-import { limitMachine } from '../cgroup/limits.ts'
+import { hurryCpu, limitMemory } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
 import { checkSpec, holdOutbound, resolversOf } from '../create.ts'
 import { filesOf } from '../layout.ts'
@@ -37,7 +37,8 @@ export const claimMachine = async (context: Context, spec: Spec): Promise<Machin
   // While it is frozen nothing in it sees a half of it.
   await Promise.all([
     names(context, spec, marker),
-    limitMachine(context.hierarchy, group, id, { memoryMb, cpus }),
+    limitMemory(context.hierarchy, group, memoryMb),
+    hurryCpu(context.hierarchy, group),
     holdOutbound({
       context,
       spec,
