@@ -49,7 +49,10 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
     const image: Image = await images.resolve(runtime.image)
     const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
+    // A machine that runs has what it was made with.
+    const onlyNew = Object.values(runtime.extraArgs ?? {}).includes('enabled')
     return {
+      onlyNew,
       image: { digest: pinned.digest, rootfs: pinned.rootfs },
       spec: {
         id: instance.id,

@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fakeDriver, fakeWorld, type FakeOptions } from '../../../control/drivers/fake/index.ts'
-import type { Answer } from '../../support/call.ts'
+import { hashKey } from '../../../control/auth/keys.ts'
+import { call, type Answer } from '../../support/call.ts'
 import { answerJson, standIn } from '../../support/stand-in.ts'
 import { openTestHost, type HostOptions, type TestHost } from '../../support/whole-host.ts'
 
@@ -178,8 +179,42 @@ t.test('what is asked for is made ahead, as far as configured', async t => {
   t.equal(on.claims().length, 1)
 })
 
+t.test('a hundred at once are let in; when the box does not keep up, the next are told when to come again', async t => {
+  const on = await box(t)
+  const host = await open(t, on, {
+    config: { warm: {} },
+    faults: (point, _id, signal) =>
+      point === 'create.before'
+        ? new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+        : undefined,
+  })
+  const answers = await Promise.all(Array.from({ length: 230 }, (_, at) => create(host, `n${at}`)))
+  const counted = Map.groupBy(answers, ({ status }) => status)
+  t.same([...counted.keys()].toSorted(), [200, 429])
+  t.equal(counted.get(200)?.length, 200, 'what is made in 50 s before anything is known')
+  const [refused] = counted.get(429) ?? []
+  t.match(refused?.headers, { 'retry-after': /^[1-9]/ })
+  t.match(refused?.body, { error: 'OVERLOADED', code: 429, status_code: 429, workspace: 'default', step: String })
+  t.equal((await host.api('POST', '/sandboxes?createIfNotExist=true', { metadata: { name: 'n0' } })).status, 200)
+})
+
 t.test('only an admin of the account sees the pools', async t => {
   const { host } = await open(t, await box(t), { config: { warm: {} } })
-  const { body } = await import('../../support/call.ts').then(({ call }) => call(host.api, 'GET', '/v0/warm-pools'))
-  t.match(body, { code: 401 })
+  t.match(await call(host.api, 'GET', '/v0/warm-pools'), { status: 401 })
+  const secret = 'key-of-the-workspace'
+  await host.store.tenants.addApiKey({
+    id: 'k',
+    hash: hashKey(secret),
+    name: 'k',
+    account: 'default',
+    workspace: 'default',
+    role: 'admin',
+    accountAdmin: false,
+    createdAt: 0,
+    expiresAt: null,
+    scopes: null,
+    owner: null,
+  })
+  const headers = { authorization: `Bearer ${secret}` }
+  t.match(await call(host.api, 'GET', '/v0/warm-pools', { headers }), { status: 403 })
 })
