@@ -7,6 +7,7 @@ import { allowedFrom, resolversFrom, subnetFrom, type NameServer } from './confi
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
+import { warmDemandFrom, warmFrom } from './config/warm.ts'
 import {
   choiceOf,
   domainOf,
@@ -57,6 +58,10 @@ export interface Config {
   readonly egressResolvers: readonly NameServer[]
   /** Network slots kept ready ahead of need. */
   readonly slotsAhead: number
+  /** Machines made ahead of need, by image. */
+  readonly warm: Readonly<Record<string, number>>
+  /** How many are made ahead besides, of what was asked for lately. */
+  readonly warmDemand: number
   /** Processes and threads of one sandbox. */
   readonly pidsLimit: number
   /** Whether sandboxes have users of their own: where the box can, always or not at all, never. */
@@ -113,6 +118,8 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     caFile: textOf(env, 'HUTCH_CA_FILE') && path('HUTCH_CA_FILE', ''),
     egressResolvers: resolversFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
+    warm: warmFrom(env),
+    warmDemand: warmDemandFrom(env),
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     prices: pricesFrom(env),

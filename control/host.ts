@@ -10,6 +10,7 @@ import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { rootAddresses } from './api/root-addresses.ts'
+import { warmRoutes } from './api/warm.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
@@ -29,6 +30,7 @@ import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
+import { claimDaemonBy } from './instances/spare.ts'
 import { teller } from './instances/tell.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
@@ -36,12 +38,16 @@ import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
+import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
+import { waitingLine } from './reconcile/waiting-line.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
 import type { Resource, Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
+import { openWarm } from './warm/open.ts'
 import type { Cursors } from './wire/cursors.ts'
+import { daemonWireNames } from './wire/names.ts'
 
 export type { HostDeps } from './parts.ts'
 
@@ -73,7 +79,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     sealer,
     names,
     store,
-    wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
+    wireNames: daemonWireNames(config.wireNames),
     regions: config.regions,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
@@ -84,14 +90,21 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
 type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
-const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | undefined }, closer: Closing) => {
+const running = async (
+  config: Config,
+  parts: Parts,
+  deps: { kinds: KindsByName; outbound: Outbound | undefined },
+  closer: Closing,
+) => {
   const { store, clock, connections } = parts
-  const { rules, outbound } = deps
+  const { kinds, outbound } = deps
+  const warm = await openWarm(config, parts, closer)
+  const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
+  const line = waitingLine({ rules, clock })
   const written = (all: Written): void => {
-    outbound?.written(all)
-    configurer.written(all)
+    for (const told of [outbound, configurer, line, warm]) told?.written(all)
   }
   const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
@@ -102,9 +115,16 @@ const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | 
     changes: waiting,
     configurer,
     onDown: connections.forget,
+    spare: warm.spare,
+    claimDaemon: claimDaemonBy(connections),
     keepAlive: address => keepAliveCount(connections, address),
   })
-  return { move, runner }
+  const start = async (): Promise<void> => {
+    await warm.load({ transition: move, line })
+    await runner.start()
+    warm.begin(runner.poke)
+  }
+  return { move, runner, line, warm, start }
 }
 
 const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
@@ -142,7 +162,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const { move, runner } = running(parts, { rules, outbound }, closer)
+  const { move, runner, line, warm, start } = await running(config, parts, { kinds: rules, outbound }, closer)
   let publicUrl = publicUrlOf(config, config.port)
   const url = (record: Resource): string | undefined => {
     const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
@@ -154,6 +174,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     ...parts,
     kinds: rules,
     transition: move,
+    admit: line.admit,
     poke: runner.poke,
     url,
     plan,
@@ -161,7 +182,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     txtRecords,
   })
   const keys = createKeys({ tenants: store.tenants, clock })
-  const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
+  const routes = [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)]
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
   const api = createApi({
     ...parts,
@@ -174,7 +195,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
-  await runner.start()
+  await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,

@@ -9,6 +9,7 @@ import { probes } from '../shared/wire/probes.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
 import { activity } from '../shared/wire/system.ts'
 import { createHostConfiguration } from './channel/configuration.ts'
+import { createClaim, type Claim } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { dropIdentity } from './channel/identity-headers.ts'
 import { hostRoutes } from './channel/routes.ts'
@@ -48,6 +49,8 @@ interface DaemonDeps {
   readonly program: Program
   /** What the host has given; undefined for a daemon that nobody hosts. */
   readonly boot?: BootDocument | undefined
+  /** Makes it somebody's; refused when it is left out. */
+  readonly claim?: Claim
   /** What the daemon that this one replaces has left. */
   readonly inherited?: Inherited
   readonly nodeInternals?: NodeInternals
@@ -115,6 +118,7 @@ const runEntrypoint = ({ config, inherited, log }: Core, { start }: Supervisor):
   if (config.entrypoint.length === 0 || config.rehearsal || inherited.lastUpgrade !== undefined) return
   startEntrypoint(config.entrypoint, { start, log })
 }
+const unclaimable = createClaim(undefined, async () => {})
 
 interface SystemParts {
   readonly program: Program
@@ -181,7 +185,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     ...createMcp(core, { files, supervisor, moreTools: codegen.tools }),
     ...codegen.bounds,
     ...createDriveRoutes(core),
-    ...hostRoutes(core.hostConfiguration),
+    ...hostRoutes(core.hostConfiguration, deps.claim ?? unclaimable),
     ...tunnel.bounds,
   ]
   const surface = createDaemonSurface(bounds, config, { callerOf: connections.callerOf, checkReplies })

@@ -102,6 +102,12 @@ export const errors = {
       `${d.kind} "${d.name}" is in use by ${d.users.join(', ')}${d.more > 0 ? ` and ${d.more} more` : ''}`,
   ),
   no_capacity: entry(429, (d: { reason: string }) => `Maximum parallel executions limit reached: ${d.reason}`, true),
+  overloaded: entry(
+    429,
+    (d: { waiting: number; retryAfterS: number }) =>
+      `${d.waiting} others wait for a machine already, longer than anybody would; try again in ${d.retryAfterS} s`,
+    true,
+  ),
   // Images
   invalid_image: entry(
     400,

@@ -9,6 +9,7 @@ import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
+import { listWarmPools } from './warm.ts'
 import {
   createWorkspace,
   getWorkspace,
@@ -33,6 +34,7 @@ export const managementRoutes = {
   },
   sandboxes: declareKind(sandboxFace),
   outbound: declareOutbound(defineKind(sandboxFace)),
+  warmPools: { list: listWarmPools },
   workspaces: {
     list: listWorkspaces,
     get: getWorkspace,

@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Driver, Freezer, Mounter, Resizer } from './driver.ts'
+import type { Claimer, Driver, Freezer, Mounter, Resizer } from './driver.ts'
 
 export interface Deadlines {
   readonly createMs: number
@@ -57,6 +57,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
 
   const freezer = driver.freezer && supervisedFreezer(driver.freezer, bounded, deadlines)
   const resizer = driver.resizer && supervisedResizer(driver.resizer, bounded, deadlines)
+  const claimer = driver.claimer && supervisedClaimer(driver.claimer, bounded, deadlines)
   const mounter = driver.mounter && supervisedMounter(driver.mounter, bounded, deadlines)
   return {
     name: driver.name,
@@ -70,6 +71,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     ...(freezer ? { freezer } : {}),
     ...(resizer ? { resizer } : {}),
     ...(mounter ? { mounter } : {}),
+    ...(claimer ? { claimer } : {}),
     ...(driver.outbound ? { outbound: driver.outbound } : {}),
     close: () => driver.close(),
   }
@@ -90,6 +92,11 @@ const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { otherMs }: Dead
 
 const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Deadlines): Resizer => ({
   resize: (id, limits) => bounded('resize', { machine: id }, otherMs, undefined, () => resizer.resize(id, limits)),
+})
+
+const supervisedClaimer = (claimer: Claimer, bounded: Bounded, { otherMs }: Deadlines): Claimer => ({
+  claim: spec => bounded('claim', { machine: spec.id }, otherMs, undefined, () => claimer.claim(spec)),
+  settle: spec => bounded('settle', { machine: spec.id }, otherMs, undefined, () => claimer.settle(spec)),
 })
 
 const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({

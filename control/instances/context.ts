@@ -9,6 +9,7 @@ import type { Transition } from '../reconcile/transition.ts'
 import type { Instance, InstanceError, Resource, Store } from '../store/store.ts'
 import type { Census } from './census.ts'
 import type { Configurer } from './configure.ts'
+import type { ClaimDaemon, Spare } from './spare.ts'
 import type { Standby } from './standby/standby.ts'
 
 /** What the steps of reconciling share. */
@@ -24,6 +25,8 @@ export interface Context {
   readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly standby: Standby
   readonly configurer: Omit<Configurer, 'written'>
+  readonly spare: Spare | undefined
+  readonly claimDaemon: ClaimDaemon
   /** Looks at a record, or at an instance, soon. */
   pokeOwner(uid: string): void
   pokeInstance(id: string): void

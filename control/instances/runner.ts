@@ -24,6 +24,7 @@ import type { Context } from './context.ts'
 import { reach, type Reach } from './reach.ts'
 import { reconcileInstance } from './reconcile-instance.ts'
 import { reconcileOwner } from './reconcile-owner.ts'
+import type { ClaimDaemon, Spare } from './spare.ts'
 import { standby } from './standby/standby.ts'
 
 export interface Runner extends Reach {
@@ -47,6 +48,9 @@ export interface RunnerDeps {
   readonly configurer: Omit<Configurer, 'written'>
   /** A machine is gone; connections to it are of no use. */
   readonly onDown: (host: string) => void
+  /** Machines made ahead of need; none when it is left out. */
+  readonly spare?: Spare | undefined
+  readonly claimDaemon: ClaimDaemon
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
   readonly keepAlive: (address: Address) => Promise<number>
 }
@@ -80,6 +84,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
   const { store, drivers, clock, log, closing, rules, changes, configurer } = deps
   const context: Context = {
     ...deps,
+    spare: deps.spare,
     census: census(deps),
     standby: standby(deps),
     pokeOwner: uid => owners.poke(uid),

@@ -52,6 +52,8 @@ export interface Expiry {
 export interface Workload {
   /** How many machines the record is to have, in the status it has. */
   instances(owner: Resource): number
+  /** How many may be made just now; any number unless given. Who limits it has the record looked at again when it is more. */
+  mayMake?(owner: Resource): number
   /** Which revision of its machines it wants; those of another one are stopped. */
   revision(owner: Resource): string
   /** What a machine is metered for in the state it is in; nothing for one that is nobody's bill. */
@@ -76,6 +78,8 @@ export interface MachinePlan {
   readonly image: PinnedImage
   /** The channel is not the plan's. */
   readonly spec: Omit<MachineSpec, 'channel'>
+  /** No machine that runs already can become it. */
+  readonly onlyNew?: boolean
 }
 
 /** A policy of the egress engine, as it is stored and as the engine takes it. */

@@ -79,7 +79,10 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
     const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
     const identity = await identityOf(owner)
+    // A machine that runs has what it was made with; an entrypoint starts with its daemon.
+    const onlyNew = Object.values(runtime.extraArgs ?? {}).includes('enabled') || Boolean(runtime.entrypoint)
     return {
+      onlyNew,
       image: { digest: pinned.digest, rootfs: pinned.rootfs },
       spec: {
         id: instance.id,

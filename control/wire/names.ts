@@ -48,3 +48,7 @@ export const headerOf = (headers: Headers, names: readonly string[]): string | u
   }
   return undefined
 }
+
+/** `HUTCH_WIRE_NAMES` as a daemon is told. */
+export const daemonWireNames = (names: readonly WireName[]): string =>
+  names.map(({ header, short, image }) => `${header}:${short}:${image}`).join(',')

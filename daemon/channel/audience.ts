@@ -101,6 +101,7 @@ export const audiences: ReadonlyMap<string, Audience> = new Map<string, Audience
   ['system.upgrade', 'clients'],
   ['tunnel.configure', 'clients'],
   ['tunnel.stop', 'clients'],
+  ['host.claim', 'host'],
   ['host.configure', 'host'],
   ['host.identity', 'clients'],
   ['system.activity', 'host'],

@@ -43,10 +43,23 @@ export const bootDocument = s.object({
     /** The host's address on the link to the machine; connections from elsewhere are closed. */
     from: s.optional(s.string()),
   }),
-  machine: s.object({ id: s.string() }),
+  machine: s.object({
+    id: s.string(),
+    /** Started ahead of need, for nobody: it is to be claimed. */
+    anonymous: s.optional(s.boolean()),
+  }),
   configuration,
 })
 export type BootDocument = s.output<typeof bootDocument>
+
+export const claim = route('PUT /host/claim', {
+  id: 'host.claim',
+  family: 'system',
+  summary: 'Makes a daemon that was started for nobody the one of a machine with this configuration; once',
+  body: configuration,
+  returns: s.object({ claimed: s.literal(true) }),
+  errors: ['wrong_state'],
+})
 
 export const configure = route('PUT /host/configuration', {
   id: 'host.configure',

@@ -72,6 +72,10 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['4 MiB', 'daemon/terminal/routes.ts', 'maxFrameBytes = 4 * 1024 * 1024'],
   ],
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
+  'sandboxes that wait for their machine': [
+    ['50 s', 'control/reconcile/waiting-line.ts', 'patienceMs = 50_000'],
+    ['at least 100', 'control/reconcile/waiting-line.ts', 'leastRoom = 100'],
+  ],
   'held request': [['60 s', 'control/instances/reach.ts', 'patienceMs = 60_000']],
   'outbound policy': [
     ['1000 patterns', 'control/sandbox/network/shape.ts', 'max = 1000'],

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { createApi } from '../../control/api/index.ts'
+import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
@@ -143,7 +144,10 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     images,
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
-    routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+    routes: [
+      ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+      ...warmRoutes({ report: async () => ({ pools: [], claimed: 0, missed: 0 }) }),
+    ],
     checkReplies: options.checkReplies ?? true,
   })
   return {

@@ -43,6 +43,8 @@ export interface KeyedOptions {
   readonly env?: Record<string, string>
   readonly machine?: string
   readonly key?: Buffer
+  /** Started for nobody. */
+  readonly anonymous?: boolean
   /** Given instead of the boot document. */
   readonly input?: string
 }
@@ -54,7 +56,7 @@ export const startKeyed = async (t: Test, options: KeyedOptions = {}) => {
   const dir = mkdtempSync(join(tmpdir(), 'keyed-'))
   const document: BootDocument = {
     channel: { key: key.toString('base64url'), port: channelPort },
-    machine: { id: machine },
+    machine: { id: machine, ...(options.anonymous ? { anonymous: true } : {}) },
     configuration: {
       environment: { PATH: process.env['PATH'] ?? '', HOME: dir, WORKDIR: dir, TMPDIR: dir, ...environment },
     },

@@ -7,6 +7,7 @@ import { fakeDriver, fakeWorld, type Faults, type FakeWorld } from '../../contro
 import { createChannelKeys } from '../../control/channel/keys.ts'
 import { createConfigurer, type Tell } from '../../control/instances/configure.ts'
 import { createRunner, type Runner } from '../../control/instances/runner.ts'
+import type { ClaimDaemon, Spare } from '../../control/instances/spare.ts'
 import { changes, type Changes } from '../../control/reconcile/changes.ts'
 import type { Rules, Workload } from '../../control/reconcile/rules.ts'
 import { stateTable } from '../../control/reconcile/state-table.ts'
@@ -106,6 +107,8 @@ export interface RunnerOptions {
   readonly tell?: Tell
   /** That of another host, which is no more. */
   readonly store?: WritableStore
+  readonly spare?: Spare
+  readonly claimDaemon?: ClaimDaemon
 }
 
 export const runner = async (t: Test, options: RunnerOptions = {}): Promise<TestRunner> => {
@@ -141,6 +144,8 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     channelKeys: createChannelKeys('secret', ids),
     configurer,
     onDown: () => {},
+    spare: options.spare,
+    claimDaemon: options.claimDaemon ?? (async () => {}),
     keepAlive: options.keepAlive ?? (async () => 0),
   })
   const current = async (uid: string): Promise<Resource> => {

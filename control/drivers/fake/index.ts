@@ -18,6 +18,7 @@ export type FaultPoint =
   | 'freeze'
   | 'thaw'
   | 'resize'
+  | 'claim'
 
 /** Called at each point; throw, or wait, to make the fault. */
 export type Faults = (point: FaultPoint, id: string, signal?: AbortSignal) => void | Promise<void>
@@ -123,6 +124,23 @@ const turn = async (context: Context, id: string, verb: 'freeze' | 'thaw'): Prom
   machine.phase = phase
 }
 
+const claim = async (context: Context, spec: MachineSpec): Promise<Machine> => {
+  const { id } = spec
+  await context.faults('claim', id)
+  const machine = alive(context, id, 'claim')
+  if (!machine.spec.anonymous)
+    throw fail('driver_failed', { driver: 'fake', step: 'claim', reason: `no machine ${id} was made for nobody` })
+  const claimed: FakeMachine = {
+    ...machine,
+    phase: 'running',
+    spec: { ...spec, anonymous: true },
+    limits: { memoryMb: spec.memoryMb, cpus: spec.cpus },
+  }
+  context.world.machines.set(id, claimed)
+  note(context, 'claim', id)
+  return present(id, claimed)
+}
+
 export const fakeDriver = (options: FakeOptions = {}): Driver => {
   const { world = fakeWorld(), faults = () => {}, serve } = options
   const context: Context = { world, faults, serve }
@@ -155,6 +173,12 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         await faults('resize', id)
         alive(context, id, 'resize').limits = { ...limits }
         note(context, 'resize', id)
+      },
+    },
+    claimer: {
+      claim: spec => claim(context, spec),
+      async settle({ id }) {
+        alive(context, id, 'settle')
       },
     },
     close: async () => {},

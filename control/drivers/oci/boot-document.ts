@@ -12,11 +12,11 @@ export const bootDocumentOf = (
   { channelPort }: Bundle,
   { gateway }: Pick<Slot, 'gateway'>,
 ): BootDocument | undefined => {
-  const { id, channel } = spec
+  const { id, channel, anonymous } = spec
   return channel && channelPort !== undefined
     ? {
         channel: { key: channel.key, port: channelPort, from: gateway },
-        machine: { id },
+        machine: { id, ...(anonymous ? { anonymous } : {}) },
         configuration: configurationOf(spec),
       }
     : undefined
