@@ -70,7 +70,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     sealer,
     names,
     store,
-    wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
+    wireNames: JSON.stringify(config.wireNames),
     regions: config.regions,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
@@ -156,6 +156,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const api = createApi({
     ...parts,
     names,
+    apiVersions: config.apiVersions,
     keys,
     verbs: Object.values(verbs),
     outbound: outbound?.engine,

@@ -8,7 +8,7 @@ import type { ApiKey, Workspace } from '../store/store.ts'
 import { accessOf, needAccess, type Access } from '../auth/access.ts'
 import { everyScope } from '../auth/keys.ts'
 import type { Caller } from './caller.ts'
-import { versionOf, type Version } from './versions.ts'
+import { versionOf, type Version, type VersionNames } from './versions.ts'
 import type { WireNames } from '../wire/names.ts'
 
 /** What is known of a request before its handler runs. `workspace` and `actor` are absent on account routes. */
@@ -85,11 +85,11 @@ const errorHeaders = (error: AppError): Record<string, string> => ({
 
 /** Who asks, in which version, and whether the route is for them: what is known before a body is read. */
 const admitted = async (
-  { caller, names }: { caller: Caller; names: WireNames },
+  { caller, versions }: { caller: Caller; versions: VersionNames },
   request: Request,
   route: Route,
 ): Promise<Partial<Facts>> => {
-  const version = versionOf(request.headers, names.versionHeaders)
+  const version = versionOf(request.headers, versions)
   const access = accessOf(route)
   if (!access) return { version }
   const key = await caller.keyOf(request)
@@ -108,10 +108,13 @@ export const managementSurface = (deps: {
   caller: Caller
   clock: Clock
   names: WireNames
+  /** Versions beside ours: theirs → ours. */
+  apiVersions?: VersionNames['accepted'] | undefined
   checkReplies?: boolean
   logRequests?: boolean
 }): Surface => {
-  const { caller, clock, names, checkReplies = false, logRequests = false } = deps
+  const { caller, clock, names, apiVersions = {}, checkReplies = false, logRequests = false } = deps
+  const versions = { headers: names.versionHeaders, accepted: apiVersions }
   const actors = new WeakMap<Request, Actor>()
   const cors = {
     'access-control-allow-origin': '*',
@@ -151,7 +154,7 @@ export const managementSurface = (deps: {
       return reply(refused.status, { ...refused.headers, allow: methods.join(', ') }, refused.body)
     },
     async before(request, route) {
-      const facts = await admitted({ caller, names }, request, route)
+      const facts = await admitted({ caller, versions }, request, route)
       if (facts.actor) actors.set(request, facts.actor)
       return { ...facts }
     },

@@ -45,8 +45,8 @@ export interface ImagesConfig {
   /** Images of this machine, shared by every data directory: `.runtime/images`. */
   readonly imagesDir: string
   readonly wireNames: readonly WireName[]
-  /** Further names of images: `base-image` is `base` unless told otherwise. */
-  readonly aliases?: Readonly<Record<string, string>>
+  /** Further names of images, beside `base-image` for `base`: theirs → ours, without prefix and tag. */
+  readonly imageAliases?: Readonly<Record<string, string>>
 }
 
 const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
@@ -105,7 +105,7 @@ const bring = async (context: Context, name: string, source: string, signal?: Ab
 /** Opens the store; work that a crash left half done is removed. */
 export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Promise<Images> => {
   const own = join(config.dataDir, 'images')
-  const context: Context = { ...deps, config, own, aliases: config.aliases ?? defaultAliases }
+  const context: Context = { ...deps, config, own, aliases: { ...defaultAliases, ...config.imageAliases } }
   // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
   const oneAtATime = keyedMutex()
   await mkdir(join(own, 'names'), { recursive: true, mode: 0o700 })

@@ -38,7 +38,8 @@ export interface Config extends Flags {
   readonly workspace: string
   readonly workspaceId: string
   readonly name: string
-  readonly metadataPath: string
+  /** Where the metadata document may be; the first that is there counts. */
+  readonly metadataPaths: readonly string[]
   /** Base64 document of the tunnel that comes up at start, or ''. */
   readonly networkingConfig: string
   /** Soft limit of the daemon's heap in bytes; undefined leaves it to V8. */
@@ -146,7 +147,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     workspace: own('WORKSPACE'),
     workspaceId: own('WORKSPACE_ID'),
     name: own('NAME'),
-    metadataPath: own('METADATA_PATH') || `/${names.list[0]?.short ?? 'svc'}/metadata`,
+    metadataPaths: own('METADATA_PATH') ? [own('METADATA_PATH')] : names.list.map(({ short }) => `/${short}/metadata`),
     networkingConfig: own('NETWORKING_CONFIG'),
     heapLimitBytes: heapLimit(env),
     keepAlive: !boolean(own('DISABLE_KEEPALIVE')),
