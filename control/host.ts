@@ -6,7 +6,7 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/listen.ts'
-import { wireNames as spellings } from '../shared/wire-names.ts'
+import { wireNames as spellings, writeWireNames } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { rootAddresses } from './api/root-addresses.ts'
@@ -27,6 +27,7 @@ import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
+import { askToEnd } from './instances/terminate.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
@@ -70,7 +71,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     sealer,
     names,
     store,
-    wireNames: JSON.stringify(config.wireNames),
+    wireNames: writeWireNames(config.wireNames),
     regions: config.regions,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
@@ -94,6 +95,7 @@ const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | 
     changes: waiting,
     onDown: connections.forget,
     keepAlive: address => keepAliveCount(connections, address),
+    askToEnd: address => askToEnd(connections, address),
   })
   return { move, runner }
 }

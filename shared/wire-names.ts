@@ -3,36 +3,35 @@
  * This is the one function that knows which spellings are accepted. Ours are always among them.
  */
 import { fail } from './errors.ts'
-import { parse, s, type Out } from './schema.ts'
-
-const headerWord = s.string().check(s.regex(/^[A-Za-z][A-Za-z0-9]{0,31}$/, 'must be letters and digits'))
-const shortWord = s.string().check(s.regex(/^[a-z][a-z0-9]{0,31}$/, 'must be lower-case letters and digits'))
-const imageWord = s.string().check(s.regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens'))
-const token = s.string().check(s.regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be letters, digits, _ and -'))
-const prefix = s.string().check(s.regex(/^[a-z][a-z0-9./-]{0,126}$/, 'must be lower-case letters, digits, ., / and -'))
 
 /** The words that names of one vendor are made of; what is left out follows from the header and the short word. */
-export const wireName = s.strictObject({
+export interface WireName {
   /** `Svc`: headers `X-Svc-…`, `Svc-Version`. */
-  header: headerWord,
+  readonly header: string
   /** `svc`: what all the others begin with. */
-  short: shortWord,
+  readonly short: string
   /** `svc`: images `svc/base-image:latest`. */
-  image: imageWord,
+  readonly image: string
   /** `SVC`: variables `SVC_NAME`. */
-  variable: s.optional(s.string().check(s.regex(/^[A-Z][A-Z0-9]{0,31}$/, 'must be upper-case letters and digits'))),
+  readonly variable?: string | undefined
   /** `svc_preview_token`: the query key of a preview's token. */
-  previewToken: s.optional(token),
+  readonly previewToken?: string | undefined
   /** `svc_session`: the cookie that a token is exchanged for. */
-  cookie: s.optional(token),
+  readonly cookie?: string | undefined
   /** `svc`: the `client_id` of command lines that log in. */
-  oauthClient: s.optional(token),
+  readonly oauthClient?: string | undefined
   /** `x-svc-`: labels that mean something to the platform. */
-  label: s.optional(prefix),
+  readonly label?: string | undefined
   /** `ai.svc.`: keys of extensions. */
-  extension: s.optional(prefix),
-})
-export type WireName = Readonly<Out<typeof wireName>>
+  readonly extension?: string | undefined
+}
+
+/** How the words of a name may be spelt. */
+export const wordForms = {
+  header: /^[A-Za-z][A-Za-z0-9]{0,31}$/,
+  short: /^[a-z][a-z0-9]{0,31}$/,
+  image: /^[a-z][a-z0-9-]{0,62}$/,
+} as const
 
 /** Accepted spellings of a name, preferred first. */
 export interface WireNames {
@@ -73,18 +72,26 @@ export const withOurs = (names: readonly WireName[], field: string): readonly Wi
 
 const shortForm = (part: string, field: string): WireName => {
   const [header = '', short = header.toLowerCase(), image = short, ...more] = part.trim().split(':')
-  const name = wireName.safeParse({ header, short, image })
-  if (!name.success || more.length > 0)
+  const isName = wordForms.header.test(header) && wordForms.short.test(short) && wordForms.image.test(image)
+  if (!isName || more.length > 0)
     throw fail('invalid_argument', { field, reason: `"${part}" is not Header:short[:image]` })
-  return name.data
+  return { header, short, image }
 }
 
+const isWireName = (value: unknown): value is WireName => {
+  const { header, short, image } = (value ?? {}) as Readonly<Record<string, unknown>>
+  return [header, short, image].every(word => typeof word === 'string')
+}
+
+/** Not by a schema: a daemon that starts loads none. */
 const longForm = (value: string, field: string): readonly WireName[] => {
   try {
-    return parse(s.array(wireName), JSON.parse(value), 'config')
+    const names = JSON.parse(value) as unknown
+    if (Array.isArray(names) && names.every(isWireName)) return names
   } catch {
-    throw fail('invalid_argument', { field, reason: 'is not a JSON list of names' })
+    // Said below.
   }
+  throw fail('invalid_argument', { field, reason: 'is not a JSON list of names' })
 }
 
 /**
@@ -97,6 +104,14 @@ export const parseWireNames = (value: string | undefined, field: string): readon
     value.startsWith('[') ? longForm(value, field) : value.split(',').map(part => shortForm(part, field)),
     field,
   )
+}
+
+/** The reverse of `parseWireNames`. */
+export const writeWireNames = (names: readonly WireName[]): string => {
+  const isShort = names.every(name => Object.keys(name).every(key => ['header', 'short', 'image'].includes(key)))
+  return isShort
+    ? names.map(({ header, short, image }) => `${header}:${short}:${image}`).join(',')
+    : JSON.stringify(names)
 }
 
 const variableOf = ({ variable, short }: WireName): string => variable ?? short.toUpperCase()

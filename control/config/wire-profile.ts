@@ -5,18 +5,28 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isError, messageOf } from '../../shared/errors.ts'
 import { parse, s, text, type Out } from '../../shared/schema.ts'
-import { parseWireNames, wireName, withOurs, type WireName } from '../../shared/wire-names.ts'
+import { parseWireNames, withOurs, wordForms, type WireName } from '../../shared/wire-names.ts'
 import { apiVersions, type ApiVersion } from './api-versions.ts'
 import { isLabel, refuse, textOf, type Environment } from './values.ts'
 
+const word = (form: RegExp, reason: string) => s.string().check(s.regex(form, reason))
+const token = word(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be letters, digits, _ and -')
+const prefix = word(/^[a-z][a-z0-9./-]{0,126}$/, 'must be lower-case letters, digits, ., / and -')
 const label = s
   .string()
   .check(s.refine(word => isLabel(word) && word !== 'auto', 'must be a host label and not "auto"'))
 const version = s.string().check(s.regex(/^\d{4}-\d\d-\d\d(\.preview)?$/, 'must be YYYY-MM-DD'))
 
-const profile = s.extend(wireName, {
-  short: s.optional(wireName.shape.short),
-  image: s.optional(wireName.shape.image),
+const profile = s.strictObject({
+  header: word(wordForms.header, 'must be letters and digits'),
+  short: s.optional(word(wordForms.short, 'must be lower-case letters and digits')),
+  image: s.optional(word(wordForms.image, 'must be lower-case letters, digits and hyphens')),
+  variable: s.optional(word(/^[A-Z][A-Z0-9]{0,31}$/, 'must be upper-case letters and digits')),
+  previewToken: s.optional(token),
+  cookie: s.optional(token),
+  oauthClient: s.optional(token),
+  label: s.optional(prefix),
+  extension: s.optional(prefix),
   imageAliases: s.optional(s.record(text(255), text(255))),
   regions: s.optional(s.array(label)),
   versions: s.optional(s.record(version, s.enum(apiVersions))),

@@ -47,6 +47,8 @@ export interface RunnerDeps {
   readonly onDown: (host: string) => void
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
   readonly keepAlive: (address: Address) => Promise<number>
+  /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
+  readonly askToEnd: (address: Address) => Promise<number>
 }
 
 /** Starts at once: the driver limits what the box can bear. */
@@ -80,6 +82,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     ...deps,
     census: census(deps),
     standby: standby(deps),
+    endings: new Map(),
     pokeOwner: uid => owners.poke(uid),
     pokeInstance: id => instances.poke(id),
   }

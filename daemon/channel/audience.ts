@@ -102,6 +102,7 @@ export const audiences: ReadonlyMap<string, Audience> = new Map<string, Audience
   ['tunnel.configure', 'clients'],
   ['tunnel.stop', 'clients'],
   ['host.configure', 'host'],
+  ['host.terminate', 'host'],
   ['system.activity', 'host'],
 ])
 

@@ -25,6 +25,13 @@ export const bootDocument = s.object({
 })
 export type BootDocument = s.output<typeof bootDocument>
 
+export const terminate = route('POST /host/termination', {
+  id: 'host.terminate',
+  family: 'system',
+  summary: 'Asks everything in the machine to end (SIGTERM), once, and answers how many processes are left',
+  returns: s.object({ left: s.int() }),
+})
+
 export const configure = route('PUT /host/configuration', {
   id: 'host.configure',
   family: 'system',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseWireNames, wireNames } from '../../shared/wire-names.ts'
+import { parseWireNames, wireNames, writeWireNames } from '../../shared/wire-names.ts'
 
 t.test('configuration names the prefixes; nothing gives the neutral one', async t => {
   for (const empty of [undefined, ''])
@@ -34,10 +34,11 @@ t.test('configuration names the prefixes; nothing gives the neutral one', async 
 
 t.test('a host tells its daemons all words of every name', async t => {
   const list = parseWireNames('Acme:ac', 'x').map(name => ({ ...name, previewToken: `${name.short}-preview` }))
-  t.same(parseWireNames(JSON.stringify(list.slice(1)), 'x'), [
+  t.same(parseWireNames(writeWireNames(list.slice(1)), 'x'), [
     { header: 'Svc', short: 'svc', image: 'svc' },
     { header: 'Acme', short: 'ac', image: 'ac', previewToken: 'ac-preview' },
   ])
+  t.equal(writeWireNames(parseWireNames('Acme:ac', 'x')), 'Svc:svc:svc,Acme:ac:ac')
 })
 
 t.test('every spelling that is accepted, the preferred one first', async t => {

@@ -93,6 +93,7 @@ export interface RunnerOptions {
   readonly world?: FakeWorld
   readonly faults?: Faults
   readonly keepAlive?: () => Promise<number>
+  readonly askToEnd?: () => Promise<number>
 }
 
 export const runner = async (t: Test, options: RunnerOptions = {}): Promise<TestRunner> => {
@@ -127,6 +128,7 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     channelKeys: createChannelKeys('secret', ids),
     onDown: () => {},
     keepAlive: options.keepAlive ?? (async () => 0),
+    askToEnd: options.askToEnd ?? (async () => 0),
   })
   const current = async (uid: string): Promise<Resource> => {
     const found = await store.resources.getByUid(uid)
