@@ -1,7 +1,8 @@
 /** The host's configuration: environment in, one frozen value out. The only reader of process.env in control/. */
 import { join, resolve } from 'node:path'
 import { installation as thisInstallation, type Installation } from '../shared/installation.ts'
-import { parseWireNames, type WireName } from '../shared/wire-names.ts'
+import type { WireName } from '../shared/wire-names.ts'
+import type { ApiVersion } from './config/api-versions.ts'
 import { refuseUnknown } from './config/names.ts'
 import { allowedFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
@@ -21,6 +22,7 @@ import {
   urlOf,
   type Environment,
 } from './config/values.ts'
+import { wireFrom } from './config/wire-profile.ts'
 
 export type { Proxies } from './config/proxies.ts'
 export type { PullLimits, RegistryRule } from './config/registries.ts'
@@ -42,6 +44,8 @@ export interface Config {
   /** OCI runtime binary of the oci driver: runc, runsc or crun. */
   readonly runtime: string
   readonly wireNames: readonly WireName[]
+  /** Versions of the API beside ours: theirs → ours. */
+  readonly apiVersions: Readonly<Record<string, ApiVersion>>
   readonly regions: readonly string[]
   /** Idle time before a sandbox is frozen, in ms. */
   readonly standbyAfterMs: number
@@ -85,12 +89,12 @@ export interface Config {
 export const runtimeDirOf = ({ kind, root }: Installation, dataDir: string): string =>
   kind === 'checkout' ? join(root, '.runtime') : join(dataDir, 'runtime')
 
-const regionsFrom = (env: Environment): string[] => {
+const regionsFrom = (env: Environment, more: readonly string[]): string[] => {
   const regions = listOf(env, 'HUTCH_REGIONS')
   for (const region of regions)
     if (!isLabel(region) || region === 'auto')
       throw refuse('HUTCH_REGIONS', `"${region}" must be lower-case letters, digits and hyphens, and not "auto"`)
-  return regions.length > 0 ? regions : ['local']
+  return [...new Set([...(regions.length > 0 ? regions : ['local']), ...more])]
 }
 
 /** Reads the configuration; throws `invalid_argument` naming the variable. Relative paths begin at `cwd`. */
@@ -99,6 +103,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
   const path = (name: string, fallback: string) => resolve(cwd, textOf(env, name) || fallback)
   const dataDir = path('HUTCH_DATA_DIR', '.hutch')
   const runtimeDir = runtimeDirOf(installation, dataDir)
+  const wire = wireFrom(env, name => path(name, ''))
   return Object.freeze({
     host: hostOf(env, 'HUTCH_HOST', '127.0.0.1'),
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
@@ -108,8 +113,10 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     drivesDir: textOf(env, 'HUTCH_DRIVES_DIR') && path('HUTCH_DRIVES_DIR', ''),
     driver: textOf(env, 'HUTCH_DRIVER') || 'auto',
     runtime: choiceOf(env, 'HUTCH_RUNTIME', ['runc', 'runsc', 'crun']),
-    wireNames: parseWireNames(textOf(env, 'HUTCH_WIRE_NAMES'), 'HUTCH_WIRE_NAMES'),
-    regions: regionsFrom(env),
+    wireNames: wire.wireNames,
+    imageAliases: { ...wire.imageAliases, ...aliasesFrom(env) },
+    apiVersions: wire.versions,
+    regions: regionsFrom(env, wire.regions),
     standbyAfterMs: numberOf(env, 'HUTCH_STANDBY_SECONDS', { fallback: 15, min: 0.05, max: 86_400 }) * 1000,
     logLevel: choiceOf(env, 'HUTCH_LOG_LEVEL', ['info', 'debug', 'warn', 'error']),
     logFormat: choiceOf(env, 'HUTCH_LOG_FORMAT', ['auto', 'text', 'json']),
@@ -126,7 +133,6 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
     registries: registriesFrom(env),
-    imageAliases: aliasesFrom(env),
     pullLimits: pullLimitsFrom(env),
     proxies: proxiesFrom(env),
   })

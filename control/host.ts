@@ -6,7 +6,7 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/listen.ts'
-import { wireNames as spellings } from '../shared/wire-names.ts'
+import { wireNames as spellings, writeWireNames } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { rootAddresses } from './api/root-addresses.ts'
@@ -32,6 +32,7 @@ import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
 import { claimDaemonBy } from './instances/spare.ts'
 import { teller } from './instances/tell.ts'
+import { askToEnd } from './instances/terminate.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
@@ -47,7 +48,6 @@ import type { Resource, Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
 import type { Cursors } from './wire/cursors.ts'
-import { daemonWireNames } from './wire/names.ts'
 
 export type { HostDeps } from './parts.ts'
 
@@ -79,7 +79,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     sealer,
     names,
     store,
-    wireNames: daemonWireNames(config.wireNames),
+    wireNames: writeWireNames(config.wireNames),
     regions: config.regions,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
@@ -118,6 +118,7 @@ const running = async (
     spare: warm.spare,
     claimDaemon: claimDaemonBy(connections),
     keepAlive: address => keepAliveCount(connections, address),
+    askToEnd: address => askToEnd(connections, address),
   })
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
@@ -188,6 +189,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     ...parts,
     upkeep,
     names,
+    apiVersions: config.apiVersions,
     keys,
     verbs: Object.values(verbs),
     outbound: outbound?.engine,

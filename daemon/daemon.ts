@@ -30,6 +30,7 @@ import { createNodeInternals, type NodeInternals } from './node-internals/index.
 import { createProcesses, type Supervisor } from './process/index.ts'
 import { createKeepAwake, type KeepAwake } from './process/keep-awake.ts'
 import { shownStatus } from './process/present.ts'
+import { createTermination } from './process/termination.ts'
 import { createDaemonSurface } from './surface.ts'
 import { createSwagger } from './swagger/index.ts'
 import { startEntrypoint } from './system/entrypoint.ts'
@@ -185,7 +186,11 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     ...createMcp(core, { files, supervisor, moreTools: codegen.tools }),
     ...codegen.bounds,
     ...createDriveRoutes(core),
-    ...hostRoutes(core.hostConfiguration, deps.claim ?? unclaimable),
+    ...hostRoutes({
+      configuration: core.hostConfiguration,
+      become: deps.claim ?? unclaimable,
+      endAll: createTermination({ supervisor, alone: process.pid === 1, log }).begin,
+    }),
     ...tunnel.bounds,
   ]
   const surface = createDaemonSurface(bounds, config, { callerOf: connections.callerOf, checkReplies })

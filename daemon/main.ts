@@ -113,7 +113,6 @@ const main = async (): Promise<void> => {
   const program = createProgram({
     args,
     env: process.env,
-    script: process.argv[1],
     socket: () => running.entrances,
     boot: () => running.daemon?.core.hostConfiguration.document(),
   })

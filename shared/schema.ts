@@ -76,6 +76,27 @@ export const described = <S extends Shape>(shape: S, schema: Record<string, unkn
   return shape
 }
 
+/** Member of a JSON Schema: what is sent there is accepted and changes nothing. */
+export const withoutEffect = 'x-without-effect'
+
+/** The shape itself, or a string that holds it as JSON. */
+export const jsonOr = <S extends Shape>(shape: S) =>
+  described(
+    s.pipe(
+      s.transform((value: unknown) => {
+        if (typeof value !== 'string') return value
+        try {
+          return JSON.parse(value) as unknown
+        } catch {
+          // Not JSON: the shape says what it wants instead.
+          return value
+        }
+      }),
+      shape,
+    ),
+    { anyOf: [toJsonSchema(shape), { type: 'string', description: 'The same as JSON in a string' }] },
+  )
+
 /** Query values arrive as text: `'true'` is true, everything else false (exact match, as clients rely on). */
 export const flag = () =>
   described(

@@ -16,6 +16,7 @@ import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
 import { managementSurface } from './surface.ts'
+import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
 export interface ApiDeps {
@@ -24,6 +25,8 @@ export interface ApiDeps {
   readonly ids: Ids
   readonly log: Log
   readonly names: WireNames
+  /** Versions of the API beside ours: theirs → ours. */
+  readonly apiVersions?: VersionNames['accepted'] | undefined
   readonly keys: Keys
   readonly images: ImageRoutesDeps['images']
   readonly upkeep: ImageRoutesDeps['upkeep']
@@ -40,7 +43,7 @@ export interface ApiDeps {
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
   const { store, clock, ids, log, names, keys, images, upkeep, verbs, outbound, routes = [] } = deps
-  const { checkReplies = false, logRequests = false } = deps
+  const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
@@ -54,6 +57,6 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
-  const surface = managementSurface({ caller, clock, names, checkReplies, logRequests })
+  const surface = managementSurface({ caller, clock, names, apiVersions, checkReplies, logRequests })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
 }

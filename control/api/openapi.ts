@@ -5,7 +5,7 @@ import { handle, reply, route, type Bound, type Route } from '../../shared/route
 import { s, toJsonSchema } from '../../shared/schema.ts'
 import { accessOf } from '../auth/access.ts'
 import { extraOf } from './surface.ts'
-import { versions } from './versions.ts'
+import { apiVersions } from '../config/api-versions.ts'
 
 const errorBody = s.looseObject({
   /** Type of the failure, for programs. */
@@ -45,8 +45,8 @@ export const openApiRoutes = (described: () => readonly Bound[]): Bound => {
     return JSON.stringify(
       openApi(routes, {
         title: 'Hutch management API',
-        version: versions.at(-1) as string,
-        description: `Lists come in pages from version ${versions[1]} on. Select a workspace with the query "workspace" or the workspace header.`,
+        version: apiVersions.at(-1) as string,
+        description: `Lists come in pages from version ${apiVersions[1]} on. Select a workspace with the query "workspace" or the workspace header.`,
         bearer: true,
         errorSchema: toJsonSchema(errorBody, 'output'),
       }),

@@ -6,11 +6,12 @@ import type { Driver } from '../drivers/driver.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { RulesByKind, Workload } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
-import type { Instance, InstanceError, Resource, Store } from '../store/store.ts'
+import type { Address, Instance, InstanceError, Resource, Store } from '../store/store.ts'
 import type { Census } from './census.ts'
 import type { Configurer } from './configure.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import type { Standby } from './standby/standby.ts'
+import type { Ending } from './terminate.ts'
 
 /** What the steps of reconciling share. */
 export interface Context {
@@ -27,6 +28,10 @@ export interface Context {
   readonly configurer: Omit<Configurer, 'written'>
   readonly spare: Spare | undefined
   readonly claimDaemon: ClaimDaemon
+  /** Orderly ends that are under way, by the id of the instance. */
+  readonly endings: Map<string, Ending>
+  /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
+  readonly askToEnd: (address: Address) => Promise<number>
   /** Looks at a record, or at an instance, soon. */
   pokeOwner(uid: string): void
   pokeInstance(id: string): void

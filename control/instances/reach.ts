@@ -21,8 +21,9 @@ export interface Held {
 
 export interface Reach {
   /**
-   * Waits until a machine of the owner is up, wakes it, tells it what its record says by now, and keeps it awake until `release`. `known` is an instance that was
-   * read for this very call. Throws `not_found` when the record does not exist any more, `unavailable` when it is in a
+   * Waits until a machine of the owner is up, wakes it, tells it what its record says by now, and keeps it awake until
+   * `release`. `known` is an instance that was read for this very call. Throws `not_found` when the record does not exist
+   * any more, `not_running` when it is in a
    * status without machines, `timed_out` after a minute.
    */
   hold(owner: Pick<Owner, 'uid' | 'kind' | 'name'>, signal: AbortSignal, known?: Instance): Promise<Held>
@@ -55,8 +56,7 @@ export const reach = (deps: {
     if (!record) throw fail('not_found', { kind, name })
     if ((rules.get(kind)?.workload?.instances(record) ?? 0) > 0) return undefined
     const last = historyOf(record, instances).errors.at(-1)
-    const what = `${kind} "${name}" is ${record.status}${last ? `: ${last.message}` : ''}`
-    throw fail('unavailable', { what, next: 'look at its status and errors' })
+    throw fail('not_running', { kind, name, state: record.status, reason: last?.message ?? '' })
   }
 
   const untilUp = async (owner: Pick<Owner, 'uid' | 'kind' | 'name'>, signal: AbortSignal): Promise<Up> => {

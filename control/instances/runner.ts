@@ -53,6 +53,8 @@ export interface RunnerDeps {
   readonly claimDaemon: ClaimDaemon
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
   readonly keepAlive: (address: Address) => Promise<number>
+  /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
+  readonly askToEnd: (address: Address) => Promise<number>
 }
 
 /** Starts at once: the driver limits what the box can bear. */
@@ -87,6 +89,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     spare: deps.spare,
     census: census(deps),
     standby: standby(deps),
+    endings: new Map(),
     pokeOwner: uid => owners.poke(uid),
     pokeInstance: id => instances.poke(id),
   }

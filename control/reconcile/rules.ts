@@ -70,6 +70,8 @@ export interface Workload {
    * policy may change at any time.
    */
   outbound?(owner: Resource): OutboundRules | undefined
+  /** How long what runs in a machine may take to end when it is asked to, before the machine is taken; 0 unless given. */
+  graceMs?(owner: Resource): number
   /** A machine that nobody used for so long is suspended; undefined means never. */
   standbyAfterMs(owner: Resource): number | undefined
 }

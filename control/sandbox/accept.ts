@@ -70,6 +70,12 @@ const acceptRegion = (given: string | null | undefined, previous: string | undef
   return given
 }
 
+/** Sandboxes have one kernel, without any of these: what switches one on would do nothing. */
+const checkExtraArgs = (given: RuntimeInput['extraArgs']): void => {
+  const [on] = Object.entries(given ?? {}).find(([, value]) => value === 'enabled') ?? []
+  if (on) throw refuse(`runtime.extraArgs.${on}`, 'is not available in sandboxes of this host; leave it out')
+}
+
 const checkVolumes = (volumes: SandboxSpecInput['volumes']): void => {
   for (const [at, { name, type }] of (volumes ?? []).entries()) {
     if (type === 'ephemeral') throw refuse(`volumes.${at}.type`, 'ephemeral volumes are not available on this host')
@@ -85,6 +91,7 @@ export const acceptSandbox = async (
 ): Promise<StoredSandbox> => {
   if (!input && previous) return previous
   checkVolumes(input?.volumes)
+  if (!previous) checkExtraArgs(input?.runtime?.extraArgs)
   if (input?.vpc && input.vpc !== 'default')
     throw fail('invalid_argument', { field: 'spec.vpc', reason: 'this host has one network only; leave it out' })
   const lifecycle = input?.lifecycle === undefined ? previous?.lifecycle : acceptLifecycle(input.lifecycle ?? {})

@@ -14,7 +14,7 @@ export interface PlanDeps {
   readonly sealer: Sealer
   readonly names: WireNames
   readonly store: Store
-  /** `HUTCH_WIRE_NAMES` as configured, for the daemon. */
+  /** `HUTCH_WIRE_NAMES` for the daemon. */
   readonly wireNames: string
   /** Absent where no machine can be held to an outbound policy. */
   readonly wayOut?: WayOut | undefined

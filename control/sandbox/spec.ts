@@ -1,21 +1,6 @@
 /** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
-import { s, text, type Out, type Shape } from '../../shared/schema.ts'
+import { jsonOr, s, text, type Out, type Shape } from '../../shared/schema.ts'
 import { network } from './network/shape.ts'
-
-/** The shape itself, or a string that holds it as JSON. */
-const jsonOr = <S extends Shape>(shape: S) =>
-  s.pipe(
-    s.transform((value: unknown) => {
-      if (typeof value !== 'string') return value
-      try {
-        return JSON.parse(value) as unknown
-      } catch {
-        // Not JSON: the shape says what it wants instead.
-        return value
-      }
-    }),
-    shape,
-  )
 
 const list = <S extends Shape>(item: S, max = 1000) => jsonOr(s.array(item).check(s.maxLength(max)))
 

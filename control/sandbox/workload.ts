@@ -1,7 +1,7 @@
 /** What a sandbox's machine is to be and costs: it has one while it is to run. */
 import type { MachinePlan, Workload } from '../reconcile/rules.ts'
-import { storedSandbox } from './stored.ts'
 import type { Instance, Rate, Resource } from '../store/store.ts'
+import { storedSandbox } from './stored.ts'
 
 const bytesPerGb = 2 ** 30
 
@@ -29,5 +29,6 @@ export const sandboxWorkload = (options: {
   plan: options.plan,
   image: owner => storedSandbox(owner).runtime.image,
   outbound: options.outbound,
+  graceMs: owner => (storedSandbox(owner).runtime.terminationGracePeriodSeconds ?? 0) * 1_000,
   standbyAfterMs: () => options.standbyAfterMs,
 })

@@ -4,7 +4,7 @@ import type { Closing } from '../../shared/closing.ts'
 import { errno } from '../../shared/errors.ts'
 import type { Config } from '../config.ts'
 import type { Parts } from '../parts.ts'
-import { daemonWireNames } from '../wire/names.ts'
+import { writeWireNames } from '../../shared/wire-names.ts'
 import { createWarm, type Warm } from './warm.ts'
 
 /** A bundle's directory is named by what is in it. */
@@ -20,7 +20,7 @@ export const openWarm = async (config: Config, parts: Parts, closer: Closing): P
     {
       sizes: config.warm,
       mostDemanded: config.warmDemand,
-      ownEnvironment: { HUTCH_WIRE_NAMES: daemonWireNames(config.wireNames) },
+      ownEnvironment: { HUTCH_WIRE_NAMES: writeWireNames(config.wireNames) },
       bundle: await bundleOf(config),
     },
   )

@@ -104,6 +104,7 @@ export const audiences: ReadonlyMap<string, Audience> = new Map<string, Audience
   ['host.claim', 'host'],
   ['host.configure', 'host'],
   ['host.identity', 'clients'],
+  ['host.terminate', 'host'],
   ['system.activity', 'host'],
 ])
 

@@ -38,7 +38,8 @@ export interface Config extends Flags {
   readonly workspace: string
   readonly workspaceId: string
   readonly name: string
-  readonly metadataPath: string
+  /** Where the metadata document may be; the first that is there counts. */
+  readonly metadataPaths: readonly string[]
   /** Base64 document of the tunnel that comes up at start, or ''. */
   readonly networkingConfig: string
   /** A program and its arguments that run from the start; none for none. */
@@ -150,7 +151,7 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; names?
     workspace: own('WORKSPACE'),
     workspaceId: own('WORKSPACE_ID'),
     name: own('NAME'),
-    metadataPath: own('METADATA_PATH') || `/${names.list[0]?.short ?? 'svc'}/metadata`,
+    metadataPaths: own('METADATA_PATH') ? [own('METADATA_PATH')] : names.list.map(({ short }) => `/${short}/metadata`),
     networkingConfig: own('NETWORKING_CONFIG'),
     entrypoint: wordsOf(env, 'HUTCH_ENTRYPOINT'),
     heapLimitBytes: heapLimit(env),

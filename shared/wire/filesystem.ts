@@ -1,6 +1,6 @@
 /** The file families of a sandbox: read, write, list, delete, trees, archives, and three ways of searching. */
 import { route } from '../route.ts'
-import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
+import { described, flag, integerOrNothing, s, orNull, texts, type Out } from '../schema.ts'
 
 const path = s.object({ path: s.string() })
 /** A relative path beginning with one of these would match another route. */
@@ -30,6 +30,42 @@ export const directoryShape = s.object({
   name: s.string(),
   files: s.array(fileEntryShape),
   subdirectories: s.array(s.object({ path: s.string(), name: s.string(), escapedName })),
+})
+
+/** Why something is not all there: the bounds of one answer, or it cannot be read. */
+const truncated = s.optional(s.enum(['bytes', 'entries', 'depth', 'unreadable']))
+
+const treeFileShape = s.extend(fileEntryShape, { content: s.optional(s.string()), truncated })
+export type TreeFile = Out<typeof treeFileShape>
+
+/** A directory of a tree. One below the first level of a plain listing has neither `files` nor `subdirectories`. */
+export interface TreeDirectory {
+  path: string
+  name: string
+  escapedName?: string | undefined
+  truncated?: Out<typeof truncated>
+  files?: TreeFile[]
+  subdirectories?: TreeDirectory[]
+}
+
+const treeDirectoryShape = s.object({
+  path: s.string(),
+  name: s.string(),
+  escapedName,
+  truncated,
+  files: s.optional(s.array(treeFileShape)),
+  subdirectories: described(s.optional(s.array(s.custom<TreeDirectory>())), {
+    type: 'array',
+    items: { $ref: '#/components/schemas/TreeDirectory' },
+  }),
+})
+
+const treeAnswer = s.object({
+  path: s.string(),
+  name: s.string(),
+  truncated,
+  files: s.array(treeFileShape),
+  subdirectories: s.array(treeDirectoryShape),
 })
 
 /** What `PUT /filesystem/{path}` takes as JSON. */
@@ -86,9 +122,10 @@ const treeQuery = s.object({ recursive: flag() })
 
 export const readTree = route('GET /filesystem/tree/*path', {
   id: 'filesystem.tree.read',
-  summary: 'List a directory by its absolute path',
+  summary: 'List a directory by its absolute path, or read all of it',
   params: path,
-  returns: directoryShape,
+  query: s.object({ recursive: flag(), content: flag() }),
+  returns: treeAnswer,
   errors: ['invalid_argument', 'unprocessable'],
 })
 
@@ -113,9 +150,10 @@ export const deleteTree = route('DELETE /filesystem/tree/*path', {
 
 export const readRootTree = route('GET /filesystem/tree', {
   id: 'filesystem.tree.root.read',
-  summary: 'List the root directory',
+  summary: 'List the root directory, or read all of it',
   family: 'filesystem',
-  returns: directoryShape,
+  query: s.object({ recursive: flag(), content: flag() }),
+  returns: treeAnswer,
   errors: ['unprocessable'],
 })
 

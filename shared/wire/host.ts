@@ -61,6 +61,13 @@ export const claim = route('PUT /host/claim', {
   errors: ['wrong_state'],
 })
 
+export const terminate = route('POST /host/termination', {
+  id: 'host.terminate',
+  family: 'system',
+  summary: 'Asks everything in the machine to end (SIGTERM), once, and answers how many processes are left',
+  returns: s.object({ left: s.int() }),
+})
+
 export const configure = route('PUT /host/configuration', {
   id: 'host.configure',
   family: 'system',

@@ -31,6 +31,7 @@ export interface ControlOptions {
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
+  readonly apiVersions?: Parameters<typeof createApi>[0]['apiVersions']
   readonly checkReplies?: boolean
   /** USD per unit of each billing dimension. */
   readonly prices?: Readonly<Record<string, number>>
@@ -140,6 +141,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     ids,
     log,
     names,
+    apiVersions: options.apiVersions,
     keys: createKeys({ tenants: store.tenants, clock }),
     images,
     upkeep,

@@ -109,6 +109,7 @@ export interface RunnerOptions {
   readonly store?: WritableStore
   readonly spare?: Spare
   readonly claimDaemon?: ClaimDaemon
+  readonly askToEnd?: () => Promise<number>
 }
 
 export const runner = async (t: Test, options: RunnerOptions = {}): Promise<TestRunner> => {
@@ -147,6 +148,7 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     spare: options.spare,
     claimDaemon: options.claimDaemon ?? (async () => {}),
     keepAlive: options.keepAlive ?? (async () => 0),
+    askToEnd: options.askToEnd ?? (async () => 0),
   })
   const current = async (uid: string): Promise<Resource> => {
     const found = await store.resources.getByUid(uid)
