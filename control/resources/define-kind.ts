@@ -64,4 +64,5 @@ export type KindFace = Pick<
   | 'detailedErrors'
   | 'createsIfMissing'
   | 'showsSecrets'
+  | 'actions'
 >
