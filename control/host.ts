@@ -10,8 +10,10 @@ import { wireNames as spellings, writeWireNames } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { rootAddresses } from './api/root-addresses.ts'
+import { createKeyUses } from './auth/key-uses.ts'
 import { warmRoutes } from './api/warm.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
+import { personalKeys } from './auth/personal-keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Connections } from './channel/connections.ts'
@@ -44,6 +46,7 @@ import { transition } from './reconcile/transition.ts'
 import { waitingLine } from './reconcile/waiting-line.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
+import { workspaceRemover } from './resources/remove-workspace.ts'
 import type { Resource, Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
@@ -156,8 +159,15 @@ const gatewayOf = async (
   )
 }
 
+/** Who may call, and how that is given out. */
+const keysOf = ({ store: { tenants }, clock, ids, log }: Parts, closer: Closing) => {
+  const uses = createKeyUses({ tenants, clock, log }, closer)
+  return { uses, keys: createKeys({ tenants, clock, uses }), personal: personalKeys({ tenants, clock, ids, uses }) }
+}
+
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
+  const { uses, keys, personal } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -176,14 +186,13 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     kinds: rules,
     transition: move,
     admit: line.admit,
+    keyUses: uses,
     poke: runner.poke,
     url,
     plan,
     domain,
     txtRecords,
   })
-  const keys = createKeys({ tenants: store.tenants, clock })
-  const routes = [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)]
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
   const api = createApi({
     ...parts,
@@ -191,9 +200,11 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     names,
     apiVersions: config.apiVersions,
     keys,
+    personalKeys: personal,
+    removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
-    routes,
+    routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })

@@ -10,11 +10,14 @@ import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
 import { accountRoutes } from './accounts.ts'
+import type { PersonalKeys } from '../auth/personal-keys.ts'
+import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { createCaller } from './caller.ts'
 import { imageRoutes, type ImageRoutesDeps } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
+import { personalKeyRoutes } from './personal-keys.ts'
 import { managementSurface } from './surface.ts'
 import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
@@ -28,6 +31,8 @@ export interface ApiDeps {
   /** Versions of the API beside ours: theirs → ours. */
   readonly apiVersions?: VersionNames['accepted'] | undefined
   readonly keys: Keys
+  readonly personalKeys: PersonalKeys
+  readonly removeWorkspace: RemoveWorkspace
   readonly images: ImageRoutesDeps['images']
   readonly upkeep: ImageRoutesDeps['upkeep']
   /** What can be done with each kind. */
@@ -42,7 +47,7 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, upkeep, verbs, outbound, routes = [] } = deps
+  const { store, clock, ids, log, names, keys, images, upkeep, verbs, outbound, removeWorkspace, routes = [] } = deps
   const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
@@ -50,7 +55,8 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...accountRoutes({ store }),
     ...imageRoutes({ images, upkeep }),
-    ...workspaceRoutes({ store, clock, ids, kinds }),
+    ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
+    ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
     openApiRoutes(() => bounds),
   ]

@@ -9,6 +9,7 @@ import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
+import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
 import { listWarmPools } from './warm.ts'
 import {
   createWorkspace,
@@ -32,6 +33,7 @@ export const managementRoutes = {
     deleteTag,
     deleteUnused: deleteImages,
   },
+  personalKeys: { list: listPersonalKeys, create: createPersonalKey, remove: removePersonalKey },
   sandboxes: declareKind(sandboxFace),
   outbound: declareOutbound(defineKind(sandboxFace)),
   warmPools: { list: listWarmPools },

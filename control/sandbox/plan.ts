@@ -76,7 +76,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
     const stored = storedSandbox(owner)
     const { runtime, held = false } = stored
     const image = await imageOf(owner, instance)
-    const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
+    const pinned = { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
     const identity = await identityOf(owner)
     // A machine that runs has what it was made with; an entrypoint starts with its daemon.

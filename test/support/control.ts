@@ -15,7 +15,11 @@ import type { Kind } from '../../control/resources/kind.ts'
 import { createSealer, type Sealer } from '../../control/secrets.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
+import { createKeyUses } from '../../control/auth/key-uses.ts'
 import { createKeys, hashKey } from '../../control/auth/keys.ts'
+import { personalKeys } from '../../control/auth/personal-keys.ts'
+import { workspaceRemover } from '../../control/resources/remove-workspace.ts'
+import { closing } from '../../shared/closing.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import { call, type Answer, type CallOptions } from './call.ts'
@@ -100,7 +104,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const ids = randomIds()
   const log = silentLog
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
-  t.teardown(() => store.close())
+  const closer = closing({ log })
+  closer.add('store', store.close)
+  t.teardown(closer.close)
   const { adminKey: key } = await bootstrap({ dataDir }, { store, clock, ids })
   const names = wireNames(options.wireNames ?? [{ header: 'Svc', short: 'svc', image: 'svc' }])
   const sealer = createSealer('test')
@@ -121,7 +127,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const poked: string[] = []
   const cursors = createCursors({ key: 'test', clock })
   const move = transition({ store, clock, rules, changes: changes() })
+  const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const verbs = {
+    keyUses: uses,
     store,
     transition: move,
     clock,
@@ -142,7 +150,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     log,
     names,
     apiVersions: options.apiVersions,
-    keys: createKeys({ tenants: store.tenants, clock }),
+    keys: createKeys({ tenants: store.tenants, clock, uses }),
+    personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
+    removeWorkspace: workspaceRemover(verbs),
     images,
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
@@ -183,6 +193,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
         expiresAt: null,
         scopes: null,
         owner: null,
+        person: { sub: 'test', label: '', expiresIn: '' },
+        defaultWorkspace: null,
         ...given,
       })
       return secret

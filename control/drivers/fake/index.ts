@@ -10,6 +10,7 @@ export type FaultPoint =
   | 'create.before'
   | 'create.half'
   | 'create.after'
+  | 'end'
   | 'remove.before'
   | 'remove.half'
   | 'remove.after'
@@ -35,6 +36,8 @@ interface FakeMachine {
   phase: Machine['phase']
   readonly spec: MachineSpec
   limits: { memoryMb: number; cpus: number }
+  /** Somebody has removed the image under it. */
+  rootGone?: boolean
   server?: FakeServer
 }
 
@@ -55,12 +58,12 @@ export interface FakeOptions {
 }
 
 const present = (id: string, machine: FakeMachine): Machine => {
-  const { phase, server, spec } = machine
+  const { phase, server, spec, rootGone } = machine
   if (phase !== 'running' && phase !== 'frozen') return { id, phase }
   const { host = '127.0.0.1', port = 9, channelPort } = server ?? {}
   const generation = spec.channel?.generation
   const channel = channelPort !== undefined && generation ? { port: channelPort, machine: id, generation } : undefined
-  return { id, phase, address: { host, port, ...(channel ? { channel } : {}) } }
+  return { id, phase, ...(rootGone ? { rootGone } : {}), address: { host, port, ...(channel ? { channel } : {}) } }
 }
 
 interface Context {
@@ -101,6 +104,17 @@ const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal)
   note(context, 'create', spec.id)
   await faults('create.after', spec.id, signal)
   return present(spec.id, machine)
+}
+
+const end = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
+  const { world, faults } = context
+  signal?.throwIfAborted()
+  await faults('end', id, signal)
+  const machine = world.machines.get(id)
+  if (!machine || machine.phase === 'half-made') return
+  if (machine.phase !== 'stopped') note(context, 'end', id)
+  machine.phase = 'stopped'
+  await machine.server?.close()
 }
 
 const remove = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
@@ -159,6 +173,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
       await faults('list', '', signal)
       return [...machines].map(([id, machine]) => present(id, machine))
     },
+    end: (id, signal) => end(context, id, signal),
     remove: (id, signal) => remove(context, id, signal),
     async stats(id) {
       await faults('stats', id)

@@ -214,6 +214,8 @@ t.test('only an admin of the account sees the pools', async t => {
     expiresAt: null,
     scopes: null,
     owner: null,
+    person: null,
+    defaultWorkspace: null,
   })
   const headers = { authorization: `Bearer ${secret}` }
   t.match(await call(host.api, 'GET', '/v0/warm-pools', { headers }), { status: 403 })
