@@ -5,29 +5,24 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { listen } from '../shared/http/listen.ts'
-import { wireNames as spellings, writeWireNames } from '../shared/wire-names.ts'
+import { listen, type Listening } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { createKeyUses } from './auth/key-uses.ts'
 import { warmRoutes } from './api/warm.ts'
-import { createKeys, type Keys } from './auth/keys.ts'
+import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
-import { openDrives } from './drives/open.ts'
+import { createAddresses } from './addresses.ts'
 import { frontServer } from './front.ts'
-import { forwarder } from './gateway/forward.ts'
-import { gateway, type Gateway } from './gateway/gateway.ts'
-import { withoutTunnels } from './gateway/no-tunnel.ts'
-import { resolver } from './gateway/resolve.ts'
-import { workloadUrl } from './gateway/url.ts'
+import { gatewayOf } from './host-gateway.ts'
+import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
-import { defaultImage } from './images/default.ts'
 import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
@@ -35,27 +30,22 @@ import { createRunner, type Runner } from './instances/runner.ts'
 import { claimDaemonBy } from './instances/spare.ts'
 import { teller } from './instances/tell.ts'
 import { askToEnd } from './instances/terminate.ts'
-import { createKinds, type Kinds } from './kinds/index.ts'
-import { listenFailure, publicUrlOf } from './listening.ts'
+import { listenFailure } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
-import { openWayOut, type WayOut } from './outbound/way-out.ts'
+import { openWayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
 import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
 import { waitingLine } from './reconcile/waiting-line.ts'
-import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
-import type { Kind } from './resources/kind.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
-import type { Resource, Store, Written } from './store/store.ts'
+import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
-
-/** What can be done with each kind, without HTTP. */
-export type Verbs = Readonly<Record<keyof Kinds, Crud>>
+export type { Verbs } from './host-kinds.ts'
 
 export interface Host {
   readonly api: Dispatcher
@@ -72,25 +62,6 @@ export interface Host {
   /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
-
-/** Billing plan shown in metadata: there is one, the box itself. */
-const plan = 'self-hosted'
-
-const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut: WayOut | undefined): Kinds =>
-  createKinds({
-    images,
-    sealer,
-    names,
-    store,
-    wireNames: writeWireNames(config.wireNames),
-    regions: config.regions,
-    defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
-    egressRules: wayOut !== undefined,
-    wayOut,
-    standbyAfterMs: config.standbyAfterMs,
-  })
-
-type KindsByName = ReadonlyMap<string, Kind>
 
 /** What looks after machines, and what it and the verbs write with. */
 const running = async (
@@ -131,38 +102,21 @@ const running = async (
   return { move, runner, line, warm, start }
 }
 
-const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
-  Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, crud(kind, deps)])) as unknown as Verbs
-
-const gatewayOf = async (
-  config: Config,
-  parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
-): Promise<Gateway> => {
-  const { store, names, connections } = parts
-  const { rules, runner, keys, outbound } = deps
-  const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
-    dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
-  )
-  const { regions, wireNames } = config
-  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
-  return gateway(
-    { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
-    {
-      ...parts,
-      resolve: resolver({ store, rules }),
-      hold: runner.hold,
-      forwarder: forwarder(connections),
-      keys,
-      answers,
-    },
-  )
-}
+/** Billing plan shown in metadata: there is one, the box itself. */
+const plan = 'self-hosted'
 
 /** Who may call, and how that is given out. */
 const keysOf = ({ store: { tenants }, clock, ids, log }: Parts, closer: Closing) => {
   const uses = createKeyUses({ tenants, clock, log }, closer)
   return { uses, keys: createKeys({ tenants, clock, uses }), personal: personalKeys({ tenants, clock, ids, uses }) }
+}
+
+const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, closer: Closing): Promise<Listening> => {
+  const listening = await listen(front, config).catch(error => {
+    throw listenFailure(error, config)
+  })
+  closer.add('http', () => listening.close(5_000))
+  return listening
 }
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
@@ -174,13 +128,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const { move, runner, line, warm, start } = await running(config, parts, { kinds: rules, outbound }, closer)
-  let publicUrl = publicUrlOf(config, config.port)
-  const url = (record: Resource): string | undefined => {
-    const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
-    const { sandboxDomain } = config
-    return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
-  }
-  const domain = () => config.sandboxDomain || new URL(publicUrl).hostname
+  const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
     kinds: rules,
@@ -188,9 +136,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     admit: line.admit,
     keyUses: uses,
     poke: runner.poke,
-    url,
+    url: addresses.url,
     plan,
-    domain,
+    domain: addresses.domain,
     txtRecords,
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
@@ -216,15 +164,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const listening = await listen(
-        frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log }),
-        config,
-      ).catch(error => {
-        throw listenFailure(error, config)
-      })
-      closer.add('http', () => listening.close(5_000))
-      publicUrl = publicUrlOf(config, listening.port)
-      return { url: publicUrl, port: listening.port }
+      const front = frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log })
+      const { port } = await listenOn(front, config, closer)
+      return { url: addresses.listening(port), port }
     },
     close: closer.close,
   }

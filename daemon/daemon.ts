@@ -121,6 +121,13 @@ const runEntrypoint = ({ config, inherited, log }: Core, { start }: Supervisor):
 }
 const unclaimable = createClaim(undefined, async () => {})
 
+const createHostRoutes = (core: Core, supervisor: Supervisor, claim = unclaimable): Bound[] =>
+  hostRoutes({
+    configuration: core.hostConfiguration,
+    become: claim,
+    endAll: createTermination({ supervisor, alone: process.pid === 1, log: core.log }).begin,
+  })
+
 interface SystemParts {
   readonly program: Program
   readonly keepAwake: KeepAwake
@@ -186,11 +193,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     ...createMcp(core, { files, supervisor, moreTools: codegen.tools }),
     ...codegen.bounds,
     ...createDriveRoutes(core),
-    ...hostRoutes({
-      configuration: core.hostConfiguration,
-      become: deps.claim ?? unclaimable,
-      endAll: createTermination({ supervisor, alone: process.pid === 1, log }).begin,
-    }),
+    ...createHostRoutes(core, supervisor, deps.claim),
     ...tunnel.bounds,
   ]
   const surface = createDaemonSurface(bounds, config, { callerOf: connections.callerOf, checkReplies })

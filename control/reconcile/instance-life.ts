@@ -17,15 +17,7 @@ export const instanceLife = stateTable('starting', {
   stopping: { stop: 'stopping' },
 })
 
-export type InstanceEvent =
-  | 'started'
-  | 'suspended'
-  | 'resumed'
-  | 'claimed'
-  | 'lost'
-  | 'restart'
-  | 'ended'
-  | 'stop'
+export type InstanceEvent = 'started' | 'suspended' | 'resumed' | 'claimed' | 'lost' | 'restart' | 'ended' | 'stop'
 
 /** It has a machine that can be reached, awake or after waking it. */
 export const isUp = ({ status }: { readonly status: string }): boolean => status === 'running' || status === 'standby'

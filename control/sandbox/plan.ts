@@ -47,46 +47,77 @@ const entrypointOf = ({ entrypoint, image: reference }: StoredRuntime, { command
   throw fail('image_refused', { image: reference, reason: `its entrypoint is longer than ${longestEntrypoint} bytes` })
 }
 
-export const planner = (deps: PlanDeps): Workload['plan'] => {
-  const { images, sealer, names, store, wireNames, wayOut } = deps
+const identityOf = async ({ store }: PlanDeps, { name, workspace, metadata }: Resource): Promise<MachineIdentity> => ({
+  name,
+  workspace,
+  workspaceId: (await store.tenants.workspace(workspace))?.id ?? workspace,
+  labels: metadata.labels ?? {},
+})
 
-  const identityOf = async ({ name, workspace, metadata }: Resource): Promise<MachineIdentity> => ({
-    name,
-    workspace,
-    workspaceId: (await store.tenants.workspace(workspace))?.id ?? workspace,
-    labels: metadata.labels ?? {},
+/** What tells programs where they run. */
+const platform = (
+  { names }: PlanDeps,
+  { name, workspace, workspaceId }: MachineIdentity,
+  region: string,
+): Record<string, string> =>
+  names.environment({
+    ENV: 'prod',
+    CLOUD: 'true',
+    TYPE: 'sandbox',
+    NAME: name,
+    WORKSPACE: workspace,
+    WORKSPACE_ID: workspaceId,
+    REGION: region,
   })
 
-  const platform = ({ name, workspace, workspaceId }: MachineIdentity, region: string): Record<string, string> =>
-    names.environment({
-      ENV: 'prod',
-      CLOUD: 'true',
-      TYPE: 'sandbox',
-      NAME: name,
-      WORKSPACE: workspace,
-      WORKSPACE_ID: workspaceId,
-      REGION: region,
-    })
+/** One that has started keeps what it was made from, whatever its name leads to now and whoever may still pull it. */
+const imageOf = async ({ images }: PlanDeps, owner: Resource, { image }: Instance): Promise<Image> =>
+  (image && (await images.byDigest(image.digest))) ?? images.need(storedSandbox(owner).runtime.image, owner.workspace)
 
-  /** One that has started keeps what it was made from, whatever its name leads to now and whoever may still pull it. */
-  const imageOf = async (owner: Resource, { image }: Instance): Promise<Image> =>
-    (image && (await images.byDigest(image.digest))) ?? images.need(storedSandbox(owner).runtime.image, owner.workspace)
+interface Planned {
+  readonly owner: Resource
+  readonly image: Image
+  readonly workdir: string
+  readonly identity: MachineIdentity
+}
 
-  return async (owner, instance) => {
-    const stored = storedSandbox(owner)
-    const { runtime, held = false } = stored
-    const image = await imageOf(owner, instance)
-    const pinned = { digest: image.digest, rootfs: image.rootfs }
+const variables = (deps: PlanDeps, { owner, image, workdir, identity }: Planned): Record<string, string> => {
+  const { names, sealer, wireNames, wayOut } = deps
+  const stored = storedSandbox(owner)
+  const { runtime, region, held = false } = stored
+  return {
+    PATH: systemPath,
+    HOME: '/root',
+    HOST: '0.0.0.0',
+    DO_NOT_TRACK: '1',
+    // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
+    DISABLE_REQUEST_LOGGING: 'true',
+    ...platform(deps, identity, region),
+    ...(held && wayOut ? environmentFor(wayOut, stored) : {}),
+    ...userOf(image, names),
+    ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
+    ...entrypointOf(runtime, image),
+    WORKDIR: workdir,
+    HUTCH_WIRE_NAMES: wireNames,
+  }
+}
+
+export const planner =
+  (deps: PlanDeps): Workload['plan'] =>
+  async (owner, instance) => {
+    const { wayOut } = deps
+    const { runtime, held = false } = storedSandbox(owner)
+    const image = await imageOf(deps, owner, instance)
+    const { digest, rootfs } = image
     const workdir = image.workdir || '/'
-    const identity = await identityOf(owner)
-    // A machine that runs has what it was made with; an entrypoint starts with its daemon.
-    const onlyNew = Object.values(runtime.extraArgs ?? {}).includes('enabled') || Boolean(runtime.entrypoint)
+    const identity = await identityOf(deps, owner)
     return {
-      onlyNew,
-      image: { digest: pinned.digest, rootfs: pinned.rootfs },
+      // A machine that runs has what it was made with; an entrypoint starts with its daemon.
+      onlyNew: Object.values(runtime.extraArgs ?? {}).includes('enabled') || Boolean(runtime.entrypoint),
+      image: { digest, rootfs },
       spec: {
         id: instance.id,
-        rootfs: pinned.rootfs,
+        rootfs,
         memoryMb: runtime.memory,
         cpus: cpusFor(runtime.memory),
         hostname: owner.name,
@@ -94,22 +125,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
         identity,
         held,
         ...(held && wayOut ? { etc: etcFiles(wayOut) } : {}),
-        env: {
-          PATH: systemPath,
-          HOME: '/root',
-          HOST: '0.0.0.0',
-          DO_NOT_TRACK: '1',
-          // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
-          DISABLE_REQUEST_LOGGING: 'true',
-          ...platform(identity, stored.region),
-          ...(held && wayOut ? environmentFor(wayOut, stored) : {}),
-          ...userOf(image, names),
-          ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
-          ...entrypointOf(runtime, image),
-          WORKDIR: workdir,
-          HUTCH_WIRE_NAMES: wireNames,
-        },
+        env: variables(deps, { owner, image, workdir, identity }),
       },
     }
   }
-}
