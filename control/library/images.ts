@@ -25,7 +25,15 @@ export interface ImageLibrary {
   remove(name: string): Promise<void>
 }
 
-const shown = ({ rootfs: _, ...image }: Image): LibraryImage => image
+const shown = ({ name, digest, env, workdir, user, command, labels }: Image): LibraryImage => ({
+  name,
+  digest,
+  env,
+  workdir,
+  user,
+  command,
+  labels,
+})
 
 export const imageLibrary = (images: Pick<Images, 'list' | 'import' | 'remove'>): ImageLibrary => ({
   list: async () => (await images.list()).map(shown),

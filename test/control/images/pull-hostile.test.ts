@@ -3,6 +3,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import t from 'tap'
 import { hostileRegistry, sha256, tar, type Entry, type Served } from '../../support/hostile-registry.ts'
+import { interceptingProxy } from '../../support/intercepting-proxy.ts'
 import { pullingStore, reasonOf, settle } from '../../support/pulls.ts'
 
 if (process.getuid?.() !== 0) {
@@ -175,6 +176,25 @@ t.test('pulls go where the operator lets them, and credentials nowhere else', as
   await t.rejects(images.check('ghcr.io/a/b:1', 'red'), { code: 'image_refused', message: /ghcr\.io is not among/ })
   await t.rejects(images.check('nothing', 'red'), { code: 'invalid_image' })
   await t.rejects(images.check('docker.io/../x', 'red'), { code: 'invalid_image' })
+})
+
+t.test('through the proxy of a network that opens TLS', async t => {
+  h.serve('proxied', [await tar([{ name: 'file', content: 'x' }])])
+  const dir = t.testdir()
+  const proxy = await interceptingProxy(dir, ({ pathname }, message, response) => {
+    const answer = h.answers.get(pathname)
+    if (answer) answer(message, response)
+    else response.writeHead(404).end()
+  })
+  t.teardown(proxy.close)
+  const proxies = { http: '', https: proxy.url, except: ['direct.test'] }
+  const given = { registries: [{ host: '*', plain: false }], proxies }
+  const { images: trusting } = await pullingStore(t, { ...given, caFile: proxy.caFile })
+  t.match(await settle(trusting, 'registry.test/proxied:1'), { name: 'registry.test/proxied:1' })
+  t.match(proxy.asked[0], 'https://registry.test/v2/proxied/manifests/1')
+  const { images: wary } = await pullingStore(t, given)
+  await t.rejects(settle(wary, 'registry.test/proxied:1'), { code: 'image_failed', message: /certificate/ })
+  await t.rejects(settle(trusting, 'direct.test/proxied:1'), { message: /no such host/ }, 'not through the proxy')
 })
 
 t.test('whoever knows a digest does not get the image by it', async t => {
