@@ -22,8 +22,9 @@ mkdir "$jail/work" "$jail/tmp" "$jail/etc"
 mount --bind "$work" "$jail/work"
 exec chroot "$jail" "$@"`
 
-const unpack = `umoci raw unpack --image /work/layout:image /work/rootfs
-find /work/rootfs -xdev ( -type b -o -type c ) -delete`.replaceAll(/[()]/g, '\\$&')
+const unpack = `command -v umoci >/work/which || { echo 'this machine lacks umoci: apt-get install -y umoci' >&2; exit 1; }
+umoci raw unpack --image /work/layout:image /work/rootfs
+find /work/rootfs -xdev \\( -type b -o -type c \\) -delete`
 
 const capabilities = '-all,+chown,+dac_override,+fowner,+fsetid,+setfcap,+mknod'
 
@@ -31,18 +32,8 @@ const capabilities = '-all,+chown,+dac_override,+fowner,+fsetid,+setfcap,+mknod'
 const jailed = (work: string, maxBytes: number): string[] =>
   [
     ['setpriv', '--pdeathsig', 'KILL'],
-    [
-      'unshare',
-      '--mount',
-      '--net',
-      '--ipc',
-      '--uts',
-      '--pid',
-      '--fork',
-      '--kill-child=KILL',
-      '--propagation',
-      'private',
-    ],
+    ['unshare', '--mount', '--net', '--ipc', '--uts', '--pid', '--fork', '--kill-child=KILL'],
+    ['--propagation', 'private'],
     ['sh', '-c', jail, 'sh', work],
     ['setpriv', '--no-new-privs', '--inh-caps=-all', `--bounding-set=${capabilities}`],
     ['prlimit', `--fsize=${maxBytes}`],

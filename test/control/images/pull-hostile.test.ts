@@ -2,6 +2,9 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { createPulls } from '../../../control/images/pull/pulls.ts'
+import { silentLog } from '../../../shared/log.ts'
+import { fakeClock } from '../../support/clock.ts'
 import { hostileRegistry, sha256, tar, type Entry, type Served } from '../../support/hostile-registry.ts'
 import { interceptingProxy } from '../../support/intercepting-proxy.ts'
 import { pullingStore, reasonOf, settle } from '../../support/pulls.ts'
@@ -222,4 +225,37 @@ t.test('one that hangs is given up in time, and what a crash leaves is removed',
   writeFileSync(join(dir, '.new-left'), '')
   await again()
   t.same(readdirSync(dir).sort(), ['names', 'pulled', 'trees'])
+})
+
+t.test('pulls take turns, and one that nobody waits for is given up', async t => {
+  const clock = fakeClock()
+  const pulls = createPulls({ atOnce: 1, timeMs: 600_000 }, { clock, log: silentLog })
+  const begun: string[] = []
+  const forever = (name: string) => (_tell: unknown, signal: AbortSignal) => {
+    begun.push(name)
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+  }
+  const ask = (name: string) => pulls.want('red', name, forever(name))
+  t.match(ask('a'), { progress: { step: 'waiting' }, error: undefined })
+  ask('b')
+  const seen: string[] = []
+  const stop = pulls.follow('red', 'a', ({ step }) => seen.push(step))
+  stop()
+  for (let waited = 0; waited < 40; waited += 10) {
+    ask('b')
+    await clock.tick(10_000)
+  }
+  t.same(begun, ['a', 'b'], 'the second begins when the first is given up')
+  t.match(pulls.find('red', 'a')?.error?.message, /nobody waits for it any more/)
+  t.same(seen, ['waiting'])
+  t.same(
+    pulls.list('red').map(({ reference, progress }) => [reference, progress.step]),
+    [
+      ['a', 'failed'],
+      ['b', 'waiting'],
+    ],
+  )
+  await pulls.close()
+  t.match(pulls.find('red', 'b')?.error, { code: 'unavailable' })
+  await clock.tick(700_000)
 })
