@@ -38,6 +38,9 @@ t.test('digests pin; tags and indexes lead to what is for this machine', async t
   const ours = { digest, platform: { os: 'linux', architecture } }
   send('index', 'application/vnd.oci.image.index.v1+json', { manifests: [other, ours] })
   t.equal((await settle(images, reference('a:index'))).digest, first.digest)
+  const forged = `sha256:${'1'.repeat(64)}`
+  send(forged, 'application/vnd.oci.image.manifest.v1+json', { config: {}, layers: [] })
+  t.match(await reasonOf(settle(images, reference(`a@${forged}`))), /sent another manifest than sha256:111/)
   send('foreign', 'application/vnd.oci.image.index.v1+json', { manifests: [other] })
   t.match(await reasonOf(settle(images, reference('a:foreign'))), /no image for linux\//)
   send('old', 'application/vnd.docker.distribution.manifest.v1+prettyjws', {})
@@ -179,6 +182,23 @@ t.test('pulls go where the operator lets them, and credentials nowhere else', as
   await t.rejects(images.check('ghcr.io/a/b:1', 'red'), { code: 'image_refused', message: /ghcr\.io is not among/ })
   await t.rejects(images.check('nothing', 'red'), { code: 'invalid_image' })
   await t.rejects(images.check('docker.io/../x', 'red'), { code: 'invalid_image' })
+})
+
+t.test('credentials do not follow a redirect to another host, not even to one that is listed', async t => {
+  const storage = await hostileRegistry(t)
+  const both = [...registries, { host: 'localhost', port: storage.port, plain: true }]
+  const { images: other, logins } = await pullingStore(t, { registries: both })
+  logins.set('red', { username: 'me', password: 'mine', version: '1' })
+  const layer = await tar([{ name: 'file', content: 'x' }])
+  storage.serve('moved', [layer])
+  for (const [path] of [...storage.answers])
+    h.answers.set(path, ({ headers }, response) =>
+      headers.authorization
+        ? response.writeHead(307, { location: `http://${storage.host}${path}` }).end()
+        : response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end(),
+    )
+  t.match(await settle(other, reference('moved:1')), { name: reference('moved:1') })
+  t.same(new Set(storage.asked.map(({ authorization }) => authorization)), new Set([undefined]))
 })
 
 t.test('through the proxy of a network that opens TLS', async t => {
