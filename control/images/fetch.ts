@@ -1,6 +1,5 @@
 /** From an archive, a layout on disk or a registry that the operator names to a tree: skopeo copies. */
 import { join } from 'node:path'
-import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import { sourcePattern } from './source.ts'
 import { stepsOf } from './step.ts'
@@ -16,7 +15,6 @@ export interface Fetch {
   have(digest: string): Promise<boolean>
   /** Told of every step as it begins. */
   readonly onStep?: (step: string) => void
-  readonly clock: Clock
 }
 
 /**
@@ -24,7 +22,7 @@ export interface Fetch {
  * `have(digest)` is true. Throws `image_failed` naming the step, `invalid_argument` for a source skopeo does not know.
  */
 export const fetchImage = async (request: Fetch, signal?: AbortSignal): Promise<string> => {
-  const { name, source, work, have, onStep, clock } = request
+  const { name, source, work, have, onStep } = request
   if (!sourcePattern.test(source))
     throw fail('invalid_argument', {
       field: 'source',
@@ -36,6 +34,6 @@ export const fetchImage = async (request: Fetch, signal?: AbortSignal): Promise<
   const digest = await digestIn(layout)
   if (!digest) throw fail('image_failed', { image: name, step: 'copy', reason: 'the image has no manifest' })
   if (await have(digest)) return digest
-  await unpackImage({ work, maxBytes, clock, run, signal })
+  await unpackImage({ work, maxBytes, run, signal })
   return digest
 }

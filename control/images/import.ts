@@ -6,8 +6,9 @@ import { errno } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { writeDurably } from '../durable.ts'
+import { watchDisk } from './disk.ts'
 import { fetchImage } from './fetch.ts'
-import { entries, listNames, namePath, readName, treePath } from './layout.ts'
+import { entries, listNames, namePath, readName, removeWork, treePath } from './layout.ts'
 
 export interface ImportDeps {
   /** The directory. */
@@ -50,14 +51,17 @@ export const importImage = async (
   const work = join(own, `.new-${ids.short(12)}`)
   await mkdir(work, { mode: 0o755 })
   const { stop, onStep } = reportSteps({ image: name, source }, deps)
+  const disk = watchDisk(own, deps.clock)
+  const room = signal ? AbortSignal.any([signal, disk.signal]) : disk.signal
   try {
     const have = (digest: string) => exists(treePath(own, digest))
-    const digest = await fetchImage({ name, source, work, have, onStep, clock: deps.clock }, signal)
+    const digest = await fetchImage({ name, source, work, have, onStep }, room)
     await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
     await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
   } finally {
     stop()
-    await rm(work, { recursive: true, force: true })
+    disk.stop()
+    await removeWork(work)
   }
 }
 

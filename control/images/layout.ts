@@ -7,7 +7,7 @@
  *     pulled/<workspace>/<encoded reference>.json   what a workspace has pulled (pulled.ts)
  *     .new-*                       work in progress; of no worth after a crash
  */
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../shared/errors.ts'
 import { parse, s, type Out } from '../../shared/schema.ts'
@@ -67,3 +67,7 @@ export const entries = async (dir: string): Promise<string[]> => {
     throw error
   }
 }
+
+/** Removes work in progress; whoever was killed over it may still be writing for a moment. */
+export const removeWork = (work: string): Promise<void> =>
+  rm(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })

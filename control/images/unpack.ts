@@ -3,11 +3,9 @@
  * in a jail with no network, no process but its own, nothing to write to but its directory, and the capabilities that owners,
  * modes and file capabilities take. Devices, which a sandbox must not have, do not stay.
  */
-import { mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, s } from '../../shared/schema.ts'
-import { fail } from '../../shared/errors.ts'
-import type { Clock } from '../../shared/clock.ts'
 import type { ImageConfig } from './layout.ts'
 import type { RunStep } from './step.ts'
 
@@ -24,8 +22,9 @@ mkdir "$jail/work" "$jail/tmp" "$jail/etc"
 mount --bind "$work" "$jail/work"
 exec chroot "$jail" "$@"`
 
-const unpack = `umoci raw unpack --image /work/layout:image /work/rootfs
-find /work/rootfs -xdev ( -type b -o -type c ) -delete`.replaceAll(/[()]/g, '\\$&')
+const unpack = `command -v umoci >/work/which || { echo 'this machine lacks umoci: apt-get install -y umoci' >&2; exit 1; }
+umoci raw unpack --image /work/layout:image /work/rootfs
+find /work/rootfs -xdev \\( -type b -o -type c \\) -delete`
 
 const capabilities = '-all,+chown,+dac_override,+fowner,+fsetid,+setfcap,+mknod'
 
@@ -33,18 +32,8 @@ const capabilities = '-all,+chown,+dac_override,+fowner,+fsetid,+setfcap,+mknod'
 const jailed = (work: string, maxBytes: number): string[] =>
   [
     ['setpriv', '--pdeathsig', 'KILL'],
-    [
-      'unshare',
-      '--mount',
-      '--net',
-      '--ipc',
-      '--uts',
-      '--pid',
-      '--fork',
-      '--kill-child=KILL',
-      '--propagation',
-      'private',
-    ],
+    ['unshare', '--mount', '--net', '--ipc', '--uts', '--pid', '--fork', '--kill-child=KILL'],
+    ['--propagation', 'private'],
     ['sh', '-c', jail, 'sh', work],
     ['setpriv', '--no-new-privs', '--inh-caps=-all', `--bounding-set=${capabilities}`],
     ['prlimit', `--fsize=${maxBytes}`],
@@ -107,42 +96,21 @@ const configIn = async (layout: string): Promise<ImageConfig> => {
   return fromOci(await readBlob(layout, config.digest))
 }
 
-/** Bytes that a disk keeps whatever an image takes. */
-const spareBytes = 256 * 1024 * 1024
-
-/** Aborts when the disk runs full: the sandboxes of this machine live on it, too. */
-const watchDisk = (work: string, clock: Clock) => {
-  const full = new AbortController()
-  const look = async () => {
-    const { bavail, bsize } = await statfs(work)
-    if (bavail * bsize < spareBytes)
-      full.abort(fail('unprocessable', { reason: `the disk of ${work} is full: no room for the image` }))
-  }
-  const stop = clock.every(500, () => void look().catch(error => full.abort(error)))
-  return { signal: full.signal, stop }
-}
-
 export interface Unpack {
   /** Directory with `layout`, an OCI layout with one image called `image`. */
   readonly work: string
   /** Bytes that one file may have. */
   readonly maxBytes: number
-  readonly clock: Clock
   readonly run: RunStep
   readonly signal?: AbortSignal | undefined
 }
 
 /** Makes `work/tree` ({rootfs, image.json}) of the layout, which goes. Throws `image_failed` naming the step. */
-export const unpackImage = async ({ work, maxBytes, clock, run, signal }: Unpack): Promise<void> => {
+export const unpackImage = async ({ work, maxBytes, run, signal }: Unpack): Promise<void> => {
   const layout = join(work, 'layout')
   const config = await configIn(layout)
-  const disk = watchDisk(work, clock)
   const [command = '', ...args] = jailed(work, maxBytes)
-  try {
-    await run('unpack', command, args, signal ? AbortSignal.any([signal, disk.signal]) : disk.signal)
-  } finally {
-    disk.stop()
-  }
+  await run('unpack', command, args, signal)
   await mkdir(join(work, 'tree'), { mode: 0o755 })
   await rename(join(work, 'rootfs'), join(work, 'tree', 'rootfs'))
   await writeFile(join(work, 'tree', 'image.json'), JSON.stringify(config))

@@ -35,6 +35,11 @@ t.test('what is given, with blanks around it taken off', async t => {
       HUTCH_ALLOW_NETWORKS: '10.1.2.3, 192.168.7.0/24',
       HUTCH_STANDBY_SECONDS: '0.5',
       HUTCH_CA_FILE: '/etc/ca.pem',
+      HUTCH_REGISTRIES: 'GHCR.io, *.example.com:5000, http://localhost:5000',
+      HUTCH_IMAGE_ALIASES: 'python=docker.io/library/python:3.12-slim',
+      HUTCH_IMAGE_MAX_MB: '100',
+      HTTPS_PROXY: 'proxy:3128',
+      no_proxy: 'localhost, .Example.com',
     }),
     {
       host: '::1',
@@ -45,8 +50,22 @@ t.test('what is given, with blanks around it taken off', async t => {
       prices: { volume_storage_gbs: 1e-9, sandbox_compute_runtime_gbs: 0.5 },
       allowNetworks: ['10.1.2.3', '192.168.7.0/24'],
       standbyAfterMs: 500,
+      registries: [
+        { host: 'ghcr.io', plain: false },
+        { host: '*.example.com', port: 5000, plain: false },
+        { host: 'localhost', port: 5000, plain: true },
+      ],
+      imageAliases: { 'base-image': 'base', python: 'docker.io/library/python:3.12-slim' },
+      pullLimits: { maxBytes: 104_857_600, atOnce: 2, timeMs: 1_800_000 },
+      proxies: { http: '', https: 'proxy:3128', except: ['localhost', '.example.com'] },
     },
   )
+  t.same(load().registries, [{ host: '*', plain: false }])
+  t.same(load({ HUTCH_REGISTRIES: 'none' }).registries, [])
+  t.match(load({ HUTCH_REGISTRIES: 'docker.io' }).registries, [
+    { host: 'registry-1.docker.io' },
+    { host: 'auth.docker.io' },
+  ])
 })
 
 const wrong: Readonly<Record<string, readonly string[]>> = {
@@ -55,6 +74,9 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   HUTCH_PUBLIC_URL: ['hutch.example.com', 'ftp://x', 'http://u:p@x', 'http://x/?a', 'http://x/#a', 'http://'],
   HUTCH_SANDBOX_DOMAIN: ['a_b.com', '*.example.com', 'http://x', '10.0.0.1', 'a..b', `${'a'.repeat(64)}.com`],
   HUTCH_RUNTIME: ['docker'],
+  HUTCH_REGISTRIES: ['none,ghcr.io', 'ftp://x.y', '*:5000', 'http://*', 'a..b/c', 'ghcr.io:0', 'ghcr.io:70000', 'a b'],
+  HUTCH_IMAGE_ALIASES: ['python', 'a=', '=b', 'a=b=c', 'A=b', 'a=b,a=c', 'a=--help'],
+  HUTCH_IMAGE_MAX_MB: ['0', '1.5'],
   HUTCH_WIRE_NAMES: ['1a', 'A:B', 'A:a:b:c', 'A,A', 'Svc:other'],
   HUTCH_REGIONS: ['EU', 'a_b', 'auto', 'a,,b', 'a,a', 'a.b', ','],
   HUTCH_STANDBY_SECONDS: ['0', '1e9', 'soon', '-1', 'Infinity'],

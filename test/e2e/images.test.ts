@@ -96,6 +96,34 @@ t.test("an alias, a program of one's own, and the image's user where the sandbox
   })
 })
 
+t.test('credentials of the workspace are used; a stream tells how far it is', async t => {
+  registry.serve('team/private', [busybox])
+  const path = '/v2/team/private/manifests/1'
+  const answer = registry.answers.get(path)
+  const authorization = `Basic ${Buffer.from('me:hush').toString('base64')}`
+  registry.answers.set(path, (message, response) => {
+    if (message.headers.authorization === authorization) answer?.(message, response)
+    else response.writeHead(401, { 'www-authenticate': 'Basic realm="test"' }).end()
+  })
+  const { go } = hold(path)
+  const registries = { metadata: { name: registry.host }, spec: { credentials: { username: 'me', password: 'hush' } } }
+  const written = await s.call('POST', '/v0/registries', registries)
+  t.match(written, { status: 200, body: { spec: { credentials: { username: '***', password: '***' } } } })
+  await create('private', { image: `${registry.host}/team/private:1` })
+  const target = `/v0/images/_/${encodeURIComponent(`${registry.host}/team/private`)}/progress?tag=1&follow=true`
+  let stream = await fetch(s.url + target, { headers: { authorization: `Bearer ${s.key}` } })
+  while (stream.status === 404) stream = await fetch(s.url + target, { headers: { authorization: `Bearer ${s.key}` } })
+  t.equal(stream.headers.get('content-type'), 'text/event-stream')
+  go()
+  const steps = [...(await stream.text()).matchAll(/^data: (.*)$/gm)].map(([, json = '']) => JSON.parse(json).step)
+  t.same([...new Set(steps.slice(-3))].at(-1), 'done')
+  t.ok(steps.includes('layers') && steps.includes('unpack'), steps.join())
+  await s.until('private', body => body.status === 'DEPLOYED')
+  await s.call('DELETE', '/v0/sandboxes/private')
+  await s.until('private', body => body.status === 'TERMINATED')
+  t.match(await s.call('DELETE', '/v0/images'), { body: { deleted: 1 } })
+})
+
 t.test('what cannot be pulled is FAILED with the cause, or refused at once', async t => {
   await create('lost', { image: `${registry.host}/team/lost:2` })
   const lost = await s.until('lost', body => body.status === 'FAILED')

@@ -1,4 +1,6 @@
 /** A store of images that pulls, and how its users wait for it. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createImages, type Image, type Images, type ImagesConfig } from '../../control/images/images.ts'
@@ -21,8 +23,10 @@ export interface PullingStore {
 }
 
 export const pullingStore = async (t: Test, config: Partial<ImagesConfig>): Promise<PullingStore> => {
-  const dir = t.testdir({ data: {}, shared: {} })
+  const dir = mkdtempSync(join(tmpdir(), 'hutch-images-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const dataDir = join(dir, 'data')
+  mkdirSync(dataDir)
   const logins = new Map<string, KnownLogin>()
   const clock = { ahead: 0 }
   const { now, ...time } = systemClock()

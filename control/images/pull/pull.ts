@@ -1,11 +1,13 @@
 /** One pull: from a reference to a tree under its digest. */
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates } from 'node:tls'
 import type { Clock } from '../../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../../shared/errors.ts'
 import type { Ids } from '../../../shared/ids.ts'
 import type { Proxies, PullLimits, RegistryRule } from '../../config.ts'
+import { watchDisk } from '../disk.ts'
+import { removeWork } from '../layout.ts'
 import type { Remote } from '../reference.ts'
 import { stepsOf } from '../step.ts'
 import { unpackImage } from '../unpack.ts'
@@ -70,7 +72,9 @@ export const pullImage = async (
   deps: PullDeps,
 ): Promise<{ digest: string; size: number }> => {
   const { own, registries, proxies, limits, authorities } = config
-  const { remote, login, have, publish, onProgress, signal } = request
+  const { remote, login, have, publish, onProgress } = request
+  const disk = watchDisk(own, deps.clock)
+  const signal = AbortSignal.any([request.signal, disk.signal])
   const ca = [...new Set([...getCACertificates('default'), ...getCACertificates('system')])]
   const http = createHttp({ registries, proxies, authorities: authorities ? [...ca, authorities] : ca })
   const work = join(own, `.new-${deps.ids.short(12)}`)
@@ -100,14 +104,15 @@ export const pullImage = async (
     })
     onProgress({ step: 'unpack' })
     const run = stepsOf(remote.name)
-    await unpackImage({ work, maxBytes: limits.maxBytes, clock: deps.clock, run, signal })
+    await unpackImage({ work, maxBytes: limits.maxBytes, run, signal })
     await publish(join(work, 'tree'), digest)
     return { digest, size: limits.maxBytes - budget.bytes }
   } catch (error) {
-    signal.throwIfAborted()
-    throw toRefusal(error, remote)
+    request.signal.throwIfAborted()
+    throw toRefusal(disk.signal.aborted ? disk.signal.reason : error, remote)
   } finally {
     await http.close()
-    await rm(work, { recursive: true, force: true })
+    disk.stop()
+    await removeWork(work)
   }
 }

@@ -2,7 +2,11 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { createPulls } from '../../../control/images/pull/pulls.ts'
+import { silentLog } from '../../../shared/log.ts'
+import { fakeClock } from '../../support/clock.ts'
 import { hostileRegistry, sha256, tar, type Entry, type Served } from '../../support/hostile-registry.ts'
+import { interceptingProxy } from '../../support/intercepting-proxy.ts'
 import { pullingStore, reasonOf, settle } from '../../support/pulls.ts'
 
 if (process.getuid?.() !== 0) {
@@ -34,6 +38,9 @@ t.test('digests pin; tags and indexes lead to what is for this machine', async t
   const ours = { digest, platform: { os: 'linux', architecture } }
   send('index', 'application/vnd.oci.image.index.v1+json', { manifests: [other, ours] })
   t.equal((await settle(images, reference('a:index'))).digest, first.digest)
+  const forged = `sha256:${'1'.repeat(64)}`
+  send(forged, 'application/vnd.oci.image.manifest.v1+json', { config: {}, layers: [] })
+  t.match(await reasonOf(settle(images, reference(`a@${forged}`))), /sent another manifest than sha256:111/)
   send('foreign', 'application/vnd.oci.image.index.v1+json', { manifests: [other] })
   t.match(await reasonOf(settle(images, reference('a:foreign'))), /no image for linux\//)
   send('old', 'application/vnd.docker.distribution.manifest.v1+prettyjws', {})
@@ -177,6 +184,42 @@ t.test('pulls go where the operator lets them, and credentials nowhere else', as
   await t.rejects(images.check('docker.io/../x', 'red'), { code: 'invalid_image' })
 })
 
+t.test('credentials do not follow a redirect to another host, not even to one that is listed', async t => {
+  const storage = await hostileRegistry(t)
+  const both = [...registries, { host: 'localhost', port: storage.port, plain: true }]
+  const { images: other, logins } = await pullingStore(t, { registries: both })
+  logins.set('red', { username: 'me', password: 'mine', version: '1' })
+  const layer = await tar([{ name: 'file', content: 'x' }])
+  storage.serve('moved', [layer])
+  for (const [path] of [...storage.answers])
+    h.answers.set(path, ({ headers }, response) =>
+      headers.authorization
+        ? response.writeHead(307, { location: `http://${storage.host}${path}` }).end()
+        : response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end(),
+    )
+  t.match(await settle(other, reference('moved:1')), { name: reference('moved:1') })
+  t.same(new Set(storage.asked.map(({ authorization }) => authorization)), new Set([undefined]))
+})
+
+t.test('through the proxy of a network that opens TLS', async t => {
+  h.serve('proxied', [await tar([{ name: 'file', content: 'x' }])])
+  const dir = t.testdir()
+  const proxy = await interceptingProxy(dir, ({ pathname }, message, response) => {
+    const answer = h.answers.get(pathname)
+    if (answer) answer(message, response)
+    else response.writeHead(404).end()
+  })
+  t.teardown(proxy.close)
+  const proxies = { http: '', https: proxy.url, except: ['direct.test'] }
+  const given = { registries: [{ host: '*', plain: false }], proxies }
+  const { images: trusting } = await pullingStore(t, { ...given, caFile: proxy.caFile })
+  t.match(await settle(trusting, 'registry.test/proxied:1'), { name: 'registry.test/proxied:1' })
+  t.match(proxy.asked[0], 'https://registry.test/v2/proxied/manifests/1')
+  const { images: wary } = await pullingStore(t, given)
+  await t.rejects(settle(wary, 'registry.test/proxied:1'), { code: 'image_failed', message: /certificate/ })
+  await t.rejects(settle(trusting, 'direct.test/proxied:1'), { message: /no such host/ }, 'not through the proxy')
+})
+
 t.test('whoever knows a digest does not get the image by it', async t => {
   const layer = await tar([{ name: 'secret', content: 'private' }])
   h.serve('owned', [layer])
@@ -202,4 +245,37 @@ t.test('one that hangs is given up in time, and what a crash leaves is removed',
   writeFileSync(join(dir, '.new-left'), '')
   await again()
   t.same(readdirSync(dir).sort(), ['names', 'pulled', 'trees'])
+})
+
+t.test('pulls take turns, and one that nobody waits for is given up', async t => {
+  const clock = fakeClock()
+  const pulls = createPulls({ atOnce: 1, timeMs: 600_000 }, { clock, log: silentLog })
+  const begun: string[] = []
+  const forever = (name: string) => (_tell: unknown, signal: AbortSignal) => {
+    begun.push(name)
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+  }
+  const ask = (name: string) => pulls.want('red', name, forever(name))
+  t.match(ask('a'), { progress: { step: 'waiting' }, error: undefined })
+  ask('b')
+  const seen: string[] = []
+  const stop = pulls.follow('red', 'a', ({ step }) => seen.push(step))
+  stop()
+  for (let waited = 0; waited < 40; waited += 10) {
+    ask('b')
+    await clock.tick(10_000)
+  }
+  t.same(begun, ['a', 'b'], 'the second begins when the first is given up')
+  t.match(pulls.find('red', 'a')?.error?.message, /nobody waits for it any more/)
+  t.same(seen, ['waiting'])
+  t.same(
+    pulls.list('red').map(({ reference, progress }) => [reference, progress.step]),
+    [
+      ['a', 'failed'],
+      ['b', 'waiting'],
+    ],
+  )
+  await pulls.close()
+  t.match(pulls.find('red', 'b')?.error, { code: 'unavailable' })
+  await clock.tick(700_000)
 })
