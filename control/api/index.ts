@@ -52,7 +52,7 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...imageRoutes({ images }),
     ...workspaceRoutes({ store, clock, ids, kinds }),
     ...routes,
-    openApiRoutes(() => bounds),
+    openApiRoutes(() => bounds, names),
   ]
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)

@@ -34,7 +34,11 @@ export const network = s.object({
   subnet: s.nullish(text(63)),
   firewall: s.nullish(s.object({ rulesets: list(s.enum(['default', 'proxy', 'dedicated-ip'])) })),
   egress: s.nullish(
-    s.object({ gateway: s.nullish(text(63)), mode: s.nullish(text(64)), policies: described(list(egressPolicy), { [withoutEffect]: true }) }),
+    s.object({
+      gateway: s.nullish(text(63)),
+      mode: s.nullish(text(64)),
+      policies: described(list(egressPolicy), { [withoutEffect]: true }),
+    }),
   ),
   proxy: s.nullish(proxy),
 })
