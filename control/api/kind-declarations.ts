@@ -33,7 +33,7 @@ const texts = (names: readonly string[]) => s.object(Object.fromEntries(names.ma
 /** What the declarations of one kind have in common. */
 const partsOf = (kind: Kind) => {
   const title = titleOf(kind)
-  described(kind.spec, { title: `${title}Spec` })
+  described(kind.spec, { title: `${title}SpecInput` })
   const collection = pathOf(kind)
   const outer = ancestorsOf(kind).map(paramOf)
   return {

@@ -107,6 +107,8 @@ const says = (schema: Json): boolean => Object.keys(schema).length > 0
 
 const binary = { type: 'string', format: 'binary' }
 
+const isText = (type: string): boolean => /^text\/|json/.test(type)
+
 const formOf = (fields: readonly string[]): Json => ({
   type: 'object',
   properties: { file: binary, ...Object.fromEntries(fields.map(name => [name, { type: 'string' }])) },
@@ -150,7 +152,7 @@ const responsesOf = (route: Route, document: Document): Operation['responses'] =
   const returns = toJsonSchema(route.returns, 'output')
   if (!route.upgrade && (says(returns) || route.produces.length === 0))
     content['application/json'] = { schema: says(returns) ? placed(returns, route, 'output', document) : returns }
-  for (const type of route.produces) content[type] = { schema: { type: 'string' } }
+  for (const type of route.produces) content[type] = { schema: isText(type) ? { type: 'string' } : binary }
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content, ...linksOf(route) }
   for (const [status, description] of Object.entries(route.statuses)) responses[status] = { description }
   const statuses = new Map<number, string[]>()

@@ -26,13 +26,13 @@ t.test('the document is open, complete, and computed from the routes', async t =
   t.hasProps(post.responses, ['200', '400', '401', '403', '404', '409', '413', '500'])
   t.same(post.requestBody.content['application/json'].schema, { $ref: '#/components/schemas/SandboxInput' })
   const { schemas, securitySchemes } = body.components
-  t.match(JSON.stringify(schemas.SandboxSpec), /"allowedDomains"/)
+  t.match(JSON.stringify(schemas.SandboxSpecInput), /"allowedDomains"/)
   t.match(schemas.SandboxRuntime.properties.memory, {
     minimum: 64,
     description: /MB/,
     examples: [4096],
   })
-  t.match(schemas.SandboxSpec.properties.enabled, { default: true })
+  t.match(schemas.SandboxSpecInput.properties.enabled, { default: true })
   t.hasProps(securitySchemes, ['bearer', 'x-svc-authorization'])
   t.same(
     Object.keys(schemas).filter(name => /(Input|Output|Update){2}|Output$/.test(name)),
