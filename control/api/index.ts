@@ -58,7 +58,7 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
     ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
-    openApiRoutes(() => bounds),
+    openApiRoutes(() => bounds, names),
   ]
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)

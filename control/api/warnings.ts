@@ -88,6 +88,8 @@ const look = (walk: Walk, given: unknown, known: Known, path: string): void => {
   const value = unwrapped(given, taken)
   if (Array.isArray(value)) {
     const inside = { taken: itemOf(taken), answered: itemOf(answered) }
+    // A list of anything may hold lists without end.
+    if (inside.taken.length === 0) return
     for (const [at, item] of value.entries()) look(walk, item, inside, `${path}.${at}`)
     return
   }

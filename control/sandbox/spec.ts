@@ -1,5 +1,5 @@
 /** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
-import { jsonOr, s, text, type Out, type Shape } from '../../shared/schema.ts'
+import { described, jsonOr, s, text, type Out, type Shape } from '../../shared/schema.ts'
 import { network } from './network/shape.ts'
 
 const list = <S extends Shape>(item: S, max = 1000) => jsonOr(s.array(item).check(s.maxLength(max)))
@@ -22,23 +22,29 @@ const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
     s.enum(names),
   )
 
-export const env = s.object({
-  name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
-  value: s.nullish(text(131_072)),
-  secret: s.nullish(s.boolean()),
-})
+export const env = described(
+  s.object({
+    name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
+    value: s.nullish(text(131_072)),
+    secret: s.nullish(s.boolean()),
+  }),
+  { title: 'EnvironmentVariable' },
+)
 
 const reservedPorts = [80, 443]
 
-export const port = s.object({
-  target: s.int().check(
-    s.gte(1),
-    s.lte(65_535),
-    s.refine(value => !reservedPorts.includes(value), `must not be one of the reserved ${reservedPorts.join(', ')}`),
-  ),
-  name: s.nullish(text(64)),
-  protocol: s.nullish(oneOf(['HTTP', 'TCP', 'UDP', 'TLS'])),
-})
+export const port = described(
+  s.object({
+    target: s.int().check(
+      s.gte(1),
+      s.lte(65_535),
+      s.refine(value => !reservedPorts.includes(value), `must not be one of the reserved ${reservedPorts.join(', ')}`),
+    ),
+    name: s.nullish(text(64)),
+    protocol: s.nullish(oneOf(['HTTP', 'TCP', 'UDP', 'TLS'])),
+  }),
+  { title: 'SandboxPort' },
+)
 
 const volume = s.object({
   name: text(63),
@@ -90,22 +96,28 @@ const entrypoint = s.union(
   },
 )
 
-const runtime = s.object({
-  image: s.nullish(text(512)),
-  entrypoint: s.nullish(jsonOr(entrypoint)),
-  memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
-  envs: s.nullish(list(env)),
-  ports: s.nullish(list(port, 100)),
-  expires: instant(),
-  extraArgs: s.nullish(jsonOr(extraArgs)),
-  terminationGracePeriodSeconds: s.nullish(s.int().check(s.gte(0), s.lte(3600))),
-  ttl: duration(),
-})
+const runtime = described(
+  s.object({
+    image: s.nullish(text(512)),
+    entrypoint: s.nullish(jsonOr(entrypoint)),
+    memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
+    envs: s.nullish(list(env)),
+    ports: s.nullish(list(port, 100)),
+    expires: instant(),
+    extraArgs: s.nullish(jsonOr(extraArgs)),
+    terminationGracePeriodSeconds: s.nullish(s.int().check(s.gte(0), s.lte(3600))),
+    ttl: duration(),
+  }),
+  { title: 'SandboxRuntime' },
+)
 
-const lifecycle = s.object({
-  expirationPolicies: s.nullish(list(expirationPolicy, 20)),
-  terminatedRetention: duration(),
-})
+const lifecycle = described(
+  s.object({
+    expirationPolicies: s.nullish(list(expirationPolicy, 20)),
+    terminatedRetention: duration(),
+  }),
+  { title: 'SandboxLifecycle' },
+)
 
 export const sandboxSpec = s.object({
   enabled: s.nullish(s.boolean()),

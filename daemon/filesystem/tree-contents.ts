@@ -8,7 +8,7 @@ import type { FileEntry } from './describe.ts'
 import { dropFd, readAll, statFd } from './descriptor.ts'
 import type { Files } from './files.ts'
 import { kernelFilesystems } from './kernel-filesystems.ts'
-import type { TreeDirectory, TreeFile } from '../../shared/wire/filesystem.ts'
+import type { TreeDirectory, TreeFile } from '../../shared/wire/file-shapes.ts'
 
 /** What one answer holds at most; content in bytes, before it is JSON. */
 const treeLimits = { bytes: 16 * 1024 * 1024, entries: 10_000, depth: 32 } as const

@@ -2,7 +2,9 @@ import { fail } from '../../shared/errors.ts'
 import { openApi } from '../../shared/http/openapi.ts'
 import { handle, json, reply, type Bound, type Route } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/swagger.ts'
+import { sandboxFamilies, sandboxTexts } from '../../shared/wire/texts.ts'
 import { buildInfo } from '../build.ts'
+import { mayCall } from '../channel/audience.ts'
 import type { Core } from '../core.ts'
 import { page } from './page.ts'
 import { swagger2, type Where } from './swagger2.ts'
@@ -19,12 +21,20 @@ const whereAt = ({ config: { platformEnv }, hostConfiguration }: Deps): Where =>
 /** Documents the routes that `routes()` gives at each request. */
 export const swaggerRoutes = (deps: Deps, routes: () => readonly Route[]): Bound[] => {
   const document = (where: Where) =>
-    openApi(routes(), {
-      title: 'Sandbox API',
-      version: buildInfo.version,
-      description: 'Files, processes, terminals and networking of one sandbox.',
-      servers: [where.basePath],
-    })
+    openApi(
+      routes().filter(({ id }) => mayCall(id, 'client')),
+      {
+        title: 'Sandbox API',
+        version: buildInfo.version,
+        description: 'Files, processes, terminals and networking of one sandbox.',
+        servers: [where.basePath],
+        // The gateway asks for one; a daemon that runs alone does not.
+        credential: { headers: ['authorization', ...deps.config.names.header('authorization')], optional: true },
+        texts: sandboxTexts,
+        families: sandboxFamilies,
+        errors: ['invalid_argument'],
+      },
+    )
   return [
     handle(wire.swaggerRoot, () => reply(301, { location: '/swagger/index.html' })),
     handle(wire.swaggerFile, ({ params: { file } }) => {

@@ -1,81 +1,24 @@
 /** The file families of a sandbox: read, write, list, delete, trees, archives, and three ways of searching. */
 import { route } from '../route.ts'
-import { described, flag, integerOrNothing, s, orNull, texts, type Out } from '../schema.ts'
+import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
+import { directoryShape, fileShape, successShape, treeAnswer } from './file-shapes.ts'
 
 const path = s.object({ path: s.string() })
 /** A relative path beginning with one of these would match another route. */
 const extra = { reserved: ['tree'] }
 const anyBody = 512 * 1024 * 1024
 
-export const successShape = s.object({ path: s.string(), message: s.string() })
-
-/** The name as written in an address; only for names that are not UTF-8, which `name` cannot show. */
-const escapedName = s.optional(s.string())
-
-export const fileEntryShape = s.object({
-  path: s.string(),
-  name: s.string(),
-  escapedName,
-  permissions: s.string(),
-  size: s.number(),
-  lastModified: s.string(),
-  owner: s.string(),
-  group: s.string(),
-})
-
-export const fileShape = s.extend(fileEntryShape, { content: s.string() })
-
-export const directoryShape = s.object({
-  path: s.string(),
-  name: s.string(),
-  files: s.array(fileEntryShape),
-  subdirectories: s.array(s.object({ path: s.string(), name: s.string(), escapedName })),
-})
-
-/** Why something is not all there: the bounds of one answer, or it cannot be read. */
-const truncated = s.optional(s.enum(['bytes', 'entries', 'depth', 'unreadable']))
-
-const treeFileShape = s.extend(fileEntryShape, { content: s.optional(s.string()), truncated })
-export type TreeFile = Out<typeof treeFileShape>
-
-/** A directory of a tree. One below the first level of a plain listing has neither `files` nor `subdirectories`. */
-export interface TreeDirectory {
-  path: string
-  name: string
-  escapedName?: string | undefined
-  truncated?: Out<typeof truncated>
-  files?: TreeFile[]
-  subdirectories?: TreeDirectory[]
-}
-
-const treeDirectoryShape = s.object({
-  path: s.string(),
-  name: s.string(),
-  escapedName,
-  truncated,
-  files: s.optional(s.array(treeFileShape)),
-  subdirectories: described(s.optional(s.array(s.custom<TreeDirectory>())), {
-    type: 'array',
-    items: { $ref: '#/components/schemas/TreeDirectory' },
-  }),
-})
-
-const treeAnswer = s.object({
-  path: s.string(),
-  name: s.string(),
-  truncated,
-  files: s.array(treeFileShape),
-  subdirectories: s.array(treeDirectoryShape),
-})
-
 /** What `PUT /filesystem/{path}` takes as JSON. */
-export const writeShape = s.object({
-  content: orNull(s.string()),
-  isDirectory: orNull(s.boolean()),
-  permissions: orNull(s.string()),
-})
+export const writeShape = described(
+  s.object({
+    content: orNull(s.string()),
+    isDirectory: orNull(s.boolean()),
+    permissions: orNull(s.string()),
+  }),
+  { title: 'WriteFile' },
+)
 
-export const treeShape = s.object({ files: orNull(texts(4096)) })
+export const treeShape = described(s.object({ files: orNull(texts(4096)) }), { title: 'WriteTree' })
 
 export const readPath = route('GET /filesystem/*path', {
   id: 'filesystem.read',
