@@ -48,6 +48,11 @@ interface Running {
   daemon: Daemon | undefined
 }
 
+/** Once. Not for a daemon that waits to be somebody's: it would collect at the moment in which it wakes to a claim. */
+const collectWhenIdle = (): void => {
+  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
+}
+
 interface Begin {
   readonly connections: Connections
   readonly program: Program
@@ -69,6 +74,7 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
   const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals }
   running.daemon = await createDaemon(config, deps)
   if (boot?.machine.anonymous) prepare(running.daemon.bounds)
+  else collectWhenIdle()
   return running.daemon
 }
 
@@ -107,7 +113,6 @@ const main = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
   lockBundles(process.argv[1])
   nodeInternals.limitParserPool()
-  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
   const inherited = receiveHandover(process.env)
   const running: Running = { entrances: undefined, daemon: undefined }
   const program = createProgram({
