@@ -9,9 +9,10 @@ import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
 import { receiveBoot } from './channel/boot.ts'
-import { createClaim, prepare, removeTraces } from './channel/claim.ts'
+import { createClaim, removeTraces } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { openChannel } from './channel/open.ts'
+import { practise } from './channel/practise.ts'
 import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
@@ -48,6 +49,11 @@ interface Running {
   daemon: Daemon | undefined
 }
 
+/** Once. Not for a daemon that waits to be somebody's: it would collect at the moment in which it wakes to a claim. */
+const collectWhenIdle = (): void => {
+  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
+}
+
 interface Begin {
   readonly connections: Connections
   readonly program: Program
@@ -58,17 +64,26 @@ interface Begin {
 const begin = async (boot: BootDocument | undefined, inherited: Inherited, around: Begin): Promise<Daemon> => {
   const { connections, program, running } = around
   const config = configure(boot)
-  // V8 takes a lower limit later, and never a higher one: whoever claims the daemon says what there is.
-  if (config.heapLimitBytes !== undefined && !boot?.machine.anonymous) nodeInternals.limitHeap(config.heapLimitBytes)
   const ids = idsFrom(drawnAtOnce(randomBytes))
   const claim = createClaim(boot, async next => {
     await running.daemon?.close()
     const { core } = await begin(next, nothingInherited, around)
     removeTraces(config, core.config)
   })
-  const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals }
-  running.daemon = await createDaemon(config, deps)
-  if (boot?.machine.anonymous) prepare(running.daemon.bounds)
+  const make = () =>
+    createDaemon(config, { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals })
+  if (boot?.machine.anonymous) {
+    const first = await make()
+    await practise(first.bounds, first.dispatcher)
+    await first.close()
+    removeTraces(config)
+    nodeInternals.createCollector?.().all()
+  } else {
+    // V8 takes a lower limit later, and never a higher one: whoever claims a daemon says what there is.
+    if (config.heapLimitBytes !== undefined) nodeInternals.limitHeap(config.heapLimitBytes)
+    collectWhenIdle()
+  }
+  running.daemon = await make()
   return running.daemon
 }
 
@@ -107,7 +122,6 @@ const main = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
   lockBundles(process.argv[1])
   nodeInternals.limitParserPool()
-  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
   const inherited = receiveHandover(process.env)
   const running: Running = { entrances: undefined, daemon: undefined }
   const program = createProgram({

@@ -5,7 +5,6 @@
  */
 import { rmSync } from 'node:fs'
 import { fail } from '../../shared/errors.ts'
-import type { Bound } from '../../shared/route.ts'
 import type { BootDocument, Configuration } from '../../shared/wire/host.ts'
 import type { Config } from '../config/config.ts'
 
@@ -32,16 +31,8 @@ const written = ({ logs, stateDir, stateFile, proxyStateFile }: Writes): string[
   proxyStateFile,
 ]
 
-/** What the daemon before made that this one does not use; what both use was made anew or is empty. */
-export const removeTraces = (before: Writes, now: Writes): void => {
-  for (const path of written(before)) if (!written(now).includes(path)) rmSync(path, { recursive: true, force: true })
-}
-
-/** Routes whose shapes are needed soon after a claim, and for it. */
-const early: ReadonlySet<string> = new Set(['host.claim', 'process.start', 'process.get', 'filesystem.write'])
-
-/** Makes these shapes, which otherwise are made with the first request: nobody waits now. */
-export const prepare = (bounds: readonly Bound[]): void => {
-  for (const { route } of bounds)
-    if (early.has(route.id)) for (const shape of [route.params, route.query, route.body]) shape.safeParse({})
+/** Removes what a daemon has made that is closed; with `now`, what this one uses stays: before a claim there is nothing in it. */
+export const removeTraces = (before: Writes, now?: Writes): void => {
+  const used = now ? written(now) : []
+  for (const path of written(before)) if (!used.includes(path)) rmSync(path, { recursive: true, force: true })
 }
