@@ -11,7 +11,7 @@ import type { Rules, Workload } from '../../control/reconcile/rules.ts'
 import { stateTable } from '../../control/reconcile/state-table.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
-import type { Instance, Rate, Resource, WritableStore } from '../../control/store/store.ts'
+import type { Address, Instance, Rate, Resource, WritableStore } from '../../control/store/store.ts'
 import { closing } from '../../shared/closing.ts'
 import { silentLog } from '../../shared/log.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
@@ -23,6 +23,7 @@ interface CrewSpec {
   readonly count?: number
   readonly revision?: string
   readonly image?: string
+  readonly graceMs?: number
 }
 
 const specOf = ({ spec }: Resource): CrewSpec => spec as CrewSpec
@@ -42,6 +43,7 @@ const workload: Workload = {
     const spec = { id: instance.id, rootfs, memoryMb: 2048, cpus: 1, hostname: owner.name, env: {}, workdir: '/' }
     return { image, spec }
   },
+  graceMs: owner => specOf(owner).graceMs ?? 0,
   standbyAfterMs: () => afterMs,
 }
 
@@ -93,7 +95,7 @@ export interface RunnerOptions {
   readonly world?: FakeWorld
   readonly faults?: Faults
   readonly keepAlive?: () => Promise<number>
-  readonly askToEnd?: () => Promise<number>
+  readonly askToEnd?: (address: Address) => Promise<number>
 }
 
 export const runner = async (t: Test, options: RunnerOptions = {}): Promise<TestRunner> => {
