@@ -9,6 +9,7 @@ export const specTexts: Texts = {
   runtime: ['What it runs, and with how much', {}],
   'runtime.image': ['Image that it is made from', 'svc/base-image:latest'],
   'runtime.memory': ['Memory in MB; one processor core for each 2048', 4096],
+  'sandboxRuntime.memory': ['Memory in MB; one processor core for each 2048', 1024, 4096],
   envs: ['Variables', []],
   'envs.name': ['Name of the variable', 'PORT'],
   'envs.value': ['Its value; `***` where it is secret', '3000'],

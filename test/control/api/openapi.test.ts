@@ -30,7 +30,7 @@ t.test('the document is open, complete, and computed from the routes', async t =
   t.match(schemas.SandboxRuntime.properties.memory, {
     minimum: 64,
     description: /MB/,
-    examples: [4096],
+    default: 4096,
   })
   t.match(schemas.SandboxSpecInput.properties.enabled, { default: true })
   t.hasProps(securitySchemes, ['bearer', 'x-svc-authorization'])
