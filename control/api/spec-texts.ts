@@ -107,7 +107,7 @@ export const specTexts: Texts = {
   locations: ['Where it may run', []],
   'locations.name': ['Name of the place', 'eu'],
   'locations.type': ['Kind of place', 'continent'],
-  resourceTypes: ['Kinds that it is for', ['application']],
+  resourceTypes: ['Kinds that it is for', []],
   maxTokens: ['Tokens that may be used', {}],
   granularity: ['In which time', 'day'],
   step: ['How many of those', 1],
