@@ -34,7 +34,7 @@ export const directoryTexts: Texts = {
   // Catalogues
   entries: ['What the catalogue has', []],
   categories: ['What it is about', ['search']],
-  topics: ['What it is about', ['agent']],
+  topics: ['What it is about', ['assistants']],
   coming_soon: ['It is announced and not there yet', false],
   enterprise: ['It is for plans of companies only', false],
   hidden: ['It is not shown in lists', false],
