@@ -3,6 +3,7 @@
  * member is in and its name where that makes a difference.
  */
 import type { Texts } from '../../shared/http/texts.ts'
+import { directoryTexts } from './directory-texts.ts'
 import { specTexts } from './spec-texts.ts'
 
 const time = 'ISO 8601, in UTC'
@@ -30,6 +31,17 @@ export const managementFamilies: Readonly<Record<string, string>> = {
   tasks: 'Parts of a run of a job',
   serviceaccounts: 'Programs that call the API',
   apikeys: 'Keys of service accounts',
+  applications: 'Services of the customer with revisions and addresses',
+  audit: 'Who has changed what',
+  catalogues: 'Templates, MCP servers and other things to begin with',
+  drives: 'Directories that sandboxes share',
+  imageshares: 'Images that workspaces offer to each other',
+  personalkeys: 'Keys of people',
+  places: 'Regions, features and quotas of this host',
+  registries: 'Where images are pulled from',
+  users: 'People of a workspace, and invitations',
+  volumes: 'Disks that outlive what uses them',
+  'warm pools': 'Machines that wait to be given to somebody',
   volumetemplates: 'What volumes may begin with',
   vpcs: 'Networks of a workspace',
   workspaces: 'What keeps resources of one customer apart from others',
@@ -217,4 +229,4 @@ const recordTexts: Texts = {
   'parameter.workspaceName': ['Name of the workspace', 'default'],
 }
 
-export const managementTexts: Texts = { ...recordTexts, ...specTexts }
+export const managementTexts: Texts = { ...directoryTexts, ...recordTexts, ...specTexts }

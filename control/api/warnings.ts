@@ -15,6 +15,16 @@ interface Warning {
 /** Warnings of one body, and bytes of the header. */
 const bounds = { warnings: 20, path: 120, bytes: 2_048 } as const
 
+/** What clients of the contract send with every body, whatever the kind. */
+const runtimeMembers = ['type', 'skipBuild', 'dockerConfig', 'generation', 'maxConcurrentTasks', 'storageMb']
+const alwaysSent: ReadonlySet<string> = new Set([
+  'apiVersion',
+  'kind',
+  'snapshotEnabled',
+  'spec.snapshotEnabled',
+  ...runtimeMembers.map(name => `spec.runtime.${name}`),
+])
+
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A choice between several schemas is all of them. */
@@ -97,8 +107,8 @@ const look = (walk: Walk, given: unknown, known: Known, path: string): void => {
   for (const [name, member] of Object.entries(value)) {
     const inside = path ? `${path}.${name}` : name
     const said = memberOf(known, name)
-    if (said.taken.length + said.answered.length === 0) note(walk, inside, 'is not known')
-    else look(walk, member, said, inside)
+    if (said.taken.length + said.answered.length > 0) look(walk, member, said, inside)
+    else if (!alwaysSent.has(inside)) note(walk, inside, 'is not known')
   }
 }
 

@@ -73,7 +73,12 @@ t.test('documents, and clients made from them', async t => {
     rmSync(join(home, `${name}_client`), { recursive: true, force: true })
     const generated = run(join(home, 'venv/bin/openapi-python-client'), [
       'generate',
-      ...['--path', file, '--output-path', `${name}_client`, '--meta', 'none'],
+      '--path',
+      file,
+      '--output-path',
+      `${name}_client`,
+      '--meta',
+      'none',
     ])
     t.equal(generated.status, 0, generated.said)
   }

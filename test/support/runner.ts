@@ -13,7 +13,7 @@ import type { Rules, Workload } from '../../control/reconcile/rules.ts'
 import { stateTable } from '../../control/reconcile/state-table.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
-import type { Instance, Rate, Resource, WritableStore } from '../../control/store/store.ts'
+import type { Address, Instance, Rate, Resource, WritableStore } from '../../control/store/store.ts'
 import { closing } from '../../shared/closing.ts'
 import { silentLog } from '../../shared/log.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
@@ -26,6 +26,7 @@ interface CrewSpec {
   readonly revision?: string
   readonly image?: string
   readonly env?: Readonly<Record<string, string>>
+  readonly graceMs?: number
 }
 
 const specOf = ({ spec }: Resource): CrewSpec => spec as CrewSpec
@@ -53,6 +54,7 @@ const workload: Workload = {
     }
     return { image, spec }
   },
+  graceMs: owner => specOf(owner).graceMs ?? 0,
   standbyAfterMs: () => afterMs,
 }
 
@@ -109,7 +111,7 @@ export interface RunnerOptions {
   readonly store?: WritableStore
   readonly spare?: Spare
   readonly claimDaemon?: ClaimDaemon
-  readonly askToEnd?: () => Promise<number>
+  readonly askToEnd?: (address: Address) => Promise<number>
 }
 
 export const runner = async (t: Test, options: RunnerOptions = {}): Promise<TestRunner> => {

@@ -30,15 +30,10 @@ t.test('the document is open, complete, and computed from the routes', async t =
   t.match(schemas.SandboxRuntime.properties.memory, {
     minimum: 64,
     description: /MB/,
-    examples: [4096],
+    default: 4096,
   })
   t.match(schemas.SandboxSpecInput.properties.enabled, { default: true })
   t.hasProps(securitySchemes, ['bearer', 'x-svc-authorization'])
-  t.same(
-    Object.keys(schemas).filter(name => /(Input|Output|Update){2}|Output$/.test(name)),
-    [],
-    'one form for each name',
-  )
 })
 
 t.test('every member, parameter and family says what it is', async t => {

@@ -297,6 +297,22 @@ t.test('nothing listens: 502, with what to do', async t => {
   t.match(await answer.json(), { error: { code: 'UPSTREAM_FAILED', retryable: true, message: /port 1 / } })
 })
 
+t.test('what the gateway says goes out under every name', async t => {
+  const acme = { header: 'Acme', short: 'ac', image: 'ac' }
+  const { url, key, get } = await served(t, echo, {
+    config: { wireNames: [{ header: 'Svc', short: 'svc', image: 'svc' }, acme] },
+  })
+  const seen = (await (await get('/x')).json()) as { headers: Record<string, string> }
+  for (const header of ['subject-id', 'subject-type', 'auth-method'])
+    t.equal(seen.headers[`x-acme-${header}`], seen.headers[`x-svc-${header}`] ?? 'missing', header)
+  const headers = { 'x-acme-authorization': `Bearer ${key}` }
+  const refused = await fetch(`${url}/default/sandboxes/none/x`, { headers })
+  for (const name of ['svc', 'acme']) {
+    t.equal(refused.headers.get(`x-${name}-source`), 'platform')
+    t.equal(refused.headers.get(`x-${name}-error-code`), 'WORKLOAD_NOT_FOUND')
+  }
+})
+
 t.test('a sandbox that failed says why', async t => {
   const { get, until } = await served(t, echo, {
     faults: point => {

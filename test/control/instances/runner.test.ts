@@ -37,6 +37,47 @@ t.test('fewer are wanted: the newest stop, and cost nothing from that transactio
   t.equal(await statusOf(made, uid), 'DEPLOYED')
 })
 
+t.test('what has to go is asked first: woken for it, and given no more time than its owner allows', async t => {
+  const left = new Map<string, number>()
+  const asked: string[] = []
+  const made = await runner(t, {
+    askToEnd: async ({ port }) => {
+      const [[id, { phase }] = ['', { phase: '' }]] = [...made.world.machines]
+      asked.push(`${phase} ${port}`)
+      const there = left.get(id)
+      if (there === undefined) throw new Error('nobody answers')
+      return there
+    },
+  })
+  const ending = async (name: string, graceMs: number, processes: number | undefined) => {
+    asked.length = 0
+    const { uid } = await made.create('crew', name, { graceMs })
+    await settle(made)
+    const [id = ''] = made.world.machines.keys()
+    if (processes !== undefined) left.set(id, processes)
+    await made.clock.tick(afterMs + 1_000)
+    t.match(await made.statuses(uid), ['standby'])
+    await made.move(uid, 'delete')
+    await settle(made)
+    return { id, there: () => made.world.machines.has(id) }
+  }
+  const orderly = await ending('orderly', 10_000, 2)
+  t.equal(asked[0], 'running 9')
+  await made.clock.tick(3_000)
+  t.ok(orderly.there())
+  left.set(orderly.id, 0)
+  await made.clock.tick(500)
+  t.notOk(orderly.there(), 'nothing is left: it goes at once')
+  const stubborn = await ending('stubborn', 10_000, 2)
+  await made.clock.tick(9_900)
+  t.ok(stubborn.there())
+  await made.clock.tick(200)
+  t.notOk(stubborn.there(), 'its time is over')
+  t.notOk((await ending('silent', 10_000, undefined)).there(), 'nobody to wait for')
+  t.notOk((await ending('plain', 0, 2)).there(), 'none is given unless it is wanted')
+  t.same(asked, [])
+})
+
 t.test('a new revision: what there was goes before what comes', async t => {
   const made = await runner(t)
   const { uid } = await made.create('crew', 'a', { count: 2 })
@@ -317,7 +358,7 @@ t.test('whoever wants a machine waits until one is up, and is told why there wil
   t.same(await made.statuses('uid-a'), ['standby'])
   await made.move('uid-a', 'disable')
   await settle(made)
-  await t.rejects(made.runner.hold(owner, signal), { code: 'unavailable', message: /crew "a" is DEACTIVATED/ })
+  await t.rejects(made.runner.hold(owner, signal), { code: 'not_running', message: /crew "a" is DEACTIVATED/ })
 })
 
 t.test('what a record says after its machine has started is told to the daemon, before anybody uses it', async t => {

@@ -159,7 +159,8 @@ t.test('members nobody knows are ignored, and names from Object.prototype are pl
   const body =
     '{"apiVersion":"svc/v1","kind":"Sandbox","metadata":{"name":"a","plan":"gold","labels":{"constructor":"x"}},' +
     '"spec":{"runtime":{"generation":"mk3","storageMb":1},"snapshotEnabled":true},"status":"DEPLOYED"}'
-  const { status, body: made } = await call('POST', '/sandboxes', body)
+  const { status, body: made, headers } = await call('POST', '/sandboxes', body)
+  t.equal(headers['x-svc-warnings'], undefined, 'every client of the contract sends these')
   t.equal(status, 200)
   t.match(made, { metadata: { labels: { constructor: 'x' }, plan: 'test' }, status: 'DEPLOYING' })
   t.notHas(made.spec.runtime, 'generation')

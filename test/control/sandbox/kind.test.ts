@@ -162,7 +162,7 @@ t.test('what would do nothing is refused, and what does nothing is named', async
   t.equal(made.headers['x-acme-warnings'], made.headers['x-svc-warnings'])
   const again = await call('PUT', '/sandboxes/a', { ...made.body, spec: { ...made.body.spec, network: {} } })
   t.equal(again.status, 200)
-  t.notHas(again.headers, 'x-svc-warnings', 'clients send back what they have read')
+  t.equal(again.headers['x-svc-warnings'], undefined, 'clients send back what they have read')
   const many = Object.fromEntries(
     Array.from({ length: 40 }, (_, at) => [`\r\nX-Evil: ${at}\u2028"é${'n'.repeat(300)}`, 1]),
   )

@@ -364,8 +364,8 @@ t.test('a tree with contents: all of it, nothing outside of it, and marks where 
   const tree = (query: string) => call('GET', `/filesystem/tree${join(dir, 'tree')}${query}`)
 
   const plain = (await tree('')).body
-  t.notHas(plain.subdirectories[0], 'files', 'one level without the parameters')
-  t.notHas(plain.files[0], 'content')
+  t.equal(plain.subdirectories[0].files, undefined, 'one level without the parameters')
+  t.equal(plain.files[0].content, undefined)
   const whole = await tree('?recursive=true&content=true')
   t.equal(whole.status, 200)
   const [a] = whole.body.subdirectories
@@ -389,7 +389,7 @@ t.test('a tree with contents: all of it, nothing outside of it, and marks where 
   t.notMatch(whole.text, /hushed/)
   t.notMatch((await tree('?recursive=true')).text, /"content"/)
   t.match((await tree('?content=true')).body, { files: [{ content: 'top' }], subdirectories: [{ name: 'a' }] })
-  t.notHas((await tree('?content=true')).body.subdirectories[0], 'files')
+  t.equal((await tree('?content=true')).body.subdirectories[0].files, undefined)
   t.match(await call('GET', `/filesystem/tree${at('none')}?recursive=true&content=true`), { status: 400 })
 
   const files = createFilesystem(made.core, createFilePort(undefined)).files
@@ -404,7 +404,7 @@ t.test('a tree with contents: all of it, nothing outside of it, and marks where 
   const few = await bounded({ entries: 3 })
   t.match(few, { files: [{ name: 'top.txt' }], subdirectories: [{ name: 'a', truncated: 'entries' }] })
   t.equal(few.subdirectories?.[0]?.files?.length, 1)
-  const short = await bounded({ bytes: 4 })
+  const short = await bounded({ bytes: 10 })
   t.match(short.files, [{ content: 'top' }])
   t.match(short.subdirectories?.[0]?.subdirectories?.[0]?.files, [{ name: 'deep.txt', truncated: 'bytes' }])
 })
