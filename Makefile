@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test soak check fuzz bench doctor images image daemon clean package packages
+.PHONY: help setup demo run key test soak check fuzz bench doctor images image daemon clean package packages
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -36,6 +36,9 @@ image: setup ## Brings in an image: make image NAME=app FROM=archive.tar, an OCI
 
 run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
 	@$(NODE) control/main.ts run
+
+key: packages ## Makes, lists and revokes API keys: make key DO="create laptop --expires 30d" (or list, revoke ID).
+	@$(NODE) control/main.ts key $(or $(DO),list)
 
 demo: setup ## Creates a sandbox, runs code in it, shows the bill.
 	@$(NODE) control/demo/main.ts

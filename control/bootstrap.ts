@@ -5,7 +5,7 @@ import type { Ids } from '../shared/ids.ts'
 import { hashKey, newKey } from './auth/keys.ts'
 import { firstKeyId } from './auth/personal-keys.ts'
 import { readOrCreate } from './durable.ts'
-import type { Store } from './store/store.ts'
+import type { ApiKey, Store } from './store/store.ts'
 
 export interface Bootstrap {
   /** The admin key itself, as in `{dataDir}/admin-key`. */
@@ -16,7 +16,21 @@ export interface Bootstrap {
 
 const account = 'default'
 const workspace = 'default'
-const keyId = firstKeyId
+
+/** Who has the data directory may do everything: the first key, but for its hash and the time it was made. */
+export const operator: Omit<ApiKey, 'hash' | 'createdAt'> = {
+  id: firstKeyId,
+  name: 'admin',
+  account,
+  workspace: null,
+  role: 'admin',
+  accountAdmin: true,
+  expiresAt: null,
+  scopes: null,
+  owner: null,
+  person: { sub: 'admin', label: 'admin', expiresIn: '' },
+  defaultWorkspace: workspace,
+}
 
 /**
  * Makes what is missing; every step may be repeated, so a start that died anywhere is finished by the next one.
@@ -37,22 +51,8 @@ export const bootstrap = async (
     await tenants.addWorkspace({ id: ids.uuid(), name: workspace, account, displayName: 'Default', createdAt })
   const hash = hashKey(adminKey)
   if (!(await tenants.apiKeyByHash(hash))) {
-    await tenants.removeApiKey(keyId)
-    await tenants.addApiKey({
-      id: keyId,
-      hash,
-      name: 'admin',
-      account,
-      workspace: null,
-      role: 'admin',
-      accountAdmin: true,
-      createdAt,
-      expiresAt: null,
-      scopes: null,
-      owner: null,
-      person: { sub: 'admin', label: 'admin', expiresIn: '' },
-      defaultWorkspace: workspace,
-    })
+    await tenants.removeApiKey(operator.id)
+    await tenants.addApiKey({ ...operator, hash, createdAt })
   }
   return { adminKey, account, workspace }
 }

@@ -17,7 +17,7 @@ import type { MetricsAnswer } from '../shared/wire/billing.ts'
 import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
-import { daemonCalls } from './library/daemon.ts'
+import { checkMembers } from './library/check-options.ts'
 import { imageLibrary, type ImageLibrary } from './library/images.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
 
@@ -32,9 +32,11 @@ export { managementRoutes } from './api/management-routes.ts'
 export type { ExecOptions, ExecResult } from './library/exec.ts'
 export type { Directory, FileEntry, Files } from './library/files.ts'
 export type { ImageLibrary, LibraryImage } from './library/images.ts'
-export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
+export type { PortRequest, Ports } from './library/ports.ts'
+export type { FollowOptions, Processes, StartOptions } from './library/processes.ts'
+export type { CreateSandbox, Sandbox, SandboxLibrary } from './library/sandboxes.ts'
+export type { FileChange, WatchOptions } from './library/watch.ts'
 export type { Page } from './resources/listing.ts'
-export type { Presented as Sandbox } from './resources/present.ts'
 
 /** Parameters of `GET /v0/accounts/{id}/metrics`; times are RFC 3339 in UTC. */
 export type UsageQuery = Pick<MetricsQuery, 'startTime' | 'endTime'> & Partial<MetricsQuery>
@@ -60,25 +62,33 @@ const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
   const { verbs, store, runner, first, connections } = host
-  const call = daemonCalls({ hold: runner.hold, connections })
-  const of = (workspace: string): SandboxLibrary =>
-    sandboxLibrary({ workspace, name: actorName, admin: true }, { verbs: verbs.sandbox, store, call, ids: deps.ids })
   let closed: Promise<void> | undefined
+  const needOpen = () => {
+    if (closed) throw fail('unavailable', { what: 'this host is closed', next: 'open another one' })
+  }
+  const shared = { verbs: verbs.sandbox, store, hold: runner.hold, connections, ids: deps.ids, needOpen }
+  const of = (workspace: string): SandboxLibrary => sandboxLibrary({ workspace, name: actorName, admin: true }, shared)
   return {
     sandboxes: of(first.workspace),
     async workspace(nameOrId) {
+      needOpen()
       const found = await store.tenants.workspace(nameOrId)
       if (!found) throw fail('not_found', { kind: 'workspace', name: nameOrId })
       return { sandboxes: of(found.name) }
     },
-    images: imageLibrary(host.images),
-    usage: query =>
-      queryMetrics(
+    images: imageLibrary({ images: host.images, needOpen }),
+    async usage(query) {
+      needOpen()
+      return queryMetrics(
         { store, prices: config.prices, clock: deps.clock, cursors: host.cursors },
         { account: first.account, accountAdmin: true },
         query as MetricsQuery,
-      ),
-    listen: host.listen,
+      )
+    },
+    async listen() {
+      needOpen()
+      return host.listen()
+    },
     adminKey: first.adminKey,
     close: () => (closed ??= host.close()),
   }
@@ -90,7 +100,9 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
  * per data directory; throws `busy` for a second one, and what is missing for a driver that cannot run.
  */
 export const openHost = async (config: Partial<Config> = {}, overrides: Partial<HostDeps> = {}): Promise<Hutch> => {
-  const whole: Config = { ...loadConfig({ HUTCH_DATA_DIR: config.dataDir }, process.cwd()), ...config }
+  const usual = loadConfig({ HUTCH_DATA_DIR: config.dataDir }, process.cwd())
+  checkMembers(config, Object.keys(usual))
+  const whole: Config = { ...usual, ...config }
   const deps: HostDeps = { clock: systemClock(), ids: randomIds(), log: silentLog, ...overrides }
   return libraryOf(await createHost(whole, deps), whole, deps)
 }

@@ -31,6 +31,23 @@ export const commands: readonly Command[] = [
     run: async invocation => (await import('./daemon.ts')).run(invocation),
   },
   {
+    name: 'key',
+    words: 'create [NAME] | list | revoke ID',
+    summary: 'makes, lists and revokes API keys of the data directory, with or without a server running on it',
+    options: {
+      expires: { type: 'string', value: '30d', help: 'how long it works: 24h, 30d, 1w; without end unless given' },
+      role: { type: 'string', value: 'ROLE', help: 'admin or member; admin unless given' },
+      scopes: { type: 'string', value: 'SCOPES', help: 'what it is limited to: sandboxes:list,sandboxes:control' },
+      workspace: { type: 'string', value: 'NAME', help: 'the one workspace it reaches; all unless given' },
+      'default-workspace': { type: 'string', value: 'NAME', help: 'the workspace meant where a call names none' },
+    },
+    help: [
+      'create prints the key, once and nothing else: KEY=$(hutch key create laptop --expires 30d)',
+      'Who can write the data directory can make keys. A running server knows of a change with its next request.',
+    ],
+    run: async invocation => (await import('./key.ts')).run(invocation),
+  },
+  {
     name: 'image',
     words: 'list | base | import NAME FROM',
     summary: 'lists the images of this machine, builds the image base (Debian with tools), or brings one in',

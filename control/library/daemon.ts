@@ -8,13 +8,36 @@ import type { Owner } from '../store/store.ts'
 /** Waits until a machine of the owner is up and runs `use` with its daemon. Failures are those of the client. */
 export type DaemonCall = <T>(owner: Owner, use: (daemon: Client) => Promise<T>, signal?: AbortSignal) => Promise<T>
 
+/** The same for what comes piece by piece: the sandbox stays awake until the loop over it ends. */
+export type DaemonEvents = <T>(
+  owner: Owner,
+  events: (daemon: Client) => AsyncIterable<T>,
+  signal?: AbortSignal,
+) => AsyncIterable<T>
+
 /** Removing a large tree takes its time. */
 const timeoutMs = 10 * 60_000
 
+interface Deps extends Reach {
+  readonly connections: Connections
+}
+
+const never = new AbortController().signal
+
+export const daemonEvents = ({ hold, connections }: Deps): DaemonEvents =>
+  async function* (owner, events, signal = never) {
+    const { upstream, release } = await hold(owner, signal)
+    try {
+      yield* events(daemonAt(connections, upstream, 'client', { timeoutMs }))
+    } finally {
+      release()
+    }
+  }
+
 /** Calls under way reject when the connections are closed. */
 export const daemonCalls =
-  ({ hold, connections }: Reach & { readonly connections: Connections }): DaemonCall =>
-  async (owner, use, signal = new AbortController().signal) => {
+  ({ hold, connections }: Deps): DaemonCall =>
+  async (owner, use, signal = never) => {
     const { upstream, release } = await hold(owner, signal)
     try {
       // What a library does for its caller, a client could do through the gateway.

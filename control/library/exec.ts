@@ -3,13 +3,25 @@ import { fail, isError } from '../../shared/errors.ts'
 import { checked } from '../../shared/http/client/answer.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { s } from '../../shared/schema.ts'
-import { killProcess, startProcess, type ProcessEvent } from '../../shared/wire/process.ts'
+import type { Client } from '../../shared/http/client/index.ts'
+import {
+  closeStdin,
+  killProcess,
+  startProcess,
+  streamProcessLogs,
+  writeStdin,
+  type ProcessEvent,
+  type StartProcess,
+} from '../../shared/wire/process.ts'
 import type { Owner } from '../store/store.ts'
+import { checkMembers } from './check-options.ts'
 import type { DaemonCall } from './daemon.ts'
 
 export interface ExecOptions {
-  /** Run by a shell. */
-  readonly command: string
+  /** Run by a shell; a list is one program with its arguments, which no shell changes. */
+  readonly command: string | readonly string[]
+  /** What it reads as its input; it has none unless given. */
+  readonly stdin?: string | Uint8Array
   readonly workingDir?: string
   readonly env?: Readonly<Record<string, string>>
   /** The command is killed after so many seconds; absent means never. */
@@ -64,6 +76,43 @@ const collect = async (events: AsyncIterable<ProcessEvent>, options: ExecOptions
   throw fail('unavailable', { what: 'the sandbox went away while the command ran', next: 'look whether it finished' })
 }
 
+const memberNames: { readonly [member in keyof Required<ExecOptions>]: true } = {
+  command: true,
+  stdin: true,
+  workingDir: true,
+  env: true,
+  timeoutSeconds: true,
+  maxOutput: true,
+  onStdout: true,
+  onStderr: true,
+  signal: true,
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+const lineOf = (command: ExecOptions['command']): string => {
+  if (typeof command === 'string') return command
+  if (command.length === 0) throw fail('invalid_argument', { field: 'command', reason: 'names no program' })
+  return command.map(quoted).join(' ')
+}
+
+/** Started by one call and followed by another: in between it is given its input. */
+const fed = async function* (daemon: Client, body: StartProcess & { name: string }, options: ExecOptions) {
+  const params = { identifier: body.name }
+  const { stdin = '', signal } = options
+  await daemon.ask(startProcess, { body: { ...body, stdin: true } })
+  // One that ends without reading it all is no failure: what it did is what counts.
+  const feeding = daemon
+    .ask(writeStdin, { params, body: stdin })
+    .then(() => daemon.ask(closeStdin, { params }))
+    .catch((error: unknown) => {
+      if (!isError(error, 'wrong_state')) throw error
+    })
+  const asked = { params, query: { stream: 'events' as const, cursor: 0 } }
+  yield* daemon.events(streamProcessLogs, asked, signal ? { signal } : {})
+  await feeding
+}
+
 /**
  * Runs one command to its end. Throws `invalid_argument` for a request the daemon refuses, `unavailable` when it is cut off,
  * `unprocessable` when it writes too much.
@@ -74,7 +123,9 @@ export const exec = async (
   deps: { call: DaemonCall; ids: Ids },
 ): Promise<ExecResult> => {
   const { call, ids } = deps
-  const { command, workingDir, env, timeoutSeconds, signal } = options
+  checkMembers(options, Object.keys(memberNames))
+  const { workingDir, env, timeoutSeconds, stdin, signal } = options
+  const command = lineOf(options.command)
   signal?.throwIfAborted()
   const name = `exec-${ids.short(12)}`
   // A time limit is kept by the daemon for processes that keep the sandbox awake; 0 is none.
@@ -83,7 +134,13 @@ export const exec = async (
   try {
     return await call(
       owner,
-      daemon => collect(daemon.events(startProcess, { body }, signal ? { signal } : {}), options),
+      daemon =>
+        collect(
+          stdin === undefined
+            ? daemon.events(startProcess, { body }, signal ? { signal } : {})
+            : fed(daemon, body, options),
+          options,
+        ),
       signal,
     )
   } catch (error) {

@@ -35,9 +35,23 @@ const shown = ({ name, digest, env, workdir, user, command, labels }: Image): Li
   labels,
 })
 
-export const imageLibrary = (images: Pick<Images, 'list' | 'import' | 'remove'>): ImageLibrary => ({
-  list: async () => (await images.list()).map(shown),
-  import: async (name, from, { signal } = {}) =>
-    shown(await images.import(name, await sourceOf(from, process.cwd()), signal)),
-  remove: images.remove,
+interface Deps {
+  readonly images: Pick<Images, 'list' | 'import' | 'remove'>
+  /** Throws once the host is closed. */
+  readonly needOpen: () => void
+}
+
+export const imageLibrary = ({ images, needOpen }: Deps): ImageLibrary => ({
+  async list() {
+    needOpen()
+    return (await images.list()).map(shown)
+  },
+  async import(name, from, { signal } = {}) {
+    needOpen()
+    return shown(await images.import(name, await sourceOf(from, process.cwd()), signal))
+  },
+  async remove(name) {
+    needOpen()
+    await images.remove(name)
+  },
 })

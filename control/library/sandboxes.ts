@@ -7,7 +7,14 @@ import type { ListQuery, Page } from '../resources/listing.ts'
 import type { Presented } from '../resources/present.ts'
 import { bodyOf } from '../resources/body.ts'
 import type { Owner, Store } from '../store/store.ts'
-import type { DaemonCall } from './daemon.ts'
+import type { Connections } from '../channel/connections.ts'
+import type { Reach } from '../instances/reach.ts'
+import type { statuses } from '../resources/kind.ts'
+import { checkMembers } from './check-options.ts'
+import { daemonCalls, daemonEvents } from './daemon.ts'
+import { ports, type Ports } from './ports.ts'
+import { processes, type Processes } from './processes.ts'
+import { watch, type FileChange, type WatchOptions } from './watch.ts'
 import { exec, type ExecOptions, type ExecResult } from './exec.ts'
 import { files, type Files } from './files.ts'
 
@@ -30,17 +37,43 @@ export interface CreateSandbox {
   readonly ifMissing?: boolean
 }
 
+const memberNames: { readonly [member in keyof Required<CreateSandbox>]: true } = {
+  name: true,
+  image: true,
+  memoryMb: true,
+  env: true,
+  secrets: true,
+  ttl: true,
+  labels: true,
+  externalId: true,
+  displayName: true,
+  spec: true,
+  ifMissing: true,
+}
+
+/** A sandbox as the management API answers it. */
+export interface Sandbox extends Presented {
+  readonly status: (typeof statuses)[number]
+  /** While it is DEPLOYED. */
+  readonly state?: 'RUNNING' | 'STANDBY'
+}
+
 export interface SandboxLibrary {
   /** Resolves when it is recorded; `exec` and `files` wait until it is up. */
-  create(options?: CreateSandbox): Promise<Presented>
+  create(options?: CreateSandbox): Promise<Sandbox>
   /** Throws `not_found`. */
-  get(name: string): Promise<Presented>
+  get(name: string): Promise<Sandbox>
   list(query?: ListQuery): Promise<Page>
   /** A full update as on the wire: absent members keep their value, `network` is replaced. */
-  update(name: string, change: { metadata?: object; spec?: object }): Promise<Presented>
+  update(name: string, change: { metadata?: object; spec?: object }): Promise<Sandbox>
   exec(name: string, command: string | ExecOptions): Promise<ExecResult>
   files(name: string): Files
-  delete(name: string): Promise<Presented>
+  processes(name: string): Processes
+  ports(name: string): Ports
+  watch(name: string, path: string, options?: WatchOptions): AsyncIterable<FileChange>
+  /** Ends all that runs in it and starts it anew with its files; calls wait meanwhile. */
+  restart(name: string): Promise<Sandbox>
+  delete(name: string): Promise<Sandbox>
 }
 
 const bodyFrom = (options: CreateSandbox) => {
@@ -56,27 +89,66 @@ const bodyFrom = (options: CreateSandbox) => {
 const dense = (value: object): object =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
 
-export const sandboxLibrary = (
-  actor: Actor,
-  deps: { verbs: Crud; store: Store; call: DaemonCall; ids: Ids },
-): SandboxLibrary => {
-  const { verbs, store, call, ids } = deps
+export interface LibraryDeps extends Reach {
+  readonly verbs: Crud
+  readonly store: Store
+  readonly connections: Connections
+  readonly ids: Ids
+  /** Throws when the host is closed. */
+  readonly needOpen: () => void
+}
+
+/** What is done to records. */
+const onRecords = (actor: Actor, { verbs, needOpen }: LibraryDeps) => {
   const body = bodyOf(verbs.kind)
+  const { kind } = verbs
+  const restarting = kind.actions.find(({ name }) => name === 'restart')
+  const answered = async (answer: () => Promise<unknown>): Promise<Sandbox> => {
+    needOpen()
+    return (await answer()) as Sandbox
+  }
+  return {
+    create: (options: CreateSandbox = {}) =>
+      answered(async () => {
+        checkMembers(options, Object.keys(memberNames))
+        const createIfNotExist = options.ifMissing ?? false
+        return verbs.create(actor, parse(body, bodyFrom(options), 'config'), { createIfNotExist })
+      }),
+    get: (name: string) => answered(() => verbs.get(actor, name)),
+    list: async (query: ListQuery = {}) => {
+      needOpen()
+      return verbs.list(actor, query)
+    },
+    update: (name: string, change: { metadata?: object; spec?: object }) =>
+      answered(async () => verbs.update(actor, name, parse(body, change, 'config'))),
+    restart: (name: string) =>
+      answered(async () => {
+        if (!restarting) throw new Error(`${kind.kind} cannot be restarted`)
+        return verbs.act(restarting, { actor, params: {}, body: undefined }, {}, name)
+      }),
+    delete: (name: string) => answered(async () => (await verbs.remove(actor, name)).answered),
+  }
+}
+
+export const sandboxLibrary = (actor: Actor, deps: LibraryDeps): SandboxLibrary => {
+  const { verbs, store, ids, needOpen } = deps
+  const call = daemonCalls(deps)
+  const events = daemonEvents(deps)
   const ownerOf = async (name: string): Promise<Owner> => {
+    needOpen()
     const key = { kind: verbs.kind.kind, workspace: actor.workspace, parent: '', name }
     const record = await store.resources.get(key)
     if (!record) throw fail('not_found', { kind: key.kind, name })
     return { ...key, uid: record.uid }
   }
+  const of = (name: string) => () => ownerOf(name)
   return {
-    create: async (options = {}) =>
-      verbs.create(actor, parse(body, bodyFrom(options), 'config'), { createIfNotExist: options.ifMissing ?? false }),
-    get: name => verbs.get(actor, name),
-    list: (query = {}) => verbs.list(actor, query),
-    update: async (name, change) => verbs.update(actor, name, parse(body, change, 'config')),
+    ...onRecords(actor, deps),
     exec: async (name, command) =>
       exec(await ownerOf(name), typeof command === 'string' ? { command } : command, { call, ids }),
-    files: name => files(() => ownerOf(name), { call }),
-    delete: async name => (await verbs.remove(actor, name)).answered,
+    files: name => files(of(name), { call }),
+    processes: name => processes(of(name), { call, events }),
+    ports: name => ports(of(name), { ...deps, call }),
+    watch: (name, path, options = {}) => watch(of(name), [path, options], events),
   }
 }

@@ -108,7 +108,7 @@ export const planner =
     const { wayOut } = deps
     const { runtime, held = false } = storedSandbox(owner)
     const image = await imageOf(deps, owner, instance)
-    const { digest, rootfs } = image
+    const { digest, rootfs } = instance.image ?? image
     const workdir = image.workdir || '/'
     const identity = await identityOf(deps, owner)
     return {

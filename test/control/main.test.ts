@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { commands } from '../../control/cli/commands.ts'
+import { parseCommandLine } from '../../control/cli/parse.ts'
 import { until } from '../support/until.ts'
 
 const main = fileURLToPath(new URL('../../control/main.ts', import.meta.url))
@@ -133,4 +135,43 @@ t.test('hutchd alone: on loopback, where it was told to work', async t => {
   const nowhere = hutch(t, ['daemon', '--workdir', '/nowhere'])
   t.equal((await nowhere.ended)[0], 1)
   t.match(nowhere.said.error, /^hutch: --workdir: ENOENT: [^\n]*\/nowhere'\n$/)
+})
+
+t.test('keys are made, listed and revoked beside a running server, which knows at once', async t => {
+  const { url, dataDir } = await serving(t)
+  const key = async (line: string) => {
+    const said: string[] = []
+    const parsed = parseCommandLine(['key', ...line.split(' ')], commands)
+    if (parsed.kind !== 'run') throw new Error(`${line} runs nothing`)
+    await parsed.command.run({ env: { HUTCH_DATA_DIR: dataDir }, cwd: '/', ...parsed, say: text => said.push(text) })
+    return said.join('\n')
+  }
+  const asks = async (secret: string) =>
+    (await fetch(`${url()}/v0/sandboxes`, { headers: { authorization: `Bearer ${secret}` } })).status
+  const secret = await key('create laptop --expires 30d --role member --default-workspace default')
+  t.match(secret, /^hutch_[\w-]{40,}$/)
+  t.equal(await asks(secret), 200)
+  const listed = await key('list')
+  const [, id = ''] = /^(\S+) +laptop +member +all +default +all +20\S+ +never$/m.exec(listed) ?? []
+  t.ok(id, listed)
+  t.match(listed, /^admin +admin +admin +all +default +all +never /m)
+  t.notOk(listed.includes(secret))
+  t.equal(await key(`revoke ${id}`), `revoked ${id}`)
+  t.equal(await asks(secret), 401)
+  for (const [line, message] of [
+    [`revoke ${id}`, /not found/],
+    ['revoke admin', /admin-key/],
+    ['revoke', /needs the id/],
+    ['find x', /takes create, list or revoke/],
+    ['list --expires 1d', /takes no --expires/],
+    ['create a b', /"b" is one word too many/],
+    ['create --role root', /^--role must be admin or member, and is "root"$/],
+    ['create --expires soon', /^expires_in: must be/],
+    ['create --workspace none', /^workspace: there is no workspace "none"$/],
+    ['create --scopes everything', /scopes/],
+  ] as const)
+    await t.rejects(key(line), { message }, line)
+  const elsewhere = hutch(t, ['key', 'list'])
+  t.equal((await elsewhere.ended)[0], 1)
+  t.match(elsewhere.said.error, /^hutch: \S+ has no database; start make run once, or set HUTCH_DATA_DIR\n$/)
 })

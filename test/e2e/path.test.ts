@@ -187,7 +187,9 @@ t.test('from nothing to code running in a sandbox, asleep, awake, gone, with a b
       rmSync(own, { recursive: true })
       const noticed = await s.until('poor', ({ errors = [] }) => errors.length > 0, team)
       t.match(noticed, { status: 'DEPLOYED', errors: [{ code: 'ROOT_GONE', fatal: false }] })
-      cpSync(tree, own, { recursive: true, verbatimSymlinks: true })
+      const next = 'e'.repeat(32)
+      cpSync(tree, join(images, 'trees', next), { recursive: true, verbatimSymlinks: true })
+      writeFileSync(join(images, 'names', 'throwaway.json'), JSON.stringify({ digest: next }))
       t.match(await s.call('POST', '/v0/sandboxes/poor/restart', {}, team), { status: 200 })
       t.match(await s.call('GET', file), { status: 200, body: { content: 'kept' } })
       const machines = () => readdirSync(join(s.dataDir, 'machines')).length

@@ -10,6 +10,16 @@ export interface Migration {
 
 const versionOf = (db: Database): number => db.pragma('user_version', { simple: true }) as number
 
+/** Throws `unavailable` unless the newest migration has run: for who reads a database that another process may be using. */
+export const needNewest = (db: Database, migrations: readonly Migration[]): void => {
+  const [found, newest] = [versionOf(db), migrations.at(-1)?.version ?? 0]
+  if (found === newest) return
+  throw fail('unavailable', {
+    what: `the database has schema ${found} and this build has ${newest}`,
+    next: found > newest ? 'use the build that wrote it' : 'start the server of this build, which brings it up to date',
+  })
+}
+
 /**
  * Brings the schema up to the newest migration, each in a transaction of its own, and returns the versions before
  * and after. Throws `unavailable` for a database that a newer build has written, without touching it.

@@ -10,7 +10,7 @@ import { sqliteInstances } from './instances.ts'
 import { keyWriting } from './keys.ts'
 import { lister } from './listing.ts'
 import { sqliteMeter } from './meter.ts'
-import { migrate } from './migrate.ts'
+import { migrate, needNewest } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { preparer } from './prepared.ts'
 import { recorder } from './recorder.ts'
@@ -74,18 +74,29 @@ const compose = (db: Database): WritableStore => {
   }
 }
 
+export interface StoreConfig {
+  readonly path: string
+  /** It must be there, with the schema of this build: for a program beside the server. */
+  readonly asItIs?: boolean
+}
+
+const bringUpToDate = (db: Database, log: Log): void => {
+  const { from, to } = migrate(db, migrations)
+  if (from !== to) log.info('store.migrated', { from, to })
+}
+
 /**
  * Opens the database at `path`, made when missing (0600: it holds secrets of specs), and brings its schema up to date.
  * Throws `unavailable` when the file cannot be used or a newer build has written it.
  */
-export const openStore = async (config: { path: string }, deps: { log: Log }): Promise<WritableStore> => {
+export const openStore = async (config: StoreConfig, deps: { log: Log }): Promise<WritableStore> => {
   let db: Database | undefined
   try {
-    makeFile(config.path)
-    db = new BetterSqlite(config.path)
+    if (!config.asItIs) makeFile(config.path)
+    db = new BetterSqlite(config.path, { fileMustExist: true })
     prepareDatabase(db)
-    const { from, to } = migrate(db, migrations)
-    if (from !== to) deps.log.info('store.migrated', { from, to })
+    if (config.asItIs) needNewest(db, migrations)
+    else bringUpToDate(db, deps.log)
     return compose(db)
   } catch (error) {
     db?.close()

@@ -65,7 +65,7 @@ t.test('failures of both APIs and of the gateway between them', async t => {
   const body = { metadata: { name: 'b' } }
   await ask(sandboxes.create, { body, query })
   await t.rejects(ask(sandboxes.create, { body, query }), { code: 'already_exists' })
-  await t.rejects(ask(sandboxes.create, { body }), { code: 'invalid_argument', message: /^workspace: is required/ })
+  await t.rejects(ask(sandboxes.create, { body, query: { workspace: 'none' } }), { code: 'not_found' })
   await t.rejects(ask(sandboxes.create, { body: { spec: { runtime: { image: 'none' } } }, query }), {
     code: 'invalid_image',
   })

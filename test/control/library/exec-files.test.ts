@@ -1,6 +1,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import { openHost } from '../../../control/index.ts'
 import { testHost } from '../../support/host.ts'
 import { until } from '../../support/until.ts'
 
@@ -115,4 +116,106 @@ t.test('what is wrong is refused with the codes of the API', async t => {
   await t.rejects(host.workspace('none'), { code: 'not_found' })
   const { sandboxes } = await host.workspace('default')
   t.match(await sandboxes.get('a'), { metadata: { name: 'a' } })
+})
+
+t.test('exec: a list is a program with its arguments, and input is read to its end', async t => {
+  const { exec } = host.sandboxes
+  const odd = [`it's`, '$HOME; echo no', '', 'two words']
+  t.match(await exec('a', { command: ['printf', '%s\\n', ...odd] }), { exitCode: 0, stdout: `${odd.join('\n')}\n` })
+  const bytes = Buffer.alloc(300_000, 'abcdefghi\n')
+  t.match(await exec('a', { command: ['wc', '-c'], stdin: bytes }), { exitCode: 0, stdout: '300000\n' })
+  t.match(await exec('a', { command: 'read line; echo "got $line"', stdin: 'one\ntwo\n' }), { stdout: 'got one\n' })
+  t.match(await exec('a', { command: ['false'], stdin: 'unread' }), { exitCode: 1 }, 'one that does not read it')
+  await t.rejects(exec('a', { command: [] }), { code: 'invalid_argument', message: /^command: / })
+  await t.rejects(exec('a', { command: ['a\0b'] }), { code: 'invalid_argument' })
+  const misspelt = { command: 'true', timeoutSecond: 1 } as { command: string }
+  await t.rejects(exec('a', misspelt), { message: 'timeoutSecond: is not known; did you mean timeoutSeconds?' })
+})
+
+t.test('processes go on by themselves, are followed, fed and ended', async t => {
+  const processes = host.sandboxes.processes('a')
+  const { name } = await processes.start({ command: 'cat; exec sleep 600', name: 'echo', stdin: true })
+  await processes.write(name, 'hello\n')
+  let seen = ''
+  for await (const { type, data } of processes.follow(name)) {
+    if (type === 'stdout') seen += data
+    if (seen === 'hello\n') break
+  }
+  await processes.closeInput(name)
+  t.match(await processes.get(name), { status: 'running' })
+  t.match(await processes.logs(name), { stdout: 'hello\n' })
+  await processes.kill(name)
+  const events: string[] = []
+  for await (const { type } of processes.follow(name, { cursor: 6 })) events.push(type)
+  t.equal(events.at(-1), 'result')
+  t.match(
+    (await processes.list()).find(one => one.name === name),
+    { status: 'killed' },
+  )
+  await t.rejects(processes.get('none'), { code: 'not_found' })
+})
+
+t.test('what listens in it is asked by its port; changes of files are watched', async t => {
+  const { sandboxes } = host
+  const script = `const { createServer } = require('node:http')
+    const server = createServer((q, r) => { r.setHeader('x-path', q.url); q.pipe(r) })
+    server.listen(0, '127.0.0.1', () => console.log(server.address().port))`
+  await sandboxes.files('a').write('serve.cjs', script)
+  const processes = sandboxes.processes('a')
+  const { pid, name } = await processes.start({ command: `exec ${process.execPath} serve.cjs` })
+  let port = 0
+  for await (const { type, data } of processes.follow(name))
+    if (type === 'stdout') {
+      port = Number(data)
+      break
+    }
+  const ports = sandboxes.ports('a')
+  const answer = await ports.fetch(port, '/x?y=1', { method: 'POST', body: 'sent' })
+  t.match({ status: answer.status, path: answer.headers.get('x-path') }, { status: 200, path: '/x?y=1' })
+  t.equal(await answer.text(), 'sent')
+  t.match(await ports.of(Number(pid)), [{ localPort: port, state: 'LISTEN' }])
+  await processes.kill(name)
+  await until(
+    () =>
+      ports.fetch(port, '/').then(
+        () => false,
+        (error: { code: string }) => error.code === 'upstream_failed',
+      ),
+    'the port to close',
+  )
+  await t.rejects(ports.fetch(0, '/'), { code: 'invalid_argument', message: /^port: / })
+
+  await sandboxes.files('a').makeDirectory('watched')
+  let seen = ''
+  const watching = (async () => {
+    for await (const change of sandboxes.watch('a', 'watched')) {
+      seen = change.name
+      if (seen === 'new') return
+    }
+  })()
+  // It is written until it is seen: when the watch begins nobody is told.
+  await until(async () => {
+    await sandboxes.files('a').write('watched/new', 'x')
+    return seen === 'new'
+  }, 'a change')
+  await watching
+})
+
+t.test('restarted it has its files; misspelt options are named; a closed host says so', async t => {
+  const { sandboxes } = host
+  await sandboxes.files('a').write('kept', 'yes')
+  t.match(await sandboxes.restart('a'), { status: 'DEPLOYING' })
+  t.equal(await sandboxes.files('a').readText('kept'), 'yes')
+  await t.rejects(sandboxes.restart('none'), { code: 'not_found' })
+  const misspelt = { memoryMB: 512 } as object
+  await t.rejects(sandboxes.create(misspelt), { message: 'memoryMB: is not known; did you mean memoryMb?' })
+  await t.rejects(openHost({ prot: 1 } as object), { message: 'prot: is not known; did you mean port?' })
+  await host.close()
+  const closed = { code: 'unavailable', message: /^this host is closed; / }
+  await t.rejects(sandboxes.list(), closed)
+  await t.rejects(sandboxes.create({ name: 'late' }), closed)
+  await t.rejects(sandboxes.exec('a', 'true'), closed)
+  await t.rejects(sandboxes.files('a').read('kept'), closed)
+  await t.rejects(host.listen(), closed)
+  await t.rejects(host.workspace('default'), closed)
 })
