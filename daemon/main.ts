@@ -19,22 +19,28 @@ import { receiveHandover, type Inherited } from './upgrade/handover.ts'
 import { lockBundles } from './upgrade/bundle-lock.ts'
 import { rehearsalFd } from './upgrade/candidate.ts'
 import { createProgram, type Program } from './upgrade/program.ts'
+import { isInSandbox } from './init/sandbox.ts'
+import { createResolver, serversNamed, useResolver } from './names/resolver.ts'
 import { createNodeInternals, readSwitches } from './node-internals/index.ts'
 import { startIdleGc } from './memory/idle-gc.ts'
 import { listenTcp } from './native/descriptors/descriptors.ts'
 import { randomBytes } from './native/sys/sys.ts'
 import { guardStopSignals, protectDaemon } from './init/protect.ts'
 
+/** What this process was started with. */
+const env: NodeJS.ProcessEnv = { ...process.env }
+// Everything is said in UTC; without it Node compares /etc/localtime with every file of /usr/share/zoneinfo.
+process.env['TZ'] = 'UTC'
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 const args = process.argv.slice(2)
-const switches = readSwitches(process.env['HUTCH_NODE_INTERNALS_OFF'])
+const switches = readSwitches(env['HUTCH_NODE_INTERNALS_OFF'])
 const nodeInternals = createNodeInternals(switches.off)
 
 const configure = (boot: BootDocument | undefined): Config => {
   const cwd = process.cwd()
   const flags = parseFlags(args)
-  return loadConfig({ env: gatherEnvironment(process.env, cwd, log, boot?.configuration.environment), flags, cwd })
+  return loadConfig({ env: gatherEnvironment(env, cwd, log, boot?.configuration.environment), flags, cwd })
 }
 
 /** The socket that requests come in by: a rehearsal's, the one an earlier daemon left, or a new one. */
@@ -50,8 +56,9 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
   guardStopSignals(process.pid)
-  const boot = receiveBoot(process.env, inherited)
+  const boot = receiveBoot(env, inherited)
   const config = configure(boot)
+  if (isInSandbox()) useResolver(() => createResolver(boot?.resolvers ?? serversNamed()))
   if (config.heapLimitBytes !== undefined) nodeInternals.limitHeap(config.heapLimitBytes)
   const ids = idsFrom(drawnAtOnce(randomBytes))
   const connections = createConnections({ keyed: boot !== undefined })
@@ -80,11 +87,11 @@ const main = async (): Promise<void> => {
   lockBundles(process.argv[1])
   nodeInternals.limitParserPool()
   if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
-  const inherited = receiveHandover(process.env)
+  const inherited = receiveHandover(env)
   const running: Running = { entrances: undefined, daemon: undefined }
   const program = createProgram({
     args,
-    env: process.env,
+    env,
     script: process.argv[1],
     socket: () => running.entrances,
     boot: () => running.daemon?.core.hostConfiguration.document(),

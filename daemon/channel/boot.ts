@@ -34,12 +34,13 @@ const isTexts = (value: unknown): value is Record<string, string> =>
 
 /** By hand: loading the schema library for it would take 4 ms of every start. */
 const check = (given: unknown): BootDocument => {
-  const { channel, machine, configuration } = given as Partial<BootDocument>
+  const { channel, machine, configuration, resolvers } = given as Partial<BootDocument>
   const whole =
     Buffer.from(String(channel?.key), 'base64url').length === keyBytes &&
     Number.isInteger(channel?.port) &&
     (channel?.from === undefined || typeof channel.from === 'string') &&
     typeof machine?.id === 'string' &&
+    (resolvers === undefined || (Array.isArray(resolvers) && resolvers.every(one => typeof one === 'string'))) &&
     isTexts(configuration?.environment)
   if (!whole) throw new Error('the boot document is not whole')
   return given as BootDocument

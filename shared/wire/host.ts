@@ -21,6 +21,8 @@ export const bootDocument = s.object({
     from: s.optional(s.string()),
   }),
   machine: s.object({ id: s.string() }),
+  /** Addresses of the name servers that the daemon asks; it does not ask the tenant's. */
+  resolvers: s.optional(s.array(s.string())),
   configuration,
 })
 export type BootDocument = s.output<typeof bootDocument>

@@ -165,7 +165,7 @@ export const upgradeSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
         body: { command: "tr '\\0' ' ' < /proc/1/cmdline", waitForCompletion: true },
       })
     ).body
-    t.match(stdout, new RegExp(`^/.hutch/releases/${newer}/lib/ld-linux`), 'it is PID 1 and the newer one')
+    t.match(stdout, new RegExp(`^/.hutch/releases/${newer}/own/ld-linux`), 'it is PID 1 and the newer one')
     t.equal((await closed)[0], 1012, 'terminals are told to come back')
   })
 

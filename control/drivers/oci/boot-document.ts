@@ -11,11 +11,13 @@ export const bootDocumentOf = (
   { id, env, workdir, channel }: MachineSpec,
   { channelPort }: Bundle,
   { gateway }: Pick<Slot, 'gateway'>,
+  resolvers: readonly string[],
 ): BootDocument | undefined =>
   channel && channelPort !== undefined
     ? {
         channel: { key: channel.key, port: channelPort, from: gateway },
         machine: { id },
+        resolvers: [...resolvers],
         configuration: { environment: { ...workloadVariables(env), WORKDIR: workdir } },
       }
     : undefined

@@ -41,6 +41,10 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   held: spec.held ?? false,
 })
 
+/** The name servers that a machine asks. */
+const resolversOf = ({ outbound, resolvers }: Context, { held }: MachineSpec): readonly string[] =>
+  held && outbound ? [outbound.address] : resolvers
+
 /** Throws where machines cannot be held to a policy: one that should be is not started without. */
 const holdOutbound = async ({ context: { outbound }, spec, slot }: Attempt): Promise<void> => {
   if (!spec.held) return
@@ -73,7 +77,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   await writeMarker(files.marker, marker)
   await holdOutbound(attempt)
   const { rootfs: image, hostname, etc = {} } = spec
-  const resolvers = spec.held && context.outbound ? [context.outbound.address] : context.resolvers
+  const resolvers = resolversOf(context, spec)
   const root = { files, image, hostname, address: slot.address, resolvers, etc, overlay, signal }
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   await writeConfig(attempt, firstId)
@@ -95,7 +99,7 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const clear = earlier ? endMachine : removeMachine
   await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
-  const document = bootDocumentOf(spec, context.bundle, slot)
+  const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec))
   const attempt: Attempt = { context, spec, slot, files, document, signal }
   try {
     await mkdir(files.dir, { mode: 0o700, recursive: earlier !== undefined })
