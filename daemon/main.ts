@@ -37,6 +37,9 @@ const args = process.argv.slice(2)
 const switches = readSwitches(env['HUTCH_NODE_INTERNALS_OFF'])
 const nodeInternals = createNodeInternals(switches.off)
 
+/** What tenants may have open at a time, so that they cannot take all descriptors; the host's come by the channel. */
+const mostTenantConnections = 1_024
+
 const configure = (boot: BootDocument | undefined): Config => {
   const cwd = process.cwd()
   const flags = parseFlags(args)
@@ -70,6 +73,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   let listening: Listening | undefined
   const socket = createListeningSocket(openSocket(config, inherited), () => listening)
   listening = await listen(serve(daemon.dispatcher, { log }), { fd: socket.forServer() })
+  if (boot) listening.server.maxConnections = mostTenantConnections
   await channel?.serve(listening.server)
   const entrances = createEntrances(socket, channel?.socket)
   running.entrances = entrances

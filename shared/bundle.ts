@@ -16,7 +16,7 @@ export const ownLibraries = 'own'
 
 /**
  * The command that runs `script` of the bundle at `root` through the bundle's own loader. Node names libraries for who
- * runs it by its path; the daemon has others.
+ * runs it by its path; the daemon of a sandbox has others.
  */
 export const bundleCommand = (root: string, script: string): [string, ...string[]] => [
   join(root, ownLibraries, loaderName),
@@ -28,6 +28,16 @@ export const bundleCommand = (root: string, script: string): [string, ...string[
   join(root, ownLibraries),
   '--preload',
   join(root, 'daemon', 'native', 'memory.node'),
+  join(root, 'bin', 'node'),
+  ...nodeFlags,
+  join(root, 'daemon', script),
+]
+
+/** The same on a machine whose files are to be believed: names are resolved there as everything else resolves them. */
+export const bundleCommandAtHome = (root: string, script: string): [string, ...string[]] => [
+  join(root, 'lib', loaderName),
+  '--library-path',
+  join(root, 'lib'),
   join(root, 'bin', 'node'),
   ...nodeFlags,
   join(root, 'daemon', script),

@@ -8,8 +8,8 @@ import type { Owner } from '../store/store.ts'
 /** Waits until a machine of the owner is up and runs `use` with its daemon. Failures are those of the client. */
 export type DaemonCall = <T>(owner: Owner, use: (daemon: Client) => Promise<T>, signal?: AbortSignal) => Promise<T>
 
-/** Removing a large tree takes its time. */
-const timeoutMs = 10 * 60_000
+/** Removing a large tree takes its time; a directory may have many files. */
+const bounds = { timeoutMs: 10 * 60_000, maxBytes: 64 * 1024 * 1024 }
 
 /** Calls under way reject when the connections are closed. */
 export const daemonCalls =
@@ -18,7 +18,7 @@ export const daemonCalls =
     const { upstream, release } = await hold(owner, signal)
     try {
       // What a library does for its caller, a client could do through the gateway.
-      return await use(daemonAt(connections, upstream, 'client', { timeoutMs }))
+      return await use(daemonAt(connections, upstream, 'client', bounds))
     } finally {
       release()
     }

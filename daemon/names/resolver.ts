@@ -10,7 +10,7 @@ import { randomBytes } from '../native/sys/sys.ts'
 import { readAnswer, writeQuestion, type Answer } from './message.ts'
 
 /** Finds an IPv4 address. Throws an Error with the code ENOTFOUND or EAI_AGAIN. */
-export type Resolve = (name: string) => Promise<string>
+type Resolve = (name: string) => Promise<string>
 
 const waitMs = 2_000
 const rounds = 2

@@ -29,17 +29,12 @@ const kept: Readonly<Record<string, readonly string[]>> = {
   'wireguard-go': ['/var/', '/run/'],
 }
 
-/** The paths of `bytes`, the content of program `name`, that lie in the tenant's root. */
-export const tenantPathsIn = (name: string, bytes: Buffer): string[] =>
-  replaced.map(([path]) => path).filter(path => !kept[name]?.includes(path) && bytes.includes(path))
-
-/** Changes the program in `file`; says whether there was anything to change. */
+/** Changes `file`, the program `name`; says whether there was anything to change. */
 export const withoutTenantPaths = (name: string, file: string): boolean => {
   const bytes = readFileSync(file)
-  const found = new Set(tenantPathsIn(name, bytes))
-  for (const [path, other] of replaced)
-    if (found.has(path))
-      for (let at = bytes.indexOf(path); at >= 0; at = bytes.indexOf(path, at)) bytes.write(other, at, 'latin1')
-  if (found.size > 0) writeFileSync(file, bytes)
-  return found.size > 0
+  const found = replaced.filter(([path]) => !kept[name]?.includes(path) && bytes.includes(path))
+  for (const [path, other] of found)
+    for (let at = bytes.indexOf(path); at >= 0; at = bytes.indexOf(path, at)) bytes.write(other, at, 'latin1')
+  if (found.length > 0) writeFileSync(file, bytes)
+  return found.length > 0
 }

@@ -13,7 +13,10 @@ const call = async (method: string, path: string, body?: unknown): Promise<strin
   try {
     const answer = await fetch(`${base}${path}`, {
       method,
-      headers: { accept: path === '/mcp' ? 'application/json, text/event-stream' : 'application/json', ...(json && { 'content-type': 'application/json' }) },
+      headers: {
+        accept: path === '/mcp' ? 'application/json, text/event-stream' : 'application/json',
+        ...(json && { 'content-type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { body: json ? JSON.stringify(body) : body }),
       signal: AbortSignal.timeout(15_000),
     })

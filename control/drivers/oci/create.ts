@@ -81,7 +81,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   const root = { files, image, hostname, address: slot.address, resolvers, etc, overlay, signal }
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   await writeConfig(attempt, firstId)
-  await context.starting(() => boot(attempt, marker))
+  await boot(attempt, marker)
   return marker
 }
 

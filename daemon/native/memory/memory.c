@@ -58,6 +58,15 @@ static napi_value unmap(napi_env env, napi_callback_info info) {
 static __attribute__((constructor)) void one_arena(void) { mallopt(M_ARENA_MAX, 1); }
 
 /*
+ * Whoever has the user and group of a process, all three of each, may set its limits (prlimit): root of a sandbox could take the
+ * daemon's memory and descriptors away. Nobody else has two groups. A program that is run keeps none.
+ */
+static __attribute__((constructor)) void differ_from_tenants(void) {
+  /* Without the capability for it there are no tenants either. */
+  if (getpid() == 1 && setresgid((gid_t)-1, (gid_t)-1, 65534) < 0) errno = 0;
+}
+
+/*
  * Node opens by name what it reads itself: resolv.conf and nsswitch.conf, OpenSSL's configuration, time zones. In a
  * sandbox these are a tenant's, who may also have made them pipes that never end. So only the kernel's files and the
  * bundle's are there; what our own code reads it opens by other calls.
