@@ -40,6 +40,7 @@ const addressesIn = (bytes: Buffer, from: number): string[] => {
     at = skipName(bytes, at)
     const [type, kind, length] = [bytes.readUInt16BE(at), bytes.readUInt16BE(at + 2), bytes.readUInt16BE(at + 8)]
     at += 10
+    if (at + length > bytes.length) throw new RangeError('the message is cut short')
     if (type === typeA && kind === classInternet && length === 4) found.push(bytes.subarray(at, at + 4).join('.'))
     at += length
   }

@@ -59,8 +59,8 @@ const adoptOne = (context: ProcessContext, record: ProcessRecord, pipes: readonl
 const tidy = (context: ProcessContext, records: readonly ProcessRecord[]): void => {
   const { positionsDir } = outputDirs(context)
   const known = new Set(records.map(({ logKey }) => logKey))
+  // A directory is none of the daemon's.
   for (const entry of readdirSync(positionsDir, { withFileTypes: true }))
-    // A directory is none of the daemon's.
     if (!known.has(entry.name) && !entry.isDirectory()) rmSync(join(positionsDir, entry.name), { force: true })
 }
 

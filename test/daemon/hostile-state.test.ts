@@ -33,11 +33,11 @@ const kinds: Readonly<Record<string, (path: string) => void>> = {
   'a link to itself': path => symlinkSync(path, path),
   'a link to nothing': path => symlinkSync('/nowhere/at/all', path),
   'a directory': path => mkdirSync(join(path, 'in', 'it'), { recursive: true }),
-  'gigabytes': path => {
+  gigabytes: path => {
     writeFileSync(path, '')
     truncateSync(path, 3 * 1024 ** 3)
   },
-  'nonsense': path => writeFileSync(path, '{"pid":1,"current":{"pid":1}}\n\0\xff[[[['),
+  nonsense: path => writeFileSync(path, '{"pid":1,"current":{"pid":1}}\n\0\xff[[[['),
 }
 
 /** To a directory the other kinds are as one of these. */

@@ -140,7 +140,11 @@ function toolKit(t: Test) {
   const facts = JSON.parse(readFileSync(join(bundleDir, 'bundle.json'), 'utf8'))
   const daemon = readFileSync(join(kit.bundleDir, 'daemon.cjs'))
   writeFileSync(join(bundleDir, 'daemon.cjs'), daemon)
-  const command = [...facts.command.slice(0, facts.command.indexOf('--preload')), '/.hutch/bin/node', '/.hutch/daemon.cjs']
+  const command = [
+    ...facts.command.slice(0, facts.command.indexOf('--preload')),
+    '/.hutch/bin/node',
+    '/.hutch/daemon.cjs',
+  ]
   writeFileSync(join(bundleDir, 'bundle.json'), JSON.stringify({ command }))
   return { ...kit, bundleDir }
 }
