@@ -44,8 +44,7 @@ const isDirectory = (path: string): boolean => {
 }
 
 /** Renames it to a name that nobody uses. Throws when that cannot be done, as for a place where something is mounted. */
-const moveAside = (path: string): void =>
-  renameSync(path, `${path}.not-hutchd-${randomBytes(6).toString('hex')}`)
+const moveAside = (path: string): void => renameSync(path, `${path}.not-hutchd-${randomBytes(6).toString('hex')}`)
 
 /** The first part of a path that keeps it from being a directory; undefined when nothing does. */
 const obstacle = (path: string): string | undefined => {
