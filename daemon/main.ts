@@ -30,7 +30,7 @@ import { guardStopSignals, protectDaemon } from './init/protect.ts'
 /** What this process was started with. */
 const env: NodeJS.ProcessEnv = { ...process.env }
 // Everything is said in UTC; without it Node compares /etc/localtime with every file of /usr/share/zoneinfo.
-process.env['TZ'] = 'UTC'
+Object.assign(process.env, { TZ: 'UTC' })
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 const args = process.argv.slice(2)

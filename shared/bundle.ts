@@ -14,12 +14,15 @@ export const nodeFlags = ['--disable-sigusr1', '--v8-pool-size=1', '--no-warning
 /** Directory of the bundle with the loader and the libraries that take nothing from the root they run in. */
 export const ownLibraries = 'own'
 
+/** The same loader, which only its owner can read. */
+export const daemonLoader = 'ld-hutchd.so'
+
 /**
  * The command that runs `script` of the bundle at `root` through the bundle's own loader. Node names libraries for who
  * runs it by its path; the daemon of a sandbox has others.
  */
 export const bundleCommand = (root: string, script: string): [string, ...string[]] => [
-  join(root, ownLibraries, loaderName),
+  join(root, ownLibraries, daemonLoader),
   '--inhibit-cache',
   // Of the program itself, which has no name here.
   '--inhibit-rpath',

@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { execa } from 'execa'
-import { loaderName, ownLibraries } from '../../shared/bundle.ts'
+import { daemonLoader, loaderName, ownLibraries } from '../../shared/bundle.ts'
 import { withoutTenantPaths } from './tenant-paths.ts'
 
 /** Where the bundle is mounted in every sandbox. */
@@ -88,8 +88,9 @@ const makeOwnLibraries = (lib: string, own: string): void => {
     symlinkSync(join('../lib', name), copied)
   }
   // Whoever runs a file that he cannot read can neither trace the process nor write to its files in /proc. The owner of
-  // the bundle is nobody in a machine with users of its own.
-  chmodSync(join(own, loaderName), 0o511)
+  // the bundle is nobody in a machine with users of its own. For the daemon alone: it looks into the files of its tools.
+  copyFileSync(join(own, loaderName), join(own, daemonLoader))
+  chmodSync(join(own, daemonLoader), 0o511)
 }
 
 /**
