@@ -77,6 +77,7 @@ t.test('the next server is asked when one does not know', async t => {
 t.test('servers of a root file system are read as data', async t => {
   const file = join(t.testdir(), 'resolv.conf')
   t.same(serversNamed(file), [])
+  t.same(serversNamed('/dev/zero'), [], 'no regular file')
   writeFileSync(
     file,
     '# x\nnameserver 192.0.2.1\n nameserver\t2001:db8::1\nnameserver evil; rm\nnameserver 1.2.3.4 5\noptions x\n',

@@ -16,8 +16,8 @@ const facts = JSON.parse(readFileSync(join(made, 'bundle.json'), 'utf8')) as { d
 const node = ['/.hutch/bin/node', '-e']
 
 /** Starts the daemon of the bundle as a sandbox does and waits until it says its port. */
-const start = async (t: Test, where: { root: string }) => {
-  const child = chrooted({ ...where, bundle: made, network: 'shared', env: { WORKDIR: '/tmp' } }, [
+const start = async (t: Test, where: { root: string; env?: Record<string, string> }) => {
+  const child = chrooted({ ...where, bundle: made, network: 'shared', env: { WORKDIR: '/tmp', ...where.env } }, [
     ...facts.command,
     '--port',
     '0',
@@ -168,6 +168,13 @@ const trappedRoot = (dir: string): string => {
     join(root, 'etc/ssl/openssl.cnf'),
     'nodejs_conf = x\n[x]\nengines = y\n[y]\nz = w\n[w]\ndynamic_path = /trap.so\n',
   )
+  for (const name of ['bufferutil', 'utf-8-validate', 'node-pty']) {
+    mkdirSync(join(root, 'node_modules', name), { recursive: true })
+    writeFileSync(
+      join(root, 'node_modules', name, 'index.js'),
+      `require('node:fs').writeSync(2, 'CAUGHT by ${name}\\n')`,
+    )
+  }
   for (const name of ['nsswitch.conf', 'resolv.conf', 'hosts', 'host.conf', 'services', 'localtime', 'gai.conf'])
     execFileSync('mkfifo', [join(root, 'etc', name)])
   return root
@@ -175,7 +182,8 @@ const trappedRoot = (dir: string): string => {
 
 t.test('a root that is full of traps catches the tenant alone', { skip: withoutChroot }, async t => {
   const root = `${trappedRoot(t.testdir())}:${await imageRoot('base')}`
-  const { url, child } = await start(t, { root })
+  const env = { RELACE_API_KEY: 'x', RELACE_BASE_URL: 'https://nosuch.example' }
+  const { url, child } = await start(t, { root, env })
   const lines: string[] = []
   createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', line => lines.push(line))
   const call = async (method: string, path: string, body: object) => {
@@ -187,9 +195,12 @@ t.test('a root that is full of traps catches the tenant alone', { skip: withoutC
   t.match(await call('POST', '/upgrade', { baseUrl: 'https://nosuch.example' }), /message|error/)
   t.match(
     await call('PUT', '/codegen/fastapply//etc/motd', { codeEdit: 'x', model: 'auto' }),
-    /error/,
-    'a name is looked up',
+    /EAI_AGAIN/,
+    'a name is looked up, of nobody',
   )
+  const terminal = new WebSocket(`${url.replace('http', 'ws')}/terminal/ws?cols=80&rows=24`)
+  await once(terminal, 'open')
+  terminal.close()
   t.equal((await fetch(`${url}/health`)).status, 200, 'and nothing hangs')
   t.notMatch(lines.join('\n'), /CAUGHT/)
   for (const command of [
@@ -201,8 +212,8 @@ t.test('a root that is full of traps catches the tenant alone', { skip: withoutC
     ['/.hutch/bin/setpriv', '--reuid', 'nobody', '/.hutch/bin/ip', '-V'],
     ['/.hutch/bin/rg', '--version'],
   ]) {
-    const env = { XTABLES_LIBDIR: '/.hutch/lib/xtables', XTABLES_LOCKFILE: '/proc/self/comm' }
-    const { out } = await runChrooted({ root, bundle: made, network: 'own', env }, command)
+    const tools = { XTABLES_LIBDIR: '/.hutch/lib/xtables', XTABLES_LOCKFILE: '/proc/self/comm' }
+    const { out } = await runChrooted({ root, bundle: made, network: 'own', env: tools }, command)
     // What sets up its root is a program of that root.
     const caught = out.match(/CAUGHT .*/g) ?? []
     t.same(
