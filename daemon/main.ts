@@ -22,22 +22,31 @@ import { nothingInherited, receiveHandover, type Inherited } from './upgrade/han
 import { lockBundles } from './upgrade/bundle-lock.ts'
 import { rehearsalFd } from './upgrade/candidate.ts'
 import { createProgram, type Program } from './upgrade/program.ts'
+import { isInSandbox } from './init/sandbox.ts'
+import { createResolver, serversNamed, useResolver } from './names/resolver.ts'
 import { createNodeInternals, readSwitches } from './node-internals/index.ts'
 import { startIdleGc } from './memory/idle-gc.ts'
 import { listenTcp } from './native/descriptors/descriptors.ts'
 import { randomBytes } from './native/sys/sys.ts'
 import { guardStopSignals, protectDaemon } from './init/protect.ts'
 
+/** What this process was started with. */
+const env: NodeJS.ProcessEnv = { ...process.env }
+// Everything is said in UTC; without it Node compares /etc/localtime with every file of /usr/share/zoneinfo.
+Object.assign(process.env, { TZ: 'UTC' })
 const clock = systemClock()
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 const args = process.argv.slice(2)
-const switches = readSwitches(process.env['HUTCH_NODE_INTERNALS_OFF'])
+const switches = readSwitches(env['HUTCH_NODE_INTERNALS_OFF'])
 const nodeInternals = createNodeInternals(switches.off)
+
+/** What tenants may have open at a time, so that they cannot take all descriptors; the host's come by the channel. */
+const mostTenantConnections = 1_024
 
 const configure = (boot: BootDocument | undefined): Config => {
   const cwd = process.cwd()
   const flags = parseFlags(args)
-  return loadConfig({ env: gatherEnvironment(process.env, cwd, log, boot?.configuration.environment), flags, cwd })
+  return loadConfig({ env: gatherEnvironment(env, cwd, log, boot?.configuration.environment), flags, cwd })
 }
 
 /** The socket that requests come in by: a rehearsal's, the one an earlier daemon left, or a new one. */
@@ -64,10 +73,13 @@ interface Begin {
 const begin = async (boot: BootDocument | undefined, inherited: Inherited, around: Begin): Promise<Daemon> => {
   const { connections, program, running } = around
   const config = configure(boot)
+  if (isInSandbox()) useResolver(() => createResolver(boot?.resolvers ?? serversNamed()))
   const ids = idsFrom(drawnAtOnce(randomBytes))
   const claim = createClaim(boot, async next => {
     await running.daemon?.close()
-    const { core } = await begin(next, nothingInherited, around)
+    // The host has just written them, and no tenant has run yet.
+    const resolvers = serversNamed()
+    const { core } = await begin({ ...next, resolvers }, nothingInherited, around)
     removeTraces(config, core.config)
   })
   const make = () =>
@@ -91,7 +103,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
   guardStopSignals(process.pid)
-  const boot = receiveBoot(process.env, inherited)
+  const boot = receiveBoot(env, inherited)
   const connections = createConnections({ keyed: boot !== undefined })
   const daemon = await begin(boot, inherited, { connections, program, running })
   const { config } = daemon.core
@@ -106,6 +118,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
     dispatch: (request, signal) => (running.daemon ?? daemon).dispatcher.dispatch(request, signal),
   }
   listening = await listen(serve(current, { log }), { fd: socket.forServer() })
+  if (boot) listening.server.maxConnections = mostTenantConnections
   await channel?.serve(listening.server)
   const entrances = createEntrances(socket, channel?.socket)
   running.entrances = entrances
@@ -122,11 +135,11 @@ const main = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
   lockBundles(process.argv[1])
   nodeInternals.limitParserPool()
-  const inherited = receiveHandover(process.env)
+  const inherited = receiveHandover(env)
   const running: Running = { entrances: undefined, daemon: undefined }
   const program = createProgram({
     args,
-    env: process.env,
+    env,
     socket: () => running.entrances,
     boot: () => running.daemon?.core.hostConfiguration.document(),
   })

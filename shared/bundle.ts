@@ -11,13 +11,36 @@ export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : '
  */
 export const nodeFlags = ['--disable-sigusr1', '--v8-pool-size=1', '--no-warnings'] as const
 
-/** The command that runs `script` of the bundle at `root` through the bundle's own loader. */
+/** Directory of the bundle with the loader and the libraries that take nothing from the root they run in. */
+export const ownLibraries = 'own'
+
+/** The same loader, which only its owner can read. */
+export const daemonLoader = 'ld-hutchd.so'
+
+/**
+ * The command that runs `script` of the bundle at `root` through the bundle's own loader. Node names libraries for who
+ * runs it by its path; the daemon of a sandbox has others.
+ */
 export const bundleCommand = (root: string, script: string): [string, ...string[]] => [
+  join(root, ownLibraries, daemonLoader),
+  '--inhibit-cache',
+  // Of the program itself, which has no name here.
+  '--inhibit-rpath',
+  ':',
+  '--library-path',
+  join(root, ownLibraries),
+  '--preload',
+  join(root, 'daemon', 'native', 'memory.node'),
+  join(root, 'bin', 'node'),
+  ...nodeFlags,
+  join(root, 'daemon', script),
+]
+
+/** The same on a machine whose files are to be believed: names are resolved there as everything else resolves them. */
+export const bundleCommandAtHome = (root: string, script: string): [string, ...string[]] => [
   join(root, 'lib', loaderName),
   '--library-path',
   join(root, 'lib'),
-  '--preload',
-  join(root, 'daemon', 'native', 'memory.node'),
   join(root, 'bin', 'node'),
   ...nodeFlags,
   join(root, 'daemon', script),

@@ -1,7 +1,7 @@
 /** `hutch daemon`: hutchd of the runtime bundle, alone on this machine. */
 import { mkdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { bundleCommand } from '../../shared/bundle.ts'
+import { bundleCommandAtHome } from '../../shared/bundle.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { messageOf } from '../../shared/errors.ts'
 import { silentLog } from '../../shared/log.ts'
@@ -42,7 +42,7 @@ export const run = async ({ env, cwd, options }: Invocation): Promise<never> => 
   const directory = resolve(cwd, workdir)
   enter(directory)
   const { bundle, own } = await prepare({ env, cwd })
-  const [loader, ...rest] = bundleCommand(bundle, 'boot.js')
+  const [loader, ...rest] = bundleCommandAtHome(bundle, 'boot.js')
   const records = { SANDBOX_LOG_DIR: join(own, 'log'), HUTCH_STATE_DIR: join(own, 'state') }
   const { execve } = process
   if (!execve) throw new Error(`Node ${process.version} cannot become another program; use Node 24`)

@@ -15,8 +15,8 @@ export type DaemonEvents = <T>(
   signal?: AbortSignal,
 ) => AsyncIterable<T>
 
-/** Removing a large tree takes its time. */
-const timeoutMs = 10 * 60_000
+/** Removing a large tree takes its time; a directory may have many files. */
+const bounds = { timeoutMs: 10 * 60_000, maxBytes: 64 * 1024 * 1024 }
 
 interface Deps extends Reach {
   readonly connections: Connections
@@ -28,7 +28,7 @@ export const daemonEvents = ({ hold, connections }: Deps): DaemonEvents =>
   async function* (owner, events, signal = never) {
     const { upstream, release } = await hold(owner, signal)
     try {
-      yield* events(daemonAt(connections, upstream, 'client', { timeoutMs }))
+      yield* events(daemonAt(connections, upstream, 'client', bounds))
     } finally {
       release()
     }
@@ -41,7 +41,7 @@ export const daemonCalls =
     const { upstream, release } = await hold(owner, signal)
     try {
       // What a library does for its caller, a client could do through the gateway.
-      return await use(daemonAt(connections, upstream, 'client', { timeoutMs }))
+      return await use(daemonAt(connections, upstream, 'client', bounds))
     } finally {
       release()
     }

@@ -7,7 +7,7 @@
  *     DATA/runtime/bundle              the same link, for the server
  *     DATA/runtime/images/             control/images/layout.ts
  */
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
@@ -63,6 +63,8 @@ export const unpackRuntime = async (from: string, dir: string, deps: UnpackDeps)
   const contents = parse(shape, JSON.parse(await readFile(join(from, 'runtime.json'), 'utf8')), 'config')
   for (const part of ['bundles', 'images/trees', 'images/names'])
     await mkdir(join(dir, part), { recursive: true, mode: 0o755 })
+  // Sandboxes are shown it as nobody, whatever the umask was.
+  await chmod(join(dir, 'bundles'), 0o755)
   await unpackParts(join(from, 'runtime.tar.zst'), dir, contents, deps)
   await publish(dir, join(dir, 'bundles/current'), path => symlink(contents.bundle, path))
   writeLatest(join(dir, 'bundles'), contents.bundle)

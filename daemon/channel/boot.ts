@@ -38,12 +38,13 @@ const isIdentity = (value: BootDocument['configuration']['identity']): boolean =
 
 /** By hand: loading the schema library for it would take 4 ms of every start. */
 const check = (given: unknown): BootDocument => {
-  const { channel, machine, configuration } = given as Partial<BootDocument>
+  const { channel, machine, configuration, resolvers } = given as Partial<BootDocument>
   const whole =
     Buffer.from(String(channel?.key), 'base64url').length === keyBytes &&
     Number.isInteger(channel?.port) &&
     (channel?.from === undefined || typeof channel.from === 'string') &&
     typeof machine?.id === 'string' &&
+    (resolvers === undefined || (Array.isArray(resolvers) && resolvers.every(one => typeof one === 'string'))) &&
     isTexts(configuration?.environment) &&
     isIdentity(configuration.identity)
   if (!whole) throw new Error('the boot document is not whole')

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { fail, messageOf } from '../../shared/errors.ts'
 import type { BootDocument, Configuration, ConfigurationChange, MachineIdentity } from '../../shared/wire/host.ts'
 import { loadConfig, workloadEnvironment, type Config } from '../config/config.ts'
-import { replaceFile } from '../config/replace-file.ts'
+import { replaceFile } from '../own-files/own-files.ts'
 import type { Environment } from '../environment.ts'
 import { loadIdentity, type Identity } from '../identity/index.ts'
 

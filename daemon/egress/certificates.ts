@@ -2,7 +2,7 @@
 import { errno, messageOf } from '../../shared/errors.ts'
 import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
-import { replaceFile } from '../config/replace-file.ts'
+import { replaceFile } from '../own-files/own-files.ts'
 
 const systemBundle = '/etc/ssl/certs/ca-certificates.crt'
 

@@ -58,6 +58,8 @@ const forward = async (message: IncomingMessage, response: ServerResponse, deps:
 export const createShimServer = (deps: ProxyDeps): Server => {
   const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, maxHeaderSize: 1024 * 1024 })
   server.timeout = 0
+  // Every one of them takes two descriptors of the daemon's.
+  server.maxConnections = 4_096
   server.on('request', (message, response) => void forward(message, response, deps))
   server.on('connect', (message, client, head) => void connectThrough(message, client, head, deps))
   return server

@@ -37,7 +37,8 @@ const reload = async (path: string, table: Table): Promise<void> => {
     // Non-blocking, since a fifo of that name must not hold the daemon up.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      const usable = stats.isFile() && stats.size <= limit
+      const opened = await file.stat()
+      const usable = opened.isFile() && opened.size <= limit
       table.names = usable ? namesOf(await file.readFile('utf8')) : new Map()
       table.seen = stamp(stats)
     } finally {

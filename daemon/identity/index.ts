@@ -1,13 +1,13 @@
 /** The workload identity of this sandbox, if it has one. */
-import { readFileSync } from 'node:fs'
 import { errno } from '../../shared/errors.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import { resolveIdentity, type Identity } from './spec.ts'
 
 export type { Identity } from './spec.ts'
 
 const read = (path: string): string => {
   try {
-    return readFileSync(path, 'utf8')
+    return readRegularFile(path).toString('utf8')
   } catch (error) {
     // In an image without a user database numbers still work.
     if (errno(error) === 'ENOENT') return ''

@@ -1,11 +1,12 @@
 /** Keeps the daemon out of its tenants' reach: they share a pid namespace with it, and often a user id. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Log } from '../../shared/log.ts'
 import { guardSignal, ignoreFatalSignals, ignoreSignal, setDumpable } from '../native/sys/sys.ts'
 
 /** `oom_score_adj` of the daemon and of what it starts for tenants: the kernel ends a tenant's process first. */
 const daemonOomScore = -500
+const oomFile = '/proc/self/oom_score_adj'
 export const tenantOomScore = 500
 
 /**
@@ -20,7 +21,8 @@ export const protectDaemon = (deps: { log: Log; pid: number }): void => {
   // On SIGUSR1 Node opens a debugger on a local port, which would hand the daemon to the sender.
   ignoreSignal(constants.signals.SIGUSR1)
   try {
-    writeFileSync('/proc/self/oom_score_adj', String(daemonOomScore))
+    // The host has set a lower one, if it could; then nobody in the sandbox may be able to write there.
+    if (Number(readFileSync(oomFile, 'latin1')) > daemonOomScore) writeFileSync(oomFile, String(daemonOomScore))
   } catch (error) {
     deps.log.info('oom.unprotected', { error, next: 'give the daemon CAP_SYS_RESOURCE to protect it' })
   }

@@ -10,7 +10,7 @@ import { replaceFile, targetOf } from '../filesystem/write.ts'
 import { dataName, type Part } from './layout.ts'
 import type { Upload } from './uploads.ts'
 
-const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL } = constants
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
 
 /** The parts in the order of their numbers. Throws `operation_failed` for one never sent or another content. */
 export const chosenParts = (upload: Upload, listed: readonly { partNumber: number; etag: string }[]): Part[] =>
@@ -25,7 +25,7 @@ export const chosenParts = (upload: Upload, listed: readonly { partNumber: numbe
     })
 
 const copyPart = async (upload: Upload, part: Part, to: { fd: number; at: number }): Promise<void> => {
-  const file = await open(join(upload.dir, part.inSlot ? dataName : part.name), O_RDONLY)
+  const file = await open(join(upload.dir, part.inSlot ? dataName : part.name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   try {
     const at = part.inSlot ? (part.number - 1) * (upload.header.stride ?? 0) : 0
     await copyFd({ fd: file.fd, at }, to, part.size)

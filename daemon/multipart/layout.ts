@@ -11,9 +11,10 @@
  * A part exists from the moment its name does, which one rename or creation brings about.
  */
 import { constants } from 'node:fs'
-import { open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, s, type Out } from '../../shared/schema.ts'
+import { readRegularFile } from '../config/read-regular-file.ts'
 import { rfc3339 } from '../times.ts'
 
 const headerShape = s.object({
@@ -45,7 +46,9 @@ export const slotName = (number: number, etag: string, size: number) => `slot-${
 /** Writes the header atomically. */
 export const writeHeader = async (dir: string, header: Header): Promise<void> => {
   const beside = join(dir, 'incoming-metadata')
-  const file = await open(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600)
+  // Not what somebody else has put there: opening a pipe would take a thread for ever.
+  const flags = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC
+  const file = await open(beside, flags, 0o600)
   try {
     await file.writeFile(JSON.stringify(header))
   } finally {
@@ -72,7 +75,7 @@ const partOf = async (dir: string, name: string): Promise<(Part & { at: bigint }
 
 /** Reads back what an earlier daemon left; drops parts that were incomplete. Throws when there is no valid header. */
 export const readUpload = async (dir: string): Promise<{ header: Header; parts: Map<number, Part> }> => {
-  const header = parse(headerShape, JSON.parse(await readFile(join(dir, 'metadata.json'), 'utf8')), 'config')
+  const header = parse(headerShape, JSON.parse(readRegularFile(join(dir, 'metadata.json')).toString('utf8')), 'config')
   const newest = new Map<number, Part & { at: bigint }>()
   for (const name of await readdir(dir)) {
     if (name.startsWith('incoming-')) await rm(join(dir, name), { force: true })

@@ -59,7 +59,9 @@ const adoptOne = (context: ProcessContext, record: ProcessRecord, pipes: readonl
 const tidy = (context: ProcessContext, records: readonly ProcessRecord[]): void => {
   const { positionsDir } = outputDirs(context)
   const known = new Set(records.map(({ logKey }) => logKey))
-  for (const name of readdirSync(positionsDir)) if (!known.has(name)) rmSync(join(positionsDir, name), { force: true })
+  // A directory is none of the daemon's.
+  for (const entry of readdirSync(positionsDir, { withFileTypes: true }))
+    if (!known.has(entry.name) && !entry.isDirectory()) rmSync(join(positionsDir, entry.name), { force: true })
 }
 
 /** Lists what the journal knows, and leaves the processes to the daemon that is in charge. */

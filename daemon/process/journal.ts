@@ -1,23 +1,14 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { errno } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { s } from '../../shared/schema.ts'
 import { processStatuses } from '../../shared/wire/process.ts'
+import { makeFile, putInPlace, readOwnFile } from '../own-files/own-files.ts'
 import type { ProcessRecord } from './record.ts'
 
-const { O_APPEND, O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants
 const slack = 1_000
+/** Ten thousand processes are some tens of MiB; a larger journal is not the daemon's. */
+const maxBytes = 256 * 1024 * 1024
 
 /**
  * All processes in a file: one line per change, written before the change is answered. A daemon that is killed at any
@@ -83,19 +74,6 @@ export const parseJournal = (text: string): { records: ProcessRecord[]; damaged:
   return { records: [...records.values()], damaged }
 }
 
-/** Makes the directory private to root: its content decides which processes the daemon signals. */
-export const makePrivate = (dir: string): void => {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const fd = openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY | O_NOFOLLOW)
-  try {
-    const { uid } = fstatSync(fd)
-    if (uid !== process.geteuid?.()) throw new Error(`${dir} belongs to somebody else`)
-    fchmodSync(fd, 0o700)
-  } finally {
-    closeSync(fd)
-  }
-}
-
 /** Opens the journal in `dir` and reads it. `live` gives the records when the file is rewritten. */
 export const openJournal = (deps: {
   dir: string
@@ -106,24 +84,17 @@ export const openJournal = (deps: {
 }): { journal: Journal; records: ProcessRecord[] } => {
   const { dir, readOnly, log, live } = deps
   const path = join(dir, 'processes.jsonl')
-  const read = (): string => {
-    try {
-      return readFileSync(path, 'utf8')
-    } catch (error) {
-      if (errno(error) === 'ENOENT') return ''
-      throw error
-    }
-  }
-  const { records, damaged } = parseJournal(read())
+  const refused = (reason: string): void => log.warn('process.journal.refused', { path, reason })
+  const { records, damaged } = parseJournal(readOwnFile(path, maxBytes, refused))
   if (damaged > 0) log.warn('process.journal.damaged', { lines: damaged })
   let lines = 0
   let rewriteAt = 0
   let fd: number | undefined
   const rewrite = (all: readonly ProcessRecord[]): void => {
     const next = `${path}.new`
-    const made = openSync(next, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW, 0o600)
+    const made = makeFile(next, 0o600)
     writeSync(made, all.map(lineOf).join(''))
-    renameSync(next, path)
+    putInPlace(next, path)
     if (fd !== undefined) closeSync(fd)
     fd = made
     lines = all.length

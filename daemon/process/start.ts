@@ -1,12 +1,14 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
-import { errno, fail, messageOf } from '../../shared/errors.ts'
+import { fail, messageOf } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
+import { makeDirectory } from '../own-files/own-files.ts'
 import { armDeadline, watchEnd } from './ending.ts'
 import { launchCaptured } from './launch.ts'
 import { runningPid } from './pid-identity.ts'
 import { createManaged, type Managed } from './managed.ts'
 import { openCapture, type Capture } from './output/capture.ts'
+import { isGone } from './output/files.ts'
 import { checkName, logKey, outputPaths } from './output/names.ts'
 import type { ProcessContext } from './context.ts'
 import type { ProcessRecord } from './record.ts'
@@ -86,9 +88,9 @@ const newCapture = (context: ProcessContext, key: string): Capture => {
     try {
       return open()
     } catch (error) {
-      if (errno(error) !== 'ENOENT') throw error
-      // The tenant removed the directory of the logs.
-      mkdirSync(context.config.logDir, { recursive: true, mode: 0o755 })
+      if (!isGone(error)) throw error
+      // The tenant removed or replaced the directory of the logs.
+      makeDirectory(context.config.logDir, 0o755)
       return open()
     }
   } catch (error) {

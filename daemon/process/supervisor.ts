@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
@@ -6,10 +5,11 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import type { Reaper } from '../init/reaper.ts'
+import { makeDirectory, makePrivateDirectory } from '../own-files/own-files.ts'
 import { adopt, showOnly, type InheritedPipe } from './adopt.ts'
 import { cancelRestartPause, signalGroup } from './ending.ts'
 import { readBootId } from './pid-identity.ts'
-import { makePrivate, openJournal } from './journal.ts'
+import { openJournal } from './journal.ts'
 import type { Managed } from './managed.ts'
 import { createScratch } from './output/render.ts'
 import { createOutputFilePools } from './output/file-pool.ts'
@@ -80,9 +80,10 @@ const letGo = (context: ProcessContext, signal: number | undefined): void => {
 /** Follows the processes in the journal. Call it in the turn of the event loop in which the reaper is made. */
 export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): Supervisor => {
   const { clock, ids, log, reaper, workload, keepAwake, pipes = [] } = deps
-  makePrivate(config.stateDir)
-  mkdirSync(join(config.stateDir, 'output'), { recursive: true, mode: 0o700 })
-  mkdirSync(config.logDir, { recursive: true, mode: 0o755 })
+  // Its content decides which processes the daemon signals.
+  makePrivateDirectory(config.stateDir)
+  makePrivateDirectory(join(config.stateDir, 'output'))
+  makeDirectory(config.logDir, 0o755)
   const table = createTable()
   const { journal, records } = openJournal({
     dir: config.stateDir,

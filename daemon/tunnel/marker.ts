@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { replaceFile } from '../own-files/own-files.ts'
 
 /**
  * A file that records that this sandbox has had a tunnel, so that a daemon or sandbox that starts again lets nothing
@@ -9,7 +10,4 @@ const markerPath = (stateDir: string): string => join(stateDir, 'tunnel')
 
 export const wasConfigured = (stateDir: string): boolean => existsSync(markerPath(stateDir))
 
-export const markConfigured = (stateDir: string): void => {
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  writeFileSync(markerPath(stateDir), '', { mode: 0o600 })
-}
+export const markConfigured = (stateDir: string): void => replaceFile(markerPath(stateDir), '', 0o600)

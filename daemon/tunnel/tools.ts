@@ -5,9 +5,9 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { bundleMount, isInSandbox } from '../init/sandbox.ts'
 import { makePipe } from '../native/descriptors/descriptors.ts'
 
-const bundle = '/.hutch'
 /** Used only without a bundle: in a sandbox a tenant can replace these files. */
 const systemDirs = ['/usr/sbin', '/usr/bin', '/sbin', '/bin']
 const limitMs = 20_000
@@ -25,9 +25,10 @@ const missing = (tool: Tool): Error =>
   new Error(`${tool} is missing; install it, or run make setup to build the bundle`)
 
 export const createTools = (): Tools => {
-  const inside = existsSync(join(bundle, 'bin'))
-  const dirs = inside ? [join(bundle, 'bin')] : systemDirs
-  const env = inside ? { XTABLES_LIBDIR: join(bundle, 'lib/xtables') } : {}
+  const inside = isInSandbox()
+  const dirs = inside ? [join(bundleMount, 'bin')] : systemDirs
+  // A lock that a tenant could hold would keep the firewall from being set; this file is each process's own.
+  const env = inside ? { XTABLES_LIBDIR: join(bundleMount, 'lib/xtables'), XTABLES_LOCKFILE: '/proc/self/comm' } : {}
   const find = (tool: Tool) => dirs.map(dir => join(dir, tool)).find(path => existsSync(path))
   return {
     find,

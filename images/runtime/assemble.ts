@@ -2,7 +2,8 @@
  * Puts a bundle together in a directory:
  *
  *     bin/       node and the programs hutchd calls
- *     lib/       the dynamic loader and every library of theirs; lib/xtables/ for iptables (XTABLES_LIBDIR)
+ *     lib/       the dynamic loader and every library, as a tenant's Node uses them; lib/xtables/ for iptables (XTABLES_LIBDIR)
+ *     own/       the loader and libraries of the daemon and its tools, which take nothing from a tenant
  *     daemon/    boot.js, the pieces of the daemon with their code caches, native/, xterm/, node_modules/node-pty
  *     releases/  empty: where the host mounts its directory of bundles
  *     bundle.json  digest, architecture, and the command that starts the daemon
@@ -17,6 +18,7 @@ import { copyBinaries, mountPoint, xtablesDirectory } from './binaries.ts'
 import { bundleCommand, scratchEnvironment } from '../../shared/bundle.ts'
 import { compileBoot, compileDaemon, type BuildInfo } from './compile.ts'
 import { treeDigest } from './digest.ts'
+import { withoutTenantPaths } from './tenant-paths.ts'
 
 const madeLater = (path: string): boolean =>
   path === 'bundle.json' || path === '.inputs' || path.endsWith('.cache') || path === 'daemon/warm.js'
@@ -86,9 +88,12 @@ export const assemble = async (
   await writeDaemon(root, daemon, info, plain)
   const native = readdirSync(join(daemon, 'native')).map(file => join(daemon, 'native', file))
   const addons = [...native, join(daemon, 'node_modules/node-pty/build/Release/pty.node')]
-  await copyBinaries({ node: join(root, '.runtime/node/bin/node'), addons }, { bin, lib })
+  await copyBinaries({ node: join(root, '.runtime/node/bin/node'), addons }, { bundle, bin, lib })
   const xtables = xtablesDirectory()
-  if (xtables) cpSync(xtables, join(lib, 'xtables'), { recursive: true, verbatimSymlinks: true })
+  if (xtables) {
+    cpSync(xtables, join(lib, 'xtables'), { recursive: true, verbatimSymlinks: true })
+    for (const name of readdirSync(join(lib, 'xtables'))) withoutTenantPaths(name, join(lib, 'xtables', name))
+  }
   if (!plain) await warm(bundle)
   rmSync(join(daemon, 'warm.js'))
   const command = bundleCommand(mountPoint, 'boot.js')

@@ -48,6 +48,8 @@ export const bootDocument = s.object({
     /** Started ahead of need, for nobody: it is to be claimed. */
     anonymous: s.optional(s.boolean()),
   }),
+  /** Addresses of the name servers that the daemon asks; it does not ask the tenant's. */
+  resolvers: s.optional(s.array(s.string())),
   configuration,
 })
 export type BootDocument = s.output<typeof bootDocument>

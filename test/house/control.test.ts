@@ -38,3 +38,27 @@ t.test('nothing asks for a kind by its name outside of its room', async t => {
     t.same(strangers, [], kind)
   }
 })
+
+t.test('what a machine answers is read in few places, which bound it', async t => {
+  // The demo is a client of the server's, as any other.
+  const served = sources.filter(file => !file.startsWith('control/demo/'))
+  const using = (pattern: RegExp) => served.filter(file => pattern.test(read(file))).toSorted()
+  t.same(using(/\bcreateClient\(/), ['control/channel/client.ts'], 'a client is made with bounds')
+  t.match(read('control/channel/client.ts'), /timeoutMs: number[^?]*maxBytes: number/, 'which nobody may leave out')
+  t.same(
+    using(/\bconnections\.(pool|open)\(/),
+    [
+      'control/channel/client.ts',
+      // Pass on what comes as it comes, no faster than it is taken.
+      'control/gateway/forward.ts',
+      'control/gateway/splice.ts',
+    ],
+    'kept and new connections',
+  )
+  t.same(
+    using(/\bimport .*\bconnect\b.* from 'node:net'/).filter(file => !file.startsWith('control/egress/')),
+    ['control/channel/connect.ts', 'control/drivers/oci/ready.ts'],
+    'connections by hand',
+  )
+  t.same(using(/\bfetch\(/), [], 'no call without bounds')
+})

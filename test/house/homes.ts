@@ -38,7 +38,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'images/package',
     'images/runtime',
   ],
-  'node:dns/promises': ['control/dns.ts', 'daemon/tunnel'],
+  'node:dns/promises': ['control/dns.ts'],
   'node:http': [
     'control/egress/http',
     'daemon/egress',

@@ -25,6 +25,13 @@ export const imageRoot = async (name: string): Promise<string> => {
   return join(treePath(dir, digest), 'rootfs')
 }
 
+/** Path of a program of this machine, or undefined. */
+export const findInPath = (name: string): string | undefined =>
+  (process.env['PATH'] ?? '')
+    .split(':')
+    .map(dir => join(dir, name))
+    .find(path => existsSync(path))
+
 /** Why nothing can be run in a root of its own here, or false. */
 export const withoutChroot: string | false =
   process.getuid?.() === 0 && existsSync('/proc/self/ns/mnt') ? false : 'needs root and mount namespaces'
@@ -37,19 +44,27 @@ const script = [
   'mount -t overlay none -o "lowerdir=$root,upperdir=/mnt/upper,workdir=/mnt/work" /mnt/root',
   'mount --bind "$bundle" /mnt/root/.hutch; mount -o remount,ro,bind /mnt/root/.hutch',
   'mount -t proc proc /mnt/root/proc; mount --rbind /dev /mnt/root/dev',
-  'exec chroot /mnt/root "$@"',
+  'mount -t sysfs -o ro sysfs /mnt/root/sys 2>/dev/null || mount --rbind /sys /mnt/root/sys',
+  'exec $tracer chroot /mnt/root "$@"',
 ].join('\n')
 
 /** Starts `command` in `root` with an empty network of its own (`network: 'own'`) or the caller's. */
 export const chrooted = (
-  where: { root: string; bundle: string; network: 'own' | 'shared'; env?: Record<string, string> },
+  where: {
+    root: string
+    bundle: string
+    network: 'own' | 'shared'
+    env?: Record<string, string>
+    /** What runs the chroot: a program and its arguments, without spaces in them. */
+    tracer?: readonly string[]
+  },
   command: readonly string[],
 ): ChildProcess => {
-  const { root, network, env = {} } = where
+  const { root, network, env = {}, tracer = [] } = where
   const namespaces = network === 'own' ? ['--mount', '--net'] : ['--mount']
   return spawn('unshare', [...namespaces, 'bash', '-c', script, 'in', root, where.bundle, ...command], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env },
+    env: { tracer: tracer.join(' '), PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env },
   })
 }
 

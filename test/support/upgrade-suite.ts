@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   mkdtempSync,
   readFileSync,
   realpathSync,
@@ -39,6 +40,7 @@ interface Facts {
 export const bundles = (t: Test, first?: string): { dir: string; release: () => void } => {
   const original = realpathSync(join(runtime, 'bundle'))
   const dir = realpathSync(mkdtempSync(join(runtime, 'upgrade-test-')))
+  chmodSync(dir, 0o755)
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const facts = JSON.parse(readFileSync(join(original, 'bundle.json'), 'utf8')) as Facts
   for (const digest of [facts.digest, newer, broken, older]) {
@@ -178,7 +180,7 @@ export const upgradeSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
         body: { command: "tr '\\0' ' ' < /proc/1/cmdline", waitForCompletion: true },
       })
     ).body
-    t.match(stdout, new RegExp(`^/.hutch/releases/${newer}/lib/ld-linux`), 'it is PID 1 and the newer one')
+    t.match(stdout, new RegExp(`^/.hutch/releases/${newer}/own/ld-hutchd`), 'it is PID 1 and the newer one')
     t.equal((await closed)[0], 1012, 'terminals are told to come back')
   })
 

@@ -11,12 +11,14 @@ export const bootDocumentOf = (
   spec: MachineSpec,
   { channelPort }: Bundle,
   { gateway }: Pick<Slot, 'gateway'>,
+  resolvers: readonly string[],
 ): BootDocument | undefined => {
   const { id, channel, anonymous } = spec
   return channel && channelPort !== undefined
     ? {
         channel: { key: channel.key, port: channelPort, from: gateway },
         machine: { id, ...(anonymous ? { anonymous } : {}) },
+        resolvers: [...resolvers],
         configuration: configurationOf(spec),
       }
     : undefined

@@ -11,6 +11,7 @@ import type { MachineFiles } from './layout.ts'
 import { writeMarker, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { untilReady } from './ready.ts'
+import { inTurn } from './in-turn.ts'
 import { inheritedFiles, runtimeConfig } from './spec/config.ts'
 import { releasesMount } from './spec/mounts.ts'
 import { lastWords, startMachine } from './start.ts'
@@ -72,12 +73,8 @@ const start = async ({ context, spec, slot, files, document, signal }: Attempt, 
 }
 
 /** Resolves when the daemon has answered and the machine is limited to its share; its marker says so then. */
-export const boot = async (attempt: Attempt, marker: Marker): Promise<void> => {
-  const { context, spec, files, signal } = attempt
+const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker): Promise<void> => {
   const { hierarchy, names, clock } = context
-  await start(attempt, marker)
-  // Its work is done and its number may soon be somebody else's.
-  await rm(files.starter, { force: true })
   const group = groupOf(names, spec.id)
   await untilReady(
     {
@@ -93,4 +90,15 @@ export const boot = async (attempt: Attempt, marker: Marker): Promise<void> => {
   // Nobody's machine gets its share when it is somebody's.
   if (!spec.anonymous) await limitCpu(hierarchy, group, spec.id, spec.cpus)
   await writeMarker(files.marker, { ...marker, ready: true, kept: true })
+}
+
+/** Resolves when the machine is up. */
+export const boot = async (attempt: Attempt, marker: Marker): Promise<void> => {
+  const { context, files } = attempt
+  const begin = async () => {
+    await start(attempt, marker)
+    // Its work is done and its number may soon be somebody else's.
+    await rm(files.starter, { force: true })
+  }
+  await inTurn(context, begin, () => untilUp(attempt, marker))
 }

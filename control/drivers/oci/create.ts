@@ -98,7 +98,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   const root = { files, image: spec.rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   await writeConfig(attempt, firstId)
-  await context.starting(() => boot(attempt, marker))
+  await boot(attempt, marker)
   return marker
 }
 
@@ -116,7 +116,7 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const clear = earlier ? endMachine : removeMachine
   await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
-  const document = bootDocumentOf(spec, context.bundle, slot)
+  const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec))
   const attempt: Attempt = { context, spec, slot, files, document, signal }
   try {
     await mkdir(files.dir, { mode: 0o700, recursive: earlier !== undefined })

@@ -37,7 +37,10 @@ const protects = ({ runtime, ownUsers }: Walls): string[] => [
 
 const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
   ...(runtime === 'runsc'
-    ? ['holes in gVisor itself, and side channels of the processor']
+    ? [
+        'holes in gVisor itself, and side channels of the processor',
+        'the daemon of a sandbox from root of that sandbox, who can end or stop it, and so the sandbox',
+      ]
     : [
         'holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own',
         "the kernel's memory for locks of files: it charges nobody for them",

@@ -19,7 +19,7 @@ const firstMs = 15
 /** At first every 3 ms; later a twentieth of the time it took so far, so that a busy box is not kept busy by asking. */
 const betweenMs = (elapsedMs: number): number => Math.min(50, Math.max(3, elapsedMs / 20))
 
-/** One try: true when something that speaks HTTP answers. */
+/** One try: true when something that speaks HTTP answers. No more than the first piece of it is read. */
 const answers = (host: string, port: number): Promise<boolean> =>
   new Promise(resolve => {
     const socket = connect({ host, port, noDelay: true })

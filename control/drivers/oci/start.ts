@@ -1,5 +1,5 @@
 /** Starts a machine: one chain of `exec` from a private mount namespace to the runtime. */
-import { readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { execa } from 'execa'
 import { errno, fail } from '../../../shared/errors.ts'
 import { command } from '../../../shared/installation.ts'
@@ -48,9 +48,15 @@ export const stageCommand = (input: StageInput): string[] => {
   ]
 }
 
+const tailBytes = 1_500
+
+/** The end of a file, of which a hijacked daemon may have made gigabytes. */
 const tail = async (path: string): Promise<string> => {
   try {
-    return (await readFile(path, 'utf8')).trim().slice(-1_500)
+    await using file = await open(path)
+    const { size } = await file.stat()
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(tailBytes), 0, tailBytes, Math.max(0, size - tailBytes))
+    return buffer.toString('utf8', 0, bytesRead).trim()
   } catch (error) {
     if (errno(error) === 'ENOENT') return ''
     throw error

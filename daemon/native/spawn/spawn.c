@@ -36,7 +36,7 @@ struct plan {
   char *file, *cwd, **argv, **envp;
   int descriptors[MAX_DESCRIPTORS], descriptor_count;
   int session, group, terminal, no_new_privileges, death_signal, umask, oom;
-  int has_oom, change_identity, lose_capabilities;
+  int has_oom, oom_is_late, change_identity, lose_capabilities;
   uid_t uid;
   gid_t gid, *groups;
   size_t group_count;
@@ -74,14 +74,26 @@ static int place_descriptors(struct plan *plan) {
   return 0;
 }
 
-static int write_oom(int score) {
-  char digits[16];
+/* `process` is its directory in /proc. */
+static int write_oom(const char *process, int score) {
+  char path[64], digits[16];
+  snprintf(path, sizeof path, "%s/oom_score_adj", process);
   int length = snprintf(digits, sizeof digits, "%d", score);
-  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return -1;
   int wrote = write(fd, digits, length) == length;
   close(fd);
   return wrote ? 0 : -1;
+}
+
+/*
+ * Before its exec a child has our memory, and in a sandbox of its own users the files in /proc of whoever has that are
+ * nobody's to write; afterwards they are. Best effort: it may have ended, and a lower score needs a capability.
+ */
+static void set_oom(pid_t pid, int score) {
+  char process[32];
+  snprintf(process, sizeof process, "/proc/%d", (int)pid);
+  if (write_oom(process, score) < 0) errno = 0;
 }
 
 /*
@@ -115,8 +127,8 @@ static int prepare(struct plan *plan) {
   if (plan->group && setpgid(0, 0) < 0) return fail_at(plan, SESSION);
   if (place_descriptors(plan) < 0) return fail_at(plan, DESCRIPTORS);
   if (plan->terminal && ioctl(0, TIOCSCTTY, 0) < 0) return fail_at(plan, SESSION);
-  /* Best effort: lowering the score needs a capability, and /proc may be missing. */
-  if (plan->has_oom) write_oom(plan->oom);
+  /* Best effort: /proc may be missing. */
+  plan->oom_is_late = plan->has_oom && write_oom("/proc/self", plan->oom) < 0;
   if (plan->umask >= 0) umask(plan->umask);
   if (plan->lose_capabilities && drop_capabilities(plan->drop) < 0) return fail_at(plan, CAPABILITIES);
   if (plan->change_identity && become(plan) < 0) return fail_at(plan, IDENTITY);
@@ -299,7 +311,7 @@ static napi_value spawn(napi_env env, napi_callback_info info) {
     else if (plan.error) {
       syscall(SYS_wait4, pid, NULL, 0, NULL); /* it has ended or is about to: it failed before its exec */
       pid = -(plan.error + 100000 * plan.stage);
-    }
+    } else if (plan.oom_is_late) set_oom((pid_t)pid, plan.oom);
   }
   free(plan.file);
   free(plan.cwd);

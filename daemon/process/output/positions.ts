@@ -4,6 +4,8 @@ import { takeOrOpen, type FilePool } from './file-pool.ts'
 
 const magic = 0x68637031
 const headerBytes = 128
+/** A larger file is not the daemon's. */
+const maxBytes = 64 * 1024 * 1024
 
 /**
  * Where the capture of one process stands. Offsets are absolute and never shrink; pairs are [stdout, stderr].
@@ -66,13 +68,15 @@ const parsePositions = (bytes: Buffer): Positions | undefined => {
 export const loadPositions = (path: string): Positions | undefined => {
   let fd: number
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch {
     // Nothing was ever saved, or the directory is new.
     return undefined
   }
   try {
-    const bytes = Buffer.alloc(fstatSync(fd).size)
+    const stat = fstatSync(fd)
+    if (!stat.isFile() || stat.size > maxBytes) return undefined
+    const bytes = Buffer.alloc(stat.size)
     const length = readSync(fd, bytes, 0, bytes.length, 0)
     return parsePositions(bytes.subarray(0, length))
   } finally {

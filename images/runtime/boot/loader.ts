@@ -3,8 +3,8 @@
  * cache of a warm run, so that a start compiles nothing. A cache that V8 rejects (another version, other flags) only
  * costs time.
  */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire, isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { Script } from 'node:vm'
 
@@ -59,10 +59,17 @@ const atOnce = new Set(['node:fs', 'node:path', 'node:buffer', 'node:events', 'n
 /** A `load` of the pieces in `dir`, and what it has loaded so far. */
 export const loader = (dir: string) => {
   const outside = createRequire(join(dir, 'loader.js'))
+  /** Node's search for a package goes up to /node_modules, which is a tenant's: only what lies here is loaded. */
+  const packageHere = (name: string): unknown => {
+    const found = existsSync(join(dir, 'node_modules', name))
+    if (!found) throw Object.assign(new Error(`${name} is not in the bundle`), { code: 'MODULE_NOT_FOUND' })
+    return outside(join(dir, 'node_modules', name))
+  }
   const modules = new Map<string, { exports: object }>()
   const pieces = new Map<string, Piece>()
   const require = (name: string): unknown => {
     if (name.startsWith('./')) return load(name.slice(2))
+    if (!isBuiltin(name)) return packageHere(name)
     return name.startsWith('node:') && !atOnce.has(name) ? whenUsed(() => outside(name) as object) : outside(name)
   }
   const load = (name: string): object => {

@@ -8,7 +8,7 @@ import { startProcess } from '../../../shared/wire/process.ts'
 import { health } from '../../../shared/wire/system.ts'
 import { keyedDaemon } from '../../support/keyed.ts'
 
-const bounds = { timeoutMs: 60_000 }
+const bounds = { timeoutMs: 60_000, maxBytes: 1024 * 1024 }
 
 t.test('it begins anew by what it is told, once, and only the host can tell it', async t => {
   const started = await keyedDaemon(t, { anonymous: true, environment: { OLD: 'yes', SANDBOX_MERGED_CA_PATH: '' } })

@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { execa } from 'execa'
-import t from 'tap'
-import { bundleCommand, nodeFlags } from '../../../shared/bundle.ts'
+import t, { type Test } from 'tap'
+import { withoutTenantPaths } from '../../../images/runtime/tenant-paths.ts'
+import { bundleCommand, nodeFlags, ownLibraries } from '../../../shared/bundle.ts'
 import { mcpClients } from '../../support/mcp-clients.ts'
 import { bundle, chrooted, imageRoot, runChrooted, withoutChroot } from '../../support/chroot.ts'
 
@@ -14,8 +16,8 @@ const facts = JSON.parse(readFileSync(join(made, 'bundle.json'), 'utf8')) as { d
 const node = ['/.hutch/bin/node', '-e']
 
 /** Starts the daemon of the bundle as a sandbox does and waits until it says its port. */
-const start = async (t: { teardown: (end: () => unknown) => void }, where: { root: string }) => {
-  const child = chrooted({ ...where, bundle: made, network: 'shared', env: { WORKDIR: '/tmp' } }, [
+const start = async (t: Test, where: { root: string; env?: Record<string, string> }) => {
+  const child = chrooted({ ...where, bundle: made, network: 'shared', env: { WORKDIR: '/tmp', ...where.env } }, [
     ...facts.command,
     '--port',
     '0',
@@ -26,6 +28,7 @@ const start = async (t: { teardown: (end: () => unknown) => void }, where: { roo
     await once(child, 'exit')
   })
   for await (const line of createInterface({ input: child.stderr as NodeJS.ReadableStream })) {
+    t.notMatch(line, /CAUGHT \/\.hutch/)
     const port = /"daemon\.listening".*"port":(\d+)/.exec(line)?.[1]
     if (port) return { child, url: `http://127.0.0.1:${port}` }
   }
@@ -118,4 +121,105 @@ t.test('what starts the daemon is in the bundle', async t => {
   for (const name of readdirSync(join(made, 'daemon')))
     if (name.endsWith('.js'))
       t.notMatch(readFileSync(join(made, 'daemon', name), 'latin1'), /[\x80-\xff]/, `${name} is ASCII`)
+})
+
+t.test('nothing that the daemon runs has a path of the tenant compiled in', async t => {
+  const copy = join(t.testdir(), 'copy')
+  const isClean = (name: string, path: string): void => {
+    copyFileSync(path, copy)
+    t.notOk(withoutTenantPaths(name, copy), path)
+  }
+  for (const dir of [ownLibraries, 'lib/xtables'])
+    for (const name of readdirSync(join(made, dir)))
+      if (statSync(join(made, dir, name)).isFile()) isClean(name, join(made, dir, name))
+  const programs = readdirSync(join(made, 'bin')).filter(name => name !== 'node')
+  t.ok(programs.length > 10)
+  for (const name of programs) isClean(name, join(made, 'bin', name))
+  t.equal(withoutTenantPaths('libc.so.6', (copyFileSync(join(made, 'lib/libc.so.6'), copy), copy)), true)
+})
+
+/** Says in which program it is; loaded by whoever believes the root file system. */
+const trap = `#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void caught(void) {
+  char program[256];
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program);
+  dprintf(2, "CAUGHT %.*s\\n", (int)length, program);
+}`
+
+/** A root that would have every program load that, and read what never ends. */
+const trappedRoot = (dir: string): string => {
+  const root = join(dir, 'root')
+  for (const path of ['etc/ssl', 'usr/lib/x86_64-linux-gnu/ip', 'usr/lib/x86_64-linux-gnu/xtables', 'usr/share'])
+    mkdirSync(join(root, path), { recursive: true })
+  writeFileSync(join(dir, 'trap.c'), trap)
+  const library = join(root, 'trap.so')
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, join(dir, 'trap.c')])
+  for (const name of [
+    'libnss_files.so.2',
+    'libnss_dns.so.2',
+    'libnss_trap.so.2',
+    'ip/link_wireguard.so',
+    'xtables/libxt_mark.so',
+  ])
+    copyFileSync(library, join(root, 'usr/lib/x86_64-linux-gnu', name))
+  writeFileSync(join(root, 'etc/ld.so.preload'), '/trap.so\n')
+  writeFileSync(
+    join(root, 'etc/ssl/openssl.cnf'),
+    'nodejs_conf = x\n[x]\nengines = y\n[y]\nz = w\n[w]\ndynamic_path = /trap.so\n',
+  )
+  for (const name of ['bufferutil', 'utf-8-validate', 'node-pty']) {
+    mkdirSync(join(root, 'node_modules', name), { recursive: true })
+    writeFileSync(
+      join(root, 'node_modules', name, 'index.js'),
+      `require('node:fs').writeSync(2, 'CAUGHT by ${name}\\n')`,
+    )
+  }
+  for (const name of ['nsswitch.conf', 'resolv.conf', 'hosts', 'host.conf', 'services', 'localtime', 'gai.conf'])
+    execFileSync('mkfifo', [join(root, 'etc', name)])
+  return root
+}
+
+t.test('a root that is full of traps catches the tenant alone', { skip: withoutChroot }, async t => {
+  const root = `${trappedRoot(t.testdir())}:${await imageRoot('base')}`
+  const env = { RELACE_API_KEY: 'x', RELACE_BASE_URL: 'https://nosuch.example' }
+  const { url, child } = await start(t, { root, env })
+  const lines: string[] = []
+  createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', line => lines.push(line))
+  const call = async (method: string, path: string, body: object) => {
+    const headers = { 'content-type': 'application/json' }
+    return (await fetch(`${url}${path}`, { method, headers, body: JSON.stringify(body) })).text()
+  }
+  const ran = await call('POST', '/process', { command: 'sleep 100 & echo started', waitForCompletion: true })
+  t.match(ran, /started[^]*CAUGHT \/usr\/bin\//, 'it is a trap')
+  t.match(await call('POST', '/upgrade', { baseUrl: 'https://nosuch.example' }), /message|error/)
+  t.match(
+    await call('PUT', '/codegen/fastapply//etc/motd', { codeEdit: 'x', model: 'auto' }),
+    /EAI_AGAIN/,
+    'a name is looked up, of nobody',
+  )
+  const terminal = new WebSocket(`${url.replace('http', 'ws')}/terminal/ws?cols=80&rows=24`)
+  await once(terminal, 'open')
+  terminal.close()
+  t.equal((await fetch(`${url}/health`)).status, 200, 'and nothing hangs')
+  t.notMatch(lines.join('\n'), /CAUGHT/)
+  for (const command of [
+    ['/.hutch/bin/ip', 'link', 'add', 'wg7', 'type', 'wireguard'],
+    ['/.hutch/bin/iptables', '-A', 'OUTPUT', '-m', 'mark', '--mark', '1', '-p', 'tcp', '--dport', 'http'],
+    ['/.hutch/bin/iptables-legacy', '-t', 'nosuch', '-L'],
+    ['/.hutch/bin/wg', 'show'],
+    ['/.hutch/bin/wireguard-go', '--version'],
+    ['/.hutch/bin/setpriv', '--reuid', 'nobody', '/.hutch/bin/ip', '-V'],
+    ['/.hutch/bin/rg', '--version'],
+  ]) {
+    const tools = { XTABLES_LIBDIR: '/.hutch/lib/xtables', XTABLES_LOCKFILE: '/proc/self/comm' }
+    const { out } = await runChrooted({ root, bundle: made, network: 'own', env: tools }, command)
+    // What sets up its root is a program of that root.
+    const caught = out.match(/CAUGHT .*/g) ?? []
+    t.same(
+      caught.filter(line => line.includes('/.hutch/')),
+      [],
+      command.join(' '),
+    )
+  }
 })

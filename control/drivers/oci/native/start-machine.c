@@ -18,8 +18,8 @@
  * bind mount would show where on the host it is, and share locks and watches with everybody who has it. Its directory
  * keeps its name there, and the image that of the directory it is in: by these the host sees what is in use.
  *
- * With a user namespace, all directories are shown with their ids mapped and the overlays are mounted from inside of it:
- * mounted from outside, the upper directory's root would be nobody, and the overlay read-only. The mounts come out by
+ * With a user namespace, image and machine are shown with their ids mapped and their overlay is mounted from inside of it:
+ * mounted from outside, the upper directory's root would be nobody, and the overlay read-only. The mount comes out by
  * descriptor, since the machine's own mount namespace is made by the runtime, which has to be root of the host.
  *
  * Whatever fails is said in <output>; exits with 1 then. Needs Linux 5.12, with a user namespace 5.19.
@@ -160,13 +160,20 @@ static int readable_overlay(const char *place) {
   return overlay_of((const char *const[][2]){{"lowerdir", layers}, {"userxattr", NULL}, {NULL, NULL}});
 }
 
-static void mount_overlays(struct trees *trees, const struct plan *plan) {
+static void mount_root(struct trees *trees, const struct plan *plan) {
   if (plan->image)
     trees->root = overlay_of((const char *const[][2]){{"lowerdir", plan->image_place},
                                                        {"upperdir", "machine/upper"},
                                                        {"workdir", "machine/work"},
                                                        {"userxattr", NULL},
                                                        {NULL, NULL}});
+}
+
+/*
+ * The bundles keep their owners, who are nobody in a user namespace, and are mounted from outside of it: a program that
+ * its first process may run and not read is none that a tenant may trace, or write to the files of in /proc.
+ */
+static void mount_bundles(struct trees *trees, const struct plan *plan) {
   trees->hutch = readable_overlay(plan->bundle_place);
   if (plan->releases) trees->releases = readable_overlay("bundles");
 }
@@ -179,7 +186,7 @@ static void mount_from_inside(struct trees *trees, const struct plan *plan, int 
   if (child < 0) fail("fork");
   if (child == 0) {
     enter(users, plan->stage);
-    mount_overlays(trees, plan);
+    mount_root(trees, plan);
     _exit(write(channel[1], trees, sizeof *trees) == sizeof *trees ? 0 : 1);
   }
   if (waitpid(child, &status, 0) < 0 || status != 0) exit(1);
@@ -189,8 +196,8 @@ static void mount_from_inside(struct trees *trees, const struct plan *plan, int 
 static void show_layers(const struct plan *plan, int users) {
   if (plan->image) show(plan->image, plan->image_place, users);
   show(plan->machine, "machine", users);
-  show(plan->bundle, plan->bundle_place, users);
-  if (plan->releases) show(plan->releases, "bundles", users);
+  show(plan->bundle, plan->bundle_place, -1);
+  if (plan->releases) show(plan->releases, "bundles", -1);
 }
 
 /* The overlays have layers of their own; nobody after us has business with these. */
@@ -205,7 +212,8 @@ static void put_together(const struct plan *plan, int users) {
   struct trees trees = {-1, -1, -1};
   show_layers(plan, users);
   if (users >= 0) mount_from_inside(&trees, plan, users);
-  else mount_overlays(&trees, plan);
+  else mount_root(&trees, plan);
+  mount_bundles(&trees, plan);
   if (plan->image) move(trees.root, "root");
   else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
   move(trees.hutch, "hutch");

@@ -1,5 +1,8 @@
 /** Parts of the driver that read what the box says. */
 import t from 'tap'
+import { systemClock } from '../../../../shared/clock.ts'
+import { semaphore } from '../../../../shared/sync.ts'
+import { inTurn } from '../../../../control/drivers/oci/in-turn.ts'
 import { cgroupMounts } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { cpuSet, quotaUs, sharesOf } from '../../../../control/drivers/oci/cgroup/limits.ts'
 import { filesOf } from '../../../../control/drivers/oci/layout.ts'
@@ -50,4 +53,36 @@ t.test('names fit where the kernel and the firewall limit them', async t => {
   const names = namesOf('0123abcd')
   t.ok(`${names.interfacePrefix}2047`.length <= 15, 'an interface name is 15 bytes')
   t.ok(`${names.chain}-IN`.length <= 28, 'a chain name is 28')
+})
+
+t.test('a machine that does not come up keeps nobody waiting', async t => {
+  const context = { starting: semaphore(1), clock: systemClock() }
+  const never = Promise.withResolvers<void>()
+  const stuck = Array.from({ length: 4 }, () =>
+    inTurn(
+      context,
+      async () => {},
+      () => never.promise,
+    ),
+  )
+  await inTurn(
+    context,
+    async () => {},
+    async () => {},
+  )
+  t.pass('others start meanwhile')
+  never.reject(new Error('it never came up'))
+  for (const one of stuck) await t.rejects(one, { message: 'it never came up' })
+  const order: string[] = []
+  const begin = (name: string) => async () => void order.push(`${name} begins`)
+  await Promise.all(['a', 'b'].map(name => inTurn(context, begin(name), async () => void order.push(`${name} is up`))))
+  t.same(order, ['a begins', 'a is up', 'b begins', 'b is up'], 'one after the other where they do come up')
+  await t.rejects(
+    inTurn(
+      context,
+      () => Promise.reject(new Error('no start')),
+      async () => {},
+    ),
+    { message: 'no start' },
+  )
 })

@@ -1,6 +1,6 @@
-/** A box that cannot give machines users of their own: here by a bundle on a file system that maps no ids. */
+/** A box that cannot give machines users of their own: here by data on a file system that maps no ids. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, rmdirSync } from 'node:fs'
+import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -16,15 +16,15 @@ if (why) {
   process.exit(0)
 }
 
-const here = makeKit(t.testdir())
+const kit = makeKit(t.testdir())
 const plain = mkdtempSync(join(tmpdir(), 'hutch-plain-'))
 execFileSync('mount', ['-t', 'ramfs', 'hutch-test', plain])
 t.teardown(() => {
   execFileSync('umount', ['--lazy', plain])
   rmdirSync(plain)
 })
-cpSync(here.bundleDir, join(plain, 'bundle'), { recursive: true })
-const kit = { ...here, bundleDir: join(plain, 'bundle') }
+// Where the data directories of the boxes here are made.
+process.env['TMPDIR'] = plain
 
 const noting = (lines: object[]): Log => ({
   ...silentLog,
@@ -54,7 +54,7 @@ t.test('an operator who insists is refused, and nothing is left', async t => {
 })
 
 t.test('what the doctor says', async t => {
-  const config = { dataDir: t.testdir(), runtime: 'runc', bundleDir: kit.bundleDir }
+  const config = { dataDir: plain, runtime: 'runc', bundleDir: kit.bundleDir }
   const deps = { clock: systemClock() }
   const shared = /what the kernel counts by user/
   const cannot = await probeOci(config, deps)
@@ -65,7 +65,7 @@ t.test('what the doctor says', async t => {
   )
   t.match(cannot.doesNotProtect.join(), shared)
   t.equal((await probeOci({ ...config, userNamespaces: 'on' }, deps)).usable, false)
-  const can = await probeOci({ ...config, bundleDir: here.bundleDir }, deps)
+  const can = await probeOci({ ...config, dataDir: t.testdir() }, deps)
   t.match(can.protects.join(), /root of a sandbox is nobody outside/)
   t.notMatch(can.doesNotProtect.join(), shared)
   t.match((await probeOci({ ...config, userNamespaces: 'off' }, deps)).doesNotProtect.join(), shared)

@@ -1,0 +1,85 @@
+/**
+ * The C addons under AddressSanitizer and UndefinedBehaviorSanitizer: their own tests, then random input (inputs.ts).
+ *
+ *     make fuzz [SEED=1] [N=300]
+ *
+ * They take the place of the built ones in a mount namespace of their own, so that what runs beside it keeps its own.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const built = join(root, 'daemon/native/build')
+const checked = join(root, '.runtime/fuzz/native')
+const out = (line: string) => process.stdout.write(`fuzz: ${line}\n`)
+
+/** Not those that start processes: a child that has our memory for a moment is what the sanitizer does not understand. */
+const tests = [
+  ...['receive', 'hole', 'md5-lanes', 'uapi', 'sys'].map(name => `test/daemon/native/${name}.test.ts`),
+  'test/daemon/filesystem/native-port.test.ts',
+]
+
+const compile = (): void => {
+  rmSync(checked, { recursive: true, force: true })
+  mkdirSync(join(root, '.runtime/fuzz'), { recursive: true })
+  // With the stamp, so that nobody builds the others over them.
+  cpSync(built, checked, { recursive: true })
+  const flags = [
+    '-std=gnu11',
+    '-O1',
+    '-g',
+    '-fno-omit-frame-pointer',
+    '-fsanitize=address,undefined',
+    '-fPIC',
+    '-shared',
+  ]
+  const include = ['.runtime/node/include/node', 'daemon/native/include', 'daemon/node-internals'].map(
+    dir => `-I${dir}`,
+  )
+  for (const source of globSync('daemon/native/*/*.c', { cwd: root })) {
+    const target = join(checked, `${basename(source, '.c')}.node`)
+    execFileSync('gcc', [...flags, ...include, '-o', target, source, '-pthread'], { cwd: root, stdio: 'inherit' })
+  }
+}
+
+/** Runs Node with the checked addons; true when it ended well. */
+const run = (args: readonly string[]): boolean => {
+  const library = execFileSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'utf8' }).trim()
+  const { status } = spawnSync(
+    'unshare',
+    [
+      '--mount',
+      'sh',
+      '-c',
+      `mount --bind "$1" "$2"; shift 2; LD_PRELOAD=${library} exec "$@"`,
+      'in',
+      checked,
+      built,
+      process.execPath,
+      ...args,
+    ],
+    {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: {
+        ...process.env,
+        TAP_TIMEOUT: '0',
+        // Node keeps what it has made; what is kept is not looked for.
+        ASAN_OPTIONS: 'detect_leaks=0,abort_on_error=0,exitcode=86',
+        UBSAN_OPTIONS: 'halt_on_error=1,print_stacktrace=1',
+      },
+    },
+  )
+  out(`${status === 0 ? 'well' : `ENDED WITH ${status}`}: ${args.join(' ')}`)
+  return status === 0
+}
+
+if (process.getuid?.() !== 0) out('skipped: the addons under AddressSanitizer need root, for a mount namespace')
+else {
+  compile()
+  const inputs = ['test/fuzz/inputs.ts', process.env['SEED'] || '1', process.env['N'] || '300']
+  const results = [...tests.map(test => run([test])), run(inputs)]
+  if (!results.every(Boolean)) process.exitCode = 1
+}
