@@ -13,6 +13,7 @@ import { rootAddresses } from './api/root-addresses.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
+import { createPeople, type People } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
@@ -104,10 +105,10 @@ const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
 const gatewayOf = async (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
+  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined; people: People },
 ): Promise<Gateway> => {
   const { store, names, connections } = parts
-  const { rules, runner, keys, outbound } = deps
+  const { rules, runner, keys, outbound, people } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
@@ -117,6 +118,7 @@ const gatewayOf = async (
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {
       ...parts,
+      ...people,
       resolve: resolver({ store, rules }),
       hold: runner.hold,
       forwarder: forwarder(connections),
@@ -153,8 +155,10 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
+  const people = createPeople({ ...parts, rules, publicUrl: () => publicUrl, sandboxDomain: config.sandboxDomain })
   const api = createApi({
     ...parts,
+    ...people,
     names,
     keys,
     verbs: Object.values(verbs),
@@ -162,7 +166,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes,
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
+  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound, people })
   await runner.start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
@@ -172,7 +176,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     runner,
     async listen() {
       const listening = await listen(
-        frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log }),
+        frontServer({ api, people, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log }),
         config,
       ).catch(error => {
         throw listenFailure(error, config)

@@ -7,6 +7,7 @@ import { listAccounts } from './accounts.ts'
 import { getImage, listImages } from './images.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
+import { declareLinks } from './links.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import {
@@ -25,6 +26,7 @@ export const managementRoutes = {
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
   images: { list: listImages, get: getImage },
   sandboxes: declareKind(sandboxFace),
+  links: declareLinks(defineKind(sandboxFace)),
   outbound: declareOutbound(defineKind(sandboxFace)),
   workspaces: {
     list: listWorkspaces,

@@ -9,6 +9,8 @@ import { accessOf, needAccess, type Access } from '../auth/access.ts'
 import { everyScope } from '../auth/keys.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version } from './versions.ts'
+import { wantsHtml } from '../html/accept.ts'
+import { errorPageReply } from '../html/error-page.ts'
 import type { WireNames } from '../wire/names.ts'
 
 /** What is known of a request before its handler runs. `workspace` and `actor` are absent on account routes. */
@@ -106,12 +108,14 @@ const admitted = async (
 
 export const managementSurface = (deps: {
   caller: Caller
+  /** Told of each connection that has brought a valid credential. */
+  admitted?: ((connection: object | undefined) => void) | undefined
   clock: Clock
   names: WireNames
   checkReplies?: boolean
   logRequests?: boolean
 }): Surface => {
-  const { caller, clock, names, checkReplies = false, logRequests = false } = deps
+  const { caller, clock, names, admitted: known, checkReplies = false, logRequests = false } = deps
   const actors = new WeakMap<Request, Actor>()
   const cors = {
     'access-control-allow-origin': '*',
@@ -132,7 +136,9 @@ export const managementSurface = (deps: {
       message: error.message,
       ...(kind ? detailed(error, kind, { actor: actors.get(request), now: clock.now() }) : {}),
     }
-    return json(body, { status: error.status, headers: { 'x-request-id': requestId, ...errorHeaders(error) } })
+    const headers = { vary: 'Accept', 'x-request-id': requestId, ...errorHeaders(error) }
+    if (wantsHtml(request)) return errorPageReply(error, request, headers)
+    return json(body, { status: error.status, headers })
   }
 
   return {
@@ -152,6 +158,7 @@ export const managementSurface = (deps: {
     },
     async before(request, route) {
       const facts = await admitted({ caller, names }, request, route)
+      if (facts.key) known?.(request.connection)
       if (facts.actor) actors.set(request, facts.actor)
       return { ...facts }
     },

@@ -12,20 +12,20 @@ const same = (a: string, b: string): boolean => a.length === b.length && timingS
 export interface Keys {
   /** The key behind a credential; throws `unauthenticated` when unknown or expired. */
   verify(credential: string): Promise<ApiKey>
+  /** The same for a key of which only the hash is known. */
+  verifyHash(hash: string): Promise<ApiKey>
 }
 
 export const createKeys = (deps: { tenants: Pick<Tenants, 'apiKeyByHash'>; clock: Clock }): Keys => {
   const { tenants, clock } = deps
-  return {
-    async verify(credential) {
-      const hash = hashKey(credential)
-      const key = await tenants.apiKeyByHash(hash)
-      if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
-      if (key.expiresAt !== null && key.expiresAt <= clock.now())
-        throw fail('unauthenticated', { reason: 'the API key has expired' })
-      return key
-    },
+  const verifyHash = async (hash: string): Promise<ApiKey> => {
+    const key = await tenants.apiKeyByHash(hash)
+    if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
+    if (key.expiresAt !== null && key.expiresAt <= clock.now())
+      throw fail('unauthenticated', { reason: 'the API key has expired' })
+    return key
   }
+  return { verifyHash, verify: credential => verifyHash(hashKey(credential)) }
 }
 
 /** Whether a key may act in a workspace: one of its account, and the one it is bound to if it is. */

@@ -57,6 +57,7 @@ export type KindFace = Pick<
   | 'life'
   | 'statuses'
   | 'hiddenStatuses'
+  | 'dataPlane'
   | 'names'
   | 'paginated'
   | 'byExternalId'
