@@ -15,16 +15,17 @@ const placeOf = (at: string | undefined): string | undefined => {
   throw fail('invalid_argument', { field: 'at', reason: 'must be the path of a sandbox, like /default/sandboxes/web' })
 }
 
-export const explorerText = (at: string | undefined): string => {
+export const explorerText = (at: string | undefined, nonce: string): string => {
   const place = placeOf(at)
   const workload = `sandbox.json${place === undefined ? '' : `?at=${encodeURIComponent(place)}`}`
   const first = place === undefined ? 'Management API' : 'Sandbox API'
   return pageText({
     title: place === undefined ? 'API explorer' : `API explorer: ${place.split('/')[3]}`,
     root: '../',
+    nonce,
     body: html`<div id="explorer" data-management="../v0/openapi.json" data-workload="${workload}" data-first="${first}"></div>`,
     styles: ['swagger-ui.css', 'explorer.css'],
-    scripts: ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'explorer.js'],
+    scripts: ['style-nonce.js', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'explorer.js'],
   })
 }
 

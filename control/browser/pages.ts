@@ -9,7 +9,7 @@ import { handle, json, reply, type Reply, type Request } from '../../shared/rout
 import { wantsHtml } from '../html/accept.ts'
 import { createAssets } from '../html/assets.ts'
 import { html } from '../html/html.ts'
-import { pageHeaders, pageText, rootFrom } from '../html/page.ts'
+import { pageHeaders, pageText, rootFrom, type PagePolicy } from '../html/page.ts'
 import { explorerText, workloadDocumentOf } from './explorer.ts'
 import { loginForm, openingFor, type LoginDeps, type LoginForm } from './login.ts'
 import * as routes from './routes.ts'
@@ -24,8 +24,7 @@ export interface PagesDeps extends LoginDeps {
 
 const maxFormBytes = 16 * 1024
 
-const page = (text: string, status = 200, headers: Record<string, string> = {}): Reply =>
-  reply(status, { ...pageHeaders(), ...headers }, text)
+const page = (text: string, status = 200, policy?: PagePolicy): Reply => reply(status, pageHeaders(policy), text)
 
 const hostOf = ({ headers }: Request): string => (typeof headers['host'] === 'string' ? headers['host'] : '')
 
@@ -51,6 +50,9 @@ const onwardText = (url: string, root: string): string =>
     body: html`<meta http-equiv="refresh" content="0; url=${url}">
 <main><p><a href="${url}">Go on</a></p></main>`,
   })
+
+const startText = (root: string): string =>
+  pageText({ title: 'Hutch', root, body: startBody(loginForm({}, { action: '_hutch/login' })) })
 
 const readForm = async (request: Request): Promise<LoginForm> => {
   const given = new URLSearchParams((await readBody(request.body, maxFormBytes)).toString('utf8'))
@@ -81,15 +83,7 @@ export const createPages = (deps: PagesDeps): Dispatcher => {
   const bounds = [
     handle(routes.startPage, (_input, { request }) =>
       wantsHtml(request)
-        ? page(
-            pageText({
-              title: 'Hutch',
-              root: rootFrom(request.rawPath),
-              body: startBody(loginForm({}, { action: '_hutch/login' })),
-            }),
-            200,
-            { vary: 'Accept' },
-          )
+        ? reply(200, { ...pageHeaders(), vary: 'Accept' }, startText(rootFrom(request.rawPath)))
         : json(startDocument(), { headers: { vary: 'Accept' } }),
     ),
     handle(routes.loginPage, ({ query }, { request }) => page(loginText({ to: query.to }, rootFrom(request.rawPath)))),
@@ -101,7 +95,10 @@ export const createPages = (deps: PagesDeps): Dispatcher => {
       return reply(200, { 'content-type': found.type, ...assetHeaders }, found.bytes)
     }),
     handle(routes.explorerRoot, () => reply(301, { location: 'explorer/' })),
-    handle(routes.explorerPage, ({ query }) => page(explorerText(query.at))),
+    handle(routes.explorerPage, ({ query }) => {
+      const nonce = ids.secret(16)
+      return page(explorerText(query.at, nonce), 200, { nonce, styleAttributes: true })
+    }),
     handle(routes.workloadDocument, ({ query }) => json(workloadDocumentOf(query.at))),
   ]
   return dispatcher(bounds, pagesSurface(), { log, ids, elapsed: () => clock.elapsed() })

@@ -5,7 +5,7 @@ type Asked = Pick<IncomingMessage, 'headers' | 'method'>
 
 /** Whether a browser asks. Node's `fetch` sends `Sec-Fetch-Mode` too, but nothing else sends `Sec-Fetch-Site`. */
 export const isBrowser = ({ headers }: Asked): boolean =>
-  'sec-fetch-site' in headers || /^Mozilla\//.test(headers['user-agent'] ?? '')
+  'sec-fetch-site' in headers || (headers['user-agent'] ?? '').startsWith('Mozilla/')
 
 const isOwn = (origin: string, host: string | undefined): boolean => URL.parse(origin)?.host === host?.toLowerCase()
 

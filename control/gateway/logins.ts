@@ -39,7 +39,10 @@ export interface Opened {
 }
 
 export interface Logins {
-  /** An address that opens it once, for who came by `host`. Throws `invalid_argument` where browsers do not reach ports. */
+  /**
+   * An address that opens it once, for who came by `host`; '' for who came by no address. Throws `invalid_argument` where
+   * browsers do not reach ports.
+   */
   link(opening: Opening, host: string): { readonly url: string; readonly expiresAt: number }
   /** The cookie at once, for an address of the same origin. */
   open(opening: Opening): Opened
@@ -85,7 +88,7 @@ export const createLogins = (deps: LoginDeps): Logins => {
   const tickets = createTickets<Ticket>(deps)
   return {
     link(opening, host) {
-      const origin = originOf(deps, opening, host)
+      const origin = originOf(deps, opening, host || new URL(deps.publicUrl()).host)
       const { ticket, expiresAt } = tickets.give({ opening, origin })
       return { url: `${origin}${openPath}?ticket=${ticket}`, expiresAt }
     },

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
+import type { Ids } from '../../shared/ids.ts'
 import type { Held, Reach } from '../instances/reach.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
 import type { Address } from '../store/store.ts'
@@ -29,6 +30,7 @@ export interface Context extends EnterContext {
   /** Lower-case prefixes of headers that only we send. */
   readonly ourHeaders: readonly string[]
   readonly logins: Logins
+  readonly ids: Pick<Ids, 'secret'>
   readonly records: Records
 }
 

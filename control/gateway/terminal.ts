@@ -1,6 +1,6 @@
 /** The terminal's page. The host answers it: in the sandbox a tenant could have become the daemon, and show any page. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { randomBytes } from 'node:crypto'
+import type { Ids } from '../../shared/ids.ts'
 import { prefersHtml } from '../html/accept.ts'
 import { pageHeaders, rootFrom } from '../html/page.ts'
 import { terminalPage } from '../html/terminal-page.ts'
@@ -12,7 +12,7 @@ import type { Records } from './resolve.ts'
 
 /** Whether the page is asked for, not its socket. */
 export const asksForTerminalPage = (address: WorkloadAddress, { method }: IncomingMessage): boolean =>
-  (method === 'GET' || method === 'HEAD') && isTerminal(address) && !/^\/terminal\/ws/.test(address.target)
+  (method === 'GET' || method === 'HEAD') && isTerminal(address) && !address.target.startsWith('/terminal/ws')
 
 const redirect = (response: ServerResponse, location: string, headers: Record<string, string> = {}): void => {
   const common = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'content-length': '0' }
@@ -25,7 +25,7 @@ const redirect = (response: ServerResponse, location: string, headers: Record<st
  * of a workload can read what is typed.
  */
 export const answerTerminalPage = async (
-  { logins, records }: { readonly logins: Logins; readonly records: Records },
+  { logins, records, ids }: { readonly logins: Logins; readonly records: Records; readonly ids: Pick<Ids, 'secret'> },
   address: WorkloadAddress,
   { credential, resolved, key }: Entered,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
@@ -39,9 +39,12 @@ export const answerTerminalPage = async (
     const { cookie, location } = logins.open(opening)
     return redirect(response, location, { 'set-cookie': cookie })
   }
-  const nonce = randomBytes(16).toString('base64')
+  const nonce = ids.secret(16)
   const root = rootFrom((request.url ?? '/').split('?', 1)[0] as string)
   const body = terminalPage({ name: resolved.owner.name, root, nonce })
-  response.writeHead(200, { ...pageHeaders(nonce), 'content-length': String(Buffer.byteLength(body)) })
+  response.writeHead(200, {
+    ...pageHeaders({ nonce, styleAttributes: true }),
+    'content-length': String(Buffer.byteLength(body)),
+  })
   response.end(request.method === 'HEAD' ? undefined : body)
 }

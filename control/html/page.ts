@@ -28,6 +28,7 @@ export const pageText = ({ title, root, body, styles = ['pages.css'], scripts = 
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
 ${nonce === undefined ? [] : html`<meta name="style-nonce" content="${nonce}">\n`}<title>${title}</title>
 ${styles.map(name => html`<link rel="stylesheet" href="${at(name)}">\n`)}</head>
 <body>
@@ -37,16 +38,21 @@ ${scripts.map(name => html`<script src="${at(name)}"></script>\n`)}</body>
 `.text
 }
 
-/**
- * Headers of a page: it loads nothing from elsewhere, nobody shows it in a frame, and its address is told to nobody. xterm.js
- * colours cells by style attributes, and makes style elements, which take the nonce.
- */
-export const pageHeaders = (nonce?: string): Record<string, string> => ({
+export interface PagePolicy {
+  /** For style elements that a script makes. */
+  readonly nonce?: string
+  /** Scripts of packages write style attributes, which are no way in. */
+  readonly styleAttributes?: boolean
+}
+
+/** Headers of a page: it loads nothing from elsewhere, nobody shows it in a frame, and its address is told to nobody. */
+export const pageHeaders = ({ nonce, styleAttributes = false }: PagePolicy = {}): Record<string, string> => ({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
-    nonce === undefined ? "style-src 'self'" : `style-src 'self' 'nonce-${nonce}'; style-src-attr 'unsafe-inline'`,
+    `style-src 'self'${nonce === undefined ? '' : ` 'nonce-${nonce}'`}`,
+    ...(styleAttributes ? ["style-src-attr 'unsafe-inline'"] : []),
     "img-src 'self' data:",
     "font-src 'self'",
     "connect-src 'self'",

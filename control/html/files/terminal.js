@@ -68,7 +68,7 @@ const connect = () => {
   socket.onclose = event => {
     if (event.code === 1000) return end('the shell has ended; press a key for another', restart)
     if (opened) return again()
-    askWhy()
+    void askWhy()
   }
 }
 
