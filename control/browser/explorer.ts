@@ -4,7 +4,7 @@ import type { Route } from '../../shared/route.ts'
 import { fail } from '../../shared/errors.ts'
 import { sandboxRoutes } from '../../shared/wire/index.ts'
 import { html } from '../html/html.ts'
-import { pageText } from '../html/page.ts'
+import { pageText, type PagePolicy } from '../html/page.ts'
 
 /** Where a sandbox is: `/{workspace}/{plural}/{name}`, on this origin. */
 const placePattern = /^(?:\/[a-z0-9][a-z0-9-]*){3}$/
@@ -15,17 +15,22 @@ const placeOf = (at: string | undefined): string | undefined => {
   throw fail('invalid_argument', { field: 'at', reason: 'must be the path of a sandbox, like /default/sandboxes/web' })
 }
 
-export const explorerText = (at: string | undefined, nonce: string): string => {
+/** The one style element that this version of Swagger UI makes, by its hash. */
+export const explorerPolicy: PagePolicy = {
+  styles: "'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='",
+  styleAttributes: true,
+}
+
+export const explorerText = (at: string | undefined): string => {
   const place = placeOf(at)
   const workload = `sandbox.json${place === undefined ? '' : `?at=${encodeURIComponent(place)}`}`
   const first = place === undefined ? 'Management API' : 'Sandbox API'
   return pageText({
     title: place === undefined ? 'API explorer' : `API explorer: ${place.split('/')[3]}`,
     root: '../',
-    nonce,
     body: html`<div id="explorer" data-management="../v0/openapi.json" data-workload="${workload}" data-first="${first}"></div>`,
     styles: ['swagger-ui.css', 'explorer.css'],
-    scripts: ['style-nonce.js', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'explorer.js'],
+    scripts: ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'explorer.js'],
   })
 }
 

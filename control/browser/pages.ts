@@ -10,7 +10,7 @@ import { wantsHtml } from '../html/accept.ts'
 import { createAssets } from '../html/assets.ts'
 import { html } from '../html/html.ts'
 import { pageHeaders, pageText, rootFrom, type PagePolicy } from '../html/page.ts'
-import { explorerText, workloadDocumentOf } from './explorer.ts'
+import { explorerPolicy, explorerText, workloadDocumentOf } from './explorer.ts'
 import { loginForm, openingFor, type LoginDeps, type LoginForm } from './login.ts'
 import * as routes from './routes.ts'
 import { startBody, startDocument } from './start.ts'
@@ -95,10 +95,7 @@ export const createPages = (deps: PagesDeps): Dispatcher => {
       return reply(200, { 'content-type': found.type, ...assetHeaders }, found.bytes)
     }),
     handle(routes.explorerRoot, () => reply(301, { location: 'explorer/' })),
-    handle(routes.explorerPage, ({ query }) => {
-      const nonce = ids.secret(16)
-      return page(explorerText(query.at, nonce), 200, { nonce, styleAttributes: true })
-    }),
+    handle(routes.explorerPage, ({ query }) => page(explorerText(query.at), 200, explorerPolicy)),
     handle(routes.workloadDocument, ({ query }) => json(workloadDocumentOf(query.at))),
   ]
   return dispatcher(bounds, pagesSurface(), { log, ids, elapsed: () => clock.elapsed() })

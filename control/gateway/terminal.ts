@@ -43,7 +43,7 @@ export const answerTerminalPage = async (
   const root = rootFrom((request.url ?? '/').split('?', 1)[0] as string)
   const body = terminalPage({ name: resolved.owner.name, root, nonce })
   response.writeHead(200, {
-    ...pageHeaders({ nonce, styleAttributes: true }),
+    ...pageHeaders({ styles: `'nonce-${nonce}'`, styleAttributes: true }),
     'content-length': String(Buffer.byteLength(body)),
   })
   response.end(request.method === 'HEAD' ? undefined : body)

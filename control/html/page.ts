@@ -39,19 +39,19 @@ ${scripts.map(name => html`<script src="${at(name)}"></script>\n`)}</body>
 }
 
 export interface PagePolicy {
-  /** For style elements that a script makes. */
-  readonly nonce?: string
-  /** Scripts of packages write style attributes, which are no way in. */
+  /** Further sources of style elements: `'nonce-…'` or a hash, for those that scripts of packages make. */
+  readonly styles?: string
+  /** Such scripts write style attributes too, which are no way in. */
   readonly styleAttributes?: boolean
 }
 
 /** Headers of a page: it loads nothing from elsewhere, nobody shows it in a frame, and its address is told to nobody. */
-export const pageHeaders = ({ nonce, styleAttributes = false }: PagePolicy = {}): Record<string, string> => ({
+export const pageHeaders = ({ styles = '', styleAttributes = false }: PagePolicy = {}): Record<string, string> => ({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
-    `style-src 'self'${nonce === undefined ? '' : ` 'nonce-${nonce}'`}`,
+    `style-src 'self' ${styles}`.trim(),
     ...(styleAttributes ? ["style-src-attr 'unsafe-inline'"] : []),
     "img-src 'self' data:",
     "font-src 'self'",

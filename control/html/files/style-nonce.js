@@ -1,4 +1,4 @@
-// xterm.js and Swagger UI make style elements; the page's policy lets those pass that carry its nonce.
+// xterm.js makes style elements; the page's policy lets those pass that carry its nonce.
 {
   const nonce = document.querySelector('meta[name=style-nonce]').content
   const create = document.createElement.bind(document)
