@@ -31,6 +31,7 @@ import { createRunner, type Runner } from './instances/runner.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { surroundingsOf } from './outbound/surroundings.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
@@ -65,7 +66,11 @@ export interface Host {
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut: WayOut | undefined): Kinds =>
+const kindsOf = async (
+  config: Config,
+  { images, sealer, names, store }: Parts,
+  wayOut: WayOut | undefined,
+): Promise<Kinds> =>
   createKinds({
     images,
     sealer,
@@ -76,6 +81,7 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
     wayOut,
+    surroundings: await surroundingsOf(config),
     standbyAfterMs: config.standbyAfterMs,
   })
 
@@ -131,7 +137,7 @@ const gatewayOf = async (
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
   const wayOut = await openWayOut(config, parts, closer)
-  const kinds = kindsOf(config, parts, wayOut)
+  const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()

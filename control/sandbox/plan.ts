@@ -16,6 +16,8 @@ export interface PlanDeps {
   readonly wireNames: string
   /** Absent where no machine can be held to an outbound policy. */
   readonly wayOut?: WayOut | undefined
+  /** What the others are told of the network that this host is in. */
+  readonly surroundings?: WayOut | undefined
 }
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -28,7 +30,7 @@ const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, stri
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
 
 export const planner = (deps: PlanDeps): Workload['plan'] => {
-  const { images, sealer, names, store, wireNames, wayOut } = deps
+  const { images, sealer, names, store, wireNames, wayOut, surroundings } = deps
 
   const platform = async (owner: Resource): Promise<Record<string, string>> => {
     const workspace = await store.tenants.workspace(owner.workspace)
@@ -46,6 +48,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
   return async (owner, instance) => {
     const stored = storedSandbox(owner)
     const { runtime, held = false } = stored
+    const way = held ? wayOut : surroundings
     const image: Image = await images.resolve(runtime.image)
     const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
     const workdir = image.workdir || '/'
@@ -59,7 +62,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
         hostname: owner.name,
         workdir,
         held,
-        ...(held && wayOut ? { etc: etcFiles(wayOut) } : {}),
+        ...(way ? { etc: etcFiles(way) } : {}),
         env: {
           PATH: systemPath,
           HOME: '/root',
@@ -68,7 +71,7 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
           // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
           DISABLE_REQUEST_LOGGING: 'true',
           ...(await platform(owner)),
-          ...(held && wayOut ? environmentFor(wayOut, stored) : {}),
+          ...(way ? environmentFor(way, stored) : {}),
           ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
           WORKDIR: workdir,
           HUTCH_WIRE_NAMES: wireNames,

@@ -32,6 +32,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       HUTCH_ALLOW_NETWORKS: '10.1.2.3, 192.168.7.0/24',
       HUTCH_STANDBY_SECONDS: '0.5',
       HUTCH_CA_FILE: '/etc/ca.pem',
+      HUTCH_SANDBOX_PROXY: 'http://proxy.corp:3128/',
+      HUTCH_SANDBOX_NO_PROXY: 'a.corp, .b.corp',
     }),
     {
       host: '::1',
@@ -42,6 +44,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       prices: { volume_storage_gbs: 1e-9, sandbox_compute_runtime_gbs: 0.5 },
       allowNetworks: ['10.1.2.3', '192.168.7.0/24'],
       standbyAfterMs: 500,
+      sandboxProxy: 'http://proxy.corp:3128',
+      sandboxNoProxy: ['a.corp', '.b.corp'],
     },
   )
 })
@@ -52,6 +56,8 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   HUTCH_PUBLIC_URL: ['hutch.example.com', 'ftp://x', 'http://u:p@x', 'http://x/?a', 'http://x/#a', 'http://'],
   HUTCH_SANDBOX_DOMAIN: ['a_b.com', '*.example.com', 'http://x', '10.0.0.1', 'a..b', `${'a'.repeat(64)}.com`],
   HUTCH_RUNTIME: ['docker'],
+  HUTCH_SANDBOX_PROXY: ['proxy:3128', 'socks5://proxy', 'http://u:p@proxy'],
+  HUTCH_SANDBOX_NO_PROXY: ['a,,b'],
   HUTCH_WIRE_NAMES: ['1a', 'A:B', 'A:a:b:c', 'A,A'],
   HUTCH_REGIONS: ['EU', 'a_b', 'auto', 'a,,b', 'a,a', 'a.b', ','],
   HUTCH_STANDBY_SECONDS: ['0', '1e9', 'soon', '-1', 'Infinity'],
