@@ -10,6 +10,8 @@ export interface Addresses {
   url(record: Resource): string | undefined
   /** The name that custom domains point to. */
   domain(): string
+  /** Of this host. */
+  publicUrl(): string
   /** The host listens on that port; answers its address. */
   listening(port: number): string
 }
@@ -23,6 +25,7 @@ export const createAddresses = (config: Config, rules: KindsByName): Addresses =
       return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
     },
     domain: () => sandboxDomain || new URL(publicUrl).hostname,
+    publicUrl: () => publicUrl,
     listening(port) {
       publicUrl = publicUrlOf(config, port)
       return publicUrl

@@ -56,8 +56,12 @@ export interface Config {
   readonly subnet: string
   /** Private networks that sandboxes may reach all the same, as CIDR: a registry mirror, a model server. */
   readonly allowNetworks: readonly string[]
-  /** PEM file of authorities that servers may have beside the system's, for connections that the outbound proxy opens; '' for none. */
+  /** PEM file of authorities beside the system's, for sandboxes and the connections that the outbound proxy opens; '' for none. */
   readonly caFile: string
+  /** A proxy that sandboxes without an outbound policy are told of; '' for none. */
+  readonly sandboxProxy: string
+  /** What they reach past it. */
+  readonly sandboxNoProxy: readonly string[]
   /** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
   readonly egressResolvers: readonly NameServer[]
   /** Network slots kept ready ahead of need. */
@@ -123,6 +127,8 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     subnet: subnetFrom(env),
     allowNetworks: allowedFrom(env),
     caFile: textOf(env, 'HUTCH_CA_FILE') && path('HUTCH_CA_FILE', ''),
+    sandboxProxy: urlOf(env, 'HUTCH_SANDBOX_PROXY'),
+    sandboxNoProxy: listOf(env, 'HUTCH_SANDBOX_NO_PROXY'),
     egressResolvers: resolversFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     warm: warmFrom(env),

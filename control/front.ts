@@ -1,25 +1,36 @@
-/** One port, several surfaces: hosts and paths of workloads go to the gateway, `/v0` and its like to the management API. */
+/**
+ * One port, several surfaces: hosts and paths of workloads go to the gateway, `/v0` and its like to the management API, pages
+ * to people.
+ */
 import type { Server } from 'node:http'
 import { endRaw } from '../shared/http/raw-answer.ts'
-import { listener, serveWith } from '../shared/http/server.ts'
+import { listener, serveWith, type Listener } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import type { Log } from '../shared/log.ts'
+import { isPage } from './browser/pages.ts'
 import type { Gateway } from './gateway/gateway.ts'
+import type { People } from './browser/people.ts'
+
+/** Bytes of a request's head, its target included: who has not said yet who they are is to cost little. */
+const maxHeadBytes = 64 * 1024
 
 export const frontServer = (deps: {
   api: Dispatcher
+  people: Pick<People, 'pages' | 'newcomers'>
   gateway: Gateway
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
   log: Log
 }): Server => {
-  const { api, gateway, rootAddress, log } = deps
+  const { api, people, gateway, rootAddress, log } = deps
   const management = listener(api, { log })
+  const pages = listener(people.pages(gateway), { log })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
-  return serveWith({
+  const on: Listener = {
     request(message, response) {
       const address = gateway.addressOf(message)
-      if (address) gateway.handle(address, message, response)
+      if (isPage(message.url ?? '', address !== undefined)) pages.request(message, response)
+      else if (address) gateway.handle(address, message, response)
       else {
         message.url = rootAddress(message.url ?? '') ?? message.url
         if (isManagement(message.url)) management.request(message, response)
@@ -31,5 +42,8 @@ export const frontServer = (deps: {
       if (address) gateway.upgrade(address, message, socket, head)
       else endRaw(socket, { status: 404 })
     },
-  })
+  }
+  const server = serveWith(on, { maxHeadBytes })
+  server.on('connection', people.newcomers.add)
+  return server
 }

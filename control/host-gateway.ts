@@ -1,5 +1,6 @@
 /** The gateway of this host. */
 import { wireNames as spellings } from '../shared/wire-names.ts'
+import type { People } from './browser/people.ts'
 import type { Keys } from './auth/keys.ts'
 import type { Config } from './config.ts'
 import { openDrives } from './drives/open.ts'
@@ -15,10 +16,10 @@ import type { Parts } from './parts.ts'
 export const gatewayOf = async (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
+  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined; people: People },
 ): Promise<Gateway> => {
   const { store, names, connections } = parts
-  const { rules, runner, keys, outbound } = deps
+  const { rules, runner, keys, outbound, people } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
@@ -28,6 +29,7 @@ export const gatewayOf = async (
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {
       ...parts,
+      ...people,
       resolve: resolver({ store, rules }),
       hold: runner.hold,
       forwarder: forwarder(connections),

@@ -3,6 +3,7 @@ import { writeWireNames } from '../shared/wire-names.ts'
 import type { Config } from './config.ts'
 import { defaultImage } from './images/default.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
+import { surroundingsOf } from './outbound/surroundings.ts'
 import type { WayOut } from './outbound/way-out.ts'
 import type { Parts } from './parts.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
@@ -13,7 +14,11 @@ export type Verbs = Readonly<Record<keyof Kinds, Crud>>
 
 export type KindsByName = ReadonlyMap<string, Kind>
 
-export const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut: WayOut | undefined): Kinds =>
+export const kindsOf = async (
+  config: Config,
+  { images, sealer, names, store }: Parts,
+  wayOut: WayOut | undefined,
+): Promise<Kinds> =>
   createKinds({
     images,
     sealer,
@@ -24,6 +29,7 @@ export const kindsOf = (config: Config, { images, sealer, names, store }: Parts,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
     wayOut,
+    surroundings: await surroundingsOf(config),
     standbyAfterMs: config.standbyAfterMs,
   })
 

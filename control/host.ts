@@ -15,6 +15,7 @@ import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
+import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
@@ -123,7 +124,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const { clock, log, store, names, cursors } = parts
   const { uses, keys, personal } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
-  const kinds = kindsOf(config, parts, wayOut)
+  const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
@@ -142,8 +143,11 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     txtRecords,
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
+  const { sandboxDomain } = config
+  const people = createPeople({ ...parts, rules, publicUrl: addresses.publicUrl, sandboxDomain })
   const api = createApi({
     ...parts,
+    ...people,
     upkeep,
     names,
     apiVersions: config.apiVersions,
@@ -155,7 +159,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
+  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound, people })
   await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
@@ -164,7 +168,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const front = frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log })
+      const front = frontServer({ api, people, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log })
       const { port } = await listenOn(front, config, closer)
       return { url: addresses.listening(port), port }
     },

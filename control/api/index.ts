@@ -6,6 +6,7 @@ import type { Log } from '../../shared/log.ts'
 import type { Bound } from '../../shared/route.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { Crud } from '../resources/crud.ts'
+import type { Logins } from '../gateway/logins.ts'
 import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
@@ -18,6 +19,7 @@ import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
 import { personalKeyRoutes } from './personal-keys.ts'
+import { linkRoutes } from './links.ts'
 import { managementSurface } from './surface.ts'
 import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
@@ -44,15 +46,20 @@ export interface ApiDeps {
   /** Checks every answer against its declaration; on in tests. */
   readonly checkReplies?: boolean
   readonly logRequests?: boolean
+  /** Told of each connection that has brought a valid credential. */
+  readonly admitted?: (connection: object | undefined) => void
+  /** Logins of browsers. */
+  readonly logins: Pick<Logins, 'link'>
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
   const { store, clock, ids, log, names, keys, images, upkeep, verbs, outbound, removeWorkspace, routes = [] } = deps
-  const { apiVersions, checkReplies = false, logRequests = false } = deps
+  const { apiVersions, checkReplies = false, logRequests = false, admitted, logins } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
+    ...kinds.filter(({ dataPlane }) => dataPlane).flatMap(kind => linkRoutes(kind, { store, logins })),
     ...accountRoutes({ store }),
     ...imageRoutes({ images, upkeep }),
     ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
@@ -63,6 +70,6 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
-  const surface = managementSurface({ caller, clock, names, apiVersions, checkReplies, logRequests })
+  const surface = managementSurface({ caller, clock, names, apiVersions, admitted, checkReplies, logRequests })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
 }

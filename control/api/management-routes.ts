@@ -7,6 +7,7 @@ import { listAccounts } from './accounts.ts'
 import { deleteImage, deleteImages, deleteTag, getImage, imageProgress, listImages } from './image-declarations.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
+import { declareLinks } from './links.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
@@ -35,6 +36,7 @@ export const managementRoutes = {
   },
   personalKeys: { list: listPersonalKeys, create: createPersonalKey, remove: removePersonalKey },
   sandboxes: declareKind(sandboxFace),
+  links: declareLinks(defineKind(sandboxFace)),
   outbound: declareOutbound(defineKind(sandboxFace)),
   warmPools: { list: listWarmPools },
   workspaces: {

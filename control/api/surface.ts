@@ -10,6 +10,8 @@ import { everyScope } from '../auth/keys.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
 import { warningsOf } from './warnings.ts'
+import { wantsHtml } from '../html/accept.ts'
+import { errorPageReply } from '../html/error-page.ts'
 import type { WireNames } from '../wire/names.ts'
 
 /** What is known of a request before its handler runs. `workspace` and `actor` are absent on account routes. */
@@ -126,6 +128,8 @@ const admitted = async (
 
 export const managementSurface = (deps: {
   caller: Caller
+  /** Told of each connection that has brought a valid credential. */
+  admitted?: ((connection: object | undefined) => void) | undefined
   clock: Clock
   names: WireNames
   /** Versions beside ours: theirs → ours. */
@@ -146,7 +150,9 @@ export const managementSurface = (deps: {
       message: error.message,
       ...(kind ? detailed(error, kind, { actor: actors.get(request), now: clock.now() }) : {}),
     }
-    return json(body, { status: error.status, headers: { 'x-request-id': requestId, ...errorHeaders(error) } })
+    const headers = { vary: 'Accept', 'x-request-id': requestId, ...errorHeaders(error) }
+    if (wantsHtml(request)) return errorPageReply(error, request, headers)
+    return json(body, { status: error.status, headers })
   }
 
   return {
@@ -170,6 +176,7 @@ export const managementSurface = (deps: {
     },
     async before(request, route) {
       const facts = await admitted({ caller, versions }, request, route)
+      if (facts.key) deps.admitted?.(request.connection)
       if (facts.actor) actors.set(request, facts.actor)
       return { ...facts }
     },

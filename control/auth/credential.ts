@@ -7,14 +7,17 @@ export interface Credential {
   readonly header: string
 }
 
+/** The key of `Bearer <key>`; undefined for any other scheme. */
+export const bearerOf = (value: string | string[] | undefined): string | undefined =>
+  (typeof value === 'string' && /^Bearer +(\S+)\s*$/i.exec(value)?.[1]) || undefined
+
 /**
  * The first of the headers `names` (lower case, best first) that carries `Bearer <key>`; undefined when none does. Any
  * other scheme is somebody else's: an application behind this host may have its own `Authorization`.
  */
 export const credentialOf = (headers: IncomingHttpHeaders, names: readonly string[]): Credential | undefined => {
   for (const header of names) {
-    const value = headers[header]
-    const [, key] = (typeof value === 'string' && /^Bearer +(\S+)\s*$/i.exec(value)) || []
+    const key = bearerOf(headers[header])
     if (key) return { key, header }
   }
   return undefined

@@ -17,6 +17,8 @@ export const newKey = (ids: Ids): string => `hutch_${ids.secret(32)}`
 export interface Keys {
   /** The key behind a credential; throws `unauthenticated` when unknown or expired. */
   verify(credential: string): Promise<ApiKey>
+  /** The same for a key of which only the hash is known. */
+  verifyHash(hash: string): Promise<ApiKey>
 }
 
 export const createKeys = (deps: {
@@ -25,17 +27,15 @@ export const createKeys = (deps: {
   uses: Pick<KeyUses, 'note'>
 }): Keys => {
   const { tenants, clock, uses } = deps
-  return {
-    async verify(credential) {
-      const hash = hashKey(credential)
-      const key = await tenants.apiKeyByHash(hash)
-      if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
-      if (key.expiresAt !== null && key.expiresAt <= clock.now())
-        throw fail('unauthenticated', { reason: 'the API key has expired' })
-      uses.note(key.id)
-      return key
-    },
+  const verifyHash = async (hash: string): Promise<ApiKey> => {
+    const key = await tenants.apiKeyByHash(hash)
+    if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
+    if (key.expiresAt !== null && key.expiresAt <= clock.now())
+      throw fail('unauthenticated', { reason: 'the API key has expired' })
+    uses.note(key.id)
+    return key
   }
+  return { verifyHash, verify: credential => verifyHash(hashKey(credential)) }
 }
 
 /** Whether a key may act in a workspace: one of its account, and the one it is bound to if it is. */

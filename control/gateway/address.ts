@@ -14,6 +14,8 @@ export interface AddressForm {
 /** A request to one workload. Name and workspace may both hold hyphens, so a host can be read in several ways. */
 export interface WorkloadAddress {
   readonly kind: string
+  /** By host name, then the workload has an origin of its own; or by path, on the origin of the API. */
+  readonly form: 'host' | 'path'
   readonly readings: readonly { readonly name: string; readonly workspace: string }[]
   /** Port of the machine that is meant: the daemon's (undefined) or one named by `/port/{n}`. */
   readonly port: number | undefined
@@ -51,7 +53,7 @@ export const byHost = (
   const form = forms.find(one => label.startsWith(`${one.label}-`))
   if (!form || !regions.includes(region) || !target.startsWith('/')) return undefined
   const rest = withPort(target)
-  return rest && { kind: form.kind, readings: readings(label.slice(form.label.length + 1)), ...rest }
+  return rest && { kind: form.kind, form: 'host', readings: readings(label.slice(form.label.length + 1)), ...rest }
 }
 
 const pathForm = /^\/((?!v\d)[a-z0-9][a-z0-9-]*)\/([a-z]+)\/([a-z0-9][a-z0-9-]*)(?=[/?]|$)(.*)$/s
@@ -62,5 +64,5 @@ export const byPath = (target: string, forms: readonly AddressForm[]): WorkloadA
   const form = forms.find(one => one.plural === plural)
   if (!form) return undefined
   const rest = withPort(after.startsWith('?') ? `/${after}` : after, `/${workspace}/${plural}/${name}`)
-  return rest && { kind: form.kind, readings: [{ name, workspace }], ...rest }
+  return rest && { kind: form.kind, form: 'path', readings: [{ name, workspace }], ...rest }
 }

@@ -1,16 +1,14 @@
 /** One request sent on to a workload, and its answer as it comes: nothing is buffered, back-pressure is kept both ways. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { requestHeaders, responseHeaders } from './headers.ts'
+import { requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
 
 export interface Exchange {
   readonly target: string
-  /** What the client's address has before `target`. */
-  readonly base: string
+  readonly answerRules: AnswerRules
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Lower-case names of headers the workload must not see. */
-  readonly withheld: ReadonlySet<string>
+  readonly withheld: Withheld
   /** Headers that say who calls: names and values. */
   readonly identity: readonly string[]
 }
@@ -32,7 +30,7 @@ interface Ending {
 }
 
 /** Writes the workload's answer to the client. */
-const answering = ({ response, base }: Exchange, { done, failed }: Ending): Dispatcher.DispatchHandler => {
+const answering = ({ response, answerRules }: Exchange, { done, failed }: Ending): Dispatcher.DispatchHandler => {
   let controller: Dispatcher.DispatchController | undefined
   let started = false
   const clientGone = () => {
@@ -52,7 +50,7 @@ const answering = ({ response, base }: Exchange, { done, failed }: Ending): Disp
       response.writeHead(
         status,
         reasonPhrase(statusText),
-        responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], base),
+        responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], answerRules),
       )
       // Out at once. `flushHeaders` would write bytes beyond ASCII a second time in UTF-8.
       response.write(nothing)

@@ -13,14 +13,17 @@ import type { WireNames } from '../../shared/wire-names.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { Reach } from '../instances/reach.ts'
 import type { Connections } from '../channel/connections.ts'
+import type { Sealer } from '../secrets.ts'
 import { byHost, byPath, type AddressForm, type WorkloadAddress } from './address.ts'
+import { admit, type Admitted } from './admit.ts'
 import type { Answers } from './answers.ts'
-import { credentialReader } from './credential.ts'
+import { credentialReader, isTerminal } from './credential.ts'
 import { errorReply, sendError, shown, type ErrorReply } from './errors.ts'
 import type { Forwarder } from './forward.ts'
 import { identityHeaders, identityWriter } from './identity.ts'
+import { loginPath, type Logins } from './logins.ts'
 import { run, runUpgrade, type Context } from './passage.ts'
-import type { Resolve } from './resolve.ts'
+import type { Records, Resolve } from './resolve.ts'
 
 export interface GatewayDeps {
   readonly resolve: Resolve
@@ -28,6 +31,13 @@ export interface GatewayDeps {
   readonly forwarder: Forwarder
   readonly connections: Connections
   readonly keys: Keys
+  readonly logins: Logins
+  readonly records: Records
+  readonly sealer: Sealer
+  /** Where browsers log in, for who came by this host name; without a slash at its end. */
+  readonly apiOrigin: (host: string) => string
+  /** Told of each connection that has brought a valid credential. */
+  readonly admitted: (connection: object) => void
   /** Answers in the daemon's place; nobody does when left out. */
   readonly answers?: Answers | undefined
   readonly clock: Clock
@@ -47,15 +57,31 @@ export interface GatewayOptions {
 
 export interface Gateway {
   /** The workload a request is for, or undefined when it is not for one. */
-  addressOf(request: IncomingMessage): WorkloadAddress | undefined
+  addressOf(request: Pick<IncomingMessage, 'url' | 'headers'>): WorkloadAddress | undefined
+  /** What a key opens at an address. Throws what a request with it would be refused with. */
+  admit(address: WorkloadAddress, key: string): Promise<Admitted>
   handle(address: WorkloadAddress, request: IncomingMessage, response: ServerResponse): void
   upgrade(address: WorkloadAddress, request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** The answer to a request that is for nobody. */
   refuse(request: IncomingMessage, response: ServerResponse): void
 }
 
+/** Where a browser logs in for what it asked for: the address goes along, without what was wrong in it. */
+const loginFor = ({ apiOrigin }: GatewayDeps, address: WorkloadAddress | undefined, request: IncomingMessage) => {
+  if (!address || (address.port === undefined && !isTerminal(address))) return undefined
+  const { host = '' } = request.headers
+  const url = request.url ?? '/'
+  const path = isTerminal(address) ? (url.split('?', 1)[0] as string) : url
+  return `${apiOrigin(host)}${loginPath}?to=${encodeURIComponent(address.form === 'host' ? `//${host}${path}` : path)}`
+}
+
 /** Logs a failure, and says it as the data plane does. */
-const failure = (options: GatewayOptions, deps: GatewayDeps, error: unknown, request: IncomingMessage): ErrorReply => {
+const failure = (
+  options: GatewayOptions,
+  deps: GatewayDeps,
+  error: unknown,
+  { request, address }: { readonly request: IncomingMessage; readonly address?: WorkloadAddress },
+): ErrorReply => {
   const { clock, ids, log } = deps
   const requestId = ids.uuid()
   const known = shown(error, requestId)
@@ -63,7 +89,8 @@ const failure = (options: GatewayOptions, deps: GatewayDeps, error: unknown, req
   const line = { requestId, method, host: request.headers.host, code: known.code, reason: known.message }
   if (known.code === 'internal') log.error('gateway.failed', { ...line, error })
   else log.info('gateway.refused', line)
-  return errorReply(known, { headers: options.names.list.map(({ header }) => header), now: clock.now() })
+  const headers = options.names.list.map(({ header }) => header)
+  return errorReply(known, { headers, now: clock.now(), request, login: loginFor(deps, address, request) })
 }
 
 /** Browsers ask first; the workload's own CORS answer does not know our headers. */
@@ -85,11 +112,18 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
   const scopes = new Map(forms.map(({ kind, scope }) => [kind, scope]))
   const context: Context = {
     ...deps,
-    credentialOf: credentialReader(credentialHeaders, identityHeaders(names)),
+    credentialOf: credentialReader({
+      names: credentialHeaders,
+      never: identityHeaders(names),
+      sealer: deps.sealer,
+      now: () => deps.clock.now(),
+    }),
     identityOf: identityWriter(names, deps.ids),
+    ourHeaders: names.header(''),
     scopeOf: kind => scopes.get(kind) as string,
   }
   return {
+    admit: (address, key) => admit(context, address, { key }),
     addressOf({ url: target = '/', headers }) {
       return byHost(headers.host ?? '', target, options) ?? byPath(target, options.forms)
     },
@@ -97,22 +131,21 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
       if (preflight(request, response)) return
       run(context, address, request, response).catch((error: unknown) => {
         if (response.headersSent || response.destroyed) response.destroy()
-        else sendError(failure(options, deps, error, request), response)
+        else sendError(failure(options, deps, error, { request, address }), response)
         request.resume()
       })
     },
     upgrade(address, request, socket, head) {
       socket.on('error', error => log.debug('gateway.socket', { error }))
       runUpgrade(context, address, request, socket, head).catch((error: unknown) => {
-        endRaw(socket, failure(options, deps, error, request))
+        endRaw(socket, failure(options, deps, error, { request, address }))
       })
     },
     refuse(request, response) {
-      const path = `${request.headers.host ?? ''}${request.url ?? ''}`
-      sendError(
-        failure(options, deps, fail('route_not_found', { method: request.method ?? 'GET', path }), request),
-        response,
-      )
+      // A key may be in the query of a wrong address, and this is logged.
+      const path = `${request.headers.host ?? ''}${request.url ?? ''}`.split('?', 1)[0] as string
+      const error = fail('route_not_found', { method: request.method ?? 'GET', path })
+      sendError(failure(options, deps, error, { request }), response)
       request.resume()
     },
   }

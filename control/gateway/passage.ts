@@ -3,50 +3,42 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
-import { needReach, needScopes, type Keys } from '../auth/keys.ts'
+import type { Ids } from '../../shared/ids.ts'
 import type { Held, Reach } from '../instances/reach.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
 import type { Address } from '../store/store.ts'
 import { fail } from '../../shared/errors.ts'
 import type { WorkloadAddress } from './address.ts'
+import { enter, type EnterContext } from './admit.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
 import type { Forwarder } from './forward.ts'
+import type { AnswerRules } from './headers.ts'
 import type { IdentityWriter } from './identity.ts'
-import type { Resolve, Resolved } from './resolve.ts'
+import type { Logins } from './logins.ts'
+import type { Records, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
+import { answerTerminalPage, asksForTerminalPage } from './terminal.ts'
 
-export interface Context {
-  readonly resolve: Resolve
+export interface Context extends EnterContext {
   readonly hold: Reach['hold']
   readonly forwarder: Forwarder
-  readonly keys: Keys
   readonly answers?: Answers | undefined
   readonly connections: Connections
   readonly clock: Clock
   readonly identityOf: IdentityWriter
-  /** The scope that workloads of a kind are used with. */
-  readonly scopeOf: (kind: string) => string
-  readonly credentialOf: (request: IncomingMessage, target: string) => WorkloadCredential
+  /** Lower-case prefixes of headers that only we send. */
+  readonly ourHeaders: readonly string[]
+  readonly logins: Logins
+  readonly ids: Pick<Ids, 'secret'>
+  readonly records: Records
 }
 
-interface Admitted {
-  readonly resolved: Resolved
-  readonly credential: WorkloadCredential
-  readonly identity: readonly string[]
-}
-
-/** Whether a workload exists is told only to who holds a valid key: that is looked at before what was found is told. */
-const admit = async (context: Context, address: WorkloadAddress, request: IncomingMessage): Promise<Admitted> => {
-  const { resolve, keys, credentialOf, identityOf } = context
-  const credential = credentialOf(request, address.target)
-  const found = await resolve(address).catch((error: unknown) => ({ error }))
-  const key = await keys.verify(credential.key)
-  if ('error' in found) throw found.error
-  needReach(key, found.workspace)
-  needScopes(key, [context.scopeOf(address.kind)])
-  return { resolved: found, credential, identity: identityOf(key) }
-}
+const answerRules = (
+  { ourHeaders }: Context,
+  { base, form }: WorkloadAddress,
+  { withheld }: WorkloadCredential,
+): AnswerRules => ({ base, ours: ourHeaders, shared: form === 'path', cookies: withheld.cookies })
 
 /**
  * The daemon's port means the daemon, however it is addressed. The port of the channel means nobody: who came that way
@@ -85,13 +77,17 @@ export const run = async (
   const { forwarder, answers } = context
   const gone = new AbortController()
   response.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential, identity } = await admit(context, address, request)
+  const entered = await enter(context, address, request)
+  if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
+  const { resolved, credential, key } = entered
   const { instance, upstream, release, to } = await holdFor(context, resolved, address, gone.signal)
   const { target, withheld } = credential
+  const identity = context.identityOf(key)
   try {
     if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
       return await answers.answer({ instance, target, upstream, request, response })
-    await forwarder.forward({ to, target, base: address.base, request, response, withheld, identity })
+    const rules = answerRules(context, address, credential)
+    await forwarder.forward({ to, target, answerRules: rules, request, response, withheld, identity })
   } finally {
     release()
   }
@@ -107,7 +103,7 @@ export const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential, identity } = await admit(context, address, request)
+  const { resolved, credential, key } = await enter(context, address, request)
   const { owner } = resolved
   const { release, to } = await holdFor(context, resolved, address, gone.signal)
   await splice(
@@ -118,7 +114,8 @@ export const runUpgrade = async (
       socket,
       head,
       withheld: credential.withheld,
-      identity,
+      answerRules: answerRules(context, address, credential),
+      identity: context.identityOf(key),
       release,
       hold: async () => (await context.hold(owner, gone.signal)).release,
     },

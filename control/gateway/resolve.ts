@@ -2,7 +2,7 @@
 import { fail } from '../../shared/errors.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { RulesByKind } from '../reconcile/rules.ts'
-import type { Instance, Owner, Store, Workspace } from '../store/store.ts'
+import type { Instance, Owner, Resource, Store, Workspace } from '../store/store.ts'
 import type { WorkloadAddress } from './address.ts'
 
 export interface Resolved {
@@ -11,6 +11,18 @@ export interface Resolved {
   /** A machine of it that is up, when there is one: then the record was not even read. */
   readonly instance?: Instance
 }
+
+/** The record of a workload. Throws `workload_not_found`. */
+export type Records = (owner: Owner) => Promise<Resource>
+
+export const recordsOf =
+  ({ resources }: Pick<Store, 'resources'>): Records =>
+  async owner => {
+    const { kind, workspace, parent, name, uid } = owner
+    const record = await resources.get({ kind, workspace, parent, name })
+    if (record?.uid === uid) return record
+    throw fail('workload_not_found', { kind, wanted: `"${name}" in "${workspace}"` })
+  }
 
 /** Throws `workspace_not_found` or `workload_not_found`. */
 export type Resolve = (address: WorkloadAddress) => Promise<Resolved>

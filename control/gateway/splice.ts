@@ -9,7 +9,8 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
-import { requestHeaders } from './headers.ts'
+import { headText, passRefusal, shakeHands } from './handshake.ts'
+import { requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
 
 export interface Splicing {
   readonly to: Destination
@@ -17,7 +18,8 @@ export interface Splicing {
   readonly request: IncomingMessage
   readonly socket: Duplex
   readonly head: Buffer
-  readonly withheld: ReadonlySet<string>
+  readonly withheld: Withheld
+  readonly answerRules: AnswerRules
   readonly identity: readonly string[]
   /** The hold that keeps the sandbox awake now; given over, and released here whatever happens. */
   readonly release: () => void
@@ -37,19 +39,15 @@ const connected = async (connections: Connections, to: Destination): Promise<Soc
   }
 }
 
-/** The request as the workload gets it, hop-by-hop headers of the upgrade kept. */
-const handshake = ({ request, target, withheld, identity }: Splicing): string => {
-  const headers = requestHeaders(request.rawHeaders, {
+/** The headers of the request as the workload gets them, those of the upgrade kept. */
+const handshakeHeaders = ({ request, withheld, identity }: Splicing): string[] =>
+  requestHeaders(request.rawHeaders, {
     withheld,
     identity,
     remote: request.socket.remoteAddress ?? '',
     host: request.headers.host ?? '',
     keepUpgrade: true,
   })
-  const lines = [`${request.method} ${target} HTTP/1.1`]
-  for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`)
-  return `${lines.join('\r\n')}\r\n\r\n`
-}
 
 /** What keeps the sandbox awake while bytes pass, and not while they do not. */
 interface Watch {
@@ -90,22 +88,6 @@ const watching = ({ socket, hold, ...options }: Splicing, clock: Clock, giveUp: 
   }
 }
 
-const switching = Buffer.from('HTTP/1.1 101 ', 'latin1')
-
-/** Calls `agreed` when what the workload answers begins as an agreement does, else `refused`; once, with its first bytes. */
-const onAnswer = (far: Socket, agreed: () => void, refused: () => void): void => {
-  let seen = Buffer.alloc(0)
-  const look = (piece: Buffer): void => {
-    seen = Buffer.concat([seen, piece.subarray(0, switching.length - seen.length)])
-    const so = switching.subarray(0, seen.length).equals(seen)
-    if (so && seen.length < switching.length) return
-    far.off('data', look)
-    if (so) agreed()
-    else refused()
-  }
-  far.on('data', look)
-}
-
 const maxEarlyBytes = 64 * 1024
 
 /** Keeps what the client sends before it has an answer; calls `end` when that is too much, or the client leaves. */
@@ -126,48 +108,57 @@ const keepEarly = (socket: Duplex, head: Buffer, end: () => void): { take(): Buf
   }
 }
 
-/** Pipes until either side ends. Resolves then; rejects only before the first byte went to the workload. */
+/** Both ways until either side ends. */
+const joined = async (socket: Duplex, far: Socket, watch: Watch): Promise<void> => {
+  const ended = Promise.withResolvers<void>()
+  for (const side of [socket, far]) {
+    side.on('data', watch.heard)
+    side.once('close', ended.resolve).once('error', ended.resolve)
+  }
+  socket.pipe(far).pipe(socket)
+  if (far.destroyed || socket.destroyed) ended.resolve()
+  await ended.promise
+  socket.destroy()
+}
+
+const talk = async (options: Splicing, far: Socket, watch: Watch): Promise<void> => {
+  const { socket, head, target, answerRules } = options
+  const leave = () => far.destroy()
+  socket.once('close', leave)
+  const early = keepEarly(socket, head, () => socket.destroy())
+  // It may have gone while the other side was waited for; nobody is told of that again.
+  if (socket.destroyed) return
+  try {
+    const { message, agreed } = await shakeHands(far, { target, headers: handshakeHeaders(options) })
+    const kept = early.take()
+    const headers = responseHeaders(message.rawHeaders, { ...answerRules, keepUpgrade: agreed !== undefined })
+    if (!agreed) return await passRefusal(socket, message, headers)
+    socket.write(headText(message, headers), 'latin1')
+    if (agreed.length > 0) socket.write(agreed)
+    if (kept.length > 0) far.write(kept)
+    await joined(socket, far, watch)
+  } catch (error) {
+    if (!socket.destroyed) throw error
+  } finally {
+    early.take()
+    socket.off('close', leave)
+  }
+}
+
+/** Pipes until either side ends. Resolves then; rejects only before the first byte went to the client. */
 export const splice = async (
   options: Splicing,
   { clock, connections }: { clock: Clock; connections: Connections },
 ): Promise<void> => {
-  const { to, socket, head } = options
-  const far = await connected(connections, to).catch((error: unknown) => {
+  const far = await connected(connections, options.to).catch((error: unknown) => {
     options.release()
     throw error
   })
-  far.write(handshake(options), 'latin1')
-  const ended = Promise.withResolvers<void>()
-  const end = () => {
-    socket.destroy()
+  const watch = watching(options, clock, () => options.socket.destroy())
+  try {
+    await talk(options, far, watch)
+  } finally {
     far.destroy()
-    ended.resolve()
+    watch.stop()
   }
-  const watch = watching(options, clock, end)
-  far.on('data', watch.heard)
-  for (const side of [socket, far]) {
-    side.once('close', end)
-    side.once('error', end)
-  }
-  const early = keepEarly(socket, head, end)
-  onAnswer(
-    far,
-    () => {
-      const kept = early.take()
-      if (kept.length > 0) far.write(kept)
-      socket.on('data', watch.heard)
-      socket.pipe(far)
-    },
-    // The client gets the answer; its own bytes go nowhere.
-    () => {
-      early.take()
-      far.end()
-      socket.resume()
-    },
-  )
-  far.pipe(socket)
-  // Either may have gone while the other was waited for; nobody is told of that again.
-  if (far.destroyed || socket.destroyed) end()
-  await ended.promise
-  watch.stop()
 }

@@ -1,9 +1,7 @@
 /** Opens the egress engine at the address that held machines are sent to. */
-import { readFile } from 'node:fs/promises'
 import { getServers } from 'node:dns'
 import { networkInterfaces } from 'node:os'
 import type { Clock } from '../../shared/clock.ts'
-import { fail, messageOf } from '../../shared/errors.ts'
 import type { Config } from '../config.ts'
 import { nameServerOf } from '../config/networks.ts'
 import type { Outbound as DriverOutbound } from '../drivers/driver.ts'
@@ -13,6 +11,7 @@ import type { Egress, EgressDeps } from '../egress/egress.ts'
 import type { Sealer } from '../secrets.ts'
 import { authorityOf } from './authority.ts'
 import type { Owners } from './outbound.ts'
+import { authoritiesIn } from './surroundings.ts'
 
 const ownAddressesForMs = 5_000
 
@@ -35,15 +34,6 @@ const hostServers = (): Server[] =>
     .map(nameServerOf)
     .filter(server => server !== undefined)
 
-const extraCa = async (file: string): Promise<string | undefined> => {
-  if (!file) return undefined
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    throw fail('invalid_argument', { field: 'HUTCH_CA_FILE', reason: messageOf(error) }, error)
-  }
-}
-
 export interface OpenedEgress {
   readonly engine: Egress
   /** PEM: what programs in held machines have to trust. */
@@ -61,7 +51,7 @@ export const openEgress = async (
     host: driver.address,
     ports: driver.ports,
     authority: await authorityOf(config.dataDir, deps),
-    extraCa: await extraCa(config.caFile),
+    extraCa: (await authoritiesIn(config.caFile)) || undefined,
     allowNetworks: config.allowNetworks,
     closedNetworks: driver.machineNetworks,
     dnsServers: config.egressResolvers.length > 0 ? config.egressResolvers : hostServers(),

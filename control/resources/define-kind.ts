@@ -58,6 +58,7 @@ export type KindFace = Pick<
   | 'life'
   | 'statuses'
   | 'hiddenStatuses'
+  | 'dataPlane'
   | 'names'
   | 'paginated'
   | 'byExternalId'

@@ -47,6 +47,7 @@ export const sandboxFace = {
   life: sandboxLife,
   statuses,
   hiddenStatuses: ['TERMINATED'],
+  dataPlane: { label: 'sbx', scope: 'sandboxes:control', region: record => storedSandbox(record).region },
   paginated: true,
   byExternalId: true,
   detailedErrors: true,
@@ -70,7 +71,6 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     removal: 'reconciled',
     filterStatusOnEveryVersion: true,
     listsEvents: false,
-    dataPlane: { label: 'sbx', scope: 'sandboxes:control', region: record => storedSandbox(record).region },
     workload: sandboxWorkload({
       standbyAfterMs: deps.standbyAfterMs,
       plan: planner(deps),

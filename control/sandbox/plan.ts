@@ -4,7 +4,7 @@ import type { WireNames } from '../wire/names.ts'
 import type { Image, Images } from '../images/images.ts'
 import type { Workload } from '../reconcile/rules.ts'
 import { environmentFor, etcFiles, type WayOut } from './network/outbound.ts'
-import { environmentOf, storedSandbox, type StoredRuntime } from './stored.ts'
+import { environmentOf, storedSandbox, type StoredRuntime, type StoredSandbox } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Instance, Resource, Store } from '../store/store.ts'
 import type { MachineIdentity } from '../../shared/wire/host.ts'
@@ -18,6 +18,8 @@ export interface PlanDeps {
   readonly wireNames: string
   /** Absent where no machine can be held to an outbound policy. */
   readonly wayOut?: WayOut | undefined
+  /** What the others are told of the network that this host is in. */
+  readonly surroundings?: WayOut | undefined
 }
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -74,6 +76,10 @@ const platform = (
 const imageOf = async ({ images }: PlanDeps, owner: Resource, { image }: Instance): Promise<Image> =>
   (image && (await images.byDigest(image.digest))) ?? images.need(storedSandbox(owner).runtime.image, owner.workspace)
 
+/** What points to the way out of this machine, if it has one of its own. */
+const wayOf = ({ wayOut, surroundings }: PlanDeps, { held = false }: StoredSandbox): WayOut | undefined =>
+  held ? wayOut : surroundings
+
 interface Planned {
   readonly owner: Resource
   readonly image: Image
@@ -82,9 +88,10 @@ interface Planned {
 }
 
 const variables = (deps: PlanDeps, { owner, image, workdir, identity }: Planned): Record<string, string> => {
-  const { names, sealer, wireNames, wayOut } = deps
+  const { names, sealer, wireNames } = deps
   const stored = storedSandbox(owner)
-  const { runtime, region, held = false } = stored
+  const { runtime, region } = stored
+  const way = wayOf(deps, stored)
   return {
     PATH: systemPath,
     HOME: '/root',
@@ -93,7 +100,7 @@ const variables = (deps: PlanDeps, { owner, image, workdir, identity }: Planned)
     // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
     DISABLE_REQUEST_LOGGING: 'true',
     ...platform(deps, identity, region),
-    ...(held && wayOut ? environmentFor(wayOut, stored) : {}),
+    ...(way ? environmentFor(way, stored) : {}),
     ...userOf(image, names),
     ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
     ...entrypointOf(runtime, image),
@@ -105,8 +112,9 @@ const variables = (deps: PlanDeps, { owner, image, workdir, identity }: Planned)
 export const planner =
   (deps: PlanDeps): Workload['plan'] =>
   async (owner, instance) => {
-    const { wayOut } = deps
-    const { runtime, held = false } = storedSandbox(owner)
+    const stored = storedSandbox(owner)
+    const { runtime, held = false } = stored
+    const way = wayOf(deps, stored)
     const image = await imageOf(deps, owner, instance)
     const { digest, rootfs } = instance.image ?? image
     const workdir = image.workdir || '/'
@@ -124,7 +132,7 @@ export const planner =
         workdir,
         identity,
         held,
-        ...(held && wayOut ? { etc: etcFiles(wayOut) } : {}),
+        ...(way ? { etc: etcFiles(way) } : {}),
         env: variables(deps, { owner, image, workdir, identity }),
       },
     }

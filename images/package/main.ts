@@ -11,6 +11,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
+import { filesOfPages } from '../../control/html/assets.ts'
 import { packRuntime } from './archive.ts'
 import { checkGlibc } from './glibc.ts'
 import { writeNotices } from './notices.ts'
@@ -30,6 +31,13 @@ const copyHelpers = (): string[] => {
     cpSync(join(root, helper), join(dist, helper))
   }
   return helpers.map(helper => join(dist, helper))
+}
+
+/** What the host's pages load, in one directory beside the module that reads it. */
+const copyPages = (): void => {
+  const to = join(dist, 'control/html/files')
+  mkdirSync(to, { recursive: true })
+  for (const [name, file] of filesOfPages(root)) cpSync(file, join(to, name))
 }
 
 /**
@@ -54,6 +62,7 @@ console.log('package: compiling')
 rmSync(dist, { recursive: true, force: true })
 await compile()
 const helpers = copyHelpers()
+copyPages()
 writeEntries()
 await checkGlibc(root, helpers)
 await packRuntime(root, dist)

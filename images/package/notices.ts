@@ -2,6 +2,7 @@
 import { existsSync, globSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { execa } from 'execa'
+import { packagesOfPages } from '../../control/html/assets.ts'
 import { findProgram } from '../runtime/binaries.ts'
 import { bundledPackages } from '../runtime/compile.ts'
 
@@ -58,7 +59,10 @@ const npmPart = (dir: string): Part => {
     string
   >
   const [file] = globSync('{LICEN[CS]E,licen[cs]e}*', { cwd: dir })
-  return { title: `${name} ${version}`, licence: file ? readFileSync(join(dir, file), 'utf8') : `Licence: ${license}` }
+  // What a bundler put into a file of the package has its licences beside that file.
+  const files = [...(file === undefined ? [] : [file]), ...globSync('*.js.LICENSE.txt', { cwd: dir }).sort()]
+  const texts = files.map(one => readFileSync(join(dir, one), 'utf8').trim())
+  return { title: `${name} ${version}`, licence: texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}` }
 }
 
 const commonLicences = '/usr/share/common-licenses'
@@ -85,8 +89,9 @@ const section = (heading: string, parts: readonly Part[]): string[] => [
 /** Writes the notices for the bundle that `.runtime/bundle` leads to and the image busybox. */
 export const writeNotices = async (root: string, to: string): Promise<void> => {
   const bundle = realpathSync(join(root, '.runtime/bundle'))
-  // These two are in the bundle as they are.
-  const packages = [...(await bundledPackages(root)), 'node_modules/node-pty', 'node_modules/@xterm/xterm']
+  // These are in the bundle, or beside the host's pages, as they are.
+  const asTheyAre = ['node-pty', ...packagesOfPages].map(name => `node_modules/${name}`)
+  const packages = [...(await bundledPackages(root)), ...asTheyAre]
   const npm = packages.map(directory => npmPart(join(root, directory))).sort((a, b) => (a.title < b.title ? -1 : 1))
   const debian = await debianParts(bundle)
   const node = {
@@ -94,11 +99,12 @@ export const writeNotices = async (root: string, to: string): Promise<void> => {
     licence: readFileSync(join(root, '.runtime/node/LICENSE'), 'utf8'),
   }
   const text = [
-    'Hutch is under the licence in the file LICENSE. The archive dist/runtime.tar.zst of this package contains work of',
-    'others, named below. The packages that Hutch depends on are not in it: npm installs them with their own licences.',
+    'Hutch is under the licence in the file LICENSE. The archive dist/runtime.tar.zst of this package, and what pages load,',
+    'in dist/control/html, contain work of others, named below. The packages that Hutch depends on are in neither: npm',
+    'installs them with their own licences.',
     '',
     ...section('Node.js', [node]),
-    ...section('npm packages in the daemon', npm),
+    ...section('npm packages in the daemon and the pages', npm),
     ...section('Programs and libraries of Debian', debian),
     ...section('Licences that are named above and not repeated there', commonParts(debian)),
   ].join('\n')

@@ -84,12 +84,15 @@ export interface ApiServer extends Server {
 }
 
 /** A server for `listener`; no time limit on requests or replies: log streams, watches and terminals may last. */
-export const serveWith = (on: Listener): ApiServer => {
+export const serveWith = (
+  on: Listener,
+  { maxHeadBytes = 1024 * 1024 }: { readonly maxHeadBytes?: number } = {},
+): ApiServer => {
   const server = createServer({
     requestTimeout: 0,
     headersTimeout: 30_000,
     keepAliveTimeout: 120_000,
-    maxHeaderSize: 1024 * 1024,
+    maxHeaderSize: maxHeadBytes,
     shouldUpgradeCallback: mayUpgrade,
   })
   const answers = new Set<ServerResponse>()

@@ -40,6 +40,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       HUTCH_IMAGE_MAX_MB: '100',
       HTTPS_PROXY: 'proxy:3128',
       no_proxy: 'localhost, .Example.com',
+      HUTCH_SANDBOX_PROXY: 'http://proxy.corp:3128/',
+      HUTCH_SANDBOX_NO_PROXY: 'a.corp, .b.corp',
     }),
     {
       host: '::1',
@@ -58,6 +60,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       imageAliases: { 'base-image': 'base', python: 'docker.io/library/python:3.12-slim' },
       pullLimits: { maxBytes: 104_857_600, atOnce: 2, timeMs: 1_800_000 },
       proxies: { http: '', https: 'proxy:3128', except: ['localhost', '.example.com'] },
+      sandboxProxy: 'http://proxy.corp:3128',
+      sandboxNoProxy: ['a.corp', '.b.corp'],
     },
   )
   t.same(load().registries, [{ host: '*', plain: false }])
@@ -74,6 +78,8 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   HUTCH_PUBLIC_URL: ['hutch.example.com', 'ftp://x', 'http://u:p@x', 'http://x/?a', 'http://x/#a', 'http://'],
   HUTCH_SANDBOX_DOMAIN: ['a_b.com', '*.example.com', 'http://x', '10.0.0.1', 'a..b', `${'a'.repeat(64)}.com`],
   HUTCH_RUNTIME: ['docker'],
+  HUTCH_SANDBOX_PROXY: ['proxy:3128', 'socks5://proxy', 'http://u:p@proxy'],
+  HUTCH_SANDBOX_NO_PROXY: ['a,,b'],
   HUTCH_REGISTRIES: ['none,ghcr.io', 'ftp://x.y', '*:5000', 'http://*', 'a..b/c', 'ghcr.io:0', 'ghcr.io:70000', 'a b'],
   HUTCH_IMAGE_ALIASES: ['python', 'a=', '=b', 'a=b=c', 'A=b', 'a=b,a=c', 'a=--help'],
   HUTCH_IMAGE_MAX_MB: ['0', '1.5'],

@@ -41,6 +41,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:dns/promises': ['control/dns.ts'],
   'node:http': [
     'control/egress/http',
+    'control/gateway',
     'daemon/egress',
     'daemon/network',
     'daemon/node-internals',

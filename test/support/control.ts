@@ -7,6 +7,7 @@ import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
+import { createLogins } from '../../control/gateway/logins.ts'
 import { createKinds } from '../../control/kinds/index.ts'
 import { changes } from '../../control/reconcile/changes.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
@@ -156,6 +157,14 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     images,
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
+    logins: createLogins({
+      clock,
+      ids,
+      sealer,
+      publicUrl: () => 'http://127.0.0.1:8080',
+      sandboxDomain: '',
+      planeOf: kind => rules.get(kind) as never,
+    }),
     routes: [
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
       ...warmRoutes({ report: async () => ({ pools: [], claimed: 0, missed: 0 }) }),

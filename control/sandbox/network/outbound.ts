@@ -12,12 +12,14 @@ export const outboundOf =
     return { version: JSON.stringify(network ?? {}), open: () => policyOf(network, sealer) }
   }
 
-/** The way out of this host's sandboxes. */
+/** What programs in a sandbox are told of the way out: of this host's proxy, or of the network that the host is in. */
 export interface WayOut {
-  /** `http://address:port`. */
+  /** `http://address:port`; '' for none. */
   readonly proxyUrl: string
-  /** PEM of the authorities that programs have to trust. */
+  /** PEM of the authorities that programs have to trust besides their own; '' for none. */
   readonly trusted: string
+  /** What is reached past the proxy, besides what always is. */
+  readonly noProxy?: readonly string[]
 }
 
 const caFile = 'hutch-egress-ca.pem'
@@ -28,27 +30,38 @@ const mergedCa = '/etc/ssl/certs/sandbox-ca-bundle.crt'
 const wgetFile = 'hutch-wgetrc'
 const aptFile = 'hutch-apt.conf'
 
-export const etcFiles = ({ trusted }: WayOut): Record<string, string> => ({
-  [caFile]: trusted,
-  [wgetFile]: `ca_certificate = ${mergedCa}\n`,
-  [aptFile]: `Acquire::https::CaInfo "${mergedCa}";\n`,
-})
+/** Files of /etc for them. */
+export const etcFiles = ({ trusted }: WayOut): Record<string, string> =>
+  trusted
+    ? {
+        [caFile]: trusted,
+        [wgetFile]: `ca_certificate = ${mergedCa}\n`,
+        [aptFile]: `Acquire::https::CaInfo "${mergedCa}";\n`,
+      }
+    : {}
 
-/** Variables for programs; the daemon adds those for curl, Python's requests, Node and OpenSSL from the first one. */
-export const environmentFor = ({ proxyUrl }: WayOut, { network }: StoredSandbox): Record<string, string> => {
-  const past = [...alwaysBypassed, ...(network?.proxy?.bypass ?? [])].join(',')
-  const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value })
-  return {
-    ...both('HTTP_PROXY', proxyUrl),
-    ...both('HTTPS_PROXY', proxyUrl),
-    ...both('NO_PROXY', past),
-    SANDBOX_EXTRA_CA_CERTS: `/etc/${caFile}`,
-    GIT_SSL_CAINFO: mergedCa,
-    PIP_CERT: mergedCa,
-    CARGO_HTTP_CAINFO: mergedCa,
-    AWS_CA_BUNDLE: mergedCa,
-    WGETRC: `/etc/${wgetFile}`,
-    APT_CONFIG: `/etc/${aptFile}`,
-    DENO_CERT: `/etc/${caFile}`,
-  }
+/** The daemon adds those for curl, Python's requests, Node and OpenSSL from the first one. */
+const trustVariables = {
+  SANDBOX_EXTRA_CA_CERTS: `/etc/${caFile}`,
+  GIT_SSL_CAINFO: mergedCa,
+  PIP_CERT: mergedCa,
+  CARGO_HTTP_CAINFO: mergedCa,
+  AWS_CA_BUNDLE: mergedCa,
+  WGETRC: `/etc/${wgetFile}`,
+  APT_CONFIG: `/etc/${aptFile}`,
+  DENO_CERT: `/etc/${caFile}`,
+}
+
+const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value })
+
+/** Variables for them. */
+export const environmentFor = (
+  { proxyUrl, trusted, noProxy = [] }: WayOut,
+  { network }: StoredSandbox,
+): Record<string, string> => {
+  const past = [...alwaysBypassed, ...noProxy, ...(network?.proxy?.bypass ?? [])].join(',')
+  const proxy = proxyUrl
+    ? { ...both('HTTP_PROXY', proxyUrl), ...both('HTTPS_PROXY', proxyUrl), ...both('NO_PROXY', past) }
+    : {}
+  return { ...proxy, ...(trusted ? trustVariables : {}) }
 }

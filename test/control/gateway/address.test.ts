@@ -12,6 +12,7 @@ const byPath = (target: string) => address.byPath(target, forms)
 t.test('a sandbox host is read in every way its hyphens allow', async t => {
   t.same(byHost('sbx-web-default.local:8080', '/health', ['local']), {
     kind: 'sandbox',
+    form: 'host',
     readings: [{ name: 'web', workspace: 'default' }],
     port: undefined,
     target: '/health',

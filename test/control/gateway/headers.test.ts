@@ -23,7 +23,12 @@ t.test('credentials are withheld, hop-by-hop headers stay behind, the rest goes 
     'x-a',
     '2',
   ]
-  const options = { withheld: new Set(['x-svc-authorization']), identity: [], remote: '1.2.3.4', host: 'h' }
+  const options = {
+    withheld: { headers: new Set(['x-svc-authorization']), cookies: false },
+    identity: [],
+    remote: '1.2.3.4',
+    host: 'h',
+  }
   t.same(pairs(requestHeaders(raw, options)), [
     ['host', 'h'],
     ['authorization', 'Bearer app'],
@@ -36,7 +41,13 @@ t.test('credentials are withheld, hop-by-hop headers stay behind, the rest goes 
 
 t.test('an upgrade keeps what the handshake needs; a forwarded-for chain grows', async t => {
   const raw = ['Connection', 'Upgrade', 'Upgrade', 'websocket', 'X-Forwarded-For', '9.9.9.9', 'Sec-WebSocket-Key', 'x']
-  const options = { withheld: new Set<string>(), identity: [], remote: '1.2.3.4', host: 'h', keepUpgrade: true }
+  const options = {
+    withheld: { headers: new Set<string>(), cookies: false },
+    identity: [],
+    remote: '1.2.3.4',
+    host: 'h',
+    keepUpgrade: true,
+  }
   t.same(pairs(requestHeaders(raw, options)), [
     ['connection', 'Upgrade'],
     ['upgrade', 'websocket'],
@@ -58,7 +69,8 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
   ]
   const raw = [...sent.flatMap(name => [name, 'me']), 'Connection', 'x-svc-subject-id']
   const identity = identityWriter(names, { uuid: () => 'r-1' })({ id: 'key-1', owner: null })
-  const options = { withheld: new Set(identityHeaders(names)), identity, remote: '1.2.3.4', host: 'h' }
+  const withheld = { headers: new Set(identityHeaders(names)), cookies: false }
+  const options = { withheld, identity, remote: '1.2.3.4', host: 'h' }
   t.same(pairs(requestHeaders(raw, options)), [
     ['x-kept', 'me'],
     ['x-svc-subject-id', 'key-1'],
@@ -87,5 +99,6 @@ t.test('an answer keeps its own headers', async t => {
   const raw = ['Content-Type', 'text/plain', 'Connection', 'close', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2'].map(v =>
     Buffer.from(v),
   )
-  t.same(responseHeaders(raw), ['Content-Type', 'text/plain', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2'])
+  const rules = { base: '', ours: ['x-svc-'], shared: false, cookies: false }
+  t.same(responseHeaders(raw, rules), ['Content-Type', 'text/plain', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2'])
 })

@@ -8,6 +8,7 @@ import { crew } from '../../support/runner.ts'
 
 const to = (...readings: { name: string; workspace: string }[]) => ({
   kind: 'crew',
+  form: 'path' as const,
   readings,
   port: undefined,
   target: '/',
