@@ -1,5 +1,5 @@
 /** Files and trees that appear whole or not at all, whoever else is at the same. */
-import { access, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../shared/errors.ts'
 
@@ -46,12 +46,3 @@ export const removeRemains = async (dir: string, now: number): Promise<void> => 
     if (since !== undefined && now - since > unpackedForMs) await rm(path, { recursive: true, force: true })
   }
 }
-
-export const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    error => {
-      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return false
-      throw error
-    },
-  )

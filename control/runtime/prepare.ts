@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { installation, type Installation } from '../../shared/installation.ts'
 import { runtimeDirOf, type Config } from '../config.ts'
-import { isThere } from './place.ts'
+import { isThere } from '../../shared/is-there.ts'
 import { unpackRuntime, type UnpackDeps } from './unpack.ts'
 
 type Places = Pick<Config, 'dataDir' | 'bundleDir' | 'imagesDir'>

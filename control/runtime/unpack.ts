@@ -15,7 +15,8 @@ import { parse, s, type Out } from '../../shared/schema.ts'
 import { namePath, readName, treePath } from '../images/layout.ts'
 import { extract } from './extract.ts'
 import { writeLatest } from './latest.ts'
-import { inWork, isThere, place, publish, removeRemains } from './place.ts'
+import { isThere } from '../../shared/is-there.ts'
+import { inWork, place, publish, removeRemains } from './place.ts'
 import { pruneBundles } from './prune.ts'
 
 export interface UnpackDeps {

@@ -77,7 +77,7 @@ const imageOf = async ({ images }: PlanDeps, owner: Resource, { image }: Instanc
   (image && (await images.byDigest(image.digest))) ?? images.need(storedSandbox(owner).runtime.image, owner.workspace)
 
 /** What points to the way out of this machine, if it has one of its own. */
-const wayOf = ({ wayOut, surroundings }: PlanDeps, { held = false }: StoredSandbox): WayOut | undefined =>
+const wayOf = ({ wayOut, surroundings }: PlanDeps, { held }: StoredSandbox): WayOut | undefined =>
   held ? wayOut : surroundings
 
 interface Planned {

@@ -1,4 +1,41 @@
+/** Coverage of programs of ours that a test starts. */
+import type { ChildProcess } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const directory = process.env['NODE_V8_COVERAGE']
+
 /** For the environment of a program of ours that starts with one of its own: with it the program counts where coverage is measured. */
-export const coverageEnvironment: Record<string, string> = process.env['NODE_V8_COVERAGE']
-  ? { NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'] }
-  : {}
+export const coverageEnvironment: Record<string, string> = directory ? { NODE_V8_COVERAGE: directory } : {}
+
+/** For Node's arguments of one that is to be killed: with them `saveCoverage` works. */
+export const coverageArguments: readonly string[] = directory
+  ? ['--import', fileURLToPath(new URL('../programs/coverage-on-signal.ts', import.meta.url))]
+  : []
+
+const waitMs = 30_000
+
+/** Whether all of it is on the disk. */
+const isWhole = (file: string): boolean => {
+  try {
+    JSON.parse(readFileSync(file, 'utf8'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Lets a program write what it has run so far, where coverage is measured: one that is killed leaves nothing else. */
+export const saveCoverage = async ({ pid, exitCode, signalCode }: ChildProcess): Promise<void> => {
+  if (!directory || pid === undefined || exitCode !== null || signalCode !== null) return
+  const files = () => readdirSync(directory).filter(name => name.startsWith(`coverage-${pid}-`))
+  const before = new Set(files())
+  process.kill(pid, 'SIGUSR2')
+  for (const end = performance.now() + waitMs; performance.now() < end; ) {
+    const written = files().find(name => !before.has(name))
+    if (written && isWhole(join(directory, written))) return
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  throw new Error(`process ${pid} does not write its coverage`)
+}

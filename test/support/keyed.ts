@@ -28,7 +28,7 @@ export interface KeyedDaemon {
 }
 
 /** A port that was free a moment ago. */
-const freePort = async (): Promise<number> => {
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -45,17 +45,19 @@ export interface KeyedOptions {
   readonly key?: Buffer
   /** Started for nobody. */
   readonly anonymous?: boolean
+  /** The only address that the channel's connections may come from. */
+  readonly from?: string
   /** Given instead of the boot document. */
   readonly input?: string
 }
 
 /** Starts it; resolves at once. */
 export const startKeyed = async (t: Test, options: KeyedOptions = {}) => {
-  const { environment = {}, machine = 'm-1', key = randomBytes(32) } = options
+  const { environment = {}, machine = 'm-1', key = randomBytes(32), from } = options
   const [port, channelPort] = [await freePort(), await freePort()]
   const dir = mkdtempSync(join(tmpdir(), 'keyed-'))
   const document: BootDocument = {
-    channel: { key: key.toString('base64url'), port: channelPort },
+    channel: { key: key.toString('base64url'), port: channelPort, ...(from ? { from } : {}) },
     machine: { id: machine, ...(options.anonymous ? { anonymous: true } : {}) },
     configuration: {
       environment: { PATH: process.env['PATH'] ?? '', HOME: dir, WORKDIR: dir, TMPDIR: dir, ...environment },

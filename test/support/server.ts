@@ -8,7 +8,7 @@ import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { coverageEnvironment } from './coverage.ts'
+import { coverageArguments, coverageEnvironment, saveCoverage } from './coverage.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
@@ -39,7 +39,7 @@ export interface Server {
     look: (body: Answer['body'], status: number) => boolean,
     headers?: Record<string, string>,
   ): Promise<Answer['body']>
-  /** SIGKILL, as a crash is. */
+  /** SIGKILL, as a crash is; where coverage is measured, it is written before. */
   kill(): Promise<void>
   /** SIGTERM, and its exit code. */
   stop(): Promise<number | null>
@@ -74,7 +74,7 @@ export const server = async (
   }
   const start = async () => {
     output = ''
-    const [file = '', ...args] = [...within, process.execPath, 'control/main.ts', 'run']
+    const [file = '', ...args] = [...within, process.execPath, ...coverageArguments, 'control/main.ts', 'run']
     const started = spawn(file, args, {
       cwd: root,
       env: {
@@ -142,6 +142,7 @@ export const server = async (
       }
     },
     async kill() {
+      if (child) await saveCoverage(child)
       child?.kill('SIGKILL')
       await exited()
     },

@@ -1,22 +1,14 @@
 /** Takes a machine off the box, whatever state it is in. Each step finds nothing to do when it was done before. */
-import { readFile, rm, stat } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../../shared/errors.ts'
+import { isThere } from '../../../shared/is-there.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
 import { run, tool } from './command.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker } from './marker.ts'
 import { runtimeNames, runtimeOf } from './runtime.ts'
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    error => {
-      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return false
-      throw error
-    },
-  )
 
 const readText = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(error => {
@@ -42,7 +34,7 @@ const stopStarter = async (files: MachineFiles): Promise<void> => {
 const forget = async ({ names }: Context, id: string): Promise<void> => {
   for (const name of runtimeNames) {
     const state = join(names.runDir, name, id)
-    if (!(await exists(state))) continue
+    if (!(await isThere(state))) continue
     if (name === 'runsc') {
       // Its kernel and file server are processes of their own, which only it knows.
       const { file, args } = runtimeOf(name, names, 'kernel')
@@ -54,7 +46,7 @@ const forget = async ({ names }: Context, id: string): Promise<void> => {
 
 /** Trees of tenants can be deeper than any path may be long; rm(1) walks them by descriptor and follows no link. */
 export const removeDirectory = async (directory: string): Promise<void> => {
-  if (!(await exists(directory))) return
+  if (!(await isThere(directory))) return
   const args = ['-rf', '--one-file-system', '--', directory]
   await run({ step: 'remove directory', file: tool('rm'), args, timeoutMs: 50_000 })
 }

@@ -1,8 +1,8 @@
 /** Removes what instances have left behind that no longer exist: their data directory and their process are gone. */
-import { rm, stat } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../shared/clock.ts'
-import { errno } from '../../../shared/errors.ts'
+import { isThere } from '../../../shared/is-there.ts'
 import type { Log } from '../../../shared/log.ts'
 import { children, type Hierarchy } from './cgroup/hierarchy.ts'
 import { removeParent } from './cgroup/parent.ts'
@@ -15,17 +15,8 @@ import { removeProxyAddress } from './net/outbound.ts'
 import { claimants, type Claimant } from './registry.ts'
 import { releaseIds } from './users/ranges.ts'
 
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    error => {
-      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return false
-      throw error
-    },
-  )
-
 const isDead = async ({ dataDir, pid }: Claimant): Promise<boolean> =>
-  !(await exists(dataDir)) && !(await exists(`/proc/${pid}`))
+  !(await isThere(dataDir)) && !(await isThere(`/proc/${pid}`))
 
 /** Ends the machines of an instance and removes every group of it. */
 const removeGroups = async (hierarchy: Hierarchy, names: Names, clock: Clock): Promise<void> => {

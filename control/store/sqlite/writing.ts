@@ -82,6 +82,27 @@ const ofEvents = (prepare: Prepare) => ({
   ),
 })
 
+/** What of an instance's row may change. */
+const changing = (given: InstanceRow) => ({
+  owner: given.owner,
+  kind: given.kind,
+  workspace: given.workspace,
+  parent: given.parent,
+  name: given.name,
+  revision: given.revision,
+  driver: given.driver,
+  version: given.version,
+  status: given.status,
+  address: given.address,
+  image: given.image,
+  started_at: given.started_at,
+  turned_at: given.turned_at,
+  last_used_at: given.last_used_at,
+  attempts: given.attempts,
+  errors: given.errors,
+  body: given.body,
+})
+
 const ofInstances = (prepare: Prepare) => ({
   instance: prepare((given: { id: string }) => query.selectFrom('instances').selectAll().where('id', '=', given.id)),
   instancesOf: prepare((given: { owner: string }) =>
@@ -90,49 +111,12 @@ const ofInstances = (prepare: Prepare) => ({
   insertInstance: prepare((given: InstanceRow) =>
     query.insertInto('instances').values({
       id: given.id,
-      owner: given.owner,
-      kind: given.kind,
-      workspace: given.workspace,
-      parent: given.parent,
-      name: given.name,
-      revision: given.revision,
-      driver: given.driver,
-      version: given.version,
-      status: given.status,
-      address: given.address,
-      image: given.image,
       created_at: given.created_at,
-      started_at: given.started_at,
-      turned_at: given.turned_at,
-      last_used_at: given.last_used_at,
-      attempts: given.attempts,
-      errors: given.errors,
-      body: given.body,
+      ...changing(given),
     }),
   ),
   updateInstance: prepare((given: InstanceRow) =>
-    query
-      .updateTable('instances')
-      .set({
-        owner: given.owner,
-        kind: given.kind,
-        workspace: given.workspace,
-        parent: given.parent,
-        name: given.name,
-        revision: given.revision,
-        driver: given.driver,
-        version: given.version,
-        status: given.status,
-        address: given.address,
-        image: given.image,
-        started_at: given.started_at,
-        turned_at: given.turned_at,
-        last_used_at: given.last_used_at,
-        attempts: given.attempts,
-        errors: given.errors,
-        body: given.body,
-      })
-      .where('id', '=', given.id),
+    query.updateTable('instances').set(changing(given)).where('id', '=', given.id),
   ),
   removeInstance: prepare((given: { id: string }) => query.deleteFrom('instances').where('id', '=', given.id)),
 })

@@ -7,7 +7,7 @@ import { createConnections } from '../../../control/channel/connections.ts'
 import { createChannelKeys } from '../../../control/channel/keys.ts'
 import { nonceBytes, prefaceBytes } from '../../../shared/channel.ts'
 import { randomIds } from '../../../shared/ids.ts'
-import { keyedDaemon } from '../../support/keyed.ts'
+import { freePort, keyedDaemon } from '../../support/keyed.ts'
 
 const key = Buffer.alloc(32, 7)
 
@@ -45,7 +45,7 @@ t.test('a listener that is no daemon gets nothing', async t => {
     await t.rejects(connectChannel(await listening(greet), 'host'), reason, name)
     t.equal(heard, 0, name)
   }
-  await t.rejects(connectPlain('127.0.0.1', 1), { code: 'ECONNREFUSED' })
+  await t.rejects(connectPlain('127.0.0.1', await freePort()), { code: 'ECONNREFUSED' })
 })
 
 t.test('one that says nothing is given up', async t => {
@@ -82,6 +82,7 @@ t.test('each start of each machine has a key of its own', async t => {
   const all = [one, keys.forStart('a'), keys.forStart('b')].map(start => start.key)
   const other = createChannelKeys('other', randomIds())
   t.equal(new Set([...all, other.keyOf('a', one.generation).toString('base64url')]).size, 4)
+  t.notOk(keys.keyOf('a', one.generation).equals(keys.keyOf('b', one.generation)), 'also for the same start')
   t.notOk(keys.keyOf('a', 'b').equals(keys.keyOf('a\0b', '')))
 })
 

@@ -1,7 +1,7 @@
 /** A daemon that has a key: every endpoint, asked by everybody. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { audiences } from '../../../daemon/channel/audience.ts'
+import { audiences, mayCall } from '../../../daemon/channel/audience.ts'
 import { createConnections, type Caller } from '../../../daemon/channel/connections.ts'
 import { jsonLog } from '../../../shared/log.ts'
 import { daemon } from '../../support/daemon.ts'
@@ -42,6 +42,14 @@ t.test('every route answers those in its line and refuses all others with 403', 
         t.match({ status, body }, { status: 403, body: { error: /^this endpoint answers/ } }, `${route.id}, ${caller}`)
     }
   }
+})
+
+t.test('what nobody has written a line for answers the host alone', t => {
+  t.same(
+    callers.filter(caller => mayCall('new.endpoint', caller) || mayCall('mcp:newTool', caller)),
+    ['host'],
+  )
+  t.end()
 })
 
 t.test('what a tenant keeps and loses', async t => {
@@ -142,7 +150,8 @@ t.test('an anonymous machine becomes somebody in one call, or stays what it was'
   const configure = (body: object) => call('PUT', '/host/configuration', { body, connection: by.host })
   const whose = async () => (await call('GET', '/host/identity', { connection: by.client })).body
   const run = async (command: string) => {
-    const body = { command, waitForCompletion: true }
+    // Somebody else may not be let into the directory of this checkout.
+    const body = { command, workingDir: '/', waitForCompletion: true }
     return (await call('POST', '/process', { body, connection: by.tenant })).body.stdout.trim()
   }
   const document = async () => (await call('GET', '/swagger/doc.json', { connection: by.tenant })).body.basePath

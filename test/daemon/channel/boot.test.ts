@@ -36,6 +36,7 @@ t.test('a daemon that is to have a document does not start without it', async t 
     'no machine': JSON.stringify({ ...whole, machine: {} }),
     'no environment': JSON.stringify({ ...whole, configuration: {} }),
     'a number in it': JSON.stringify({ ...whole, configuration: { environment: { A: 1 } } }),
+    'half an identity': JSON.stringify({ ...whole, configuration: { environment: {}, identity: { name: 'a' } } }),
     null: 'null',
   })) {
     const started = await startKeyed(t, { input })

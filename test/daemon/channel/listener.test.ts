@@ -1,9 +1,10 @@
 /** Who gets in by the channel, and who does not. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
+import { createUnproven } from '../../../daemon/channel/unproven.ts'
 import { nonceBytes, provenBytes, writePreface, type Role } from '../../../shared/channel.ts'
 import { keyedDaemon, type KeyedDaemon } from '../../support/keyed.ts'
 
@@ -119,6 +120,28 @@ t.test('those that say nothing are closed, and keep nobody out', async t => {
   for (const socket of silent) socket.resume()
   await Promise.all(closed)
   t.pass('all are closed by the daemon')
+})
+
+t.test('of too many that have proved nothing the oldest is closed', t => {
+  const unproven = createUnproven()
+  t.teardown(unproven.closeAll)
+  const [first, ...others] = Array.from({ length: 65 }, () => new Socket())
+  for (const socket of [first, ...others]) if (socket) unproven.add(socket)
+  t.ok(first?.destroyed)
+  t.notOk(others.some(({ destroyed }) => destroyed))
+  t.end()
+})
+
+t.test('connections come from the host alone', async t => {
+  const { address } = await keyedDaemon(t, { from: '127.0.0.2' })
+  const heardBy = async (localAddress: string) => {
+    const socket = connect({ port: address.channel.port, host: '127.0.0.1', localAddress }).on('error', () => {})
+    const [piece] = await Promise.race([once(socket, 'data'), once(socket, 'close')])
+    socket.destroy()
+    return Buffer.isBuffer(piece) ? piece.length : 0
+  }
+  t.equal(await heardBy('127.0.0.2'), 32, 'a nonce')
+  t.equal(await heardBy('127.0.0.1'), 0, 'nothing')
 })
 
 t.test('a WebSocket keeps the role of its connection', async t => {
