@@ -83,6 +83,13 @@ const packagesAtHome = (t: Test, sources: readonly Source[]): void => {
   const { dependencies } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { dependencies: object }
   const idle = Object.keys(dependencies).filter(name => !used.has(name) && !notImported.includes(name))
   t.same(idle, [], 'every dependency is used')
+  // The daemon's packages are in its bundle; the host's are installed with the npm package.
+  const ofHost = sources.filter(({ file }) => file.startsWith('control/')).flatMap(({ imports }) => imports)
+  const packages = ofHost.filter(({ specifier, typeOnly }) => !/^(\.|node:)/.test(specifier) && !typeOnly)
+  const missing = packages
+    .map(({ specifier }) => packageOf(specifier))
+    .filter(name => !Object.hasOwn(dependencies, name))
+  t.same(missing, [], 'what the host imports is a dependency of the npm package')
 }
 
 const modulesAtHome = (t: Test, sources: readonly Source[]): void => {
