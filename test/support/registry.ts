@@ -19,7 +19,7 @@ export const registryBinary = (): string | undefined => {
   mkdirSync(tools, { recursive: true })
   const work = mkdtempSync(join(tools, '.new-'))
   try {
-    const quiet = { cwd: work, stdio: 'ignore', timeout: 60_000 } as const
+    const quiet = { cwd: work, stdio: 'ignore', timeout: 20_000 } as const
     execFileSync('apt-get', ['-o', 'APT::Sandbox::User=root', 'download', 'docker-registry'], quiet)
     execFileSync('sh', ['-c', 'dpkg-deb -x docker-registry_*.deb tree'], quiet)
     renameSync(join(work, 'tree'), join(tools, 'docker-registry'))

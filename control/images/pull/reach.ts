@@ -92,8 +92,11 @@ export const registryUrl = (host: string, rules: readonly RegistryRule[]): URL |
 export const checkAddress = (address: string, { hostname, isNamed }: Target): void => {
   const plainAddress = address.replace(/^::ffff:(?=\d+\.)/i, '')
   const family = isIP(plainAddress) === 6 ? 'ipv6' : 'ipv4'
-  const isOpen = !never.check(plainAddress, family) && (isNamed || isPublic(plainAddress))
-  if (!isOpen)
+  if (never.check(plainAddress, family))
+    throw fail('forbidden', {
+      reason: `${hostname} is at ${address}, where clouds keep credentials: never pulled from`,
+    })
+  if (!isNamed && !isPublic(plainAddress))
     throw fail('forbidden', {
       reason: `${hostname} is at ${address}, which is not public; the operator can name it in HUTCH_REGISTRIES`,
     })
