@@ -89,6 +89,7 @@ t.test(
     t.equal(Object.keys(box.answers).length, 11)
     for (const [which, before] of Object.entries(box.answers)) t.same(await sandbox(which), before, which)
     t.equal(host.first.adminKey, readFileSync(join(fixture, 'admin-key'), 'utf8').trim())
+    t.match(await host.store.tenants.personalKeys('default'), [{ id: 'admin', defaultWorkspace: 'default' }])
     t.match((await api('/sandboxes', 'team-key')).body.data, [{ metadata: { name: 'asleep', workspace: 'team' } }])
     const shown = await api('/sandboxes/web?workspace=default&show_secrets=true')
     t.match(shown.body.spec.runtime.envs, [{ name: 'A' }, { name: 'TOKEN', value: 'hush' }])

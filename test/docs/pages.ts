@@ -54,11 +54,18 @@ const startHost = async (t: Teardowns): Promise<Server> => {
   return server(t, { HUTCH_DRIVES_DIR: drives, HUTCH_STANDBY_SECONDS: '600' })
 }
 
+/** The lines that a reader pastes first, against this server. Throws where a page has none. */
+const prologueOf = (text: string, { url, dataDir }: Pick<Server, 'url' | 'dataDir'>): string => {
+  const [, lines] = /\nTo paste the examples[^\n]*\n\n```console\n([\s\S]*?)```\n/.exec(text) ?? []
+  if (!lines) throw new Error('the page does not say how its examples are pasted')
+  return lines.replace('http://127.0.0.1:8080', url).replace('.hutch/admin-key', join(dataDir, 'admin-key'))
+}
+
 /** Makes the page's sandbox and runs its examples; answers what each printed. */
 export const runPage = async (t: Teardowns, page: Page, text: string): Promise<string[]> => {
   const host = hosts.get(t) ?? startHost(t)
   hosts.set(t, host)
-  const { url, key, call } = await host
+  const { call, url, dataDir } = await host
   const name = page.sandbox ?? page.name.replace('.md', '')
   const envs = Object.entries(page.envs ?? {}).map(([name, value]) => ({ name, value }))
   const made = await call('POST', '/v0/sandboxes', {
@@ -66,10 +73,8 @@ export const runPage = async (t: Teardowns, page: Page, text: string): Promise<s
     spec: { runtime: { image: 'base', memory: 1024, envs } },
   })
   if (made.status !== 200) throw new Error(`no sandbox for ${page.name}: ${made.text}`)
-  const auth = `Authorization: Bearer ${key}`
-  const { url: sandbox } = made.body.metadata
   try {
-    return await runSteps(stepsOf(text), { SANDBOX: sandbox, H: url, AUTH: auth, KEY: key }, key)
+    return await runSteps(stepsOf(text), prologueOf(text, { url, dataDir }))
   } finally {
     await call('DELETE', `/v0/sandboxes/${name}`)
   }

@@ -11,20 +11,16 @@ const limitMs = 240_000
 
 /**
  * Answers what each step printed. Steps share variables and a directory of their own; the first command that fails ends
- * the run, and is told with what it said. `key` is sent with every curl, as the pages' reader would have set it up.
+ * the run, and is told with what it said. `prologue` comes before the first.
  */
-export const runSteps = async (
-  steps: readonly Step[],
-  env: Readonly<Record<string, string>>,
-  key: string,
-): Promise<string[]> => {
+export const runSteps = async (steps: readonly Step[], prologue: string): Promise<string[]> => {
   const home = mkdtempSync(join(tmpdir(), 'hutch-docs-'))
   try {
-    writeFileSync(join(home, '.curlrc'), `header = "Authorization: Bearer ${key}"\nmax-time = 120\n`)
-    const script = steps.flatMap(({ script: one }) => [one, `printf '${mark}'`]).join('\n')
+    writeFileSync(join(home, '.curlrc'), 'max-time = 120\n')
+    const script = [prologue, ...steps.flatMap(({ script: one }) => [one, `printf '${mark}'`])].join('\n')
     const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: home,
-      env: { PATH: process.env['PATH'] ?? '', HOME: home, LC_ALL: 'C.UTF-8', ...env },
+      env: { PATH: process.env['PATH'] ?? '', HOME: home, LC_ALL: 'C.UTF-8' },
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: limitMs,
       killSignal: 'SIGKILL',
