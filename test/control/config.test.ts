@@ -32,6 +32,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       HUTCH_ALLOW_NETWORKS: '10.1.2.3, 192.168.7.0/24',
       HUTCH_STANDBY_SECONDS: '0.5',
       HUTCH_CA_FILE: '/etc/ca.pem',
+      HUTCH_WARM: 'base = 4, registry:5000/a=b:tag=2',
+      HUTCH_WARM_DEMAND: '8',
     }),
     {
       host: '::1',
@@ -42,6 +44,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       prices: { volume_storage_gbs: 1e-9, sandbox_compute_runtime_gbs: 0.5 },
       allowNetworks: ['10.1.2.3', '192.168.7.0/24'],
       standbyAfterMs: 500,
+      warm: { base: 4, 'registry:5000/a=b:tag': 2 },
+      warmDemand: 8,
     },
   )
 })
@@ -71,6 +75,8 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   HUTCH_EGRESS_RESOLVERS: ['dns.example', '1.2.3', '10.0.0.1:0', '10.0.0.1:99999', '[::1]:53', '10.0.0.1,'],
   HUTCH_SLOTS_AHEAD: ['1.5', '-1', '2000'],
   HUTCH_PIDS_LIMIT: ['1', '4096.5'],
+  HUTCH_WARM: ['base', 'base=', '=4', 'base=-1', 'base=1001', 'base=1.5', 'base=1,base=2', 'base=1,,node=2'],
+  HUTCH_WARM_DEMAND: ['many', '-1', '1001'],
   HUTCH_PRICES: [
     'sandbox_compute_runtime_gbs',
     'sandbox_compute_runtime_gbs=',
