@@ -82,20 +82,13 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
     const { core } = await begin({ ...next, resolvers }, nothingInherited, around)
     removeTraces(config, core.config)
   })
-  const make = () =>
-    createDaemon(config, { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals })
-  if (boot?.machine.anonymous) {
-    const first = await make()
-    await practise(first.bounds, first.dispatcher)
-    await first.close()
-    removeTraces(config)
-    nodeInternals.createCollector?.().all()
-  } else {
-    // V8 takes a lower limit later, and never a higher one: whoever claims a daemon says what there is.
-    if (config.heapLimitBytes !== undefined) nodeInternals.limitHeap(config.heapLimitBytes)
-    collectWhenIdle()
-  }
-  running.daemon = await make()
+  const anonymous = boot?.machine.anonymous === true
+  // V8 takes a lower limit later, and never a higher one: whoever claims a daemon says what there is.
+  if (config.heapLimitBytes !== undefined && !anonymous) nodeInternals.limitHeap(config.heapLimitBytes)
+  const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals }
+  running.daemon = await createDaemon(config, deps)
+  if (anonymous) practise(running.daemon.bounds)
+  else collectWhenIdle()
   return running.daemon
 }
 

@@ -31,8 +31,7 @@ const written = ({ logs, stateDir, stateFile, proxyStateFile }: Writes): string[
   proxyStateFile,
 ]
 
-/** Removes what a daemon has made that is closed; with `now`, what this one uses stays: before a claim there is nothing in it. */
-export const removeTraces = (before: Writes, now?: Writes): void => {
-  const used = now ? written(now) : []
-  for (const path of written(before)) if (!used.includes(path)) rmSync(path, { recursive: true, force: true })
+/** Removes what the daemon before has made and this one does not use; in what both use there is nothing of nobody's. */
+export const removeTraces = (before: Writes, now: Writes): void => {
+  for (const path of written(before)) if (!written(now).includes(path)) rmSync(path, { recursive: true, force: true })
 }

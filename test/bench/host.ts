@@ -51,7 +51,7 @@ const createToExec = async (bench: Bench, host: MeasuredHost): Promise<Row[]> =>
 }
 
 /** Sandboxes asked for at the same moment, each used as soon as it is there. */
-const burst = async (bench: Bench, host: MeasuredHost, count: number): Promise<Row[]> => {
+export const burst = async (bench: Bench, host: MeasuredHost, count: number, family = 'host'): Promise<Row[]> => {
   bench.say(`${count} creates at once`)
   const names = Array.from({ length: count }, (_, index) => `burst-${count}-${index}`)
   const samples: number[] = []
@@ -73,9 +73,9 @@ const burst = async (bench: Bench, host: MeasuredHost, count: number): Promise<R
   if (failures[0]) bench.say(`${failures.length} failed, the first with ${failures[0]}`)
   await host.remove(names)
   return [
-    row(`host.burst-${count}.succeeded`, (samples.length / count) * 100, '%'),
-    row(`host.burst-${count}.p50`, percentile(samples, 0.5), 'ms'),
-    row(`host.burst-${count}.max`, Math.max(...samples), 'ms'),
+    row(`${family}.burst-${count}.succeeded`, (samples.length / count) * 100, '%'),
+    row(`${family}.burst-${count}.p50`, percentile(samples, 0.5), 'ms'),
+    row(`${family}.burst-${count}.max`, Math.max(...samples), 'ms'),
   ]
 }
 

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 
 export const families = [
   'host',
+  'warm',
   'bundle',
   'process',
   'files',

@@ -42,6 +42,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       no_proxy: 'localhost, .Example.com',
       HUTCH_SANDBOX_PROXY: 'http://proxy.corp:3128/',
       HUTCH_SANDBOX_NO_PROXY: 'a.corp, .b.corp',
+      HUTCH_WARM: 'base = 4, registry:5000/a=b:tag=2',
+      HUTCH_WARM_DEMAND: '8',
     }),
     {
       host: '::1',
@@ -62,6 +64,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       proxies: { http: '', https: 'proxy:3128', except: ['localhost', '.example.com'] },
       sandboxProxy: 'http://proxy.corp:3128',
       sandboxNoProxy: ['a.corp', '.b.corp'],
+      warm: { base: 4, 'registry:5000/a=b:tag': 2 },
+      warmDemand: 8,
     },
   )
   t.same(load().registries, [{ host: '*', plain: false }])
@@ -102,6 +106,8 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   HUTCH_EGRESS_RESOLVERS: ['dns.example', '1.2.3', '10.0.0.1:0', '10.0.0.1:99999', '[::1]:53', '10.0.0.1,'],
   HUTCH_SLOTS_AHEAD: ['1.5', '-1', '2000'],
   HUTCH_PIDS_LIMIT: ['1', '4096.5'],
+  HUTCH_WARM: ['base', 'base=', '=4', 'base=-1', 'base=1001', 'base=1.5', 'base=1,base=2', 'base=1,,node=2'],
+  HUTCH_WARM_DEMAND: ['many', '-1', '1001'],
   HUTCH_PRICES: [
     'sandbox_compute_runtime_gbs',
     'sandbox_compute_runtime_gbs=',

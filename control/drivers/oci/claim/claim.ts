@@ -34,7 +34,7 @@ export const claimMachine = async (context: Context, spec: Spec): Promise<Machin
   if (!marker?.ready || !marker.anonymous)
     throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `no machine ${id} was made for nobody` })
   const group = groupOf(context.names, id)
-  // While it is frozen nothing in it sees a half of it.
+  // Nothing is in it but its daemon, which looks at none of it before it is told to: it may wake meanwhile.
   await Promise.all([
     names(context, spec, marker),
     limitMemory(context.hierarchy, group, memoryMb),
@@ -46,7 +46,7 @@ export const claimMachine = async (context: Context, spec: Spec): Promise<Machin
     }),
     truncate(files.output),
     writeMarker(files.marker, { ...marker, memoryMb, cpus, held }),
+    thawGroup(context.hierarchy, group, context.clock),
   ])
-  await thawGroup(context.hierarchy, group, context.clock)
   return { id, phase: 'running', address: addressOf(id, marker) }
 }
