@@ -5,45 +5,47 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { listen } from '../shared/http/listen.ts'
-import { wireNames as spellings } from '../shared/wire-names.ts'
+import { listen, type Listening } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
 import { createApi } from './api/index.ts'
 import { rootAddresses } from './api/root-addresses.ts'
-import { createKeys, type Keys } from './auth/keys.ts'
+import { createKeyUses } from './auth/key-uses.ts'
+import { warmRoutes } from './api/warm.ts'
+import { createKeys } from './auth/keys.ts'
+import { personalKeys } from './auth/personal-keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
-import { openDrives } from './drives/open.ts'
+import { createAddresses } from './addresses.ts'
 import { frontServer } from './front.ts'
-import { forwarder } from './gateway/forward.ts'
-import { gateway, type Gateway } from './gateway/gateway.ts'
-import { withoutTunnels } from './gateway/no-tunnel.ts'
-import { resolver } from './gateway/resolve.ts'
-import { workloadUrl } from './gateway/url.ts'
-import { defaultImage } from './images/default.ts'
+import { gatewayOf } from './host-gateway.ts'
+import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
+import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
+import { createConfigurer } from './instances/configure.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
-import { createKinds, type Kinds } from './kinds/index.ts'
-import { listenFailure, publicUrlOf } from './listening.ts'
+import { claimDaemonBy } from './instances/spare.ts'
+import { teller } from './instances/tell.ts'
+import { askToEnd } from './instances/terminate.ts'
+import { listenFailure } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
-import { openWayOut, type WayOut } from './outbound/way-out.ts'
+import { openWayOut } from './outbound/way-out.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
+import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
-import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
-import type { Kind } from './resources/kind.ts'
-import type { Resource, Store } from './store/store.ts'
+import { waitingLine } from './reconcile/waiting-line.ts'
+import { workspaceRemover } from './resources/remove-workspace.ts'
+import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
+import { openWarm } from './warm/open.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
-
-/** What can be done with each kind, without HTTP. */
-export type Verbs = Readonly<Record<keyof Kinds, Crud>>
+export type { Verbs } from './host-kinds.ts'
 
 export interface Host {
   readonly api: Dispatcher
@@ -61,109 +63,100 @@ export interface Host {
   close(): Promise<void>
 }
 
-/** Billing plan shown in metadata: there is one, the box itself. */
-const plan = 'self-hosted'
-
-const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut: WayOut | undefined): Kinds =>
-  createKinds({
-    images,
-    sealer,
-    names,
-    store,
-    wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
-    regions: config.regions,
-    defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
-    egressRules: wayOut !== undefined,
-    wayOut,
-    standbyAfterMs: config.standbyAfterMs,
-  })
-
-type KindsByName = ReadonlyMap<string, Kind>
-
 /** What looks after machines, and what it and the verbs write with. */
-const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | undefined }, closer: Closing) => {
+const running = async (
+  config: Config,
+  parts: Parts,
+  deps: { kinds: KindsByName; outbound: Outbound | undefined },
+  closer: Closing,
+) => {
   const { store, clock, connections } = parts
-  const { rules, outbound } = deps
+  const { kinds, outbound } = deps
+  const warm = await openWarm(config, parts, closer)
+  const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
-  const move = transition({ store, clock, rules, changes: waiting, written: outbound?.written })
+  const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
+  const line = waitingLine({ rules, clock })
+  const written = (all: Written): void => {
+    for (const told of [outbound, configurer, line, warm]) told?.written(all)
+  }
+  const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
     ...parts,
     closing: closer,
     rules,
     transition: move,
     changes: waiting,
+    configurer,
     onDown: connections.forget,
+    spare: warm.spare,
+    claimDaemon: claimDaemonBy(connections),
     keepAlive: address => keepAliveCount(connections, address),
+    askToEnd: address => askToEnd(connections, address),
   })
-  return { move, runner }
+  const start = async (): Promise<void> => {
+    await warm.load({ transition: move, line })
+    await runner.start()
+    warm.begin(runner.poke)
+  }
+  return { move, runner, line, warm, start }
 }
 
-const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
-  Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, crud(kind, deps)])) as unknown as Verbs
+/** Billing plan shown in metadata: there is one, the box itself. */
+const plan = 'self-hosted'
 
-const gatewayOf = async (
-  config: Config,
-  parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
-): Promise<Gateway> => {
-  const { store, names, connections } = parts
-  const { rules, runner, keys, outbound } = deps
-  const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
-    dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
-  )
-  const { regions, wireNames } = config
-  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
-  return gateway(
-    { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
-    {
-      ...parts,
-      resolve: resolver({ store, rules }),
-      hold: runner.hold,
-      forwarder: forwarder(connections),
-      keys,
-      answers,
-    },
-  )
+/** Who may call, and how that is given out. */
+const keysOf = ({ store: { tenants }, clock, ids, log }: Parts, closer: Closing) => {
+  const uses = createKeyUses({ tenants, clock, log }, closer)
+  return { uses, keys: createKeys({ tenants, clock, uses }), personal: personalKeys({ tenants, clock, ids, uses }) }
+}
+
+const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, closer: Closing): Promise<Listening> => {
+  const listening = await listen(front, config).catch(error => {
+    throw listenFailure(error, config)
+  })
+  closer.add('http', () => listening.close(5_000))
+  return listening
 }
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
+  const { uses, keys, personal } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const { move, runner } = running(parts, { rules, outbound }, closer)
-  let publicUrl = publicUrlOf(config, config.port)
-  const url = (record: Resource): string | undefined => {
-    const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
-    const { sandboxDomain } = config
-    return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
-  }
-  const domain = () => config.sandboxDomain || new URL(publicUrl).hostname
+  const { move, runner, line, warm, start } = await running(config, parts, { kinds: rules, outbound }, closer)
+  const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
     kinds: rules,
     transition: move,
+    admit: line.admit,
+    keyUses: uses,
     poke: runner.poke,
-    url,
+    url: addresses.url,
     plan,
-    domain,
+    domain: addresses.domain,
     txtRecords,
   })
-  const keys = createKeys({ tenants: store.tenants, clock })
-  const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
+  const upkeep = imageUpkeep({ ...parts, rules }, closer)
   const api = createApi({
     ...parts,
+    upkeep,
     names,
+    apiVersions: config.apiVersions,
     keys,
+    personalKeys: personal,
+    removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
-    routes,
+    routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
-  await runner.start()
+  await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,
@@ -171,15 +164,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const listening = await listen(
-        frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log }),
-        config,
-      ).catch(error => {
-        throw listenFailure(error, config)
-      })
-      closer.add('http', () => listening.close(5_000))
-      publicUrl = publicUrlOf(config, listening.port)
-      return { url: publicUrl, port: listening.port }
+      const front = frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log })
+      const { port } = await listenOn(front, config, closer)
+      return { url: addresses.listening(port), port }
     },
     close: closer.close,
   }

@@ -10,13 +10,16 @@ import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
 import { accountRoutes } from './accounts.ts'
+import type { PersonalKeys } from '../auth/personal-keys.ts'
+import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { createCaller } from './caller.ts'
-import type { Images } from '../images/images.ts'
-import { imageRoutes } from './images.ts'
+import { imageRoutes, type ImageRoutesDeps } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
+import { personalKeyRoutes } from './personal-keys.ts'
 import { managementSurface } from './surface.ts'
+import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
 export interface ApiDeps {
@@ -25,8 +28,13 @@ export interface ApiDeps {
   readonly ids: Ids
   readonly log: Log
   readonly names: WireNames
+  /** Versions of the API beside ours: theirs → ours. */
+  readonly apiVersions?: VersionNames['accepted'] | undefined
   readonly keys: Keys
-  readonly images: Pick<Images, 'list'>
+  readonly personalKeys: PersonalKeys
+  readonly removeWorkspace: RemoveWorkspace
+  readonly images: ImageRoutesDeps['images']
+  readonly upkeep: ImageRoutesDeps['upkeep']
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
   /** What holds machines to their outbound policies; undefined where nothing does. */
@@ -39,21 +47,22 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, verbs, outbound, routes = [] } = deps
-  const { checkReplies = false, logRequests = false } = deps
+  const { store, clock, ids, log, names, keys, images, upkeep, verbs, outbound, removeWorkspace, routes = [] } = deps
+  const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...accountRoutes({ store }),
-    ...imageRoutes({ images }),
-    ...workspaceRoutes({ store, clock, ids, kinds }),
+    ...imageRoutes({ images, upkeep }),
+    ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
+    ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
-    openApiRoutes(() => bounds),
+    openApiRoutes(() => bounds, names),
   ]
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
-  const surface = managementSurface({ caller, clock, names, checkReplies, logRequests })
+  const surface = managementSurface({ caller, clock, names, apiVersions, checkReplies, logRequests })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
 }

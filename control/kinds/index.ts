@@ -12,6 +12,7 @@ import { modelKind } from './model.ts'
 import { policyKind } from './policy.ts'
 import { previewTokenKind } from './preview-token.ts'
 import { previewKind } from './preview.ts'
+import { registryKind } from './registry.ts'
 import { serviceAccountKind } from './service-account.ts'
 import { volumeTemplateKind } from './volume-template.ts'
 import { egressGatewayKind, egressIpKind, vpcKind } from './vpc.ts'
@@ -24,6 +25,7 @@ export const plainKinds: readonly Kind[] = [
   apiKeyKind,
   policyKind,
   connectionKind,
+  registryKind,
   modelKind,
   agentKind,
   functionKind,

@@ -25,7 +25,8 @@ export interface Action {
   readonly on: 'record' | 'collection' | 'workspace'
   readonly access: Access
   readonly body?: Shape
-  readonly returns: Shape
+  /** The record as it is answered, unless given. */
+  readonly returns?: Shape
   readonly errors?: readonly ErrorCode[]
   run(context: Context, asked: Asked): Promise<unknown>
 }

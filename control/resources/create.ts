@@ -84,6 +84,8 @@ const keyFrom = async ({ store, clock }: Context, draft: Draft, credential: Cred
     ...credential,
     id: draft.uid,
     owner: draft.uid,
+    person: null,
+    defaultWorkspace: null,
     account: workspace.account,
     workspace: workspace.name,
     accountAdmin: false,
@@ -129,6 +131,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
   }
   const made = await drafted(context, actor, [name, input], here)
   const { draft, issued } = made
+  if (kind.workload) context.admit?.()
   try {
     const written = await transition.write([
       ...(holder ? [{ remove: holder.record }] : []),

@@ -16,6 +16,7 @@ const defaults = {
   upsert: false,
   sealed: [],
   showsSecrets: false,
+  showsUse: false,
   usage: [],
   hiddenStatuses: [],
   replaceableStatuses: [],
@@ -63,4 +64,5 @@ export type KindFace = Pick<
   | 'detailedErrors'
   | 'createsIfMissing'
   | 'showsSecrets'
+  | 'actions'
 >

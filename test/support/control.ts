@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { createApi } from '../../control/api/index.ts'
+import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
@@ -14,7 +15,11 @@ import type { Kind } from '../../control/resources/kind.ts'
 import { createSealer, type Sealer } from '../../control/secrets.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
+import { createKeyUses } from '../../control/auth/key-uses.ts'
 import { createKeys, hashKey } from '../../control/auth/keys.ts'
+import { personalKeys } from '../../control/auth/personal-keys.ts'
+import { workspaceRemover } from '../../control/resources/remove-workspace.ts'
+import { closing } from '../../shared/closing.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import { call, type Answer, type CallOptions } from './call.ts'
@@ -30,6 +35,7 @@ export interface ControlOptions {
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
+  readonly apiVersions?: Parameters<typeof createApi>[0]['apiVersions']
   readonly checkReplies?: boolean
   /** USD per unit of each billing dimension. */
   readonly prices?: Readonly<Record<string, number>>
@@ -61,13 +67,36 @@ export const knownImages = ['svc/base-image:latest', 'svc/other:latest']
 const images = {
   async list() {
     const names = ['base', 'tools:1', 'tools:2', 'localhost:5000/team/app:1']
-    return names.map(name => ({ name, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }))
+    return names.map(name => ({
+      name,
+      digest: 'd',
+      rootfs: '/',
+      env: {},
+      workdir: '/',
+      user: '',
+      command: [],
+      labels: {},
+    }))
   },
   async resolve(reference: string) {
     if (!knownImages.includes(reference)) throw fail('invalid_image', { requested: reference, supported: knownImages })
-    return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }
+    return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [], labels: {} }
+  },
+  async check(reference: string) {
+    await images.resolve(reference)
+  },
+  need: (reference: string) => images.resolve(reference),
+  byDigest: async () => undefined,
+  pulling: {
+    list: async () => [],
+    underWay: () => [],
+    progress: () => undefined,
+    follow: () => () => undefined,
   },
 }
+
+/** Nothing was pulled. */
+const upkeep = { removeUnused: async () => 0, remove: async () => undefined }
 
 export const control = async (t: Test, options: ControlOptions = {}): Promise<TestControl> => {
   const dataDir = t.testdir()
@@ -75,7 +104,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const ids = randomIds()
   const log = silentLog
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
-  t.teardown(() => store.close())
+  const closer = closing({ log })
+  closer.add('store', store.close)
+  t.teardown(closer.close)
   const { adminKey: key } = await bootstrap({ dataDir }, { store, clock, ids })
   const names = wireNames(options.wireNames ?? [{ header: 'Svc', short: 'svc', image: 'svc' }])
   const sealer = createSealer('test')
@@ -96,7 +127,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const poked: string[] = []
   const cursors = createCursors({ key: 'test', clock })
   const move = transition({ store, clock, rules, changes: changes() })
+  const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const verbs = {
+    keyUses: uses,
     store,
     transition: move,
     clock,
@@ -116,10 +149,17 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     ids,
     log,
     names,
-    keys: createKeys({ tenants: store.tenants, clock }),
+    apiVersions: options.apiVersions,
+    keys: createKeys({ tenants: store.tenants, clock, uses }),
+    personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
+    removeWorkspace: workspaceRemover(verbs),
     images,
+    upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
-    routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+    routes: [
+      ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+      ...warmRoutes({ report: async () => ({ pools: [], claimed: 0, missed: 0 }) }),
+    ],
     checkReplies: options.checkReplies ?? true,
   })
   return {
@@ -153,6 +193,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
         expiresAt: null,
         scopes: null,
         owner: null,
+        person: { sub: 'test', label: '', expiresIn: '' },
+        defaultWorkspace: null,
         ...given,
       })
       return secret

@@ -10,6 +10,7 @@ export type FaultPoint =
   | 'create.before'
   | 'create.half'
   | 'create.after'
+  | 'end'
   | 'remove.before'
   | 'remove.half'
   | 'remove.after'
@@ -18,6 +19,7 @@ export type FaultPoint =
   | 'freeze'
   | 'thaw'
   | 'resize'
+  | 'claim'
 
 /** Called at each point; throw, or wait, to make the fault. */
 export type Faults = (point: FaultPoint, id: string, signal?: AbortSignal) => void | Promise<void>
@@ -25,6 +27,8 @@ export type Faults = (point: FaultPoint, id: string, signal?: AbortSignal) => vo
 export interface FakeServer {
   readonly host: string
   readonly port: number
+  /** Where it listens for its host, when it has a channel. */
+  readonly channelPort?: number
   close(): unknown
 }
 
@@ -32,6 +36,8 @@ interface FakeMachine {
   phase: Machine['phase']
   readonly spec: MachineSpec
   limits: { memoryMb: number; cpus: number }
+  /** Somebody has removed the image under it. */
+  rootGone?: boolean
   server?: FakeServer
 }
 
@@ -52,9 +58,12 @@ export interface FakeOptions {
 }
 
 const present = (id: string, machine: FakeMachine): Machine => {
-  const { phase, server } = machine
+  const { phase, server, spec, rootGone } = machine
   if (phase !== 'running' && phase !== 'frozen') return { id, phase }
-  return { id, phase, address: { host: server?.host ?? '127.0.0.1', port: server?.port ?? 9 } }
+  const { host = '127.0.0.1', port = 9, channelPort } = server ?? {}
+  const generation = spec.channel?.generation
+  const channel = channelPort !== undefined && generation ? { port: channelPort, machine: id, generation } : undefined
+  return { id, phase, ...(rootGone ? { rootGone } : {}), address: { host, port, ...(channel ? { channel } : {}) } }
 }
 
 interface Context {
@@ -97,6 +106,17 @@ const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal)
   return present(spec.id, machine)
 }
 
+const end = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
+  const { world, faults } = context
+  signal?.throwIfAborted()
+  await faults('end', id, signal)
+  const machine = world.machines.get(id)
+  if (!machine || machine.phase === 'half-made') return
+  if (machine.phase !== 'stopped') note(context, 'end', id)
+  machine.phase = 'stopped'
+  await machine.server?.close()
+}
+
 const remove = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
   const { world, faults } = context
   signal?.throwIfAborted()
@@ -118,6 +138,23 @@ const turn = async (context: Context, id: string, verb: 'freeze' | 'thaw'): Prom
   machine.phase = phase
 }
 
+const claim = async (context: Context, spec: MachineSpec): Promise<Machine> => {
+  const { id } = spec
+  await context.faults('claim', id)
+  const machine = alive(context, id, 'claim')
+  if (!machine.spec.anonymous)
+    throw fail('driver_failed', { driver: 'fake', step: 'claim', reason: `no machine ${id} was made for nobody` })
+  const claimed: FakeMachine = {
+    ...machine,
+    phase: 'running',
+    spec: { ...spec, anonymous: true },
+    limits: { memoryMb: spec.memoryMb, cpus: spec.cpus },
+  }
+  context.world.machines.set(id, claimed)
+  note(context, 'claim', id)
+  return present(id, claimed)
+}
+
 export const fakeDriver = (options: FakeOptions = {}): Driver => {
   const { world = fakeWorld(), faults = () => {}, serve } = options
   const context: Context = { world, faults, serve }
@@ -136,6 +173,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
       await faults('list', '', signal)
       return [...machines].map(([id, machine]) => present(id, machine))
     },
+    end: (id, signal) => end(context, id, signal),
     remove: (id, signal) => remove(context, id, signal),
     async stats(id) {
       await faults('stats', id)
@@ -150,6 +188,12 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         await faults('resize', id)
         alive(context, id, 'resize').limits = { ...limits }
         note(context, 'resize', id)
+      },
+    },
+    claimer: {
+      claim: spec => claim(context, spec),
+      async settle({ id }) {
+        alive(context, id, 'settle')
       },
     },
     close: async () => {},

@@ -3,6 +3,7 @@
  *
  *     open     names from the data directory → sweep the dead → claim a block → fences → spare network slots
  *     create   slot from the pool → directories and config.json → overlay + runtime in one process → daemon answers
+ *     end      kill by control group → runtime state → group → slot; the directory stays
  *     remove   kill by control group → runtime state → group → slot → directory, marker last
  *
  * Machines outlive the host process: close leaves them running, the next open finds them.
@@ -10,8 +11,9 @@
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
-import { limitCpu, limitMemory, limitSockets } from './cgroup/limits.ts'
+import { limitCpu, limitMemory } from './cgroup/limits.ts'
 import { groupStats } from './cgroup/stats.ts'
+import { claimMachine } from './claim/claim.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
@@ -20,13 +22,12 @@ import { listMachines } from './list.ts'
 import { readMarker, writeMarker } from './marker.ts'
 import { openContext } from './open.ts'
 import { probeOci } from './probe.ts'
-import { removeMachine } from './remove.ts'
+import { endMachine, removeMachine } from './remove.ts'
 
 const resize = async (context: Context, id: string, limits: { memoryMb: number; cpus: number }): Promise<void> => {
   const { hierarchy, names, dataDir } = context
   const group = groupOf(names, id)
   await limitMemory(hierarchy, group, limits.memoryMb)
-  await limitSockets(hierarchy, group, limits.memoryMb)
   await limitCpu(hierarchy, group, id, limits.cpus)
   const files = filesOf(dataDir, id)
   const marker = await readMarker(files.marker)
@@ -43,6 +44,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     probe: signal => probeOci(config, deps, signal),
     create: (spec, signal) => createMachine(context, spec, signal),
     list: signal => listMachines(context, signal),
+    end: (id, signal) => endMachine(context, id, signal),
     remove: (id, signal) => removeMachine(context, id, signal),
     stats: id => groupStats(hierarchy, group(id)),
     freezer: {
@@ -50,8 +52,16 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       thaw: id => thawGroup(hierarchy, group(id), clock),
     },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
-    // What runs on gVisor has its mounts in gVisor, where no mount of this kernel comes.
-    ...(config.runtime === 'runsc' ? {} : { mounter: ociMounter(context) }),
+    // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
+    ...(config.runtime === 'runsc'
+      ? {}
+      : {
+          mounter: ociMounter(context),
+          claimer: {
+            claim: spec => claimMachine(context, spec),
+            settle: ({ id, cpus }) => limitCpu(hierarchy, group(id), id, cpus),
+          },
+        }),
     ...(context.outbound ? { outbound: { ...context.outbound, machineNetworks: [config.subnet] } } : {}),
     close,
   }

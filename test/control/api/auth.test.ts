@@ -65,11 +65,25 @@ t.test('the workspace is chosen by query or header, by name or id', async t => {
 })
 
 t.test('with several workspaces and none named the answer is 400', async t => {
-  const { call, addWorkspace } = await control(t)
-  t.match(await call('GET', '/sandboxes'), { status: 200 })
+  const { call, addWorkspace, addKey } = await control(t)
+  const plain = { headers: { authorization: `Bearer ${await addKey({})}` } }
+  t.match(await call('GET', '/sandboxes', undefined, plain), { status: 200 })
   await addWorkspace('team')
-  t.match(await call('GET', '/sandboxes'), { status: 400, body: { message: /workspace: is required/ } })
-  t.match(await call('GET', '/accounts'), { status: 200 }, 'accounts need none')
+  const none = { status: 400, body: { message: /workspace: is required/ } }
+  t.match(await call('GET', '/sandboxes', undefined, plain), none)
+  t.match(await call('GET', '/accounts', undefined, plain), { status: 200 }, 'accounts need none')
+  const meaning = { headers: { authorization: `Bearer ${await addKey({ defaultWorkspace: 'team' })}` } }
+  const made = await call('POST', '/sandboxes', { metadata: { name: 'b' } }, meaning)
+  t.match(made, { status: 200, body: { metadata: { workspace: 'team' } } }, 'unless the key means one')
+  t.match(
+    await call('GET', '/sandboxes/b?workspace=default', undefined, meaning),
+    { status: 404 },
+    'what is named wins',
+  )
+  t.match(await call('POST', '/sandboxes', {}), { status: 200, body: { metadata: { workspace: 'default' } } })
+  t.match(await call('DELETE', '/workspaces/team'), { status: 200 })
+  await addWorkspace('third')
+  t.match(await call('GET', '/sandboxes', undefined, meaning), none, 'and that is there')
 })
 
 t.test('an unknown workspace is 404, one out of reach 403', async t => {
@@ -90,12 +104,18 @@ t.test('the same names under every configured prefix', async t => {
       { header: 'Svc', short: 'svc', image: 'svc' },
       { header: 'Acme', short: 'ac', image: 'acme' },
     ],
+    apiVersions: { '2026-06-01': '2026-04-28' },
   })
   const headers = { authorization: '', 'X-Acme-Authorization': `Bearer ${key}`, 'X-Acme-Workspace': 'default' }
   t.match(await call('GET', '/sandboxes', undefined, list(headers)), { status: 200 })
   t.match(await call('GET', '/sandboxes', undefined, list({ 'svc-version': '', 'acme-version': '2026-04-28' })), {
     status: 200,
     body: { meta: {} },
+  })
+  t.match(await call('GET', '/sandboxes', undefined, list({ 'svc-version': '2026-06-01' })), { body: { meta: {} } })
+  t.match(await call('GET', '/sandboxes', undefined, list({ 'svc-version': '2026-06-02' })), {
+    status: 400,
+    body: { error: 'invalid_api_version', message: /2026-04-16, 2026-04-28, 2026-06-01$/ },
   })
 })
 

@@ -135,11 +135,13 @@ t.test('who may: no key, a wrong key, a key of another workspace', async t => {
     expiresAt: null,
     scopes: null,
     owner: null,
+    person: null,
+    defaultWorkspace: null,
   })
   t.equal(await refused(base, { authorization: 'Bearer second' }), '403 FORBIDDEN')
   const limited = async (id: string, scopes: readonly string[]) => {
     const one = { name: id, account: 'default', workspace: null, role: 'member', accountAdmin: false } as const
-    const rest = { createdAt: now, expiresAt: null, owner: null }
+    const rest = { createdAt: now, expiresAt: null, owner: null, person: null, defaultWorkspace: null }
     await host.store.tenants.addApiKey({ id, hash: hashKey(id), ...one, ...rest, scopes })
     return id
   }
@@ -295,6 +297,22 @@ t.test('nothing listens: 502, with what to do', async t => {
   t.match(await answer.json(), { error: { code: 'UPSTREAM_FAILED', retryable: true, message: /port 1 / } })
 })
 
+t.test('what the gateway says goes out under every name', async t => {
+  const acme = { header: 'Acme', short: 'ac', image: 'ac' }
+  const { url, key, get } = await served(t, echo, {
+    config: { wireNames: [{ header: 'Svc', short: 'svc', image: 'svc' }, acme] },
+  })
+  const seen = (await (await get('/x')).json()) as { headers: Record<string, string> }
+  for (const header of ['subject-id', 'subject-type', 'auth-method'])
+    t.equal(seen.headers[`x-acme-${header}`], seen.headers[`x-svc-${header}`] ?? 'missing', header)
+  const headers = { 'x-acme-authorization': `Bearer ${key}` }
+  const refused = await fetch(`${url}/default/sandboxes/none/x`, { headers })
+  for (const name of ['svc', 'acme']) {
+    t.equal(refused.headers.get(`x-${name}-source`), 'platform')
+    t.equal(refused.headers.get(`x-${name}-error-code`), 'WORKLOAD_NOT_FOUND')
+  }
+})
+
 t.test('a sandbox that failed says why', async t => {
   const { get, until } = await served(t, echo, {
     faults: point => {
@@ -304,9 +322,9 @@ t.test('a sandbox that failed says why', async t => {
   await until('web', 'FAILED')
   const answer = await get('/x')
   t.equal(answer.status, 404)
-  t.equal(answer.headers.get('retry-after'), '1')
+  t.equal(answer.headers.get('retry-after'), null)
   t.match(await answer.json(), {
-    error: { code: 'WORKLOAD_UNAVAILABLE', retryable: true, message: /FAILED.*the disk is on fire/ },
+    error: { code: 'WORKLOAD_UNAVAILABLE', retryable: false, do_not: 'retry', message: /FAILED.*the disk is on fire/ },
   })
 })
 

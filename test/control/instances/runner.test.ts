@@ -37,6 +37,47 @@ t.test('fewer are wanted: the newest stop, and cost nothing from that transactio
   t.equal(await statusOf(made, uid), 'DEPLOYED')
 })
 
+t.test('what has to go is asked first: woken for it, and given no more time than its owner allows', async t => {
+  const left = new Map<string, number>()
+  const asked: string[] = []
+  const made = await runner(t, {
+    askToEnd: async ({ port }) => {
+      const [[id, { phase }] = ['', { phase: '' }]] = [...made.world.machines]
+      asked.push(`${phase} ${port}`)
+      const there = left.get(id)
+      if (there === undefined) throw new Error('nobody answers')
+      return there
+    },
+  })
+  const ending = async (name: string, graceMs: number, processes: number | undefined) => {
+    asked.length = 0
+    const { uid } = await made.create('crew', name, { graceMs })
+    await settle(made)
+    const [id = ''] = made.world.machines.keys()
+    if (processes !== undefined) left.set(id, processes)
+    await made.clock.tick(afterMs + 1_000)
+    t.match(await made.statuses(uid), ['standby'])
+    await made.move(uid, 'delete')
+    await settle(made)
+    return { id, there: () => made.world.machines.has(id) }
+  }
+  const orderly = await ending('orderly', 10_000, 2)
+  t.equal(asked[0], 'running 9')
+  await made.clock.tick(3_000)
+  t.ok(orderly.there())
+  left.set(orderly.id, 0)
+  await made.clock.tick(500)
+  t.notOk(orderly.there(), 'nothing is left: it goes at once')
+  const stubborn = await ending('stubborn', 10_000, 2)
+  await made.clock.tick(9_900)
+  t.ok(stubborn.there())
+  await made.clock.tick(200)
+  t.notOk(stubborn.there(), 'its time is over')
+  t.notOk((await ending('silent', 10_000, undefined)).there(), 'nobody to wait for')
+  t.notOk((await ending('plain', 0, 2)).there(), 'none is given unless it is wanted')
+  t.same(asked, [])
+})
+
 t.test('a new revision: what there was goes before what comes', async t => {
   const made = await runner(t)
   const { uid } = await made.create('crew', 'a', { count: 2 })
@@ -317,5 +358,63 @@ t.test('whoever wants a machine waits until one is up, and is told why there wil
   t.same(await made.statuses('uid-a'), ['standby'])
   await made.move('uid-a', 'disable')
   await settle(made)
-  await t.rejects(made.runner.hold(owner, signal), { code: 'unavailable', message: /crew "a" is DEACTIVATED/ })
+  await t.rejects(made.runner.hold(owner, signal), { code: 'not_running', message: /crew "a" is DEACTIVATED/ })
+})
+
+t.test('what a record says after its machine has started is told to the daemon, before anybody uses it', async t => {
+  const told: Record<string, string>[] = []
+  let refuses: string | undefined
+  const options = {
+    async tell(_: unknown, { environment }: { environment: Record<string, string> }) {
+      if (refuses) throw new Error(refuses)
+      told.push(environment)
+      return []
+    },
+  }
+  const serve = async () => ({ host: '127.0.0.1', port: 9, channelPort: 10, close: () => {} })
+  const world = fakeWorld()
+  const made = await runner(t, { ...options, world, driver: fakeDriver({ world, serve }) })
+  const { uid } = await made.create('crew', 'a', { env: { A: '1' } })
+  await made.runner.start()
+  await settle(made)
+  const { signal } = new AbortController()
+  const use = async () => (await made.runner.hold({ uid, kind: 'crew', name: 'a' }, signal)).release()
+  await use()
+  t.same(told, [], 'it has started with that')
+  await made.move(uid, '', { count: 1 })
+  await use()
+  t.same(told, [], 'nothing to tell')
+
+  await made.move(uid, '', { env: { A: '2' } })
+  await Promise.all([use(), use()])
+  t.same(told, [{ A: '2', WORKDIR: '/' }], 'once')
+  await made.move(uid, '', { env: { A: '3' } })
+  await settle(made)
+  t.match(told[1], { A: '3' }, 'also when nobody uses it')
+
+  await made.clock.tick(afterMs)
+  t.same(await made.statuses(uid), ['standby'])
+  await made.move(uid, '', { env: { A: '4' } })
+  await settle(made)
+  t.same(await made.statuses(uid), ['standby'], 'it is not woken for that')
+  t.equal(told.length, 2)
+  await use()
+  t.match(told[2], { A: '4' })
+
+  refuses = 'no daemon answers there'
+  await made.move(uid, '', { env: { A: '5' } })
+  await use()
+  t.equal(told.length, 3, 'whoever uses it is served')
+  refuses = undefined
+  await use()
+  t.equal(told.length, 3, 'and nobody asks at every call')
+  await made.clock.tick(5_000)
+  await use()
+  t.match(told[3], { A: '5' })
+
+  const next = await runner(t, { ...options, world, store: made.store, driver: fakeDriver({ world, serve }) })
+  await next.runner.start()
+  await next.runner.hold({ uid, kind: 'crew', name: 'a' }, signal)
+  t.match(told[4], { A: '5' }, 'what an earlier host has told is not known')
+  t.equal(told.length, 5)
 })

@@ -159,7 +159,8 @@ t.test('members nobody knows are ignored, and names from Object.prototype are pl
   const body =
     '{"apiVersion":"svc/v1","kind":"Sandbox","metadata":{"name":"a","plan":"gold","labels":{"constructor":"x"}},' +
     '"spec":{"runtime":{"generation":"mk3","storageMb":1},"snapshotEnabled":true},"status":"DEPLOYED"}'
-  const { status, body: made } = await call('POST', '/sandboxes', body)
+  const { status, body: made, headers } = await call('POST', '/sandboxes', body)
+  t.equal(headers['x-svc-warnings'], undefined, 'every client of the contract sends these')
   t.equal(status, 200)
   t.match(made, { metadata: { labels: { constructor: 'x' }, plan: 'test' }, status: 'DEPLOYING' })
   t.notHas(made.spec.runtime, 'generation')
@@ -174,6 +175,8 @@ t.test('a host that does not enforce rules for outbound traffic refuses them', a
     ['proxy.allowedDomains', { proxy: { allowedDomains: ['a.example'] } }],
     ['proxy.routing', { proxy: { routing: [{ destinations: ['*'], headers: { a: 'b' } }] } }],
     ['firewall.rulesets', { firewall: { rulesets: ['proxy'] } }],
+    ['proxy', { proxy: {} }],
+    ['proxy', { proxy: { bypass: ['a.example'] } }],
   ] as const)
     t.match(await make(network), {
       status: 400,
@@ -181,5 +184,5 @@ t.test('a host that does not enforce rules for outbound traffic refuses them', a
         message: `spec.network.${field}: rules for outbound traffic cannot be enforced on this box (make doctor says why); leave them out`,
       },
     })
-  t.equal((await make({ firewall: { rulesets: ['default'] }, proxy: {} })).status, 200, 'no rule, nothing to refuse')
+  t.equal((await make({ firewall: { rulesets: ['default'] } })).status, 200, 'no rule, nothing to refuse')
 })

@@ -7,18 +7,22 @@
 'use strict'
 exports[`test/control/sandbox/life.test.ts > TAP > the table is the one that is documented > must match snapshot 1`] = `
 Array [
+  "DEPLOYING -- waiting --> DEPLOYING",
   "DEPLOYING -- deployed --> DEPLOYED",
   "DEPLOYING -- broke --> FAILED",
   "DEPLOYING -- redeploy --> DEPLOYING",
+  "DEPLOYING -- restart --> DEPLOYING",
   "DEPLOYING -- disable --> DEACTIVATING",
   "DEPLOYING -- delete --> DELETING",
   "DEPLOYING -- expire --> DELETING",
   "DEPLOYED -- lost --> DEPLOYING",
   "DEPLOYED -- redeploy --> DEPLOYING",
+  "DEPLOYED -- restart --> DEPLOYING",
   "DEPLOYED -- disable --> DEACTIVATING",
   "DEPLOYED -- delete --> DELETING",
   "DEPLOYED -- expire --> DELETING",
   "FAILED -- redeploy --> DEPLOYING",
+  "FAILED -- restart --> DEPLOYING",
   "FAILED -- disable --> DEACTIVATING",
   "FAILED -- delete --> DELETING",
   "FAILED -- expire --> DELETING",
