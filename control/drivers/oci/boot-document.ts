@@ -18,7 +18,8 @@ export const bootDocumentOf = (
     ? {
         channel: { key: channel.key, port: channelPort, from: gateway },
         machine: { id, ...(anonymous ? { anonymous } : {}) },
-        resolvers: [...resolvers],
+        // One that is yet to be claimed reads then whom it will ask.
+        ...(anonymous ? {} : { resolvers: [...resolvers] }),
         configuration: configurationOf(spec),
       }
     : undefined
