@@ -64,6 +64,7 @@ t.test('browsers', async t => {
   interface Got {
     readonly status: number
     readonly text: string
+    readonly head: string
     header(name: string): string | undefined
   }
 
@@ -81,6 +82,7 @@ t.test('browsers', async t => {
     const head = text.slice(0, text.indexOf('\r\n\r\n'))
     return {
       status: Number(text.slice(9, 12)),
+      head,
       text: text.slice(head.length + 4),
       header: name => new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1],
     }
@@ -144,6 +146,7 @@ t.test('browsers', async t => {
       'a=1; Path=/',
       'for programs nothing changes, but that the login is not theirs to set',
     )
+    t.notMatch(program.head, /forged/)
     const page = await get(`${box}/x`, { ...bearer, ...asBrowser, cookie: 'a=1; hutch_access=x' })
     t.match(page.header('content-security-policy'), /default-src|sandbox allow-scripts/)
     t.match(page, { status: 200 })

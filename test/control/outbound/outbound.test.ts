@@ -1,9 +1,12 @@
+import { join } from 'node:path'
 import t from 'tap'
 import type { Egress } from '../../../control/egress/egress.ts'
 import { createOutbound, createOwners } from '../../../control/outbound/outbound.ts'
 import type { OutboundRules, RulesByKind } from '../../../control/reconcile/rules.ts'
 import type { Instance, Resource, Store, Written } from '../../../control/store/store.ts'
 import { silentLog } from '../../../shared/log.ts'
+import { surroundingsOf } from '../../../control/outbound/surroundings.ts'
+import { environmentFor, etcFiles, type WayOut } from '../../../control/sandbox/network/outbound.ts'
 
 const record = (uid: string, kind = 'box') => ({ uid, kind }) as Resource
 const machine = (id: string, uid: string, status: string) => ({ id, owner: { uid }, status }) as Instance
@@ -74,4 +77,23 @@ t.test('a connection is of whoever has the machine at the link, while it is up',
   outbound.written(written({ instances: [machine('m1', 'b', 'stopping')] }))
   t.equal(owners.of('10.0.0.3'), undefined)
   t.same(told, ['disconnect b'])
+})
+
+t.test('without a policy, sandboxes are told of the network that the host is in, or of nothing', async t => {
+  const file = join(t.testdir({ 'ca.pem': '-----BEGIN CERTIFICATE-----\nx\n', 'no.pem': 'no' }), 'ca.pem')
+  const none = { caFile: '', sandboxProxy: '', sandboxNoProxy: [] }
+  t.equal(await surroundingsOf(none), undefined)
+  const trusting = await surroundingsOf({ ...none, caFile: file })
+  const stored = {} as Parameters<typeof environmentFor>[1]
+  t.match(etcFiles(trusting as WayOut)['hutch-egress-ca.pem'], /BEGIN CERTIFICATE/)
+  const variables = environmentFor(trusting as WayOut, stored)
+  t.equal(variables['SANDBOX_EXTRA_CA_CERTS'], '/etc/hutch-egress-ca.pem')
+  t.notOk('HTTPS_PROXY' in variables)
+  const proxied = await surroundingsOf({ ...none, sandboxProxy: 'http://p:1', sandboxNoProxy: ['.corp'] })
+  t.same(etcFiles(proxied as WayOut), {})
+  const told = environmentFor(proxied as WayOut, stored)
+  t.match(told, { https_proxy: 'http://p:1', NO_PROXY: /,\.corp$/ })
+  t.notOk('SANDBOX_EXTRA_CA_CERTS' in told)
+  for (const caFile of [`${file}x`, file.replace('ca.pem', 'no.pem')])
+    await t.rejects(surroundingsOf({ ...none, caFile }), { code: 'invalid_argument', message: /^HUTCH_CA_FILE: / })
 })
