@@ -101,6 +101,7 @@ export const errors = {
     (d: { kind: string; name: string; users: readonly string[]; more: number }) =>
       `${d.kind} "${d.name}" is in use by ${d.users.join(', ')}${d.more > 0 ? ` and ${d.more} more` : ''}`,
   ),
+  not_available: entry(400, (d: { what: string }) => `this host has no ${d.what}`),
   no_capacity: entry(429, (d: { reason: string }) => `Maximum parallel executions limit reached: ${d.reason}`, true),
   // Images
   invalid_image: entry(

@@ -3,8 +3,10 @@ import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
 import { agentKind } from './agent.ts'
 import { apiKeyKind } from './api-key.ts'
+import { applicationKind } from './application.ts'
 import { connectionKind } from './connection.ts'
 import { customDomainKind } from './custom-domain.ts'
+import { driveKind } from './drive.ts'
 import { executionKind, taskKind } from './execution.ts'
 import { functionKind } from './function.ts'
 import { jobKind } from './job.ts'
@@ -13,7 +15,9 @@ import { policyKind } from './policy.ts'
 import { previewTokenKind } from './preview-token.ts'
 import { previewKind } from './preview.ts'
 import { serviceAccountKind } from './service-account.ts'
+import { userKind } from './user.ts'
 import { volumeTemplateKind } from './volume-template.ts'
+import { volumeKind } from './volume.ts'
 import { egressGatewayKind, egressIpKind, vpcKind } from './vpc.ts'
 
 export interface KindDeps extends SandboxDeps {}
@@ -34,6 +38,10 @@ export const plainKinds: readonly Kind[] = [
   previewKind,
   previewTokenKind,
   volumeTemplateKind,
+  volumeKind,
+  driveKind,
+  applicationKind,
+  userKind,
   vpcKind,
   egressGatewayKind,
   egressIpKind,

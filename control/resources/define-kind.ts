@@ -63,4 +63,5 @@ export type KindFace = Pick<
   | 'detailedErrors'
   | 'createsIfMissing'
   | 'showsSecrets'
+  | 'actions'
 >

@@ -11,6 +11,7 @@ import { planner, type PlanDeps } from './plan.ts'
 import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { sandboxSpec } from './spec.ts'
 import { storedSandbox, type StoredSandbox } from './stored.ts'
+import { notAvailable } from './not-available.ts'
 import { redeployed, sandboxWorkload } from './workload.ts'
 
 /** What cannot change under a running machine. */
@@ -51,6 +52,7 @@ export const sandboxFace = {
   names: namesFrom('sandbox'),
   createsIfMissing: true,
   showsSecrets: true,
+  actions: notAvailable,
 } as const satisfies KindFace
 
 /** Makes the kind; the same for every host but for what it is given. */

@@ -1,0 +1,32 @@
+/** Every operation of the contract is served, with the scopes it has there; those that are not available here say so. */
+import t from 'tap'
+import { accessOf } from '../../../control/auth/access.ts'
+import { control } from '../../support/control.ts'
+import { operations } from './contract-operations.ts'
+
+/** Paths of what needs storage that this host does not have. */
+const notAvailable = /^\/sandboxes\/\{\}\/(snapshots|fork|schedules|schedule-executions)(\/|$)/
+
+const shapeOf = (path: string): string => path.replaceAll(/\{[^}]*\}|:\w+/g, '{}')
+
+t.test('every operation', async t => {
+  const { api, call } = await control(t)
+  t.equal(operations.length, 159)
+  await call('POST', '/sandboxes', { metadata: { name: 'web' } })
+  for (const { method, path, scopes } of operations) {
+    const name = `${method} ${path}`
+    const bound = api.bounds.find(
+      ({ route }) => route.method === method && shapeOf(route.path) === `/v0${shapeOf(path)}`,
+    )
+    if (!bound) {
+      t.fail(`${name} is not served`)
+      continue
+    }
+    const access = accessOf(bound.route)
+    t.same(access ? [access.scope].flat() : ['public'], scopes, `${name}: its scopes`)
+    if (!notAvailable.test(shapeOf(path))) continue
+    const at = path.replace('{sandboxName}', 'web').replaceAll(/\{\w+\}/g, 'x')
+    t.match(await call(method, at, {}), { status: 400, body: { error: 'not_available', code: 400 } }, name)
+    t.match(await call(method, at.replace('web', 'nobody'), {}), { status: 404 }, `${name} of nothing`)
+  }
+})
