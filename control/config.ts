@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { installation as thisInstallation, type Installation } from '../shared/installation.ts'
 import { parseWireNames, type WireName } from '../shared/wire-names.ts'
 import { refuseUnknown } from './config/names.ts'
-import { allowedFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
+import { allowedFrom, providersFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
 import {
   choiceOf,
@@ -59,6 +59,8 @@ export interface Config {
   readonly userNamespaces: UserNamespaces
   /** USD per unit of each billing dimension. */
   readonly prices: Readonly<Record<string, number>>
+  /** Origins of providers that connections may lead to; none unless given. */
+  readonly providers: readonly string[]
   /** The unpacked runtime bundle that goes into every sandbox. */
   readonly bundleDir: string
   /** Images that were built on this machine; only read. */
@@ -105,6 +107,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     prices: pricesFrom(env),
+    providers: providersFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
   })

@@ -8,7 +8,9 @@ import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen } from '../shared/http/listen.ts'
 import { wireNames as spellings } from '../shared/wire-names.ts'
 import { billingRoutes } from './api/billing.ts'
+import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
+import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
@@ -38,6 +40,7 @@ import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
 import type { Resource, Store } from './store/store.ts'
 import { txtRecords } from './dns.ts'
+import { createProviders } from './providers.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -77,6 +80,19 @@ const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut
     wayOut,
     standbyAfterMs: config.standbyAfterMs,
   })
+
+const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
+  regions,
+  drives: drivesDir !== '',
+  outboundPolicies: wayOut !== undefined,
+})
+
+/** What the verbs ask besides records. */
+const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 'image' | 'providers'> => ({
+  txtRecords,
+  image: (workspace, named) => imageNamed(parts.images, workspace, named),
+  providers: createProviders(config.providers, parts),
+})
 
 type KindsByName = ReadonlyMap<string, Kind>
 
@@ -149,7 +165,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     url,
     plan,
     domain,
-    txtRecords,
+    ...outsideOf(config, parts),
   })
   const keys = createKeys({ tenants: store.tenants, clock })
   const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
@@ -159,6 +175,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     keys,
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
+    abilities: abilitiesOf(config, wayOut),
     routes,
     logRequests: true,
   })

@@ -8,7 +8,7 @@ import { sandboxFace } from '../sandbox/kind.ts'
 import { tenantQuery } from './paging.ts'
 import { factsOf } from './surface.ts'
 
-const image = s.object({
+const imageAnswer = s.object({
   metadata: s.object({
     name: s.string(),
     displayName: s.string(),
@@ -29,7 +29,7 @@ export const listImages = route('GET /v0/images', {
   ...common('list'),
   id: 'images.list',
   summary: 'Lists the images that sandboxes can be made from',
-  returns: s.array(image),
+  returns: s.array(imageAnswer),
 })
 
 export const getImage = route('GET /v0/images/:resourceType/:imageName', {
@@ -37,7 +37,7 @@ export const getImage = route('GET /v0/images/:resourceType/:imageName', {
   id: 'images.get',
   summary: 'Answers one image; the type may be "_"',
   params: s.object({ resourceType: s.string(), imageName: s.string() }),
-  returns: image,
+  returns: imageAnswer,
   errors: ['not_found'],
 })
 
@@ -59,13 +59,20 @@ const listed = async (images: Pick<Images, 'list'>, workspace: string) => {
   }))
 }
 
+/** The image of that name as answered to a workspace; `_` stands for any type. Undefined when there is none. */
+export const imageNamed = async (
+  images: Pick<Images, 'list'>,
+  workspace: string,
+  [type, name]: readonly [type: string, name: string],
+) => {
+  if (!['_', sandboxFace.kind].includes(type)) return undefined
+  return (await listed(images, workspace)).find(({ metadata }) => metadata.name === name)
+}
+
 export const imageRoutes = ({ images }: { images: Pick<Images, 'list'> }): Bound[] => [
   handle(listImages, (_input, context) => listed(images, factsOf(context).workspace.name)),
   handle(getImage, async ({ params: { resourceType, imageName } }, context) => {
-    const all = await listed(images, factsOf(context).workspace.name)
-    const found = ['_', sandboxFace.kind].includes(resourceType)
-      ? all.find(({ metadata }) => metadata.name === imageName)
-      : undefined
+    const found = await imageNamed(images, factsOf(context).workspace.name, [resourceType, imageName])
     if (!found) throw fail('not_found', { kind: 'image', name: imageName })
     return found
   }),

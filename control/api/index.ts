@@ -13,6 +13,11 @@ import { accountRoutes } from './accounts.ts'
 import { createCaller } from './caller.ts'
 import type { Images } from '../images/images.ts'
 import { imageRoutes } from './images.ts'
+import { catalogueRoutes } from './catalogues.ts'
+import { driveKeyRoutes } from './drive-keys.ts'
+import { placeRoutes, type Abilities } from './places.ts'
+import type { Catalogues } from '../catalogues/catalogues.ts'
+import { leaveRoutes } from './leave.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
@@ -27,6 +32,9 @@ export interface ApiDeps {
   readonly names: WireNames
   readonly keys: Keys
   readonly images: Pick<Images, 'list'>
+  readonly catalogues: Catalogues
+  /** What this host can do. */
+  readonly abilities: Abilities
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
   /** What holds machines to their outbound policies; undefined where nothing does. */
@@ -39,7 +47,7 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, verbs, outbound, routes = [] } = deps
+  const { store, clock, ids, log, names, keys, images, catalogues, abilities, verbs, outbound, routes = [] } = deps
   const { checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
@@ -47,6 +55,10 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...accountRoutes({ store }),
     ...imageRoutes({ images }),
+    ...catalogueRoutes({ catalogues }),
+    ...placeRoutes({ catalogues, abilities, clock }),
+    ...driveKeyRoutes(),
+    ...leaveRoutes({ store, verbs }),
     ...workspaceRoutes({ store, clock, ids, kinds }),
     ...routes,
     openApiRoutes(() => bounds),

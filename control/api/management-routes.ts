@@ -3,8 +3,12 @@ import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../sh
 import { plainKinds } from '../kinds/index.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
-import { listAccounts } from './accounts.ts'
+import { listAccounts, listQuotas } from './accounts.ts'
+import { changelog, getIntegration, getTemplate, listTemplates, mcpHub, sandboxHub } from './catalogues.ts'
+import { driveKeys } from './drive-keys.ts'
+import { getConfiguration, getFeature, listFeatures, listLocations, listPublicIps } from './places.ts'
 import { getImage, listImages } from './images.ts'
+import { leaveWorkspace } from './leave.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
@@ -19,9 +23,25 @@ import {
 } from './workspace-declarations.ts'
 
 export const managementRoutes = {
-  accounts: { list: listAccounts },
+  accounts: { list: listAccounts, quotas: listQuotas },
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
+  catalogues: {
+    sandboxHub,
+    mcpHub,
+    templates: listTemplates,
+    template: getTemplate,
+    integration: getIntegration,
+    changelog,
+  },
   documents: { openApi: openApiRoute },
+  driveKeys: { list: driveKeys },
+  places: {
+    configuration: getConfiguration,
+    locations: listLocations,
+    publicIps: listPublicIps,
+    features: listFeatures,
+    feature: getFeature,
+  },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
   images: { list: listImages, get: getImage },
   sandboxes: declareKind(sandboxFace),
@@ -33,5 +53,6 @@ export const managementRoutes = {
     update: updateWorkspace,
     remove: removeWorkspace,
     availability: workspaceAvailability,
+    leave: leaveWorkspace,
   },
 } as const

@@ -19,6 +19,8 @@ const answer = s.object({
   resourceCounts: s.optional(s.record(s.string(), s.int())),
 })
 
+export { answer as workspaceAnswer }
+
 const common = (action: string, role: Role) => {
   const access: Access = { scope: `workspaces:${action}`, role }
   return { family: 'workspaces', extra: { tenant: 'none', access } } as const

@@ -33,6 +33,8 @@ const present = (workspace: Workspace) => {
   }
 }
 
+export { present as presentWorkspace }
+
 /** Host names and paths of this host begin with these. */
 const reserved: ReadonlySet<string> = new Set(['any', 'api', 'run'])
 

@@ -24,6 +24,7 @@ export const serverNames = [
   'HUTCH_PIDS_LIMIT',
   'HUTCH_USER_NAMESPACES',
   'HUTCH_PRICES',
+  'HUTCH_PROVIDERS',
   'HUTCH_BUNDLE_DIR',
   'HUTCH_IMAGES_DIR',
 ] as const

@@ -1,6 +1,5 @@
 /** A drive: files that many sandboxes share. Its record; directories of this box are mounted whether or not it has one. */
 import { fail } from '../../shared/errors.ts'
-import { handle, route, type Bound } from '../../shared/route.ts'
 import { s, text } from '../../shared/schema.ts'
 import type { Action } from '../resources/action.ts'
 import { defineKind } from '../resources/define-kind.ts'
@@ -66,14 +65,3 @@ export const driveKind = defineKind({
     update: { spec: { permissions: [] } },
   },
 })
-
-/** Keys by which tokens of drives are verified: none, for none are made. */
-export const driveKeys = route('GET /v0/drives/jwks.json', {
-  id: 'drives.keys',
-  summary: 'Lists the keys that verify tokens of drives: none while this host makes no such tokens',
-  family: 'drives',
-  returns: s.object({ keys: s.array(s.looseObject({})) }),
-  open: true,
-})
-
-export const driveKeyRoutes = (): Bound[] => [handle(driveKeys, () => ({ keys: [] }))]

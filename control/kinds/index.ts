@@ -9,6 +9,7 @@ import { customDomainKind } from './custom-domain.ts'
 import { driveKind } from './drive.ts'
 import { executionKind, taskKind } from './execution.ts'
 import { functionKind } from './function.ts'
+import { imageShareKind } from './image-share.ts'
 import { jobKind } from './job.ts'
 import { modelKind } from './model.ts'
 import { policyKind } from './policy.ts'
@@ -42,6 +43,7 @@ export const plainKinds: readonly Kind[] = [
   driveKind,
   applicationKind,
   userKind,
+  imageShareKind,
   vpcKind,
   egressGatewayKind,
   egressIpKind,

@@ -62,7 +62,7 @@ const invitation = ({ metadata }: Presented, record: Resource) => {
 }
 
 const wire: Wire = {
-  create: s.object({ email: text(256), role: s.nullish(role) }),
+  create: s.object({ email: text(256).check(s.minLength(1, 'must not be empty')), role: s.nullish(role) }),
   update: s.object({ role }),
   read: ({ email, role: given }: Body) => ({
     metadata: email ? { name: email } : {},
@@ -97,7 +97,7 @@ const wire: Wire = {
 const by = (action: string) => ({ scope: `workspaces:${action}`, role: 'admin' }) as const
 
 export const userKind = defineKind({
-  kind: 'user',
+  kind: 'workspaceUser',
   plural: 'users',
   param: 'subOrEmail',
   scope: 'workspaces',
@@ -105,6 +105,7 @@ export const userKind = defineKind({
   verbs: ['list', 'create', 'update', 'delete'],
   names: addresses,
   alias: ({ uid }) => uid,
+  leaves: true,
   spec: s.object({}),
   fallback: { role: 'member' },
   wire,

@@ -2,6 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { Providers } from '../providers.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Key, Resource, Store, Written } from '../store/store.ts'
@@ -30,6 +31,10 @@ export interface CrudDeps {
   readonly domain: () => string
   /** TXT records of a name, each as one text; none where there are none. Throws what a resolver that cannot be reached throws. */
   readonly txtRecords: (name: string) => Promise<string[]>
+  /** The image of that type and name as answered to a workspace; undefined when there is none. */
+  readonly image: (workspace: string, named: readonly [type: string, name: string]) => Promise<object | undefined>
+  /** What connections lead to. */
+  readonly providers: Providers
 }
 
 /** Who acts, and where. */

@@ -9,7 +9,7 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import type { Out, Shape } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
 import type { Rules } from '../reconcile/rules.ts'
-import type { Instance, Resource, Sort } from '../store/store.ts'
+import type { Instance, Resource, Sort, Store } from '../store/store.ts'
 import type { Action } from './action.ts'
 import type { Issue } from './issue.ts'
 import type { MetadataShape } from './metadata.ts'
@@ -160,6 +160,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly sealed: readonly SealedMember[]
   /** `show_secrets` of a GET opens them to admins. */
   readonly showsSecrets: boolean
+  /** Its records are people of a workspace, who may leave it. */
+  readonly leaves?: boolean
   /** Each change that is deployed makes a revision. */
   readonly revisions?: RevisionRules
   /** Plurals of kinds whose records are counted that name it; answered as `usage`. */
@@ -193,6 +195,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   accept?(spec: Out<S> | undefined, previous: Resource | undefined, around: Around): Promise<Spec> | Spec
   /** What a new record is given that its creator did not send. */
   readonly issue?: Issue
+  /** Throws what keeps a record from being deleted that references do not tell. */
+  beforeRemoval?(context: { readonly store: Store }, record: Resource): Promise<void>
   /** Text of the event of the create. */
   createdMessage?(spec: Spec): string
   /** What the new spec means for a resource that lives; undefined when nothing but the record changes. */

@@ -2,15 +2,18 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
+import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
+import { openCatalogues } from '../../control/catalogues/catalogues.ts'
 import { createKinds } from '../../control/kinds/index.ts'
 import { changes } from '../../control/reconcile/changes.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { crud } from '../../control/resources/crud.ts'
 import type { Kind } from '../../control/resources/kind.ts'
+import { createProviders } from '../../control/providers.ts'
 import { createSealer, type Sealer } from '../../control/secrets.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
@@ -27,6 +30,8 @@ export interface ControlOptions {
   readonly egressRules?: boolean
   /** What DNS says, by name. */
   readonly txtRecords?: ReadonlyMap<string, string[]>
+  /** Origins that connections may lead to. */
+  readonly providers?: readonly string[]
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
@@ -96,6 +101,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const poked: string[] = []
   const cursors = createCursors({ key: 'test', clock })
   const move = transition({ store, clock, rules, changes: changes() })
+  const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const verbs = {
     store,
     transition: move,
@@ -109,6 +115,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     plan: 'test',
     domain: () => 'run.test',
     txtRecords: async (name: string) => options.txtRecords?.get(name) ?? [],
+    image: (workspace: string, named: readonly [string, string]) => imageNamed(images, workspace, named),
+    providers: createProviders(options.providers ?? [], { catalogues }),
   }
   const api = createApi({
     store,
@@ -118,6 +126,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     names,
     keys: createKeys({ tenants: store.tenants, clock }),
     images,
+    catalogues,
+    abilities: { regions: ['local', 'eu-fra-1'], drives: false, outboundPolicies: true },
     verbs: kinds.map(kind => crud(kind, verbs)),
     routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
     checkReplies: options.checkReplies ?? true,

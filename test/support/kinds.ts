@@ -26,7 +26,8 @@ export const nameOf = (kind: Kind, body: unknown): string => {
     executionId?: string
     email?: string
   }
-  const name = given.metadata?.name ?? given.email ?? given.executionId ?? given.metadata?.id ?? given.client_id ?? given.id
+  const name =
+    given.metadata?.name ?? given.email ?? given.executionId ?? given.metadata?.id ?? given.client_id ?? given.id
   if (!name) throw new Error(`${kind.kind} answers no name: ${JSON.stringify(body)}`)
   return name
 }

@@ -85,7 +85,7 @@ t.test('every kind', async t => {
       const { store } = made
       const collection = await collectionOf(made, kind)
       if (!has(kind, 'create')) {
-        t.equal((await made.call('POST', collection, {})).status, 405)
+        t.equal((await made.call('POST', collection, {})).status, kind.verbs.length > 0 ? 405 : 404)
         return
       }
       t.ok(kind.example, 'it has an example')
