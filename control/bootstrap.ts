@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import type { Clock } from '../shared/clock.ts'
 import type { Ids } from '../shared/ids.ts'
-import { hashKey } from './auth/keys.ts'
+import { hashKey, newKey } from './auth/keys.ts'
+import { firstKeyId } from './auth/personal-keys.ts'
 import { readOrCreate } from './durable.ts'
 import type { Store } from './store/store.ts'
 
@@ -15,7 +16,7 @@ export interface Bootstrap {
 
 const account = 'default'
 const workspace = 'default'
-const keyId = 'admin'
+const keyId = firstKeyId
 
 /**
  * Makes what is missing; every step may be repeated, so a start that died anywhere is finished by the next one.
@@ -28,12 +29,11 @@ export const bootstrap = async (
 ): Promise<Bootstrap> => {
   const { store, clock, ids } = deps
   const { tenants } = store
-  const adminKey = (
-    await readOrCreate(join(config.dataDir, 'admin-key'), () => `hutch_${ids.secret(32)}\n`, ids)
-  ).trim()
+  const adminKey = (await readOrCreate(join(config.dataDir, 'admin-key'), () => `${newKey(ids)}\n`, ids)).trim()
   const createdAt = clock.now()
   if (!(await tenants.account(account))) await tenants.addAccount({ id: account, displayName: 'Default', createdAt })
-  if (!(await tenants.workspace(workspace)))
+  // One that was deleted stays so: there are others then.
+  if ((await tenants.workspaces(account)).length === 0)
     await tenants.addWorkspace({ id: ids.uuid(), name: workspace, account, displayName: 'Default', createdAt })
   const hash = hashKey(adminKey)
   if (!(await tenants.apiKeyByHash(hash))) {
@@ -50,6 +50,8 @@ export const bootstrap = async (
       expiresAt: null,
       scopes: null,
       owner: null,
+      person: { sub: 'admin', label: 'admin', expiresIn: '' },
+      defaultWorkspace: workspace,
     })
   }
   return { adminKey, account, workspace }

@@ -12,7 +12,9 @@ import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
+import { createKeyUses } from './auth/key-uses.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
+import { personalKeys } from './auth/personal-keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Connections } from './channel/connections.ts'
@@ -38,6 +40,7 @@ import { changes } from './reconcile/changes.ts'
 import { transition } from './reconcile/transition.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
 import type { Kind } from './resources/kind.ts'
+import { workspaceRemover } from './resources/remove-workspace.ts'
 import type { Resource, Store } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { createProviders } from './providers.ts'
@@ -142,8 +145,15 @@ const gatewayOf = async (
   )
 }
 
+/** Who may call, and how that is given out. */
+const keysOf = ({ store: { tenants }, clock, ids, log }: Parts, closer: Closing) => {
+  const uses = createKeyUses({ tenants, clock, log }, closer)
+  return { uses, keys: createKeys({ tenants, clock, uses }), personal: personalKeys({ tenants, clock, ids, uses }) }
+}
+
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
+  const { uses, keys, personal } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -161,22 +171,23 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     ...parts,
     kinds: rules,
     transition: move,
+    keyUses: uses,
     poke: runner.poke,
     url,
     plan,
     domain,
     ...outsideOf(config, parts),
   })
-  const keys = createKeys({ tenants: store.tenants, clock })
-  const routes = billingRoutes({ store, clock, cursors, prices: config.prices })
   const api = createApi({
     ...parts,
     names,
     keys,
+    personalKeys: personal,
+    removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
     abilities: abilitiesOf(config, wayOut),
-    routes,
+    routes: billingRoutes({ store, clock, cursors, prices: config.prices }),
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
@@ -188,10 +199,8 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const listening = await listen(
-        frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log }),
-        config,
-      ).catch(error => {
+      const front = frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log })
+      const listening = await listen(front, config).catch(error => {
         throw listenFailure(error, config)
       })
       closer.add('http', () => listening.close(5_000))

@@ -10,7 +10,8 @@ export interface Caller {
   /** The key of a request, by header. Throws `unauthenticated`. */
   keyOf(request: Request): Promise<ApiKey>
   /**
-   * The workspace a request means: query `workspace`, else header, by name or id, else the only one there is.
+   * The workspace a request means: query `workspace`, else header, by name or id, else the one the key means by default,
+   * else the only one there is.
    * Throws `invalid_argument` when it cannot be told, `not_found` when unknown, `forbidden` when the key does not reach it.
    */
   workspaceOf(key: ApiKey, request: Request): Promise<Workspace>
@@ -25,6 +26,8 @@ export const createCaller = (deps: { keys: Keys; tenants: Tenants; names: WireNa
       if (bound) return bound
       throw fail('forbidden', { reason: 'the workspace of this API key does not exist any more' })
     }
+    const meant = key.defaultWorkspace && (await tenants.workspace(key.defaultWorkspace))
+    if (meant) return meant
     const [first, second] = await tenants.workspaces(key.account)
     if (first && !second) return first
     throw fail('invalid_argument', {

@@ -10,6 +10,8 @@ import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
 import { accountRoutes } from './accounts.ts'
+import type { PersonalKeys } from '../auth/personal-keys.ts'
+import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { createCaller } from './caller.ts'
 import type { Images } from '../images/images.ts'
 import { imageRoutes } from './images.ts'
@@ -21,6 +23,7 @@ import { leaveRoutes } from './leave.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
+import { personalKeyRoutes } from './personal-keys.ts'
 import { managementSurface } from './surface.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
@@ -31,6 +34,8 @@ export interface ApiDeps {
   readonly log: Log
   readonly names: WireNames
   readonly keys: Keys
+  readonly personalKeys: PersonalKeys
+  readonly removeWorkspace: RemoveWorkspace
   readonly images: Pick<Images, 'list'>
   readonly catalogues: Catalogues
   /** What this host can do. */
@@ -47,7 +52,8 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, catalogues, abilities, verbs, outbound, routes = [] } = deps
+  const { store, clock, ids, log, names, keys, images, catalogues, abilities, verbs, outbound } = deps
+  const { removeWorkspace, routes = [] } = deps
   const { checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
@@ -59,7 +65,8 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...placeRoutes({ catalogues, abilities, clock }),
     ...driveKeyRoutes(),
     ...leaveRoutes({ store, verbs }),
-    ...workspaceRoutes({ store, clock, ids, kinds }),
+    ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
+    ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
     openApiRoutes(() => bounds),
   ]

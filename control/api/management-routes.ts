@@ -13,6 +13,7 @@ import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
+import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
 import {
   createWorkspace,
   getWorkspace,
@@ -44,6 +45,7 @@ export const managementRoutes = {
   },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
   images: { list: listImages, get: getImage },
+  personalKeys: { list: listPersonalKeys, create: createPersonalKey, remove: removePersonalKey },
   sandboxes: declareKind(sandboxFace),
   outbound: declareOutbound(defineKind(sandboxFace)),
   workspaces: {

@@ -71,10 +71,11 @@ export const updateWorkspace = route('PUT /v0/workspaces/:workspaceName', {
 export const removeWorkspace = route('DELETE /v0/workspaces/:workspaceName', {
   ...common('delete', 'admin'),
   id: 'workspaces.delete',
-  summary: 'Deletes a workspace in which nothing runs, with its keys and plain records; its name stays taken',
+  summary:
+    'Deletes a workspace with its keys and all that is in it, and stops its machines; bill, events and drives stay, and so does its name',
   params,
-  returns: answer,
-  errors: ['not_found', 'forbidden', 'in_use'],
+  returns: s.extend(answer, { message: s.string() }),
+  errors: ['not_found', 'forbidden', 'wrong_state'],
 })
 
 export const workspaceAvailability = route('POST /v0/workspaces/availability', {

@@ -5,6 +5,7 @@ import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Context } from '../../shared/route.ts'
 import { needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
+import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { checkName } from '../resources/naming.ts'
 import type { Store, Workspace } from '../store/store.ts'
 import { factsOf } from './surface.ts'
@@ -48,11 +49,14 @@ const checkWorkspaceName = (name: string): string => {
   return checkName(name, 'name')
 }
 
+const keepsName = 'its bill, its events and its drives are kept under it'
+
 interface Deps {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
   readonly kinds: readonly Kind[]
+  readonly removeWorkspace: RemoveWorkspace
 }
 
 /** The workspace of that name or id; throws `not_found`, or `forbidden` for one out of reach. */
@@ -82,7 +86,9 @@ const availability = async ({ store }: Deps, name: string) => {
     if (isError(error)) return no('forbidden_reserved', error.message)
     throw error
   }
-  if (await store.tenants.isTaken(name)) return no('taken', 'is taken')
+  if (await store.tenants.workspace(name)) return no('taken', 'is taken')
+  if (await store.tenants.isTaken(name))
+    return no('taken', `was a workspace that is deleted, and is not given again: ${keepsName}`)
   return { available: true, reason: '' as const, message: '' }
 }
 
@@ -103,7 +109,7 @@ const reading = (deps: Deps): Bound[] => [
 ]
 
 export const workspaceRoutes = (deps: Deps): Bound[] => {
-  const { store, clock, ids, kinds } = deps
+  const { store, clock, ids } = deps
   return [
     ...reading(deps),
     handle(createWorkspace, async ({ body }, context) => {
@@ -137,10 +143,9 @@ export const workspaceRoutes = (deps: Deps): Bound[] => {
       )
     }),
     handle(removeWorkspace, async ({ params }, context) => {
-      const { name } = await need(deps, params.workspaceName, context)
-      // A record with a status stands for something that runs, or is meant to; the others go with the workspace.
-      const plain = kinds.filter(({ life }) => !life).map(({ kind }) => kind)
-      return present(await store.tenants.removeWorkspace(name, plain, clock.now()))
+      const found = await need(deps, params.workspaceName, context)
+      await deps.removeWorkspace(found.name)
+      return { ...present(found), message: `the name "${found.name}" is not given again: ${keepsName}` }
     }),
   ]
 }

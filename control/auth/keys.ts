@@ -2,20 +2,29 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
 import type { ApiKey, Tenants, Workspace } from '../store/store.ts'
+import type { KeyUses } from './key-uses.ts'
 
 /** SHA-256 of an API key in hex, as stored. */
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
 
 const same = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 
+/** A new key, to be told once. */
+export const newKey = (ids: Ids): string => `hutch_${ids.secret(32)}`
+
 export interface Keys {
   /** The key behind a credential; throws `unauthenticated` when unknown or expired. */
   verify(credential: string): Promise<ApiKey>
 }
 
-export const createKeys = (deps: { tenants: Pick<Tenants, 'apiKeyByHash'>; clock: Clock }): Keys => {
-  const { tenants, clock } = deps
+export const createKeys = (deps: {
+  tenants: Pick<Tenants, 'apiKeyByHash'>
+  clock: Clock
+  uses: Pick<KeyUses, 'note'>
+}): Keys => {
+  const { tenants, clock, uses } = deps
   return {
     async verify(credential) {
       const hash = hashKey(credential)
@@ -23,6 +32,7 @@ export const createKeys = (deps: { tenants: Pick<Tenants, 'apiKeyByHash'>; clock
       if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
       if (key.expiresAt !== null && key.expiresAt <= clock.now())
         throw fail('unauthenticated', { reason: 'the API key has expired' })
+      uses.note(key.id)
       return key
     },
   }

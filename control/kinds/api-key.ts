@@ -1,16 +1,13 @@
 /** An API key of a service account: told once, stored as a hash, of no use from the moment it is deleted or expires. */
-import { durationMs } from '../../shared/durations.ts'
-import { fail } from '../../shared/errors.ts'
-import { s, text } from '../../shared/schema.ts'
-import { hashKey } from '../auth/keys.ts'
+import { s } from '../../shared/schema.ts'
+import { expiryFrom, keyTerms, needScopesFor } from '../auth/key-terms.ts'
+import { hashKey, newKey } from '../auth/keys.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { idNames } from '../resources/naming.ts'
 import type { Presented } from '../resources/present.ts'
 import type { Wire } from '../resources/wire.ts'
 import type { Resource } from '../store/store.ts'
 import { serviceAccountKind } from './service-account.ts'
-
-const tenYearsMs = 3653 * 86_400_000
 
 const answer = s.object({
   id: s.string(),
@@ -23,6 +20,8 @@ const answer = s.object({
   updatedAt: s.string(),
   createdBy: s.string(),
   updatedBy: s.string(),
+  /** Absent for one that never was. */
+  lastUsedAt: s.optional(s.string()),
 })
 
 interface Body {
@@ -31,7 +30,7 @@ interface Body {
   readonly scopes?: readonly string[] | null
 }
 
-const render = ({ metadata }: Presented, { name: id, parent, spec }: Resource) => {
+const render = ({ metadata, lastUsedAt }: Presented, { name: id, parent, spec }: Resource) => {
   const { createdAt, updatedAt, createdBy, updatedBy, displayName } = metadata
   return {
     id,
@@ -44,14 +43,11 @@ const render = ({ metadata }: Presented, { name: id, parent, spec }: Resource) =
     updatedAt,
     createdBy,
     updatedBy,
+    ...(lastUsedAt ? { lastUsedAt } : {}),
   }
 }
 
-const body = s.object({
-  name: s.nullish(text(63)),
-  expires_in: s.nullish(text(16)),
-  scopes: s.nullish(s.array(text(64)).check(s.maxLength(200))),
-})
+const body = s.object(keyTerms)
 
 const wire: Wire = {
   create: body,
@@ -63,15 +59,6 @@ const wire: Wire = {
   answer,
   render,
   created: { shape: s.extend(answer, { apiKey: s.string() }), render },
-}
-
-/** Epoch ms, or null for a key that does not expire. */
-const expiryFrom = (expiresIn: unknown, now: number): number | null => {
-  if (typeof expiresIn !== 'string') return null
-  const ms = durationMs(expiresIn, 'expires_in')
-  if (ms === 0 || ms > tenYearsMs)
-    throw fail('invalid_argument', { field: 'expires_in', reason: 'must be more than nothing and at most ten years' })
-  return now + ms
 }
 
 const writing = { scope: 'apiKey:write', role: 'admin' } as const
@@ -86,20 +73,18 @@ export const apiKeyKind = defineKind({
   access: { create: writing, delete: writing },
   verbs: ['list', 'create', 'delete'],
   names: idNames,
+  showsUse: true,
   spec: s.object({}),
   wire,
   removed: { status: 200 },
   example: { create: { name: 'laptop', expires_in: '30d' } },
   check(spec, _previous, { now, scopes }) {
     expiryFrom(spec['expires_in'], now)
-    const wanted = spec['scopes'] as readonly string[] | undefined
-    // Nobody makes a key that may do more than the one it is made with.
-    const beyond = scopes && (wanted ? wanted.find(scope => !scopes.includes(scope)) : 'every scope')
-    if (beyond) throw fail('forbidden', { reason: `a key with ${beyond} cannot be made with this one` })
+    needScopesFor(scopes, (spec['scopes'] as string[] | undefined) ?? null)
   },
   issue({ spec }, { ids, now, parents }) {
     const [account] = parents
-    const apiKey = `hutch_${ids.secret(32)}`
+    const apiKey = newKey(ids)
     return {
       told: { apiKey },
       credential: {

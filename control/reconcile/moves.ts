@@ -45,3 +45,5 @@ export type Move =
     }
   /** Its machine is gone from the box. */
   | { readonly drop: Instance }
+  /** The workspace of that name goes with its keys and everything in it; its machines are then nobody's. */
+  | { readonly removeWorkspace: string }

@@ -79,6 +79,7 @@ const writesOf = async (context: Context, move: Move): Promise<readonly Write[]>
   if ('expect' in move) return [{ type: 'expect', uid: move.expect.uid, version: move.expect.version }]
   if ('add' in move) return [addWrite(context, move)]
   if ('drop' in move) return [{ type: 'removeInstance', id: move.drop.id, version: move.drop.version }]
+  if ('removeWorkspace' in move) return [{ type: 'removeWorkspace', name: move.removeWorkspace }]
   if ('instance' in move) return instanceWrites(context, move)
   // Made before: what follows for instances depends on the records as they become.
   return []
@@ -89,7 +90,8 @@ const concerned = (move: Move): readonly string[] => {
   if ('create' in move) return [move.create.uid]
   if ('record' in move) return [move.record.uid]
   if ('remove' in move) return [move.remove.uid]
-  if ('expect' in move) return []
+  // Whoever waits for one of its records is told of each.
+  if ('expect' in move || 'removeWorkspace' in move) return []
   if ('add' in move) return [move.add.owner.uid]
   if ('drop' in move) return [move.drop.owner.uid]
   const { instance, change } = move
@@ -119,7 +121,8 @@ export const transition = (deps: {
       for (const move of rest) others.push(...(await writesOf(context, move)))
       const written = await store.apply([...ofRecords, ...others], now)
       tell?.(written)
-      for (const uid of new Set(moves.flatMap(concerned))) changes.changed(uid)
+      for (const uid of new Set([...moves.flatMap(concerned), ...written.removed.map(({ uid }) => uid)]))
+        changes.changed(uid)
       return written
     },
   }

@@ -2,6 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { KeyUses } from '../auth/key-uses.ts'
 import type { Providers } from '../providers.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Sealer } from '../secrets.ts'
@@ -19,6 +20,7 @@ export interface CrudDeps {
   readonly ids: Ids
   readonly cursors: Cursors
   readonly sealer: Sealer
+  readonly keyUses: Pick<KeyUses, 'of'>
   /** Every kind of this host, by its name. */
   readonly kinds: ReadonlyMap<string, Kind>
   /** Tells the runner that a resource changed or went; must not throw and must not wait. */
@@ -129,12 +131,16 @@ export const around = async (context: Context, actor: Actor, inside: Inside): Pr
 })
 
 /** Whatever was written is looked at: what went first, for it may stand in the way of what came. */
-export const pokeAll = ({ poke }: Context, { removed, resources }: Written): void => {
+export const pokeAll = ({ poke }: Pick<CrudDeps, 'poke'>, { removed, resources }: Written): void => {
   for (const { kind, uid } of [...removed, ...resources]) poke(kind, uid)
 }
 
-/** How many records name this one, by the plural of their kind. */
-export const usageOf = async ({ kind, kinds, store }: Context, record: Resource) => {
+/** How many records name this one, by the plural of their kind; and when it was last used, of a key. */
+export const usageOf = async ({ kind, kinds, store, keyUses }: Context, record: Resource) => {
+  if (kind.showsUse) {
+    const lastUsedAt = await keyUses.of(record.uid)
+    return lastUsedAt ? { lastUsedAt } : {}
+  }
   if (kind.usage.length === 0) return {}
   const counts = await store.resources.usageCounts(record)
   const byPlural = Object.entries(counts).map(([name, count]) => [kinds.get(name)?.plural ?? name, count] as const)

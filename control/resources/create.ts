@@ -84,6 +84,8 @@ const keyFrom = async ({ store, clock }: Context, draft: Draft, credential: Cred
     ...credential,
     id: draft.uid,
     owner: draft.uid,
+    person: null,
+    defaultWorkspace: null,
     account: workspace.account,
     workspace: workspace.name,
     accountAdmin: false,

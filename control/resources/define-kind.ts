@@ -16,6 +16,7 @@ const defaults = {
   upsert: false,
   sealed: [],
   showsSecrets: false,
+  showsUse: false,
   usage: [],
   hiddenStatuses: [],
   replaceableStatuses: [],

@@ -164,6 +164,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly leaves?: boolean
   /** Each change that is deployed makes a revision. */
   readonly revisions?: RevisionRules
+  /** Its records are keys: answers say when each was last used. */
+  readonly showsUse: boolean
   /** Plurals of kinds whose records are counted that name it; answered as `usage`. */
   readonly usage: readonly string[]
   /** Every status that the API speaks of; `status=` is checked against it. Those of the table unless given. */

@@ -72,6 +72,8 @@ export interface Presenting {
   readonly events?: readonly ResourceEvent[]
   /** How many resources name it, by the plural of their kind. */
   readonly usage?: Readonly<Record<string, number>>
+  /** When it was last used, epoch ms. */
+  readonly lastUsedAt?: number
 }
 
 /** The record as everybody may see it who may see it at all: with its secrets masked unless they are asked for. */
@@ -90,6 +92,7 @@ export const present = (kind: Kind, found: Found, options: Presenting): Presente
     metadata: presentMetadata(record, kind.metadata, options),
     spec: statusMember ? { ...spec, [statusMember]: status } : spec,
     ...(status && !statusMember ? { status } : {}),
+    ...(options.lastUsedAt ? { lastUsedAt: new Date(options.lastUsedAt).toISOString() } : {}),
     ...kind.present?.(found, options),
     ...(options.events && kind.life && !statusMember ? { events: options.events.map(presentEvent) } : {}),
     ...(usage.length > 0 ? { usage: Object.fromEntries(usage.map(name => [name, options.usage?.[name] ?? 0])) } : {}),

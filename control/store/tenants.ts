@@ -38,6 +38,24 @@ export interface ApiKey {
   readonly scopes: readonly string[] | null
   /** Uid of the resource that it was made for and goes with, or null. */
   readonly owner: string | null
+  /** Whose it is, or null for a key of a resource. */
+  readonly person: KeyHolder | null
+  /** Name of the workspace that a call means which names none, or null. */
+  readonly defaultWorkspace: string | null
+}
+
+/** A person who has keys, and what they call one of them. */
+export interface KeyHolder {
+  readonly sub: string
+  readonly label: string
+  /** As it was asked for: `30d`; '' for a key that does not expire. */
+  readonly expiresIn: string
+}
+
+/** When a key was last used, epoch ms. */
+export interface KeyUse {
+  readonly id: string
+  readonly at: number
 }
 
 export interface Tenants {
@@ -54,11 +72,12 @@ export interface Tenants {
   addWorkspace(workspace: Workspace): Promise<void>
   /** Throws `not_found`. */
   updateWorkspace(name: string, change: WorkspaceChange): Promise<Workspace>
-  /**
-   * Deletes it with its keys and its resources of these kinds. Throws `not_found`, and `in_use` when it has resources of
-   * other kinds. Nothing can be created in it afterwards, its name stays taken, and its bill stays.
-   */
-  removeWorkspace(name: string, kinds: readonly string[], now: number): Promise<Workspace>
   addApiKey(key: ApiKey): Promise<void>
   removeApiKey(id: string): Promise<void>
+  /** Keys of persons of the account, oldest first. */
+  personalKeys(account: string): Promise<ApiKey[]>
+  /** When a key was last used, as far as that was written down; undefined for one that never was. */
+  keyUse(id: string): Promise<number | undefined>
+  /** Writes down uses; keys that are gone are passed over. */
+  noteKeyUses(uses: readonly KeyUse[]): Promise<void>
 }

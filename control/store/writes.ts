@@ -102,6 +102,12 @@ export type Write =
     }
   /** Closes its intervals; they stay for the bill. */
   | { readonly type: 'removeInstance'; readonly id: string; readonly version: number }
+  /**
+   * Deletes a workspace with its keys and all its resources; nothing can be created in it afterwards, and what its
+   * instances cost ends now. Its name stays taken, and its bill stays. Throws `not_found`, and `wrong_state` for the last
+   * one of its account.
+   */
+  | { readonly type: 'removeWorkspace'; readonly name: string }
 
 /** What came of a list of writes. */
 export interface Written {

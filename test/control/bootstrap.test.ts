@@ -43,7 +43,7 @@ t.test('further starts change nothing', async t => {
 })
 
 t.test('a start that died at any step is finished by the next, with the key that is on disk', async t => {
-  const steps = ['account', 'addAccount', 'workspace', 'addWorkspace', 'apiKeyByHash', 'removeApiKey', 'addApiKey']
+  const steps = ['account', 'addAccount', 'workspaces', 'addWorkspace', 'apiKeyByHash', 'removeApiKey', 'addApiKey']
   for (const step of steps)
     for (const after of [false, true])
       await t.test(`${after ? 'after' : 'before'} ${step}`, async t => {

@@ -17,7 +17,11 @@ import { createProviders } from '../../control/providers.ts'
 import { createSealer, type Sealer } from '../../control/secrets.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
+import { createKeyUses } from '../../control/auth/key-uses.ts'
 import { createKeys, hashKey } from '../../control/auth/keys.ts'
+import { personalKeys } from '../../control/auth/personal-keys.ts'
+import { workspaceRemover } from '../../control/resources/remove-workspace.ts'
+import { closing } from '../../shared/closing.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import { call, type Answer, type CallOptions } from './call.ts'
@@ -80,7 +84,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const ids = randomIds()
   const log = silentLog
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
-  t.teardown(() => store.close())
+  const closer = closing({ log })
+  closer.add('store', store.close)
+  t.teardown(closer.close)
   const { adminKey: key } = await bootstrap({ dataDir }, { store, clock, ids })
   const names = wireNames(options.wireNames ?? [{ header: 'Svc', short: 'svc', image: 'svc' }])
   const sealer = createSealer('test')
@@ -102,7 +108,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const cursors = createCursors({ key: 'test', clock })
   const move = transition({ store, clock, rules, changes: changes() })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
+  const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const verbs = {
+    keyUses: uses,
     store,
     transition: move,
     clock,
@@ -124,7 +132,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     ids,
     log,
     names,
-    keys: createKeys({ tenants: store.tenants, clock }),
+    keys: createKeys({ tenants: store.tenants, clock, uses }),
+    personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
+    removeWorkspace: workspaceRemover(verbs),
     images,
     catalogues,
     abilities: { regions: ['local', 'eu-fra-1'], drives: false, outboundPolicies: true },
@@ -163,6 +173,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
         expiresAt: null,
         scopes: null,
         owner: null,
+        person: { sub: 'test', label: '', expiresIn: '' },
+        defaultWorkspace: null,
         ...given,
       })
       return secret

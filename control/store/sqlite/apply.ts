@@ -19,7 +19,7 @@ export interface ApplyParts {
   readonly references: References
   readonly claims: Claims
   readonly keys: KeyWriting
-  readonly workspaces: Pick<WorkspaceRows, 'needLive'>
+  readonly workspaces: Pick<WorkspaceRows, 'needLive' | 'remove'>
   /** Answers about keys and workspaces, forgotten when a key comes or goes. */
   readonly memory: Remembered
 }
@@ -141,6 +141,10 @@ const steps: Steps = {
     instanceAt(context, id, version)
     context.run.removeInstance.run({ id })
     context.recorder.close(id, context.now)
+  },
+  removeWorkspace(context, { name }) {
+    context.memory.forget()
+    for (const resource of context.workspaces.remove(name, context.now)) erase(context, resource)
   },
 }
 

@@ -1,5 +1,6 @@
-/** Statements that write API keys: by themselves, and with the resource that a key was made for. */
-import type { ApiKey } from '../store.ts'
+/** API keys as rows, and the statements that read and write them. */
+import { sql } from 'kysely'
+import type { ApiKey, KeyHolder } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { ApiKeyRow } from './tables.ts'
 
@@ -15,6 +16,41 @@ export const toApiKeyRow = (key: ApiKey): ApiKeyRow => ({
   expires_at: key.expiresAt,
   scopes: key.scopes && JSON.stringify(key.scopes),
   owner: key.owner,
+  person: key.person && JSON.stringify(key.person),
+  default_workspace: key.defaultWorkspace,
+  last_used_at: null,
+})
+
+export const toApiKey = (row: ApiKeyRow): ApiKey => ({
+  id: row.id,
+  hash: row.hash,
+  name: row.name,
+  account: row.account,
+  workspace: row.workspace,
+  role: row.role,
+  accountAdmin: row.account_admin === 1,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  scopes: row.scopes === null ? null : (JSON.parse(row.scopes) as string[]),
+  owner: row.owner,
+  person: row.person === null ? null : (JSON.parse(row.person) as KeyHolder),
+  defaultWorkspace: row.default_workspace,
+})
+
+export const keyReading = (prepare: Prepare) => ({
+  byHash: prepare((given: { hash: string }) => query.selectFrom('api_keys').selectAll().where('hash', '=', given.hash)),
+  personal: prepare((given: { account: string }) =>
+    query
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('account', '=', given.account)
+      .where('person', 'is not', null)
+      .orderBy('created_at')
+      .orderBy(sql`rowid`),
+  ),
+  use: prepare((given: { id: string }) =>
+    query.selectFrom('api_keys').select('last_used_at').where('id', '=', given.id),
+  ),
 })
 
 export const keyWriting = (prepare: Prepare) => ({
@@ -31,7 +67,13 @@ export const keyWriting = (prepare: Prepare) => ({
       expires_at: given.expires_at,
       scopes: given.scopes,
       owner: given.owner,
+      person: given.person,
+      default_workspace: given.default_workspace,
     }),
+  ),
+  remove: prepare((given: { id: string }) => query.deleteFrom('api_keys').where('id', '=', given.id)),
+  noteUse: prepare((given: { id: string; at: number }) =>
+    query.updateTable('api_keys').set({ last_used_at: given.at }).where('id', '=', given.id),
   ),
   removeOf: prepare((given: { owner: string }) => query.deleteFrom('api_keys').where('owner', '=', given.owner)),
 })

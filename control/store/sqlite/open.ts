@@ -52,7 +52,7 @@ const compose = (db: Database): WritableStore => {
   const claimed = claims(prepare)
   const keys = keyWriting(prepare)
   const memory = remembered(db)
-  const rows = workspaces(prepare, keys)
+  const rows = workspaces(prepare)
   return {
     resources: sqliteResources({ prepare, transact, references: named, claims: claimed, list: lister(db, prepare) }),
     instances: sqliteInstances(prepare, transact),

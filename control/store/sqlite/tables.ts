@@ -35,6 +35,10 @@ export interface ApiKeyRow {
   scopes: string | null
   /** Uid of the resource it goes with. */
   owner: string | null
+  /** JSON of { sub, label, expiresIn }. */
+  person: string | null
+  default_workspace: string | null
+  last_used_at: number | null
 }
 
 export interface ResourceRow {

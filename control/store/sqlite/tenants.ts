@@ -1,9 +1,9 @@
 import { fail } from '../../../shared/errors.ts'
-import type { Account, ApiKey, Tenants } from '../store.ts'
-import { toApiKeyRow, type KeyWriting } from './keys.ts'
+import type { Account, Tenants } from '../store.ts'
+import { keyReading, toApiKey, toApiKeyRow, type KeyWriting } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { Remembered } from './remembered.ts'
-import type { AccountRow, ApiKeyRow } from './tables.ts'
+import type { AccountRow } from './tables.ts'
 import { isDuplicate, isOrphan, type Transact } from './transact.ts'
 import type { WorkspaceRows } from './workspaces.ts'
 
@@ -13,28 +13,12 @@ const toAccount = (row: AccountRow): Account => ({
   createdAt: row.created_at,
 })
 
-const toApiKey = (row: ApiKeyRow): ApiKey => ({
-  id: row.id,
-  hash: row.hash,
-  name: row.name,
-  account: row.account,
-  workspace: row.workspace,
-  role: row.role,
-  accountAdmin: row.account_admin === 1,
-  createdAt: row.created_at,
-  expiresAt: row.expires_at,
-  scopes: row.scopes === null ? null : (JSON.parse(row.scopes) as string[]),
-  owner: row.owner,
-})
-
 const statements = (prepare: Prepare) => ({
   accounts: prepare(() => query.selectFrom('accounts').selectAll().orderBy('created_at').orderBy('id')),
   account: prepare((given: { id: string }) => query.selectFrom('accounts').selectAll().where('id', '=', given.id)),
-  apiKey: prepare((given: { hash: string }) => query.selectFrom('api_keys').selectAll().where('hash', '=', given.hash)),
   addAccount: prepare((given: Account) =>
     query.insertInto('accounts').values({ id: given.id, display_name: given.displayName, created_at: given.createdAt }),
   ),
-  removeApiKey: prepare((given: { id: string }) => query.deleteFrom('api_keys').where('id', '=', given.id)),
 })
 
 export const sqliteTenants = (parts: {
@@ -47,6 +31,7 @@ export const sqliteTenants = (parts: {
   const { prepare, transact, memory, keys, workspaces: of } = parts
   const { look, write } = transact
   const run = statements(prepare)
+  const read = keyReading(prepare)
   // Nobody looks between here and the commit: a transaction runs in one go.
   const change = <T>(task: () => T): Promise<T> =>
     write(() => {
@@ -66,7 +51,7 @@ export const sqliteTenants = (parts: {
   const ofAccount = memory.of(of.ofAccount)
   const workspace = memory.of(of.find)
   const apiKeyByHash = memory.of(hash => {
-    const row = run.apiKey.get({ hash })
+    const row = read.byHash.get({ hash })
     return row && toApiKey(row)
   })
   return {
@@ -83,8 +68,14 @@ export const sqliteTenants = (parts: {
     addAccount: account => adding('account', account.id, account.id, () => run.addAccount.run(account)),
     addWorkspace: workspace => adding('workspace', workspace.name, workspace.account, () => of.add(workspace)),
     updateWorkspace: (name, given) => change(() => of.update(name, given)),
-    removeWorkspace: (name, kinds, now) => change(() => of.remove(name, kinds, now)),
     addApiKey: key => adding('api key', key.name, key.account, () => keys.add.run(toApiKeyRow(key))),
-    removeApiKey: id => change(() => void run.removeApiKey.run({ id })),
+    removeApiKey: id => change(() => void keys.remove.run({ id })),
+    personalKeys: account => look(() => read.personal.all({ account }).map(toApiKey)),
+    keyUse: id => look(() => read.use.get({ id })?.last_used_at ?? undefined),
+    // Nobody remembers when a key was used: nothing is forgotten.
+    noteKeyUses: uses =>
+      write(() => {
+        for (const { id, at } of uses) keys.noteUse.run({ id, at })
+      }),
   }
 }

@@ -1,8 +1,6 @@
 /** Workspaces as rows. One that was deleted keeps its row and is not found any more. */
-import { sql } from 'kysely'
 import { fail } from '../../../shared/errors.ts'
 import type { Workspace, WorkspaceChange } from '../store.ts'
-import type { KeyWriting } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { WorkspaceRow } from './tables.ts'
 
@@ -56,17 +54,11 @@ const reading = (prepare: Prepare) => ({
   taken: prepare((given: { name: string }) =>
     query.selectFrom('workspaces').select('deleted_at').where('name', '=', given.name),
   ),
-  // Rows of these kinds go with it; whatever else there is keeps it.
-  held: prepare((given: { workspace: string; kinds: string }) =>
-    query
-      .selectFrom('counts')
-      .where('workspace', '=', given.workspace)
-      .where('kind', 'not in', sql<string>`(SELECT value FROM json_each(${given.kinds}))`)
-      .groupBy('kind')
-      .select(['kind', ({ fn }) => fn.sum<number>('count').as('count')]),
-  ),
   leaving: prepare((given: { workspace: string }) =>
-    query.selectFrom('resources').select('uid').where('workspace', '=', given.workspace),
+    query
+      .selectFrom('resources')
+      .select(['uid', 'kind', 'workspace', 'parent', 'name'])
+      .where('workspace', '=', given.workspace),
   ),
 })
 
@@ -102,13 +94,13 @@ const writing = (prepare: Prepare) => ({
   removeKeys: prepare((given: { name: string; id: string }) =>
     query.deleteFrom('api_keys').where('workspace', 'in', [given.name, given.id]),
   ),
-  removeResource: prepare((given: { uid: string }) => query.deleteFrom('resources').where('uid', '=', given.uid)),
-  removeReferences: prepare((given: { uid: string }) => query.deleteFrom('refs').where('uid', '=', given.uid)),
-  removeClaims: prepare((given: { uid: string }) => query.deleteFrom('claims').where('uid', '=', given.uid)),
+  forgetDefault: prepare((given: { name: string }) =>
+    query.updateTable('api_keys').set({ default_workspace: null }).where('default_workspace', '=', given.name),
+  ),
 })
 
 /** Everything but the look-ups must run inside a transaction. */
-export const workspaces = (prepare: Prepare, keys: KeyWriting) => {
+export const workspaces = (prepare: Prepare) => {
   const run = { ...reading(prepare), ...writing(prepare) }
   const find = (key: string): Workspace | undefined => {
     const row = run.find.get({ key })
@@ -133,21 +125,18 @@ export const workspaces = (prepare: Prepare, keys: KeyWriting) => {
       run.update.run(row)
       return toWorkspace(row)
     },
-    remove(name: string, kinds: readonly string[], now: number): Workspace {
-      const found = need(name)
-      const held = run.held.all({ workspace: found.name, kinds: JSON.stringify(kinds) })
-      const users = held.slice(0, 3).map(({ kind, count }) => `${kind} (${count})`)
-      if (users.length > 0)
-        throw fail('in_use', { kind: 'workspace', name: found.name, users, more: held.length - users.length })
-      for (const { uid } of run.leaving.all({ workspace: found.name })) {
-        keys.removeOf.run({ owner: uid })
-        run.removeReferences.run({ uid })
-        run.removeClaims.run({ uid })
-        run.removeResource.run({ uid })
-      }
-      run.removeKeys.run({ name: found.name, id: found.id })
-      run.remove.run({ name: found.name, now })
-      return found
+    /**
+     * Deletes it with the keys that are bound to it, and answers the resources that are left to be removed. Throws
+     * `wrong_state` for the last one of its account.
+     */
+    remove(nameOrId: string, now: number) {
+      const { name, id, account } = need(nameOrId)
+      if (run.ofAccount.all({ account }).length === 1)
+        throw fail('wrong_state', { kind: 'workspace', name, state: 'the last one of its account', wanted: 'a delete' })
+      run.removeKeys.run({ name, id })
+      run.forgetDefault.run({ name })
+      run.remove.run({ name, now })
+      return run.leaving.all({ workspace: name })
     },
   }
 }

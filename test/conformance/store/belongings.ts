@@ -1,7 +1,7 @@
 /** What belongs to a resource and goes with it: claims, which one resource has at a time, and the key it was made with. */
 import type { Test } from 'tap'
 import type { ApiKey, Resource, Write } from '../../../control/store/store.ts'
-import { addTenants, put, record } from '../../support/records.ts'
+import { addTenants, instanceOf, put, putInstance, record } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 
 const creating = (resource: Resource, more: Partial<Extract<Write, { type: 'create' }>>): Write => ({
@@ -22,6 +22,8 @@ const keyOf = (owner: string): ApiKey => ({
   expiresAt: null,
   scopes: ['sandboxes:list'],
   owner,
+  person: null,
+  defaultWorkspace: null,
 })
 
 const a = record({ name: 'a' })
@@ -72,33 +74,33 @@ export const belongingsSuite = async (t: Test, open: Open): Promise<void> => {
     t.equal(await store.tenants.apiKeyByHash(`hash-${a.uid}`), undefined)
   })
 
-  await t.test('a workspace changes, and goes when it holds nothing but what goes with it', async t => {
+  await t.test('a workspace changes, and goes with its resources and keys; its bill and its name stay', async t => {
     const store = await open(t)
     await addTenants(store)
-    const { tenants } = store
+    const { tenants, meter } = store
     const changed = { labels: { a: 'b' }, updatedBy: 'me', updatedAt: 7 }
     t.match(await tenants.updateWorkspace('main', changed), { ...changed, displayName: 'main', id: 'id-main' })
     t.match(await tenants.workspace('id-main'), changed)
     await t.rejects(tenants.updateWorkspace('none', changed), { code: 'not_found' })
-    await put(store, a)
-    await store.apply(
-      [creating(record({ name: 'p', kind: 'policy' }), { credential: keyOf('uid-p'), claims: ['x'] })],
-      1,
-    )
-    await t.rejects(tenants.removeWorkspace('main', ['policy'], 9), { code: 'in_use' })
-    t.ok(await tenants.apiKeyByHash('hash-uid-p'), 'nothing went')
-    await store.apply([{ type: 'remove', uid: a.uid, version: 1 }], 2)
-    t.match(await tenants.removeWorkspace('id-main', ['policy'], 9), { name: 'main' })
+    await store.apply([creating(a, { credential: keyOf(a.uid), claims: ['x'] })], 1)
+    const instance = instanceOf(a, { id: 'i' })
+    await putInstance(store, instance, [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 1 }])
+    const person = { sub: 'me', label: 'laptop', expiresIn: '' }
+    await tenants.addApiKey({ ...keyOf('mine'), owner: null, workspace: null, person, defaultWorkspace: 'main' })
+    const gone = (name: string) => store.apply([{ type: 'removeWorkspace', name }], 9_000)
+    const { removed } = await gone('id-main')
+    t.match(removed, [{ uid: a.uid, kind: a.kind, workspace: 'main', name: 'a' }])
     t.equal(await tenants.workspace('main'), undefined)
-    t.same(
-      (await tenants.workspaces('acme')).map(({ name }) => name),
-      ['other'],
-    )
-    t.equal(await tenants.apiKeyByHash('hash-uid-p'), undefined)
-    t.equal(await store.resources.count('policy', 'main'), 0)
+    t.equal(await tenants.apiKeyByHash(`hash-${a.uid}`), undefined)
+    t.match(await tenants.apiKeyByHash('hash-mine'), { defaultWorkspace: null }, 'it means that one no more')
+    t.equal(await store.resources.getByUid(a.uid), undefined)
+    t.match(await store.instances.get('i'), { owner: { uid: a.uid } }, 'who has its machine finds out')
+    t.match(await meter.intervals('i'), [{ workspace: 'main', to: 9_000 }])
     t.equal(await tenants.isTaken('main'), true)
     await t.rejects(put(store, a), { code: 'not_found' }, 'nothing can be made in it any more')
-    await t.rejects(tenants.removeWorkspace('main', [], 9), { code: 'not_found' })
+    await t.rejects(gone('main'), { code: 'not_found' })
+    await t.rejects(gone('other'), { code: 'wrong_state' }, 'the last one of its account')
+    t.ok(await tenants.workspace('other'))
     await t.rejects(tenants.addWorkspace({ id: 'n', name: 'main', account: 'acme', displayName: '', createdAt: 9 }), {
       code: 'already_exists',
     })

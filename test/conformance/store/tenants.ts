@@ -15,6 +15,8 @@ const key = (given: Partial<ApiKey>): ApiKey => ({
   expiresAt: null,
   scopes: null,
   owner: null,
+  person: null,
+  defaultWorkspace: null,
   ...given,
 })
 
@@ -55,6 +57,34 @@ export const tenantsSuite = async (t: Test, open: Open): Promise<void> => {
     t.equal(await tenants.apiKeyByHash('h1'), undefined)
     t.same(await tenants.apiKeyByHash('h2'), two)
   })
+
+  await t.test(
+    'keys of persons are listed by account; their uses are written down for those that are there',
+    async t => {
+      const store = await open(t)
+      await addTenants(store)
+      const { tenants } = store
+      const person = { sub: 'me', label: 'laptop', expiresIn: '30d' }
+      const mine = key({ person, defaultWorkspace: 'main', expiresAt: 9 })
+      await tenants.addApiKey(mine)
+      await tenants.addApiKey(key({ id: 'k2', hash: 'h2' }))
+      await tenants.addApiKey(key({ id: 'k3', hash: 'h3', person, createdAt: 0 }))
+      await tenants.addApiKey(key({ id: 'k4', hash: 'h4', person, account: 'rival' }))
+      t.same(
+        (await tenants.personalKeys('acme')).map(({ id }) => id),
+        ['k3', 'k1'],
+      )
+      t.same((await tenants.personalKeys('acme'))[1], mine)
+      t.equal(await tenants.keyUse('k1'), undefined)
+      await tenants.noteKeyUses([
+        { id: 'k1', at: 5 },
+        { id: 'gone', at: 6 },
+      ])
+      t.equal(await tenants.keyUse('k1'), 5)
+      t.equal(await tenants.keyUse('gone'), undefined)
+      t.same(await tenants.apiKeyByHash('h1'), mine)
+    },
+  )
 
   await t.test('what is taken or belongs to nobody is refused and changes nothing', async t => {
     const store = await open(t)

@@ -65,11 +65,25 @@ t.test('the workspace is chosen by query or header, by name or id', async t => {
 })
 
 t.test('with several workspaces and none named the answer is 400', async t => {
-  const { call, addWorkspace } = await control(t)
-  t.match(await call('GET', '/sandboxes'), { status: 200 })
+  const { call, addWorkspace, addKey } = await control(t)
+  const plain = { headers: { authorization: `Bearer ${await addKey({})}` } }
+  t.match(await call('GET', '/sandboxes', undefined, plain), { status: 200 })
   await addWorkspace('team')
-  t.match(await call('GET', '/sandboxes'), { status: 400, body: { message: /workspace: is required/ } })
-  t.match(await call('GET', '/accounts'), { status: 200 }, 'accounts need none')
+  const none = { status: 400, body: { message: /workspace: is required/ } }
+  t.match(await call('GET', '/sandboxes', undefined, plain), none)
+  t.match(await call('GET', '/accounts', undefined, plain), { status: 200 }, 'accounts need none')
+  const meaning = { headers: { authorization: `Bearer ${await addKey({ defaultWorkspace: 'team' })}` } }
+  const made = await call('POST', '/sandboxes', { metadata: { name: 'b' } }, meaning)
+  t.match(made, { status: 200, body: { metadata: { workspace: 'team' } } }, 'unless the key means one')
+  t.match(
+    await call('GET', '/sandboxes/b?workspace=default', undefined, meaning),
+    { status: 404 },
+    'what is named wins',
+  )
+  t.match(await call('POST', '/sandboxes', {}), { status: 200, body: { metadata: { workspace: 'default' } } })
+  t.match(await call('DELETE', '/workspaces/team'), { status: 200 })
+  await addWorkspace('third')
+  t.match(await call('GET', '/sandboxes', undefined, meaning), none, 'and that is there')
 })
 
 t.test('an unknown workspace is 404, one out of reach 403', async t => {

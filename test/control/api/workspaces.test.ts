@@ -1,5 +1,6 @@
 import t from 'tap'
 import { control } from '../../support/control.ts'
+import { instanceOf, putInstance } from '../../support/records.ts'
 
 t.test('an account admin makes a workspace and works in it', async t => {
   const { call } = await control(t)
@@ -53,26 +54,38 @@ t.test('display name and labels can be changed by admins, the name never', async
   t.equal((await call('GET', '/workspaces/default')).body.displayName, 'Home')
 })
 
-t.test('a workspace goes with its keys when nothing runs in it; its name stays taken', async t => {
-  const { call, addKey, store } = await control(t)
+t.test('a workspace goes with its keys and all that is in it; its bill stays, and its name', async t => {
+  const { call, addKey, store, poked, clock } = await control(t, { prices: { sandbox_compute_runtime_gbs: 1 } })
+  const last = { status: 409, headers: { 'x-should-retry': 'false' }, body: { message: /the last one of its account/ } }
+  t.match(await call('DELETE', '/workspaces/default'), last)
   await call('POST', '/workspaces', { name: 'team' })
-  await call('POST', '/sandboxes?workspace=team', { metadata: { name: 'a' } })
-  const bound = { headers: { authorization: `Bearer ${await addKey({ workspace: 'team' })}` } }
-  t.match(await call('DELETE', '/workspaces/team'), {
-    status: 409,
-    headers: { 'x-should-retry': 'false' },
-    body: { error: 'in_use', message: /sandbox/ },
-  })
-  t.equal((await call('GET', '/sandboxes', undefined, bound)).status, 200)
+  const { body } = await call('POST', '/sandboxes?workspace=team', { metadata: { name: 'a' } })
   const held = await store.resources.get({ kind: 'sandbox', workspace: 'team', parent: '', name: 'a' })
-  await store.apply([{ type: 'remove', uid: held?.uid ?? '', version: held?.version ?? 0 }], 1)
-  t.match(await call('DELETE', '/workspaces/team'), { status: 200, body: { name: 'team' } })
+  const owner = held as NonNullable<typeof held>
+  t.equal(body.metadata.name, 'a')
+  await putInstance(store, instanceOf(owner, { id: 'i', createdAt: clock.now() }), [
+    { dimension: 'sandbox_compute_runtime_gbs', quantity: 1 },
+  ])
+  await clock.tick(10_000)
+  const account = (await call('POST', '/service_accounts?workspace=team', { name: 'ci' })).body.client_id
+  const { apiKey } = (await call('POST', `/service_accounts/${account}/api_keys?workspace=team`, {})).body
+  const bound = { headers: { authorization: `Bearer ${await addKey({ workspace: 'team' })}` } }
+  const service = { headers: { authorization: `Bearer ${apiKey}` } }
+  for (const one of [bound, service]) t.equal((await call('GET', '/sandboxes', undefined, one)).status, 200)
+  poked.splice(0)
+  const gone = await call('DELETE', '/workspaces/team')
+  t.match(gone, { status: 200, body: { name: 'team', message: /^the name "team" is not given again/ } })
+  t.ok(poked.includes(`sandbox/${owner.uid}`), 'whoever has its machine is told')
+  for (const one of [bound, service]) t.equal((await call('GET', '/sandboxes', undefined, one)).status, 401)
   t.equal((await call('GET', '/workspaces/team')).status, 404)
-  t.equal((await call('GET', '/sandboxes', undefined, bound)).status, 401)
+  t.equal((await call('DELETE', '/workspaces/team')).status, 404)
   t.equal((await call('POST', '/workspaces', { name: 'team' })).status, 409)
-  t.equal((await call('POST', '/workspaces/availability', { name: 'team' })).body, false)
-  const late = { ...(held as NonNullable<typeof held>), uid: 'late' }
-  await t.rejects(store.apply([{ type: 'create', resource: late }], 1), { code: 'not_found' }, 'what comes too late')
+  const taken = (await call('POST', '/workspaces/availability?withReason=true', { name: 'team' })).body
+  t.match(taken, { available: false, reason: 'taken', message: /is deleted, and is not given again/ })
+  await clock.tick(10_000)
+  const window = 'startTime=2025-12-31T00:00:00Z&endTime=2026-01-02T00:00:00Z&workspace=team&groupBy=billing_dimension'
+  t.match((await call('GET', `/accounts/default/metrics?${window}`)).body.summary, { totalUsage: 10, totalCost: 10 })
+  await t.rejects(store.apply([{ type: 'create', resource: { ...owner, uid: 'late' } }], 1), { code: 'not_found' })
 })
 
 t.test('availability says yes or no, and why when asked', async t => {

@@ -135,11 +135,13 @@ t.test('who may: no key, a wrong key, a key of another workspace', async t => {
     expiresAt: null,
     scopes: null,
     owner: null,
+    person: null,
+    defaultWorkspace: null,
   })
   t.equal(await refused(base, { authorization: 'Bearer second' }), '403 FORBIDDEN')
   const limited = async (id: string, scopes: readonly string[]) => {
     const one = { name: id, account: 'default', workspace: null, role: 'member', accountAdmin: false } as const
-    const rest = { createdAt: now, expiresAt: null, owner: null }
+    const rest = { createdAt: now, expiresAt: null, owner: null, person: null, defaultWorkspace: null }
     await host.store.tenants.addApiKey({ id, hash: hashKey(id), ...one, ...rest, scopes })
     return id
   }

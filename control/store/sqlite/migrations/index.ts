@@ -3,6 +3,7 @@ import { start } from './0001-start.ts'
 import { counts } from './0002-counts.ts'
 import { instances } from './0003-instances.ts'
 import { keysAndRevisions } from './0004-keys-revisions.ts'
+import { keyUse } from './0005-key-use.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
-export const migrations: readonly Migration[] = [start, counts, instances, keysAndRevisions]
+export const migrations: readonly Migration[] = [start, counts, instances, keysAndRevisions, keyUse]

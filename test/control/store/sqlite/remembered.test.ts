@@ -18,6 +18,8 @@ const key = {
   expiresAt: null,
   scopes: null,
   owner: null,
+  person: null,
+  defaultWorkspace: null,
 } as const
 
 const twoOnOne = async (t: Test) => {
