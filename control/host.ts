@@ -11,6 +11,7 @@ import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
+import { createDenials } from './audit/denials.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { createKeyUses } from './auth/key-uses.ts'
 import { createKeys, type Keys } from './auth/keys.ts'
@@ -146,14 +147,19 @@ const gatewayOf = async (
 }
 
 /** Who may call, and how that is given out. */
-const keysOf = ({ store: { tenants }, clock, ids, log }: Parts, closer: Closing) => {
+const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
   const uses = createKeyUses({ tenants, clock, log }, closer)
-  return { uses, keys: createKeys({ tenants, clock, uses }), personal: personalKeys({ tenants, clock, ids, uses }) }
+  return {
+    uses,
+    keys: createKeys({ tenants, clock, uses }),
+    personal: personalKeys({ tenants, clock, ids, uses }),
+    denials: createDenials({ audit, clock, log }, closer),
+  }
 }
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
-  const { uses, keys, personal } = keysOf(parts, closer)
+  const { uses, keys, personal, denials } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -182,6 +188,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     ...parts,
     names,
     keys,
+    denials,
     personalKeys: personal,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),

@@ -9,6 +9,8 @@ import type { Crud } from '../resources/crud.ts'
 import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
+import type { Denials } from '../audit/denials.ts'
+import { auditRoutes } from './audit.ts'
 import { accountRoutes } from './accounts.ts'
 import type { PersonalKeys } from '../auth/personal-keys.ts'
 import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
@@ -36,6 +38,7 @@ export interface ApiDeps {
   readonly keys: Keys
   readonly personalKeys: PersonalKeys
   readonly removeWorkspace: RemoveWorkspace
+  readonly denials: Denials
   readonly images: Pick<Images, 'list'>
   readonly catalogues: Catalogues
   /** What this host can do. */
@@ -53,7 +56,7 @@ export interface ApiDeps {
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
   const { store, clock, ids, log, names, keys, images, catalogues, abilities, verbs, outbound } = deps
-  const { removeWorkspace, routes = [] } = deps
+  const { removeWorkspace, denials, routes = [] } = deps
   const { checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
@@ -63,6 +66,7 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...imageRoutes({ images }),
     ...catalogueRoutes({ catalogues }),
     ...placeRoutes({ catalogues, abilities, clock }),
+    ...auditRoutes({ store, denials }),
     ...driveKeyRoutes(),
     ...leaveRoutes({ store, verbs }),
     ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
@@ -73,6 +77,6 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
-  const surface = managementSurface({ caller, clock, names, checkReplies, logRequests })
+  const surface = managementSurface({ caller, clock, names, denials, checkReplies, logRequests })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
 }

@@ -22,7 +22,7 @@ export const leaveWorkspace = route('DELETE /v0/workspaces/:workspaceName/leave'
 
 export const leaveRoutes = ({ store, verbs }: { store: Store; verbs: readonly Crud[] }): Bound[] => [
   handle(leaveWorkspace, async ({ params: { workspaceName } }, context) => {
-    const { key } = factsOf(context)
+    const { key, by } = factsOf(context)
     const workspace = await store.tenants.workspace(workspaceName)
     if (!workspace) throw fail('not_found', { kind: 'workspace', name: workspaceName })
     needReach(key, workspace)
@@ -30,7 +30,7 @@ export const leaveRoutes = ({ store, verbs }: { store: Store; verbs: readonly Cr
     const of = record && verbs.find(({ kind }) => kind.leaves && kind.kind === record.kind)
     // Keys of the account and of service accounts are nobody who could leave.
     if (!of || record.workspace !== workspace.name) throw fail('not_found', { kind: 'user', name: key.name })
-    await of.remove({ workspace: workspace.name, name: key.name, admin: false }, record.name)
+    await of.remove({ workspace: workspace.name, name: key.name, admin: false, by }, record.name)
     return presentWorkspace(workspace)
   }),
 ]

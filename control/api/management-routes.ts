@@ -3,6 +3,7 @@ import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../sh
 import { plainKinds } from '../kinds/index.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
+import { auditHead, listAudit } from './audit.ts'
 import { listAccounts, listQuotas } from './accounts.ts'
 import { changelog, getIntegration, getTemplate, listTemplates, mcpHub, sandboxHub } from './catalogues.ts'
 import { driveKeys } from './drive-keys.ts'
@@ -25,6 +26,7 @@ import {
 
 export const managementRoutes = {
   accounts: { list: listAccounts, quotas: listQuotas },
+  audit: { list: listAudit, head: auditHead },
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
   catalogues: {
     sandboxHub,

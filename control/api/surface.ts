@@ -4,9 +4,10 @@ import { fail, type AppError, type ErrorCode } from '../../shared/errors.ts'
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
-import type { ApiKey, Workspace } from '../store/store.ts'
+import type { ApiKey, AuditedBy, Workspace } from '../store/store.ts'
 import { accessOf, needAccess, type Access } from '../auth/access.ts'
 import { everyScope } from '../auth/keys.ts'
+import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version } from './versions.ts'
 import type { WireNames } from '../wire/names.ts'
@@ -17,6 +18,8 @@ export interface Facts {
   readonly key: ApiKey
   readonly workspace: Workspace
   readonly actor: Actor
+  /** What the audit says of the caller. */
+  readonly by: AuditedBy
 }
 
 export const factsOf = (context: Context): Facts => context.facts as unknown as Facts
@@ -88,31 +91,52 @@ const admitted = async (
   { caller, names }: { caller: Caller; names: WireNames },
   request: Request,
   route: Route,
+  { requestId, known }: { requestId: string; known: (facts: Partial<Facts>) => void },
 ): Promise<Partial<Facts>> => {
   const version = versionOf(request.headers, names.versionHeaders)
   const access = accessOf(route)
   if (!access) return { version }
   const key = await caller.keyOf(request)
+  const by: AuditedBy = { actor: key.name, credential: key.id, remote: request.remote, requestId }
+  known({ key, by })
   const length = Number(request.headers['content-length'] ?? 0)
   if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
   const workspace = extraOf(route).tenant === 'none' ? undefined : await caller.workspaceOf(key, request)
+  known({ key, by, ...(workspace ? { workspace } : {}) })
   needAccess(access, key)
-  if (!workspace) return { version, key }
+  if (!workspace) return { version, key, by }
   const { name, role, scopes } = key
   const limits = scopes?.includes(everyScope) ? null : scopes
-  const actor: Actor = { workspace: workspace.name, name, admin: role === 'admin', scopes: limits }
-  return { version, key, workspace, actor }
+  const actor: Actor = { workspace: workspace.name, name, admin: role === 'admin', scopes: limits, by }
+  return { version, key, workspace, actor, by }
 }
+
+interface Refused {
+  readonly request: Request
+  readonly route: Route
+  readonly requestId: string
+  readonly facts?: Partial<Facts> | undefined
+}
+
+/** What the audit says of a call that was denied: of one without a credential, where it came from. */
+const deniedOf = (error: AppError, { request, route, requestId, facts = {} }: Refused): Denied => ({
+  ...(facts.by ?? { actor: '', credential: '', remote: request.remote, requestId }),
+  account: facts.key?.account ?? '',
+  workspace: facts.workspace?.name ?? facts.key?.workspace ?? '',
+  endpoint: route.id,
+  reason: error.message,
+})
 
 export const managementSurface = (deps: {
   caller: Caller
   clock: Clock
   names: WireNames
+  denials: Pick<Denials, 'note'>
   checkReplies?: boolean
   logRequests?: boolean
 }): Surface => {
-  const { caller, clock, names, checkReplies = false, logRequests = false } = deps
-  const actors = new WeakMap<Request, Actor>()
+  const { caller, clock, names, denials, checkReplies = false, logRequests = false } = deps
+  const knownOf = new WeakMap<Request, Partial<Facts>>()
   const cors = {
     'access-control-allow-origin': '*',
     'access-control-expose-headers': ['x-request-id', ...names.headers('Upload-Url')].join(', ').toLowerCase(),
@@ -125,12 +149,14 @@ export const managementSurface = (deps: {
   }
 
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
+    if (route && [401, 403].includes(error.status))
+      denials.note(deniedOf(error, { request, route, requestId, facts: knownOf.get(request) }))
     const kind = extraOf(route).detailedErrors
     const body = {
       error: said[error.code] ?? error.code,
       code: error.status,
       message: error.message,
-      ...(kind ? detailed(error, kind, { actor: actors.get(request), now: clock.now() }) : {}),
+      ...(kind ? detailed(error, kind, { actor: knownOf.get(request)?.actor, now: clock.now() }) : {}),
     }
     return json(body, { status: error.status, headers: { 'x-request-id': requestId, ...errorHeaders(error) } })
   }
@@ -150,9 +176,10 @@ export const managementSurface = (deps: {
       const refused = renderError(fail('method_not_allowed', { reason }), context)
       return reply(refused.status, { ...refused.headers, allow: methods.join(', ') }, refused.body)
     },
-    async before(request, route) {
-      const facts = await admitted({ caller, names }, request, route)
-      if (facts.actor) actors.set(request, facts.actor)
+    async before(request, route, requestId) {
+      const known = (facts: Partial<Facts>) => void knownOf.set(request, facts)
+      const facts = await admitted({ caller, names }, request, route, { requestId, known })
+      known(facts)
       return { ...facts }
     },
   }

@@ -7,7 +7,7 @@ import { needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
 import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { checkName } from '../resources/naming.ts'
-import type { Store, Workspace } from '../store/store.ts'
+import type { AuditEntry, Store, Workspace } from '../store/store.ts'
 import { factsOf } from './surface.ts'
 import {
   createWorkspace,
@@ -108,6 +108,17 @@ const reading = (deps: Deps): Bound[] => [
   }),
 ]
 
+const auditOf = (context: Context, action: string, { id, name, account }: Workspace): AuditEntry => ({
+  ...factsOf(context).by,
+  account,
+  workspace: name,
+  action,
+  kind: 'workspace',
+  name,
+  uid: id,
+  detail: {},
+})
+
 export const workspaceRoutes = (deps: Deps): Bound[] => {
   const { store, clock, ids } = deps
   return [
@@ -125,26 +136,31 @@ export const workspaceRoutes = (deps: Deps): Bound[] => {
         updatedBy: key.name,
         createdAt: clock.now(),
       }
-      await store.tenants.addWorkspace(made)
+      await store.tenants.addWorkspace(made, auditOf(context, 'create', made))
       return present(made)
     }),
     handle(updateWorkspace, async ({ params, body }, context) => {
-      const { name } = await need(deps, params.workspaceName, context)
+      const found = await need(deps, params.workspaceName, context)
+      const { name } = found
       if (body.name && body.name !== name)
         throw fail('invalid_argument', { field: 'name', reason: `cannot be changed from "${name}"` })
       const { displayName, labels } = body
       return present(
-        await store.tenants.updateWorkspace(name, {
-          ...(displayName === undefined ? {} : { displayName: displayName || name }),
-          ...(labels === undefined ? {} : { labels: labels ?? {} }),
-          updatedBy: factsOf(context).key.name,
-          updatedAt: clock.now(),
-        }),
+        await store.tenants.updateWorkspace(
+          name,
+          {
+            ...(displayName === undefined ? {} : { displayName: displayName || name }),
+            ...(labels === undefined ? {} : { labels: labels ?? {} }),
+            updatedBy: factsOf(context).key.name,
+            updatedAt: clock.now(),
+          },
+          auditOf(context, 'update', found),
+        ),
       )
     }),
     handle(removeWorkspace, async ({ params }, context) => {
       const found = await need(deps, params.workspaceName, context)
-      await deps.removeWorkspace(found.name)
+      await deps.removeWorkspace(found.name, factsOf(context).by)
       return { ...present(found), message: `the name "${found.name}" is not given again: ${keepsName}` }
     }),
   ]

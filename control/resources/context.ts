@@ -6,7 +6,7 @@ import type { KeyUses } from '../auth/key-uses.ts'
 import type { Providers } from '../providers.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Sealer } from '../secrets.ts'
-import type { Key, Resource, Store, Written } from '../store/store.ts'
+import type { AuditedBy, Key, Resource, Store, Written } from '../store/store.ts'
 import type { Cursors } from '../wire/cursors.ts'
 import { ancestorsOf } from './address.ts'
 import { statusOf, type Around, type Found, type Kind } from './kind.ts'
@@ -47,7 +47,13 @@ export interface Actor {
   readonly admin: boolean
   /** What its credential is limited to; null for all. */
   readonly scopes?: readonly string[] | null
+  /** How it asks; nothing of it is known in process. */
+  readonly by?: AuditedBy
 }
+
+/** What the audit says of who acts. */
+export const auditedBy = ({ name, by }: Pick<Actor, 'name' | 'by'>): AuditedBy =>
+  by ?? { actor: name, credential: '', remote: '', requestId: '' }
 
 /** Names of what a resource lives inside, outermost first; none for kinds of their own. */
 export interface Inside {

@@ -17,6 +17,7 @@ import { createProviders } from '../../control/providers.ts'
 import { createSealer, type Sealer } from '../../control/secrets.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
+import { createDenials } from '../../control/audit/denials.ts'
 import { createKeyUses } from '../../control/auth/key-uses.ts'
 import { createKeys, hashKey } from '../../control/auth/keys.ts'
 import { personalKeys } from '../../control/auth/personal-keys.ts'
@@ -133,6 +134,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     log,
     names,
     keys: createKeys({ tenants: store.tenants, clock, uses }),
+    denials: createDenials({ audit: store.audit, clock, log }, closer),
     personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
     removeWorkspace: workspaceRemover(verbs),
     images,
