@@ -5,24 +5,30 @@ import { factsOf } from './surface.ts'
 import { queryMetrics, type BillingDeps } from '../billing/metrics.ts'
 import { windowOf, type Caller } from '../billing/question.ts'
 
-/** Bills are for members of the account; of another one nothing is said, not even whether it exists. */
-const callerOf = (accountId: string, context: Context): Caller => {
-  const { account, accountAdmin } = factsOf(context).key
+/**
+ * Bills are for members of the account, and a key of one workspace is told of that one alone; of another account nothing is
+ * said, not even whether it exists.
+ */
+const callerOf = async ({ store }: BillingDeps, accountId: string, context: Context): Promise<Caller> => {
+  const { account, accountAdmin, workspace } = factsOf(context).key
   if (account !== accountId) throw fail('forbidden', { reason: 'Access denied' })
-  return { account, accountAdmin }
+  if (workspace === null) return { account, accountAdmin }
+  const bound = await store.tenants.workspace(workspace)
+  return { account, accountAdmin: false, workspace: bound?.name ?? workspace }
 }
 
 export const billingRoutes = (deps: BillingDeps): Bound[] => [
-  handle(accountMetrics, ({ params, query }, context) =>
-    queryMetrics(deps, callerOf(params.accountId, context), query),
+  handle(accountMetrics, async ({ params, query }, context) =>
+    queryMetrics(deps, await callerOf(deps, params.accountId, context), query),
   ),
-  handle(metricsGroupings, ({ params }, context) => {
-    callerOf(params.accountId, context)
+  handle(metricsGroupings, async ({ params }, context) => {
+    await callerOf(deps, params.accountId, context)
     return { values: [...groupings] }
   }),
   handle(metricsResourceTypes, async ({ params, query }, context) => {
-    const { account } = callerOf(params.accountId, context)
+    const { account, workspace } = await callerOf(deps, params.accountId, context)
     const { from, to } = windowOf(query)
-    return { values: await deps.store.meter.resourceTypes(account, from, to, deps.clock.now()) }
+    const whose = { account, ...(workspace === undefined ? {} : { workspace }) }
+    return { values: await deps.store.meter.resourceTypes(whose, from, to, deps.clock.now()) }
   }),
 ]

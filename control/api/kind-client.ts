@@ -51,6 +51,13 @@ type Declared<K> = {
   readonly remove: Route<Params<Names<K>>, s.ZodMiniObject<Tenant>, s.ZodMiniUnknown, AnswerShape<K>>
 }
 
+type ActionNames<K> = K extends { actions: readonly { readonly name: infer N extends string }[] } ? N : never
+
+/** Actions on a record that answer it. */
+type DeclaredActions<K> = {
+  readonly [N in ActionNames<K>]: Route<Params<Names<K>>, s.ZodMiniObject<Tenant>, s.ZodMiniUnknown, AnswerShape<K>>
+}
+
 /** What a client needs to ask for resources of the kind. */
-export const declareKind = <K extends KindFace>(face: K): Declared<K> =>
-  declarationsOf(defineKind(face)) as unknown as Declared<K>
+export const declareKind = <K extends KindFace>(face: K): Declared<K> & DeclaredActions<K> =>
+  declarationsOf(defineKind(face)) as unknown as Declared<K> & DeclaredActions<K>

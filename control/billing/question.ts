@@ -15,6 +15,8 @@ export interface Caller {
   /** Account id. */
   readonly account: string
   readonly accountAdmin: boolean
+  /** Name of the one workspace that it is told of; absent for one that reaches all of the account. */
+  readonly workspace?: string
 }
 
 export type MetricsQuery = Out<typeof accountMetrics.query>
@@ -61,6 +63,7 @@ export const questionOf = (caller: Caller, query: MetricsQuery): Question => {
   const resolution = resolutionOf(window, query.resolution)
   if (!caller.accountAdmin && (workspace !== undefined || groupBy.includes('workspace')))
     throw fail('forbidden', { reason: 'Access denied' })
+  const about = caller.workspace ?? workspace
   const buckets = bucketsOf(window, resolution)
   return {
     window,
@@ -71,7 +74,7 @@ export const questionOf = (caller: Caller, query: MetricsQuery): Question => {
       ...window,
       buckets,
       groupBy,
-      ...(workspace === undefined ? {} : { workspace }),
+      ...(about === undefined ? {} : { workspace: about }),
       ...(resourceType === undefined ? {} : { resourceType }),
       ...(resourceName === undefined ? {} : { resourceName }),
       ...(resourceUuid === undefined ? {} : { resourceUuid }),

@@ -27,6 +27,11 @@ export interface Driver {
   create(spec: MachineSpec, signal?: AbortSignal): Promise<Machine>
   /** What exists, from the box itself and not from memory: running, stopped and half-made machines. */
   list(signal?: AbortSignal): Promise<Machine[]>
+  /**
+   * Ends everything in the machine at once and leaves its files, so that the next `create` starts it anew with them. One that
+   * has ended or is gone stays as it is.
+   */
+  end(id: string, signal?: AbortSignal): Promise<void>
   /** Ends everything in the machine and gives back all it held: mounts, network, cgroup, directories. */
   remove(id: string, signal?: AbortSignal): Promise<void>
   /** Memory and processor time used so far; undefined when the machine is gone. */
@@ -84,6 +89,8 @@ export interface ChannelStart {
 export interface Machine {
   readonly id: string
   readonly phase: 'half-made' | 'running' | 'frozen' | 'stopped'
+  /** The files of the image under it are gone from the box while it runs: it sees what it has read or written, at best. */
+  readonly rootGone?: true
   /** Where the daemon answers, while it runs. */
   readonly address?: {
     readonly host: string

@@ -64,6 +64,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     create: (spec, signal) =>
       bounded('create', { machine: spec.id }, deadlines.createMs, signal, inner => driver.create(spec, inner)),
     list: signal => bounded('list', {}, deadlines.otherMs, signal, inner => driver.list(inner)),
+    end: (id, signal) => bounded('end', { machine: id }, deadlines.removeMs, signal, inner => driver.end(id, inner)),
     remove: (id, signal) =>
       bounded('remove', { machine: id }, deadlines.removeMs, signal, inner => driver.remove(id, inner)),
     stats: id => bounded('stats', { machine: id }, deadlines.otherMs, undefined, () => driver.stats(id)),

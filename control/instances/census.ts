@@ -13,8 +13,8 @@ export interface Census {
 }
 
 export interface Survey {
-  /** Ids of machines that ended since the last look. */
-  readonly ended: readonly string[]
+  /** Ids of machines that ended since the last look, or whose root has gone. */
+  readonly changed: readonly string[]
   /** Why drivers could not look. */
   readonly failures: readonly unknown[]
 }
@@ -54,16 +54,17 @@ const claimed = async (context: Context, driver: Driver): Promise<Map<string, Ma
 const look = async (context: Context, driver: Driver): Promise<string[]> => {
   const { machines, touched } = context
   const seen = await claimed(context, driver)
-  const ended: string[] = []
+  const changed: string[] = []
   for (const [id, before] of machines) {
     if (before.driver !== driver.name || touched.has(id)) continue
     const now = seen.get(id)
-    if (before.machine.phase !== 'stopped' && (!now || now.phase === 'stopped')) ended.push(id)
+    if (before.machine.phase !== 'stopped' && (!now || now.phase === 'stopped')) changed.push(id)
+    else if (now?.rootGone && !before.machine.rootGone) changed.push(id)
     if (!now) machines.delete(id)
   }
   for (const machine of seen.values())
     if (!touched.has(machine.id)) machines.set(machine.id, { driver: driver.name, machine })
-  return ended
+  return changed
 }
 
 export const census = (deps: { drivers: Drivers; store: Pick<Store, 'instances'>; log: Log }): Census => {
@@ -84,7 +85,7 @@ export const census = (deps: { drivers: Drivers; store: Pick<Store, 'instances'>
       touched.clear()
       const looks = await Promise.allSettled(drivers.open.map(driver => look(context, driver)))
       return {
-        ended: looks.flatMap(one => (one.status === 'fulfilled' ? one.value : [])),
+        changed: looks.flatMap(one => (one.status === 'fulfilled' ? one.value : [])),
         failures: looks.flatMap(one => (one.status === 'rejected' ? [one.reason] : [])),
       }
     },

@@ -4,6 +4,7 @@ import { onNewest } from '../reconcile/transition.ts'
 import { unwantedOf } from '../reconcile/unwanted.ts'
 import type { Instance, Resource } from '../store/store.ts'
 import type { Context } from './context.ts'
+import { end } from './end.ts'
 import { start } from './start.ts'
 import { stop } from './stop.ts'
 import { watch } from './watch.ts'
@@ -31,5 +32,6 @@ export const reconcileInstance =
         return { againMs: 0 }
       }
       const subject = { instance, driver, ...wanted }
+      if (instance.status === 'restarting') return end(context, subject, signal)
       return instance.status === 'starting' ? start(context, subject, signal) : watch(context, subject)
     })

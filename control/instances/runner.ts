@@ -56,9 +56,9 @@ const surveyEveryMs = 5_000
 /** Looks at the box from time to time; returns what ends that. */
 const surveying = ({ census, clock, log, pokeInstance }: Context): (() => Promise<void>) => {
   const look = async () => {
-    const { ended, failures } = await census.survey()
+    const { changed, failures } = await census.survey()
     for (const error of failures) log.warn('survey.failed', { error })
-    for (const id of ended) pokeInstance(id)
+    for (const id of changed) pokeInstance(id)
   }
   let under: Promise<void> | undefined
   const stop = clock.every(surveyEveryMs, () => {

@@ -20,11 +20,27 @@ const lost = async (context: Context, subject: Subject): Promise<Outcome> => {
   return { againMs: 0 }
 }
 
+const rootGone = 'ROOT_GONE'
+
+/** Said once for each start of the machine; whether it was said now. */
+const noteRootGone = async (context: Context, { instance, owner }: Subject): Promise<boolean> => {
+  const { transition, log } = context
+  const since = instance.startedAt ?? instance.createdAt
+  if (instance.errors.some(({ code, time }) => code === rootGone && Date.parse(time) >= since)) return false
+  const message =
+    'the files of its image are gone from the box: most of its root is missing; make the image again, then restart it'
+  log.warn('instance.root-gone', { instance: instance.id, owner: owner.uid, name: owner.name })
+  const errors = withError(instance.errors, errorOf(context, { code: rootGone, message, fatal: false }))
+  await transition.write([{ instance, change: { errors } }])
+  return true
+}
+
 export const watch = async (context: Context, subject: Subject): Promise<Outcome | undefined> => {
   const { census, standby, transition } = context
   const { instance, owner, workload } = subject
   const machine = census.found(instance.id)
   if (!machine || machine.phase === 'stopped' || machine.phase === 'half-made') return lost(context, subject)
+  if (machine.rootGone && (await noteRootGone(context, subject))) return { againMs: 0 }
   const { address } = machine
   const known = instance.address
   if (address && !isDeepStrictEqual(address, known)) await transition.write([{ instance, change: { address } }])

@@ -41,7 +41,6 @@ const verify: Action = {
   path: 'verify',
   on: 'record',
   access: { scope: 'customdomains:update', role: 'member' },
-  returns: s.looseObject({ spec: answered }),
   errors: ['changed_meanwhile', 'wrong_state'],
   async run(context, { found }) {
     const { record } = found as Found
@@ -85,7 +84,7 @@ export const customDomainKind = defineKind({
   life,
   statusMember: 'status',
   keptWhileReferenced: true,
-  actions: [verify, ...shareActions(s.looseObject({ spec: answered }))],
+  actions: [verify, ...shareActions],
   // A share is as good as the domain.
   initialStatus: spec => (sharedFrom({ spec }) ? 'verified' : life.initial),
   check(_spec, previous) {

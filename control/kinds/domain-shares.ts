@@ -126,8 +126,7 @@ const unshare = async (context: Context, { actor, params, found }: Asked): Promi
 const member = { role: 'member' } as const
 const changing = { scope: 'customdomains:update', ...member }
 
-/** `returns`: shape of a domain as answered. */
-export const shareActions = (returns: Action['returns']): readonly Action[] => [
+export const shareActions: readonly Action[] = [
   {
     name: 'shares',
     summary: 'Lists the workspaces that a domain is shared with',
@@ -153,7 +152,6 @@ export const shareActions = (returns: Action['returns']): readonly Action[] => [
     on: 'record',
     access: changing,
     body: s.object({ targetWorkspace: text(256) }),
-    returns,
     errors: ['already_exists', 'wrong_state', 'changed_meanwhile'],
     run: share,
   },
@@ -164,7 +162,6 @@ export const shareActions = (returns: Action['returns']): readonly Action[] => [
     path: 'share/:targetWorkspace',
     on: 'record',
     access: changing,
-    returns,
     errors: ['in_use', 'changed_meanwhile'],
     run: unshare,
   },

@@ -27,9 +27,10 @@ export interface Action {
   readonly access: Access
   readonly query?: Readonly<Record<string, Shape>>
   readonly body?: Shape
-  readonly returns: Shape
   /** Statuses of its answers besides 200 and those of errors, and when. */
   readonly statuses?: Readonly<Record<number, string>>
+  /** The record as it is answered, unless given. */
+  readonly returns?: Shape
   readonly errors?: readonly ErrorCode[]
   run(context: Context, asked: Asked): Promise<unknown>
 }

@@ -9,6 +9,7 @@ import { sandboxLife } from './life.ts'
 import { outboundOf } from './network/outbound.ts'
 import { planner, type PlanDeps } from './plan.ts'
 import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
+import { restartAction } from './restart.ts'
 import { sandboxSpec } from './spec.ts'
 import { storedSandbox, type StoredSandbox } from './stored.ts'
 import { notAvailable } from './not-available.ts'
@@ -52,7 +53,7 @@ export const sandboxFace = {
   names: namesFrom('sandbox'),
   createsIfMissing: true,
   showsSecrets: true,
-  actions: notAvailable,
+  actions: [restartAction, ...notAvailable],
 } as const satisfies KindFace
 
 /** Makes the kind; the same for every host but for what it is given. */

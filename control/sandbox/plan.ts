@@ -1,4 +1,5 @@
 /** From a sandbox's record to the machine it should be. */
+import { stat } from 'node:fs/promises'
 import type { WireNames } from '../wire/names.ts'
 import type { Image, Images } from '../images/images.ts'
 import type { Workload } from '../reconcile/rules.ts'
@@ -27,6 +28,12 @@ const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2048)
 const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
 
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    found => found.isDirectory(),
+    () => false,
+  )
+
 export const planner = (deps: PlanDeps): Workload['plan'] => {
   const { images, sealer, names, store, wireNames, wayOut } = deps
 
@@ -47,7 +54,8 @@ export const planner = (deps: PlanDeps): Workload['plan'] => {
     const stored = storedSandbox(owner)
     const { runtime, held = false } = stored
     const image: Image = await images.resolve(runtime.image)
-    const pinned = instance.image ?? { digest: image.digest, rootfs: image.rootfs }
+    // One whose image somebody has removed is made from what has that name now.
+    const pinned = instance.image && (await isThere(instance.image.rootfs)) ? instance.image : image
     const workdir = image.workdir || '/'
     return {
       image: { digest: pinned.digest, rootfs: pinned.rootfs },

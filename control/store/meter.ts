@@ -68,7 +68,12 @@ export interface Meter {
   /** Sums of rollups, plus what the open intervals add up to `now`. */
   usage(query: UsageQuery, now: number): Promise<UsageRow[]>
   /** Resource types with any usage in the window, sorted. */
-  resourceTypes(account: string, from: number, to: number, now: number): Promise<string[]>
+  resourceTypes(
+    whose: Pick<UsageQuery, 'account' | 'workspace'>,
+    from: number,
+    to: number,
+    now: number,
+  ): Promise<string[]>
   /** The intervals behind a sum; the evidence of the bill. */
   intervals(uid: string): Promise<Interval[]>
   /** Computes all rollups again from the intervals. */

@@ -132,6 +132,24 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     t.same(await leftovers(id), [])
   })
 
+  t.test(`${name}: one that is ended, frozen or not, is listed as stopped and starts again`, async t => {
+    const { driver, spec, leftovers } = await open(t)
+    const id = randomUUID()
+    await driver.end(id)
+    t.equal(await find(driver, id), undefined, 'ending makes nothing')
+    await driver.create(spec(id))
+    await driver.freezer?.freeze(id)
+    await driver.end(id)
+    await driver.end(id)
+    t.same(await find(driver, id), { id, phase: 'stopped' })
+    const again = await driver.create(spec(id))
+    t.match(again, { id, phase: 'running', address: { host: String } })
+    if (again.address) await accepts(again.address)
+    await driver.end(id)
+    await driver.remove(id)
+    t.same(await leftovers(id), [])
+  })
+
   t.test(`${name}: a frozen machine is listed as such, thaws, and can be removed frozen`, async t => {
     const { driver, spec, leftovers } = await open(t)
     const { freezer } = driver

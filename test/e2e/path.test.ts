@@ -1,5 +1,5 @@
 /** The main job through the real server, a real machine, the real base image. */
-import { statSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import WebSocket from 'ws'
@@ -7,6 +7,14 @@ import { once } from 'node:events'
 import { whyNoMachines } from '../support/machine.ts'
 import { traces } from '../support/oci.ts'
 import { server } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+/** The tree of the image busybox of this box. */
+const busyboxTree = (): string => {
+  const images = new URL('../../.runtime/images/', import.meta.url).pathname
+  const { digest } = JSON.parse(readFileSync(join(images, 'names/busybox.json'), 'utf8')) as { digest: string }
+  return join(images, 'trees', digest)
+}
 
 const why = whyNoMachines()
 if (why) {
@@ -149,6 +157,46 @@ t.test('from nothing to code running in a sandbox, asleep, awake, gone, with a b
     t.match(await s.call('GET', `${again}/process/web`), { status: 200, body: { status: 'running' } })
     t.match(await s.call('GET', `${again}/port/3000/`), { status: 200, text: /x\.bin/ })
   })
+
+  await t.test('restarted, it has its files and its address, and nothing that ran', async t => {
+    const { url } = (await s.call('GET', '/v0/sandboxes/job')).body.metadata
+    await s.call('PUT', `${url}/filesystem//srv/kept`, { content: 'kept' })
+    const { status, body } = await s.call('POST', '/v0/sandboxes/job/restart')
+    t.match({ status, body }, { status: 200, body: { status: 'DEPLOYING', metadata: { url } } })
+    t.match(await s.call('GET', `${url}/filesystem//srv/kept`), { status: 200, body: { content: 'kept' } })
+    t.not((await s.call('GET', `${url}/process/web`)).body.status, 'running')
+    await s.until('job', ({ status }) => status === 'DEPLOYED')
+    t.equal((await s.call('POST', '/v0/sandboxes/none/restart')).status, 404)
+  })
+
+  await t.test(
+    'an image that is removed under a sandbox is noticed, and its workspace goes with its machine',
+    async t => {
+      const images = join(s.dataDir, 'images')
+      const [digest, tree] = ['d'.repeat(32), busyboxTree()]
+      const own = join(images, 'trees', digest)
+      cpSync(tree, own, { recursive: true, verbatimSymlinks: true })
+      writeFileSync(join(images, 'names', 'throwaway.json'), JSON.stringify({ digest }))
+      await s.call('POST', '/v0/workspaces', { name: 'team' })
+      const team = { 'x-svc-workspace': 'team' }
+      const spec = { runtime: { image: 'throwaway', memory: 256 } }
+      const made = await s.call('POST', '/v0/sandboxes', { metadata: { name: 'poor' }, spec }, team)
+      t.match(made, { status: 200, body: { metadata: { workspace: 'team' } } })
+      const file = `${made.body.metadata.url}/filesystem//root/kept`
+      t.match(await s.call('PUT', file, { content: 'kept' }), { status: 200 })
+      rmSync(own, { recursive: true })
+      const noticed = await s.until('poor', ({ errors = [] }) => errors.length > 0, team)
+      t.match(noticed, { status: 'DEPLOYED', errors: [{ code: 'ROOT_GONE', fatal: false }] })
+      cpSync(tree, own, { recursive: true, verbatimSymlinks: true })
+      t.match(await s.call('POST', '/v0/sandboxes/poor/restart', {}, team), { status: 200 })
+      t.match(await s.call('GET', file), { status: 200, body: { content: 'kept' } })
+      const machines = () => readdirSync(join(s.dataDir, 'machines')).length
+      t.equal(machines(), 2)
+      t.match(await s.call('DELETE', '/v0/workspaces/team'), { status: 200, body: { name: 'team' } })
+      t.equal((await s.call('GET', file)).status, 404)
+      await until(async () => machines() === 1, 'its machine to go')
+    },
+  )
 
   await t.test('deleted, nothing is left but the bill', async t => {
     t.match(await s.call('DELETE', '/v0/sandboxes/job'), { status: 200, body: { status: 'DELETING' } })

@@ -33,7 +33,7 @@ export const nameOf = (kind: Kind, body: unknown): string => {
 }
 
 /** The word as a name of the kind: as it is, or as a domain. */
-const validName = ({ names }: Kind, word: string): string => {
+export const validName = ({ names }: Kind, word: string): string => {
   try {
     return names.check(word)
   } catch {

@@ -50,7 +50,7 @@ export const crew: Rules = {
   kind: 'crew',
   life: stateTable('DEPLOYING', {
     DEPLOYING: { deployed: 'DEPLOYED', broke: 'FAILED', delete: 'DELETING', disable: 'DEACTIVATING' },
-    DEPLOYED: { lost: 'DEPLOYING', delete: 'DELETING', disable: 'DEACTIVATING' },
+    DEPLOYED: { lost: 'DEPLOYING', restart: 'DEPLOYING', delete: 'DELETING', disable: 'DEACTIVATING' },
     DEACTIVATING: { gone: 'DEACTIVATED', enable: 'DEPLOYING', delete: 'DELETING' },
     DEACTIVATED: { enable: 'DEPLOYING', delete: 'DELETING' },
     FAILED: { delete: 'DELETING' },

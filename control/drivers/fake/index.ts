@@ -10,6 +10,7 @@ export type FaultPoint =
   | 'create.before'
   | 'create.half'
   | 'create.after'
+  | 'end'
   | 'remove.before'
   | 'remove.half'
   | 'remove.after'
@@ -32,6 +33,8 @@ interface FakeMachine {
   phase: Machine['phase']
   readonly spec: MachineSpec
   limits: { memoryMb: number; cpus: number }
+  /** Somebody has removed the image under it. */
+  rootGone?: boolean
   server?: FakeServer
 }
 
@@ -52,9 +55,14 @@ export interface FakeOptions {
 }
 
 const present = (id: string, machine: FakeMachine): Machine => {
-  const { phase, server } = machine
+  const { phase, server, rootGone } = machine
   if (phase !== 'running' && phase !== 'frozen') return { id, phase }
-  return { id, phase, address: { host: server?.host ?? '127.0.0.1', port: server?.port ?? 9 } }
+  return {
+    id,
+    phase,
+    ...(rootGone ? { rootGone } : {}),
+    address: { host: server?.host ?? '127.0.0.1', port: server?.port ?? 9 },
+  }
 }
 
 interface Context {
@@ -97,6 +105,17 @@ const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal)
   return present(spec.id, machine)
 }
 
+const end = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
+  const { world, faults } = context
+  signal?.throwIfAborted()
+  await faults('end', id, signal)
+  const machine = world.machines.get(id)
+  if (!machine || machine.phase === 'half-made') return
+  if (machine.phase !== 'stopped') note(context, 'end', id)
+  machine.phase = 'stopped'
+  await machine.server?.close()
+}
+
 const remove = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
   const { world, faults } = context
   signal?.throwIfAborted()
@@ -136,6 +155,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
       await faults('list', '', signal)
       return [...machines].map(([id, machine]) => present(id, machine))
     },
+    end: (id, signal) => end(context, id, signal),
     remove: (id, signal) => remove(context, id, signal),
     async stats(id) {
       await faults('stats', id)

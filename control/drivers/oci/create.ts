@@ -6,6 +6,7 @@ import { bootDocumentOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
 import type { Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
+import { imageMark } from './image-files.ts'
 import { readMarker, writeMarker, type Marker } from './marker.ts'
 import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
@@ -65,16 +66,19 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   const { overlay } = context
   const firstId = await chooseUsers(attempt, earlier)
   if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
+  // A copy is the machine's own.
+  const image = overlay ? await imageMark(spec.rootfs) : undefined
   const marker: Marker = {
     ...markerOf(attempt, earlier),
     marks: 'user',
+    ...(image ? { image } : {}),
     ...(firstId === undefined ? {} : { firstId }),
   }
   await writeMarker(files.marker, marker)
   await holdOutbound(attempt)
-  const { rootfs: image, hostname, etc = {} } = spec
+  const { hostname, etc = {} } = spec
   const resolvers = spec.held && context.outbound ? [context.outbound.address] : context.resolvers
-  const root = { files, image, hostname, address: slot.address, resolvers, etc, overlay, signal }
+  const root = { files, image: spec.rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   await writeConfig(attempt, firstId)
   await context.starting(() => boot(attempt, marker))

@@ -3,6 +3,7 @@
  *
  *     open     names from the data directory → sweep the dead → claim a block → fences → spare network slots
  *     create   slot from the pool → directories and config.json → overlay + runtime in one process → daemon answers
+ *     end      kill by control group → runtime state → group → slot; the directory stays
  *     remove   kill by control group → runtime state → group → slot → directory, marker last
  *
  * Machines outlive the host process: close leaves them running, the next open finds them.
@@ -20,7 +21,7 @@ import { listMachines } from './list.ts'
 import { readMarker, writeMarker } from './marker.ts'
 import { openContext } from './open.ts'
 import { probeOci } from './probe.ts'
-import { removeMachine } from './remove.ts'
+import { endMachine, removeMachine } from './remove.ts'
 
 const resize = async (context: Context, id: string, limits: { memoryMb: number; cpus: number }): Promise<void> => {
   const { hierarchy, names, dataDir } = context
@@ -43,6 +44,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     probe: signal => probeOci(config, deps, signal),
     create: (spec, signal) => createMachine(context, spec, signal),
     list: signal => listMachines(context, signal),
+    end: (id, signal) => endMachine(context, id, signal),
     remove: (id, signal) => removeMachine(context, id, signal),
     stats: id => groupStats(hierarchy, group(id)),
     freezer: {

@@ -4,6 +4,7 @@ import { isFrozen } from './cgroup/freezer.ts'
 import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf } from './layout.ts'
+import { isImageGone } from './image-files.ts'
 import { readMarker, type Marker } from './marker.ts'
 
 /** Where a daemon answers. */
@@ -21,5 +22,6 @@ export const lookAt = async (context: Context, id: string): Promise<Machine> => 
   const group = groupOf(names, id)
   if (!(await isPopulated(hierarchy, group))) return { id, phase: 'stopped' }
   const address = addressOf(id, marker)
-  return { id, phase: (await isFrozen(hierarchy, group)) ? 'frozen' : 'running', address }
+  const phase = (await isFrozen(hierarchy, group)) ? 'frozen' : 'running'
+  return { id, phase, ...((await isImageGone(marker)) ? { rootGone: true } : {}), address }
 }

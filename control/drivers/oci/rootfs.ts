@@ -33,6 +33,16 @@ const lowerDirectory = async (path: string) => {
   }
 }
 
+const needImage = async ({ image }: RootInput) => {
+  const stat = await lowerDirectory(image)
+  if (stat) return stat
+  throw fail('driver_failed', {
+    driver: 'oci',
+    step: 'image',
+    reason: `${image} is not a directory: the image's files are gone; build or import the image again`,
+  })
+}
+
 const writeNames = async (etc: string, input: RootInput): Promise<void> => {
   const { hostname, address, resolvers } = input
   const hosts = ['127.0.0.1 localhost', '::1 localhost ip6-localhost ip6-loopback', `${address} ${hostname}`]
@@ -54,6 +64,7 @@ const writeNames = async (etc: string, input: RootInput): Promise<void> => {
  */
 export const prepareAgain = async (input: RootInput): Promise<void> => {
   const { files } = input
+  await needImage(input)
   await removeDirectory(files.work)
   await mkdir(files.work)
   let etc: FileHandle
@@ -82,13 +93,7 @@ const copyImage = async ({ files, image, signal }: RootInput): Promise<void> => 
 /** Makes the directories of the root and fills in the host's files. The overlay itself is mounted at start. */
 export const prepareRoot = async (input: RootInput): Promise<void> => {
   const { files, image, overlay } = input
-  const stat = await lowerDirectory(image)
-  if (!stat)
-    throw fail('driver_failed', {
-      driver: 'oci',
-      step: 'image',
-      reason: `${image} is not a directory: the image's files are gone; build or import the image again`,
-    })
+  const stat = await needImage(input)
   const top = overlay ? files.upper : files.root
   if (overlay) {
     await mkdir(files.upper)

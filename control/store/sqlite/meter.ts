@@ -55,9 +55,9 @@ export const sqliteMeter = (parts: {
       }),
     count: (subject, dimension, quantity, now) => write(() => recorder.count(subject, dimension, quantity, now)),
     usage: (asked, now) => read(() => usage(asked, now)),
-    resourceTypes: (account, from, to, now) =>
+    resourceTypes: (whose, from, to, now) =>
       read(() => {
-        const rows = usage({ account, from, to, buckets: [from], groupBy: ['resource_type'] }, now)
+        const rows = usage({ ...whose, from, to, buckets: [from], groupBy: ['resource_type'] }, now)
         return [...new Set(rows.filter(row => row.parts > 0n).map(row => row.resourceType))].sort()
       }),
     intervals: uid =>

@@ -164,9 +164,9 @@ export const usageSuite = async (t: Test, open: Open): Promise<void> => {
       await turn(store, [dimension, 1], { metered: { rates: [] } }, start + later + hour)
     }
     const now = start + 20 * day
-    t.same(await store.meter.resourceTypes('acme', start, now, now), ['sandbox', 'volume'])
-    t.same(await store.meter.resourceTypes('acme', start + day, now, now), ['volume'])
-    t.same(await store.meter.resourceTypes('rival', start, now, now), ['job'])
-    t.same(await store.meter.resourceTypes('acme', start + hour, start + 2 * hour, now), [])
+    t.same(await store.meter.resourceTypes({ account: 'acme' }, start, now, now), ['sandbox', 'volume'])
+    t.same(await store.meter.resourceTypes({ account: 'acme' }, start + day, now, now), ['volume'])
+    t.same(await store.meter.resourceTypes({ account: 'rival' }, start, now, now), ['job'])
+    t.same(await store.meter.resourceTypes({ account: 'acme' }, start + hour, start + 2 * hour, now), [])
   })
 }

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { control } from '../../support/control.ts'
+import { makeExample, validName } from '../../support/kinds.ts'
 import { instanceOf, putInstance, record, turn } from '../../support/records.ts'
 
 const hour = 3_600_000
@@ -222,4 +223,56 @@ t.test('a window of eight thousand years is answered in pages', async t => {
   t.equal(status, 200)
   t.match(body, { resolution: 'monthly', summary: { totalCost: 0.21996 }, meta: { hasMore: true } })
   t.equal(body.data[0].timeseries.length, 12 * 8030)
+})
+
+t.test('a key of one workspace is told of that one alone, in the bill and in every listing', async t => {
+  const made = await host(t)
+  const { call, metrics, addKey } = made
+  for (const role of ['member', 'admin'] as const) {
+    const key = await addKey({ workspace: 'second', role, accountAdmin: true })
+    const names = async (groupBy: string) =>
+      (await metrics({ groupBy }, key)).body.data.map((entry: Record<string, unknown>) => [
+        entry['workspace'],
+        entry['resourceName'],
+      ])
+    t.same(await names('resource_name'), [['second', 'box']])
+    t.same(await names('resource_uuid'), [['second', 'box']])
+    t.equal((await metrics({}, key)).body.summary.totalCost, 0.144)
+    t.equal((await metrics({ workspace: 'default' }, key)).status, 403)
+    t.equal((await metrics({ groupBy: 'workspace' }, key)).status, 403)
+    t.same((await metrics({ resourceUuid: 'u1', groupBy: 'resource_uuid' }, key)).body.data, [])
+    const headers = { authorization: `Bearer ${key}` }
+    const types = `/accounts/default/metrics/enums/resource-types?startTime=${from}&endTime=${to}`
+    t.same((await call('GET', types, undefined, { headers })).body.values, ['sandbox'])
+  }
+  t.equal((await metrics({}, made.key)).body.summary.totalCost, 0.21996, 'the account sees all')
+})
+
+t.test('no listing shows a key what is of another workspace', async t => {
+  const made = await control(t)
+  const { call, api, addKey, addWorkspace, kinds } = made
+  await addWorkspace('second')
+  const key = await addKey({ workspace: 'second', role: 'admin', accountAdmin: true })
+  const word = 'only-of-default'
+  const marks = [word]
+  for (const kind of kinds.values())
+    if (kind.example && kind.verbs.includes('create'))
+      marks.push((await makeExample(made, kind, kind.names.generate ? undefined : validName(kind, word))).name)
+  await call('POST', '/api_keys', { name: word })
+  await call('PUT', '/workspaces/default', { displayName: word })
+  const lists = api.bounds
+    .map(({ route }) => route)
+    .filter(({ open, path, id }) => !open && id.includes('.list') && !path.includes(':'))
+  t.ok(lists.length > 15)
+  const seenBy = async (path: string, authorization: string) => {
+    const { text } = await call('GET', path.replace('/v0', ''), undefined, { headers: { authorization } })
+    return marks.filter(mark => text.includes(`"${mark}`))
+  }
+  let shown = 0
+  for (const { path, id } of lists) {
+    if ((await seenBy(`${path}?workspace=default`, `Bearer ${made.key}`)).length > 0) shown++
+    t.same(await seenBy(path, `Bearer ${key}`), [], id)
+    t.same(await seenBy(`${path}?workspace=default`, `Bearer ${key}`), [], `${id}, asked for`)
+  }
+  t.ok(shown > 10, `an admin of the account sees them: ${shown}`)
 })

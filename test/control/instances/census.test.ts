@@ -19,7 +19,7 @@ t.test('an orphan that cannot be removed holds nobody up and is tried again', as
   const spec = { rootfs: '/', memoryMb: 64, cpus: 1, hostname: 'x', env: {}, workdir: '/' }
   for (const id of ['a', 'b']) await driver.create({ ...spec, id })
   const known = census({ drivers: driversOf(driver), store, log: silentLog })
-  t.same(await known.survey(), { ended: [], failures: [] })
+  t.same(await known.survey(), { changed: [], failures: [] })
   t.same([...world.machines.keys()], ['a'], 'the other one is gone')
   stuck = false
   await known.survey()
