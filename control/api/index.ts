@@ -69,7 +69,7 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...auditRoutes({ store, denials }),
     ...driveKeyRoutes(),
     ...leaveRoutes({ store, verbs }),
-    ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
+    ...workspaceRoutes({ store, clock, ids, kinds, names, removeWorkspace }),
     ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
     openApiRoutes(() => bounds),

@@ -48,6 +48,19 @@ const allowedHeaders = (names: WireNames): string =>
     'accept',
     'x-request-id',
     'cache-control',
+    'user-agent',
+    // What generated clients tell of themselves.
+    ...[
+      'lang',
+      'package-version',
+      'os',
+      'arch',
+      'runtime',
+      'runtime-version',
+      'retry-count',
+      'timeout',
+      'read-timeout',
+    ].map(name => `x-stainless-${name}`),
   ].join(', ')
 
 /** Failure texts of a create that clients know by name. */

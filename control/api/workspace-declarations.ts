@@ -90,7 +90,7 @@ export const workspaceAvailability = route('POST /v0/workspaces/availability', {
     s.boolean(),
     s.object({
       available: s.boolean(),
-      reason: s.enum(['', 'taken', 'forbidden_reserved', 'forbidden_v_prefix']),
+      reason: s.enum(['', 'taken', 'forbidden_reserved', 'forbidden_svc', 'forbidden_v_prefix']),
       message: s.string(),
     }),
   ]),

@@ -8,6 +8,7 @@ import type { Kind } from '../resources/kind.ts'
 import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { checkName } from '../resources/naming.ts'
 import type { AuditEntry, Store, Workspace } from '../store/store.ts'
+import type { WireNames } from '../wire/names.ts'
 import { factsOf } from './surface.ts'
 import {
   createWorkspace,
@@ -42,10 +43,11 @@ const reserved: ReadonlySet<string> = new Set(['any', 'api', 'run'])
 /** Names share their first path segment with the versions of the API: `/v0`. */
 const looksLikeVersion = (name: string): boolean => /^v\d/.test(name)
 
-const checkWorkspaceName = (name: string): string => {
+const checkWorkspaceName = ({ names }: Deps, name: string): string => {
   const refuse = (reason: string) => fail('invalid_argument', { field: 'name', reason })
   if (looksLikeVersion(name)) throw refuse('must not look like a version of the API')
   if (reserved.has(name)) throw refuse('is reserved')
+  if (names.isBranded(name)) throw refuse('is reserved for the vendor')
   return checkName(name, 'name')
 }
 
@@ -56,6 +58,7 @@ interface Deps {
   readonly clock: Clock
   readonly ids: Ids
   readonly kinds: readonly Kind[]
+  readonly names: Pick<WireNames, 'isBranded'>
   readonly removeWorkspace: RemoveWorkspace
 }
 
@@ -72,14 +75,13 @@ const countsIn = async ({ store, kinds }: Deps, workspace: string): Promise<Reco
   return Object.fromEntries(await Promise.all(pairs))
 }
 
-const availability = async ({ store }: Deps, name: string) => {
-  const no = (reason: 'taken' | 'forbidden_reserved' | 'forbidden_v_prefix', message: string) => ({
-    available: false,
-    reason,
-    message,
-  })
+type Refusal = 'taken' | 'forbidden_reserved' | 'forbidden_svc' | 'forbidden_v_prefix'
+
+const availability = async ({ store, names }: Deps, name: string) => {
+  const no = (reason: Refusal, message: string) => ({ available: false, reason, message })
   if (looksLikeVersion(name)) return no('forbidden_v_prefix', 'looks like a version of the API')
   if (reserved.has(name)) return no('forbidden_reserved', 'is reserved')
+  if (names.isBranded(name)) return no('forbidden_svc', 'is reserved for the vendor')
   try {
     checkName(name, 'name')
   } catch (error) {
@@ -125,7 +127,7 @@ export const workspaceRoutes = (deps: Deps): Bound[] => {
     ...reading(deps),
     handle(createWorkspace, async ({ body }, context) => {
       const { key } = factsOf(context)
-      const name = checkWorkspaceName(body.name)
+      const name = checkWorkspaceName(deps, body.name)
       const made: Workspace = {
         id: ids.uuid(),
         name,

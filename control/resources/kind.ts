@@ -6,9 +6,11 @@
  * they end by themselves (`reconcile/rules.ts`): the runner does the rest.
  */
 import type { ErrorCode } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
 import type { Out, Shape } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
 import type { Rules } from '../reconcile/rules.ts'
+import type { Sealer } from '../secrets.ts'
 import type { Instance, Resource, Sort, Store } from '../store/store.ts'
 import type { Action } from './action.ts'
 import type { Issue } from './issue.ts'
@@ -76,6 +78,16 @@ export interface Around {
   readonly domain: string
   /** What the actor's own credential is limited to, or null. */
   readonly scopes: readonly string[] | null
+}
+
+export interface Makers {
+  readonly ids: Ids
+  readonly sealer: Sealer
+}
+
+export interface Generated {
+  readonly spec: Spec
+  told(shown: Spec): Spec
 }
 
 export type Verb = 'list' | 'create' | 'get' | 'update' | 'delete'
@@ -195,6 +207,11 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
    * naming the field.
    */
   accept?(spec: Out<S> | undefined, previous: Resource | undefined, around: Around): Promise<Spec> | Spec
+  /**
+   * Secrets that this host makes for members of a spec: the spec with them sealed, and the answered spec with those told
+   * that are new, which happens once.
+   */
+  generate?(spec: Spec, previous: Resource | undefined, makers: Makers): Generated
   /** What a new record is given that its creator did not send. */
   readonly issue?: Issue
   /** Throws what keeps a record from being deleted that references do not tell. */
@@ -217,3 +234,7 @@ export const statusesOf = (kind: Pick<Kind, 'statuses' | 'life'>): readonly stri
 /** The status of a record at `now`; '' for kinds without one. */
 export const statusOf = (kind: Pick<Kind, 'statusAt'>, found: Found, now: number): string =>
   kind.statusAt?.(found, now) ?? found.record.status
+
+/** An answer to whoever made the secrets come about. */
+export const toldOnce = <T extends object>(answered: T, generated: Generated | undefined): T =>
+  generated && 'spec' in answered ? { ...answered, spec: generated.told(answered.spec as Spec) } : answered

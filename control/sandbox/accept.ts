@@ -71,7 +71,7 @@ const acceptRegion = (given: string | null | undefined, previous: string | undef
 const checkVolumes = (volumes: SandboxSpecInput['volumes']): void => {
   for (const [at, { name, type }] of (volumes ?? []).entries()) {
     if (type === 'ephemeral') throw refuse(`volumes.${at}.type`, 'ephemeral volumes are not available on this host')
-    throw refuse(`volumes.${at}.name`, `volume "${name}" not found`)
+    throw refuse(`volumes.${at}.name`, `"${name}" cannot be attached: volumes are not available on this host`)
   }
 }
 
