@@ -30,6 +30,8 @@ export interface Config {
   readonly publicUrl: string
   /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
   readonly sandboxDomain: string
+  /** Domain with a wildcard DNS entry for this box, under whose regions previews are served by host name. */
+  readonly previewDomain: string
   readonly dataDir: string
   /** Where the drives of all workspaces are, `<workspace>/<drive>/`; '' for no drives. */
   readonly drivesDir: string
@@ -90,6 +92,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
     publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
     sandboxDomain: domainOf(env, 'HUTCH_SANDBOX_DOMAIN'),
+    previewDomain: domainOf(env, 'HUTCH_PREVIEW_DOMAIN'),
     dataDir,
     drivesDir: textOf(env, 'HUTCH_DRIVES_DIR') && path('HUTCH_DRIVES_DIR', ''),
     driver: textOf(env, 'HUTCH_DRIVER') || 'auto',

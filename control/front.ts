@@ -4,20 +4,25 @@ import { endRaw } from '../shared/http/raw-answer.ts'
 import { listener, serveWith } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import type { Log } from '../shared/log.ts'
+import type { Previews } from './previews/serve.ts'
 import type { Gateway } from './gateway/gateway.ts'
 
 export const frontServer = (deps: {
   api: Dispatcher
   gateway: Gateway
+  previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
   log: Log
 }): Server => {
-  const { api, gateway, rootAddress, log } = deps
+  const { api, gateway, previews, rootAddress, log } = deps
   const management = listener(api, { log })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
   return serveWith({
     request(message, response) {
+      // First: on a host name of its own every path is the application's.
+      const preview = previews.addressOf(message)
+      if (preview) return previews.handle(preview, message, response)
       const address = gateway.addressOf(message)
       if (address) gateway.handle(address, message, response)
       else {
@@ -27,6 +32,8 @@ export const frontServer = (deps: {
       }
     },
     upgrade(message, socket, head) {
+      const preview = previews.addressOf(message)
+      if (preview) return previews.upgrade(preview, message, socket, head)
       const address = gateway.addressOf(message)
       if (address) gateway.upgrade(address, message, socket, head)
       else endRaw(socket, { status: 404 })

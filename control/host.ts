@@ -36,6 +36,8 @@ import { createKinds, type Kinds } from './kinds/index.ts'
 import { listenFailure, publicUrlOf } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
+import type { Previews } from './previews/serve.ts'
+import { openPreviews, previewUrlOf } from './previews/open.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
 import { transition } from './reconcile/transition.ts'
@@ -121,11 +123,12 @@ const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | 
 const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
   Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, crud(kind, deps)])) as unknown as Verbs
 
-const gatewayOf = async (
+/** What leads to machines. */
+const dataPlanes = async (
   config: Config,
   parts: Parts,
   deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
-): Promise<Gateway> => {
+): Promise<{ gateway: Gateway; previews: Previews }> => {
   const { store, names, connections } = parts
   const { rules, runner, keys, outbound } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
@@ -133,7 +136,7 @@ const gatewayOf = async (
   )
   const { regions, wireNames } = config
   const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
-  return gateway(
+  const plane = gateway(
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {
       ...parts,
@@ -144,6 +147,7 @@ const gatewayOf = async (
       answers,
     },
   )
+  return { gateway: plane, previews: openPreviews(config, { ...parts, kinds: rules, hold: runner.hold }) }
 }
 
 /** Who may call, and how that is given out. */
@@ -157,6 +161,17 @@ const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: C
   }
 }
 
+/** Where a record is reached; undefined for what has no address. */
+const urlOf = (
+  record: Resource,
+  known: { config: Config; rules: KindsByName; publicUrl: string },
+): string | undefined => {
+  const { config, rules, publicUrl } = known
+  const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
+  if (!dataPlane) return previewUrlOf(record, publicUrl, config)
+  return workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain: config.sandboxDomain })
+}
+
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, names, cursors } = parts
   const { uses, keys, personal, denials } = keysOf(parts, closer)
@@ -167,11 +182,6 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   await outbound?.load()
   const { move, runner } = running(parts, { rules, outbound }, closer)
   let publicUrl = publicUrlOf(config, config.port)
-  const url = (record: Resource): string | undefined => {
-    const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
-    const { sandboxDomain } = config
-    return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
-  }
   const domain = () => config.sandboxDomain || new URL(publicUrl).hostname
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -179,7 +189,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     transition: move,
     keyUses: uses,
     poke: runner.poke,
-    url,
+    url: record => urlOf(record, { config, rules, publicUrl }),
     plan,
     domain,
     ...outsideOf(config, parts),
@@ -197,7 +207,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes: billingRoutes({ store, clock, cursors, prices: config.prices }),
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
+  const planes = await dataPlanes(config, parts, { rules, runner, keys, outbound })
   await runner.start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
@@ -206,7 +216,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const front = frontServer({ api, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log })
+      const front = frontServer({ api, ...planes, rootAddress: rootAddresses(Object.values(kinds)), log })
       const listening = await listen(front, config).catch(error => {
         throw listenFailure(error, config)
       })

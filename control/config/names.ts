@@ -8,6 +8,7 @@ export const serverNames = [
   'HUTCH_PORT',
   'HUTCH_PUBLIC_URL',
   'HUTCH_SANDBOX_DOMAIN',
+  'HUTCH_PREVIEW_DOMAIN',
   'HUTCH_DATA_DIR',
   'HUTCH_DRIVES_DIR',
   'HUTCH_DRIVER',

@@ -13,6 +13,8 @@ export interface Exchange {
   readonly withheld: ReadonlySet<string>
   /** Headers that say who calls: names and values. */
   readonly identity: readonly string[]
+  /** What becomes of the answer's headers: names and values. */
+  readonly reshape?: (headers: readonly string[]) => readonly string[]
 }
 
 /** Whether the request has no body: it can be sent twice. */
@@ -32,7 +34,10 @@ interface Ending {
 }
 
 /** Writes the workload's answer to the client. */
-const answering = ({ response, base }: Exchange, { done, failed }: Ending): Dispatcher.DispatchHandler => {
+const answering = (
+  { response, base, reshape = headers => headers }: Exchange,
+  { done, failed }: Ending,
+): Dispatcher.DispatchHandler => {
   let controller: Dispatcher.DispatchController | undefined
   let started = false
   const clientGone = () => {
@@ -52,7 +57,7 @@ const answering = ({ response, base }: Exchange, { done, failed }: Ending): Disp
       response.writeHead(
         status,
         reasonPhrase(statusText),
-        responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], base),
+        reshape(responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], base)) as string[],
       )
       // Out at once. `flushHeaders` would write bytes beyond ASCII a second time in UTF-8.
       response.write(nothing)

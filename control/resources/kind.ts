@@ -47,6 +47,8 @@ export interface PresentOptions {
   /** The caller is a workspace admin who asked to see secret values. */
   readonly showSecrets: boolean
   readonly now: number
+  /** Its address, where it has one. */
+  readonly url?: string | undefined
   /** Opens what is sealed. */
   readonly open: (sealed: string) => string
 }
