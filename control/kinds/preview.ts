@@ -107,7 +107,8 @@ export const previewKind = defineKind({
     spec: { previewId: idOf(draft), region: member(sandbox?.spec ?? {}, 'region') },
   }),
   consequence: ({ status }) => (status === 'FAILED' ? { event: 'serve', message: 'served from now on' } : undefined),
-  presentSpec({ spec: { previewId: _, ...shown } }, { url }) {
+  presentSpec({ spec: stored }, { url }) {
+    const { previewId: _, ...shown } = stored
     return { ...shown, ...(url ? { url } : {}) }
   },
   example: {
