@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check fuzz bench doctor images daemon clean package packages
+.PHONY: help setup demo run test soak check fuzz bench doctor images image daemon clean package packages
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -31,6 +31,9 @@ packages:
 images: setup ## Builds the base images (part of setup; says where they are).
 	@$(NODE) control/main.ts image list
 
+image: setup ## Brings in an image: make image NAME=app FROM=archive.tar, an OCI layout's directory or a reference.
+	@$(NODE) control/main.ts image import "$(NAME)" "$(FROM)"
+
 run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
 	@$(NODE) control/main.ts run
 
@@ -46,6 +49,9 @@ daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WOR
 
 test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.
 	@$(NODE) test/run.ts $(if $(ONLY),--only "$(ONLY)")
+
+soak: setup ## Runs the tests that take too long for every run.
+	@$(NODE) test/run.ts --soak
 
 check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh

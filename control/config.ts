@@ -1,10 +1,14 @@
 /** The host's configuration: environment in, one frozen value out. The only reader of process.env in control/. */
 import { join, resolve } from 'node:path'
 import { installation as thisInstallation, type Installation } from '../shared/installation.ts'
-import { parseWireNames, type WireName } from '../shared/wire-names.ts'
+import type { WireName } from '../shared/wire-names.ts'
+import type { ApiVersion } from './config/api-versions.ts'
 import { refuseUnknown } from './config/names.ts'
 import { allowedFrom, providersFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
+import { proxiesFrom, type Proxies } from './config/proxies.ts'
+import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
+import { warmDemandFrom, warmFrom } from './config/warm.ts'
 import {
   choiceOf,
   domainOf,
@@ -18,7 +22,10 @@ import {
   urlOf,
   type Environment,
 } from './config/values.ts'
+import { wireFrom } from './config/wire-profile.ts'
 
+export type { Proxies } from './config/proxies.ts'
+export type { PullLimits, RegistryRule } from './config/registries.ts'
 export type { WireName } from '../shared/wire-names.ts'
 
 export type UserNamespaces = 'auto' | 'on' | 'off'
@@ -39,6 +46,8 @@ export interface Config {
   /** OCI runtime binary of the oci driver: runc, runsc or crun. */
   readonly runtime: string
   readonly wireNames: readonly WireName[]
+  /** Versions of the API beside ours: theirs → ours. */
+  readonly apiVersions: Readonly<Record<string, ApiVersion>>
   readonly regions: readonly string[]
   /** Idle time before a sandbox is frozen, in ms. */
   readonly standbyAfterMs: number
@@ -55,6 +64,10 @@ export interface Config {
   readonly egressResolvers: readonly NameServer[]
   /** Network slots kept ready ahead of need. */
   readonly slotsAhead: number
+  /** Machines made ahead of need, by image. */
+  readonly warm: Readonly<Record<string, number>>
+  /** How many are made ahead besides, of what was asked for lately. */
+  readonly warmDemand: number
   /** Processes and threads of one sandbox. */
   readonly pidsLimit: number
   /** Whether sandboxes have users of their own: where the box can, always or not at all, never. */
@@ -67,18 +80,25 @@ export interface Config {
   readonly bundleDir: string
   /** Images that were built on this machine; only read. */
   readonly imagesDir: string
+  /** Where images may be pulled from; none for no pulls. */
+  readonly registries: readonly RegistryRule[]
+  /** Further names of images, and what they stand for. */
+  readonly imageAliases: Readonly<Record<string, string>>
+  readonly pullLimits: PullLimits
+  /** Proxies that images are pulled through. */
+  readonly proxies: Proxies
 }
 
 /** Where a checkout keeps what it builds, and a package what it unpacks for its data directory. */
 export const runtimeDirOf = ({ kind, root }: Installation, dataDir: string): string =>
   kind === 'checkout' ? join(root, '.runtime') : join(dataDir, 'runtime')
 
-const regionsFrom = (env: Environment): string[] => {
+const regionsFrom = (env: Environment, more: readonly string[]): string[] => {
   const regions = listOf(env, 'HUTCH_REGIONS')
   for (const region of regions)
     if (!isLabel(region) || region === 'auto')
       throw refuse('HUTCH_REGIONS', `"${region}" must be lower-case letters, digits and hyphens, and not "auto"`)
-  return regions.length > 0 ? regions : ['local']
+  return [...new Set([...(regions.length > 0 ? regions : ['local']), ...more])]
 }
 
 /** Reads the configuration; throws `invalid_argument` naming the variable. Relative paths begin at `cwd`. */
@@ -87,6 +107,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
   const path = (name: string, fallback: string) => resolve(cwd, textOf(env, name) || fallback)
   const dataDir = path('HUTCH_DATA_DIR', '.hutch')
   const runtimeDir = runtimeDirOf(installation, dataDir)
+  const wire = wireFrom(env, name => path(name, ''))
   return Object.freeze({
     host: hostOf(env, 'HUTCH_HOST', '127.0.0.1'),
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
@@ -97,8 +118,10 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     drivesDir: textOf(env, 'HUTCH_DRIVES_DIR') && path('HUTCH_DRIVES_DIR', ''),
     driver: textOf(env, 'HUTCH_DRIVER') || 'auto',
     runtime: choiceOf(env, 'HUTCH_RUNTIME', ['runc', 'runsc', 'crun']),
-    wireNames: parseWireNames(textOf(env, 'HUTCH_WIRE_NAMES'), 'HUTCH_WIRE_NAMES'),
-    regions: regionsFrom(env),
+    wireNames: wire.wireNames,
+    imageAliases: { ...wire.imageAliases, ...aliasesFrom(env) },
+    apiVersions: wire.versions,
+    regions: regionsFrom(env, wire.regions),
     standbyAfterMs: numberOf(env, 'HUTCH_STANDBY_SECONDS', { fallback: 15, min: 0.05, max: 86_400 }) * 1000,
     logLevel: choiceOf(env, 'HUTCH_LOG_LEVEL', ['info', 'debug', 'warn', 'error']),
     logFormat: choiceOf(env, 'HUTCH_LOG_FORMAT', ['auto', 'text', 'json']),
@@ -107,11 +130,16 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     caFile: textOf(env, 'HUTCH_CA_FILE') && path('HUTCH_CA_FILE', ''),
     egressResolvers: resolversFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
+    warm: warmFrom(env),
+    warmDemand: warmDemandFrom(env),
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     prices: pricesFrom(env),
     providers: providersFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
+    registries: registriesFrom(env),
+    pullLimits: pullLimitsFrom(env),
+    proxies: proxiesFrom(env),
   })
 }

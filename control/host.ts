@@ -5,54 +5,53 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { listen } from '../shared/http/listen.ts'
-import { wireNames as spellings } from '../shared/wire-names.ts'
+import { listen, type Listening } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
-import { createDenials } from './audit/denials.ts'
 import { rootAddresses } from './api/root-addresses.ts'
+import { createDenials } from './audit/denials.ts'
 import { createKeyUses } from './auth/key-uses.ts'
-import { createKeys, type Keys } from './auth/keys.ts'
+import { warmRoutes } from './api/warm.ts'
+import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
-import { openDrives } from './drives/open.ts'
+import { createAddresses } from './addresses.ts'
 import { frontServer } from './front.ts'
-import { forwarder } from './gateway/forward.ts'
-import { gateway, type Gateway } from './gateway/gateway.ts'
-import { withoutTunnels } from './gateway/no-tunnel.ts'
-import { resolver } from './gateway/resolve.ts'
-import { workloadUrl } from './gateway/url.ts'
-import { defaultImage } from './images/default.ts'
+import { gatewayOf } from './host-gateway.ts'
+import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
+import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
+import { createConfigurer } from './instances/configure.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
-import { createKinds, type Kinds } from './kinds/index.ts'
-import { listenFailure, publicUrlOf } from './listening.ts'
+import { claimDaemonBy } from './instances/spare.ts'
+import { teller } from './instances/tell.ts'
+import { askToEnd } from './instances/terminate.ts'
+import { listenFailure } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
-import type { Previews } from './previews/serve.ts'
-import { openPreviews, previewUrlOf } from './previews/open.ts'
+import { openPreviews } from './previews/open.ts'
+import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
+import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
-import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
-import type { Kind } from './resources/kind.ts'
+import { waitingLine } from './reconcile/waiting-line.ts'
+import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
-import type { Resource, Store } from './store/store.ts'
+import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
-import { createProviders } from './providers.ts'
+import { openWarm } from './warm/open.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
-
-/** What can be done with each kind, without HTTP. */
-export type Verbs = Readonly<Record<keyof Kinds, Crud>>
+export type { Verbs } from './host-kinds.ts'
 
 export interface Host {
   readonly api: Dispatcher
@@ -70,22 +69,58 @@ export interface Host {
   close(): Promise<void>
 }
 
+/** What looks after machines, and what it and the verbs write with. */
+const running = async (
+  config: Config,
+  parts: Parts,
+  deps: { kinds: KindsByName; outbound: Outbound | undefined },
+  closer: Closing,
+) => {
+  const { store, clock, connections } = parts
+  const { kinds, outbound } = deps
+  const warm = await openWarm(config, parts, closer)
+  const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
+  const waiting = changes()
+  const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
+  const line = waitingLine({ rules, clock })
+  const written = (all: Written): void => {
+    for (const told of [outbound, configurer, line, warm]) told?.written(all)
+  }
+  const move = transition({ store, clock, rules, changes: waiting, written })
+  const runner = createRunner({
+    ...parts,
+    closing: closer,
+    rules,
+    transition: move,
+    changes: waiting,
+    configurer,
+    onDown: connections.forget,
+    spare: warm.spare,
+    claimDaemon: claimDaemonBy(connections),
+    keepAlive: address => keepAliveCount(connections, address),
+    askToEnd: address => askToEnd(connections, address),
+  })
+  const start = async (): Promise<void> => {
+    await warm.load({ transition: move, line })
+    await runner.start()
+    warm.begin(runner.poke)
+  }
+  return { move, runner, line, warm, start }
+}
+
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-const kindsOf = (config: Config, { images, sealer, names, store }: Parts, wayOut: WayOut | undefined): Kinds =>
-  createKinds({
-    images,
-    sealer,
-    names,
-    store,
-    wireNames: config.wireNames.map(({ header, short, image }) => `${header}:${short}:${image}`).join(','),
-    regions: config.regions,
-    defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
-    egressRules: wayOut !== undefined,
-    wayOut,
-    standbyAfterMs: config.standbyAfterMs,
-  })
+/** Who may call, and how that is given out. */
+const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
+  const uses = createKeyUses({ tenants, clock, log }, closer)
+  return {
+    uses,
+    keys: createKeys({ tenants, clock, uses }),
+    personal: personalKeys({ tenants, clock, ids, uses }),
+    denials: createDenials({ audit, clock, log }, closer),
+  }
+}
 
 const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
@@ -100,103 +135,41 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 
   providers: createProviders(config.providers, parts),
 })
 
-type KindsByName = ReadonlyMap<string, Kind>
-
-/** What looks after machines, and what it and the verbs write with. */
-const running = (parts: Parts, deps: { rules: KindsByName; outbound: Outbound | undefined }, closer: Closing) => {
-  const { store, clock, connections } = parts
-  const { rules, outbound } = deps
-  const waiting = changes()
-  const move = transition({ store, clock, rules, changes: waiting, written: outbound?.written })
-  const runner = createRunner({
-    ...parts,
-    closing: closer,
-    rules,
-    transition: move,
-    changes: waiting,
-    onDown: connections.forget,
-    keepAlive: address => keepAliveCount(connections, address),
+const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, closer: Closing): Promise<Listening> => {
+  const listening = await listen(front, config).catch(error => {
+    throw listenFailure(error, config)
   })
-  return { move, runner }
-}
-
-const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
-  Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, crud(kind, deps)])) as unknown as Verbs
-
-/** What leads to machines. */
-const dataPlanes = async (
-  config: Config,
-  parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
-): Promise<{ gateway: Gateway; previews: Previews }> => {
-  const { store, names, connections } = parts
-  const { rules, runner, keys, outbound } = deps
-  const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
-    dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
-  )
-  const { regions, wireNames } = config
-  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
-  const plane = gateway(
-    { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
-    {
-      ...parts,
-      resolve: resolver({ store, rules }),
-      hold: runner.hold,
-      forwarder: forwarder(connections),
-      keys,
-      answers,
-    },
-  )
-  return { gateway: plane, previews: openPreviews(config, { ...parts, kinds: rules, hold: runner.hold }) }
-}
-
-/** Who may call, and how that is given out. */
-const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
-  const uses = createKeyUses({ tenants, clock, log }, closer)
-  return {
-    uses,
-    keys: createKeys({ tenants, clock, uses }),
-    personal: personalKeys({ tenants, clock, ids, uses }),
-    denials: createDenials({ audit, clock, log }, closer),
-  }
-}
-
-/** Where a record is reached; undefined for what has no address. */
-const urlOf = (
-  record: Resource,
-  known: { config: Config; rules: KindsByName; publicUrl: string },
-): string | undefined => {
-  const { config, rules, publicUrl } = known
-  const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
-  if (!dataPlane) return previewUrlOf(record, publicUrl, config)
-  return workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain: config.sandboxDomain })
+  closer.add('http', () => listening.close(5_000))
+  return listening
 }
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
-  const { clock, log, store, names, cursors } = parts
+  const { clock, log, store, cursors } = parts
   const { uses, keys, personal, denials } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const { move, runner } = running(parts, { rules, outbound }, closer)
-  let publicUrl = publicUrlOf(config, config.port)
-  const domain = () => config.sandboxDomain || new URL(publicUrl).hostname
+  const { move, runner, line, warm, start } = await running(config, parts, { kinds: rules, outbound }, closer)
+  const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
     kinds: rules,
     transition: move,
+    admit: line.admit,
     keyUses: uses,
     poke: runner.poke,
-    url: record => urlOf(record, { config, rules, publicUrl }),
+    url: addresses.url,
     plan,
-    domain,
+    domain: addresses.domain,
     ...outsideOf(config, parts),
   })
+  const upkeep = imageUpkeep({ ...parts, rules }, closer)
   const api = createApi({
     ...parts,
-    names,
+    upkeep,
+    apiVersions: config.apiVersions,
     keys,
     denials,
     personalKeys: personal,
@@ -204,11 +177,12 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
     abilities: abilitiesOf(config, wayOut),
-    routes: billingRoutes({ store, clock, cursors, prices: config.prices }),
+    routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
-  const planes = await dataPlanes(config, parts, { rules, runner, keys, outbound })
-  await runner.start()
+  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound })
+  const previews = openPreviews(config, { ...parts, kinds: rules, hold: runner.hold })
+  await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,
@@ -216,13 +190,15 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const front = frontServer({ api, ...planes, rootAddress: rootAddresses(Object.values(kinds)), log })
-      const listening = await listen(front, config).catch(error => {
-        throw listenFailure(error, config)
+      const front = frontServer({
+        api,
+        gateway: plane,
+        previews,
+        rootAddress: rootAddresses(Object.values(kinds)),
+        log,
       })
-      closer.add('http', () => listening.close(5_000))
-      publicUrl = publicUrlOf(config, listening.port)
-      return { url: publicUrl, port: listening.port }
+      const { port } = await listenOn(front, config, closer)
+      return { url: addresses.listening(port), port }
     },
     close: closer.close,
   }

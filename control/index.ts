@@ -18,6 +18,7 @@ import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
 import { daemonCalls } from './library/daemon.ts'
+import { imageLibrary, type ImageLibrary } from './library/images.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
@@ -30,6 +31,7 @@ export type { Config } from './config.ts'
 export { managementRoutes } from './api/management-routes.ts'
 export type { ExecOptions, ExecResult } from './library/exec.ts'
 export type { Directory, FileEntry, Files } from './library/files.ts'
+export type { ImageLibrary, LibraryImage } from './library/images.ts'
 export type { CreateSandbox, SandboxLibrary } from './library/sandboxes.ts'
 export type { Page } from './resources/listing.ts'
 export type { Presented as Sandbox } from './resources/present.ts'
@@ -42,6 +44,7 @@ export interface Hutch {
   readonly sandboxes: SandboxLibrary
   /** The same of another workspace, by name or id. Throws `not_found`. */
   workspace(nameOrId: string): Promise<{ readonly sandboxes: SandboxLibrary }>
+  readonly images: ImageLibrary
   /** Cost and usage, as `GET /v0/accounts/{id}/metrics` answers them. */
   usage(query: UsageQuery): Promise<MetricsAnswer>
   /** Also serves the management API and the gateway on the configured port; resolves with the address. */
@@ -68,6 +71,7 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
       if (!found) throw fail('not_found', { kind: 'workspace', name: nameOrId })
       return { sandboxes: of(found.name) }
     },
+    images: imageLibrary(host.images),
     usage: query =>
       queryMetrics(
         { store, prices: config.prices, clock: deps.clock, cursors: host.cursors },

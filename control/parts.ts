@@ -16,6 +16,7 @@ import { openDrivers } from './drivers/index.ts'
 import { createImages, type Images } from './images/images.ts'
 import { claimDataDir } from './one-host.ts'
 import { prepareRuntime } from './runtime/prepare.ts'
+import { registryLogins } from './kinds/registry.ts'
 import { createSealer, sealingKey, type Sealer } from './secrets.ts'
 import { openStore } from './store/sqlite/open.ts'
 import type { WritableStore } from './store/store.ts'
@@ -61,7 +62,8 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
-  const images = await createImages(config, { ids, log, clock })
+  const images = await createImages(config, { ids, log, clock, loginFor: registryLogins({ store, sealer }) })
+  closer.add('image pulls', images.close)
   const inUse = new Set((await store.instances.every()).map(({ driver }) => driver))
   const drivers = deps.drivers
     ? driversOf(deps.drivers[0], deps.drivers.slice(1))

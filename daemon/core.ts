@@ -17,8 +17,8 @@ export interface Core {
   readonly hostConfiguration: HostConfiguration
   /** What the daemon that this one replaced has left. */
   readonly inherited: Inherited
-  /** Who tenant processes run as; undefined means root. */
-  readonly identity: Identity | undefined
+  /** Who tenant processes run as from now on; undefined means root. The host may change it. */
+  readonly identity: () => Identity | undefined
   readonly nodeInternals: NodeInternals
   /** Waits for every child of the daemon. */
   readonly reaper: Reaper

@@ -9,6 +9,7 @@ import { probes } from '../shared/wire/probes.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
 import { activity } from '../shared/wire/system.ts'
 import { createHostConfiguration } from './channel/configuration.ts'
+import { createClaim, type Claim } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { dropIdentity } from './channel/identity-headers.ts'
 import { hostRoutes } from './channel/routes.ts'
@@ -16,11 +17,10 @@ import { createCodegen } from './codegen/index.ts'
 import type { Config } from './config/config.ts'
 import type { Core } from './core.ts'
 import { createDriveRoutes, driveOwner } from './drives/index.ts'
-import { beginEgress } from './egress/index.ts'
+import { beginEgress, loadCertificates } from './egress/index.ts'
 import { createEnvironment } from './environment.ts'
 import { createFilesystem } from './filesystem/index.ts'
 import { createFilePort } from './filesystem/native-port.ts'
-import { loadIdentity } from './identity/index.ts'
 import { tenantDrops } from './init/capabilities.ts'
 import { createReaper } from './init/reaper.ts'
 import { createMcp } from './mcp/index.ts'
@@ -30,8 +30,10 @@ import { createNodeInternals, type NodeInternals } from './node-internals/index.
 import { createProcesses, type Supervisor } from './process/index.ts'
 import { createKeepAwake, type KeepAwake } from './process/keep-awake.ts'
 import { shownStatus } from './process/present.ts'
+import { createTermination } from './process/termination.ts'
 import { createDaemonSurface } from './surface.ts'
 import { createSwagger } from './swagger/index.ts'
+import { startEntrypoint } from './system/entrypoint.ts'
 import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/index.ts'
 import { createTerminalRoom, type TerminalRoom } from './terminal/index.ts'
@@ -48,6 +50,8 @@ interface DaemonDeps {
   readonly program: Program
   /** What the host has given; undefined for a daemon that nobody hosts. */
   readonly boot?: BootDocument | undefined
+  /** Makes it somebody's; refused when it is left out. */
+  readonly claim?: Claim
   /** What the daemon that this one replaces has left. */
   readonly inherited?: Inherited
   readonly nodeInternals?: NodeInternals
@@ -90,12 +94,17 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
   const reaper = createReaper({ clock, log })
   closer.add('reaper', reaper.close)
   const environment = createEnvironment(config.environment, inherited.environment, inherited.reloaded)
+  const hostConfiguration = createHostConfiguration(deps.boot, {
+    environment,
+    config,
+    loadCertificates: () => loadCertificates({ config, environment, log }),
+  })
   return {
     config,
     environment,
-    hostConfiguration: createHostConfiguration(deps.boot, { environment, config }),
+    hostConfiguration,
     inherited,
-    identity: loadIdentity(config.user),
+    identity: hostConfiguration.workloadIdentity,
     nodeInternals,
     reaper,
     clock,
@@ -104,6 +113,20 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
     closing: closer,
   }
 }
+
+/** At the start of a machine: a later daemon finds the process running, or as it has ended. */
+const runEntrypoint = ({ config, inherited, log }: Core, { start }: Supervisor): void => {
+  if (config.entrypoint.length === 0 || config.rehearsal || inherited.lastUpgrade !== undefined) return
+  startEntrypoint(config.entrypoint, { start, log })
+}
+const unclaimable = createClaim(undefined, async () => {})
+
+const createHostRoutes = (core: Core, supervisor: Supervisor, claim = unclaimable): Bound[] =>
+  hostRoutes({
+    configuration: core.hostConfiguration,
+    become: claim,
+    endAll: createTermination({ supervisor, alone: process.pid === 1, log: core.log }).begin,
+  })
 
 interface SystemParts {
   readonly program: Program
@@ -144,7 +167,8 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const { supervisor, bounds: processes } = createProcesses({
     core,
     keepAwake,
-    cwd: process.cwd(),
+    // A machine's daemon itself stays in the root, which is always there.
+    cwd: deps.boot ? config.workdir : process.cwd(),
     pipes: inherited.pipes,
   })
   // A command that runs already is adopted at once. A new one waits for the tunnel: none of its traffic may leave
@@ -158,18 +182,18 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const bounds: Bound[] = [
     ...probes(),
     ...system.bounds,
-    handle(activity, () => ({ keepAlive: keepAwake.held, drives: driveOwner(config, identity) })),
+    handle(activity, () => ({ keepAlive: keepAwake.held, drives: driveOwner(config, identity()) })),
     ...filesystem.bounds,
     ...createMultipart(core, { paths, port }),
     ...createWatch(core, { port, paths }),
     ...processes,
     ...createNetwork(core, pid => currentPid(supervisor, pid)),
-    ...createSwagger(config, () => bounds.map(({ route }) => route)),
+    ...createSwagger(core, () => bounds.map(({ route }) => route)),
     ...terminals.bounds,
     ...createMcp(core, { files, supervisor, moreTools: codegen.tools }),
     ...codegen.bounds,
     ...createDriveRoutes(core),
-    ...hostRoutes(core.hostConfiguration),
+    ...createHostRoutes(core, supervisor, deps.claim),
     ...tunnel.bounds,
   ]
   const surface = createDaemonSurface(bounds, config, { callerOf: connections.callerOf, checkReplies })
@@ -187,6 +211,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       await tunnel.begin()
       await terminals.begin()
       if (!adopted) command = runCommand(core)
+      runEntrypoint(core, supervisor)
     },
   }
 }

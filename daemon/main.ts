@@ -2,20 +2,23 @@
 import { systemClock } from '../shared/clock.ts'
 import { closing, type Closing } from '../shared/closing.ts'
 import { messageOf } from '../shared/errors.ts'
+import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen, type Listening } from '../shared/http/listen.ts'
 import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
 import { receiveBoot } from './channel/boot.ts'
-import { createConnections } from './channel/connections.ts'
+import { createClaim, removeTraces } from './channel/claim.ts'
+import { createConnections, type Connections } from './channel/connections.ts'
 import { openChannel } from './channel/open.ts'
+import { practise } from './channel/practise.ts'
 import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
 import { createEntrances, createListeningSocket, inheritedSocket, type Entrances } from './upgrade/listening-socket.ts'
-import { receiveHandover, type Inherited } from './upgrade/handover.ts'
+import { nothingInherited, receiveHandover, type Inherited } from './upgrade/handover.ts'
 import { lockBundles } from './upgrade/bundle-lock.ts'
 import { rehearsalFd } from './upgrade/candidate.ts'
 import { createProgram, type Program } from './upgrade/program.ts'
@@ -46,23 +49,63 @@ interface Running {
   daemon: Daemon | undefined
 }
 
+/** Once. Not for a daemon that waits to be somebody's: it would collect at the moment in which it wakes to a claim. */
+const collectWhenIdle = (): void => {
+  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
+}
+
+interface Begin {
+  readonly connections: Connections
+  readonly program: Program
+  readonly running: Running
+}
+
+/** The daemon by what the host has given, in the place of the one before. */
+const begin = async (boot: BootDocument | undefined, inherited: Inherited, around: Begin): Promise<Daemon> => {
+  const { connections, program, running } = around
+  const config = configure(boot)
+  const ids = idsFrom(drawnAtOnce(randomBytes))
+  const claim = createClaim(boot, async next => {
+    await running.daemon?.close()
+    const { core } = await begin(next, nothingInherited, around)
+    removeTraces(config, core.config)
+  })
+  const make = () =>
+    createDaemon(config, { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals })
+  if (boot?.machine.anonymous) {
+    const first = await make()
+    await practise(first.bounds, first.dispatcher)
+    await first.close()
+    removeTraces(config)
+    nodeInternals.createCollector?.().all()
+  } else {
+    // V8 takes a lower limit later, and never a higher one: whoever claims a daemon says what there is.
+    if (config.heapLimitBytes !== undefined) nodeInternals.limitHeap(config.heapLimitBytes)
+    collectWhenIdle()
+  }
+  running.daemon = await make()
+  return running.daemon
+}
+
 const run = async (inherited: Inherited, program: Program, running: Running, stop: Closing): Promise<void> => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop.close().then(() => process.exit(0)))
   guardStopSignals(process.pid)
   const boot = receiveBoot(process.env, inherited)
-  const config = configure(boot)
-  if (config.heapLimitBytes !== undefined) nodeInternals.limitHeap(config.heapLimitBytes)
-  const ids = idsFrom(drawnAtOnce(randomBytes))
   const connections = createConnections({ keyed: boot !== undefined })
-  const daemon = await createDaemon(config, { clock, ids, log, program, boot, connections, inherited, nodeInternals })
-  running.daemon = daemon
-  stop.add('daemon', daemon.close)
+  const daemon = await begin(boot, inherited, { connections, program, running })
+  const { config } = daemon.core
+  stop.add('daemon', async () => running.daemon?.close())
   // Before the port of the API, by which the host sees that the daemon is up. A rehearsal is asked by its daemon only.
   const channel = boot && !config.rehearsal ? openChannel(boot, { connections, inherited }) : undefined
   let listening: Listening | undefined
   const socket = createListeningSocket(openSocket(config, inherited), () => listening)
-  listening = await listen(serve(daemon.dispatcher, { log }), { fd: socket.forServer() })
+  const { bounds } = daemon.dispatcher
+  const current: Dispatcher = {
+    bounds,
+    dispatch: (request, signal) => (running.daemon ?? daemon).dispatcher.dispatch(request, signal),
+  }
+  listening = await listen(serve(current, { log }), { fd: socket.forServer() })
   await channel?.serve(listening.server)
   const entrances = createEntrances(socket, channel?.socket)
   running.entrances = entrances
@@ -79,13 +122,11 @@ const main = async (): Promise<void> => {
   protectDaemon({ log, pid: process.pid })
   lockBundles(process.argv[1])
   nodeInternals.limitParserPool()
-  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
   const inherited = receiveHandover(process.env)
   const running: Running = { entrances: undefined, daemon: undefined }
   const program = createProgram({
     args,
     env: process.env,
-    script: process.argv[1],
     socket: () => running.entrances,
     boot: () => running.daemon?.core.hostConfiguration.document(),
   })

@@ -37,7 +37,7 @@ export const createDaemonSurface = (
   const { callerOf = () => 'host', checkReplies = false } = options
   const routes = matcher(bounds, 'whole')
   const actorOf = createActorReader(config.names)
-  const previewKeys = new Set(config.names.list.map(name => `${name.short}_preview_token`))
+  const previewKeys = new Set(config.names.previewTokens.map(key => key.toLowerCase()))
   return {
     decoding: 'whole',
     headers: ({ status, matched, ms }) => {

@@ -80,6 +80,23 @@ export const errors = {
       doNot: 'create the workload again',
     },
   ),
+  upstream_malformed: faced(
+    entry(502, (d: { port: number; reason: string }) => `port ${d.port} gives no answer that is HTTP: ${d.reason}`),
+    { code: 'UPSTREAM_FAILED', action: 'speak HTTP on that port', doNot: 'retry' },
+  ),
+  not_running: faced(
+    entry(
+      409,
+      (d: { kind: string; name: string; state: string; reason: string }) =>
+        `${d.kind} "${d.name}" is ${d.state}${d.reason ? `: ${d.reason}` : ''}`,
+    ),
+    {
+      code: 'WORKLOAD_UNAVAILABLE',
+      action: 'read its status and errors; enable it, or create it anew',
+      doNot: 'retry',
+      status: 404,
+    },
+  ),
   // Resources
   not_found: faced(
     entry(404, (d: { kind: string; name: string }) => `${d.kind} "${d.name}" not found`),
@@ -109,12 +126,19 @@ export const errors = {
     true,
   ),
   no_capacity: entry(429, (d: { reason: string }) => `Maximum parallel executions limit reached: ${d.reason}`, true),
+  overloaded: entry(
+    429,
+    (d: { waiting: number; retryAfterS: number }) =>
+      `${d.waiting} others wait for a machine already, longer than anybody would; try again in ${d.retryAfterS} s`,
+    true,
+  ),
   // Images
   invalid_image: entry(
     400,
     (d: { requested: string; supported: readonly string[] }) =>
       `image "${d.requested}" is not known; supported images are ${d.supported.join(', ')}`,
   ),
+  image_refused: entry(400, (d: { image: string; reason: string }) => `image "${d.image}" cannot be used: ${d.reason}`),
   image_failed: entry(
     502,
     (d: { image: string; step: string; reason: string }) => `image "${d.image}", ${d.step}: ${d.reason}`,
@@ -149,7 +173,7 @@ export const errors = {
   unprocessable: entry(422, (d: { reason: string }) => d.reason),
   operation_failed: entry(500, (d: { reason: string }) => d.reason),
   internal: faced(
-    entry(500, (d: { requestId: string }) => `internal error (request ${d.requestId})`, true),
+    entry(500, (d: { requestId: string }) => `internal error (request ${d.requestId})`),
     { code: 'INTERNAL', action: 'see the log of the host', doNot: 'retry in a tight loop' },
   ),
 } satisfies Record<string, Entry<never>>
@@ -184,6 +208,12 @@ export const faceOf = (code: ErrorCode): GatewayFace => {
   const like = retry ? errors.unavailable : status < 500 ? errors.invalid_argument : errors.internal
   return like.gateway as GatewayFace
 }
+
+/** Every error that the gateway has words of its own for. */
+export const gatewayFaces = (Object.keys(errors) as ErrorCode[]).flatMap(error => {
+  const { gateway, retry } = errors[error] as Entry<never>
+  return gateway ? [{ error, code: gateway.code, retry }] : []
+})
 
 /** Makes an error to throw: `throw fail('not_found', { kind, name })`. */
 export const fail = <C extends ErrorCode>(code: C, details: Details<C>, cause?: unknown): AppError<C> =>

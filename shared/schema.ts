@@ -57,10 +57,34 @@ export const parse = <S extends Shape>(shape: S, value: unknown, origin: Origin)
   throw fail('invalid_argument', { field: field || origin, reason })
 }
 
+/** The library says of every integer that a double can hold it. */
+const isNoBound = (key: string, value: unknown): boolean =>
+  (key === 'minimum' && value === Number.MIN_SAFE_INTEGER) || (key === 'maximum' && value === Number.MAX_SAFE_INTEGER)
+
+/** What may be null as well, in one schema where it is of one type. */
+const nullable = (options: readonly Record<string, unknown>[]): Record<string, unknown> | undefined => {
+  const [one, ...more] = options.filter(({ type }) => type !== 'null')
+  const isPlain = one && more.length === 0 && options.length === 2 && typeof one['type'] === 'string'
+  if (!isPlain || one['type'] === 'object' || one['type'] === 'array' || 'const' in one) return undefined
+  const values = one['enum']
+  return { ...one, type: [one['type'], 'null'], ...(Array.isArray(values) ? { enum: [...values, null] } : {}) }
+}
+
+const plain = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(plain)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { anyOf, ...rest } = Object.fromEntries(
+    Object.entries(schema).flatMap(([key, value]) => (isNoBound(key, value) ? [] : [[key, plain(value)]])),
+  )
+  if (anyOf === undefined) return rest
+  const merged = nullable(anyOf as Record<string, unknown>[])
+  return merged ? { ...merged, ...rest } : { ...rest, anyOf }
+}
+
 /** JSON Schema (2020-12) of a shape; `input` describes what may be sent, `output` what is answered. */
 export const toJsonSchema = (shape: Shape, io: 'input' | 'output' = 'input'): Record<string, unknown> => {
   const { $schema: _, ...schema } = s.toJSONSchema(shape, { io, unrepresentable: 'any' }) as Record<string, unknown>
-  return schema
+  return plain(schema) as Record<string, unknown>
 }
 
 /** Text of at most `max` characters without NUL. */
@@ -75,6 +99,27 @@ export const described = <S extends Shape>(shape: S, schema: Record<string, unkn
   s.globalRegistry.add(shape, schema)
   return shape
 }
+
+/** Member of a JSON Schema: what is sent there is accepted and changes nothing. */
+export const withoutEffect = 'x-without-effect'
+
+/** The shape itself, or a string that holds it as JSON. */
+export const jsonOr = <S extends Shape>(shape: S) =>
+  described(
+    s.pipe(
+      s.transform((value: unknown) => {
+        if (typeof value !== 'string') return value
+        try {
+          return JSON.parse(value) as unknown
+        } catch {
+          // Not JSON: the shape says what it wants instead.
+          return value
+        }
+      }),
+      shape,
+    ),
+    { anyOf: [toJsonSchema(shape), { type: 'string', description: 'The same as JSON in a string' }] },
+  )
 
 /** Query values arrive as text: `'true'` is true, everything else false (exact match, as clients rely on). */
 export const flag = () =>

@@ -1,7 +1,7 @@
 /**
  * Runs the tests (node-tap files, each a program that prints TAP) and closes with `N passed, N failed` (and `, N skipped`).
  *
- *     node test/run.ts [test/a.test.ts … | --only part-of-a-path]
+ *     node test/run.ts [test/a.test.ts … | --only part-of-a-path | --soak]
  *
  * A file that fails beside others is run again by itself, twice at most; if it passes then, it counts as passed and is named
  * in the output, so that a machine too busy to keep a limit does not look like a defect, and a flaky test does not
@@ -9,6 +9,7 @@
  */
 import { spawn } from 'node:child_process'
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Parser, type Result } from 'tap-parser'
 import { beginCoverage, endCoverage } from './coverage.ts'
@@ -27,10 +28,15 @@ interface FileResult {
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** A file that takes longer has hung, seconds. */
-const limitS = 600
+const limitS = 240
+/** Of a soak. */
+const soakLimitS = 3600
 const out = (line: string) => process.stdout.write(`${line}\n`)
 
 const given = process.argv.slice(2)
+const limit = given[0] === '--soak' ? soakLimitS : limitS
+/** One more than there are cores: most files wait for something now and then. */
+const jobs = availableParallelism() + 1
 /** Some files say nothing of the whole. */
 const counted = given.length > 0 ? {} : beginCoverage()
 
@@ -65,7 +71,13 @@ const runFile = (file: string, log: WriteStream): Promise<FileResult> =>
     const child = spawn(process.execPath, [file], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...counted, TAP: '1', TAP_TIMEOUT: String(limitS) },
+      env: {
+        ...process.env,
+        ...counted,
+        ...(given[0] === '--soak' ? { SOAK: '1' } : {}),
+        TAP: '1',
+        TAP_TIMEOUT: String(limit),
+      },
     })
     let errors = ''
     child.stderr.on('data', (piece: Buffer) => (errors = (errors + piece).slice(-4000)))
@@ -73,7 +85,7 @@ const runFile = (file: string, log: WriteStream): Promise<FileResult> =>
     child.stdout.on('data', (piece: Buffer) => void log.write(piece))
     child.stdout.pipe(parser)
     // tap ends a file that takes too long; one that hangs beyond that is ended here.
-    const timer = setTimeout(() => child.kill('SIGKILL'), (limitS + 60) * 1000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), (limit + 60) * 1000)
     child.on('error', reject)
     const closed = new Promise<string>(done => child.on('close', (code, signal) => done(signal ?? String(code))))
     parser.on('complete', (final: { ok: boolean; failures: Result[] }) => {
@@ -118,8 +130,8 @@ if (files.length === 0) {
   process.exit(1)
 }
 mkdirSync(`${root}.runtime`, { recursive: true })
-out(`${files.length} test files, two at a time; full output in .runtime/test.tap`)
-const first = await run(files, 2, `${root}.runtime/test.tap`)
+out(`${files.length} test files, ${jobs} at a time; full output in .runtime/test.tap`)
+const first = await run(files, jobs, `${root}.runtime/test.tap`)
 let results = first
 /** A busy machine is given two more chances, one file at a time. */
 const chances = 2

@@ -1,79 +1,155 @@
-/** Images that sandboxes of this host can be made from: the same for every workspace. */
+/** Images that sandboxes can be made from: those of this host, the same for every workspace, and what the workspace has pulled. */
 import { fail } from '../../shared/errors.ts'
-import { handle, route, type Bound } from '../../shared/route.ts'
-import { s } from '../../shared/schema.ts'
-import type { Access } from '../auth/access.ts'
+import { handle, type Bound, type Context } from '../../shared/route.ts'
+import type { ImageUpkeep } from '../image-upkeep/upkeep.ts'
 import type { Images } from '../images/images.ts'
+import type { Pulled } from '../images/pulled.ts'
+import type { Pull } from '../images/pull/pulls.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
-import { tenantQuery } from './paging.ts'
+import * as declared from './image-declarations.ts'
+import { progressRoute } from './image-progress.ts'
 import { factsOf } from './surface.ts'
 
-const imageAnswer = s.object({
-  metadata: s.object({
-    name: s.string(),
-    displayName: s.string(),
-    resourceType: s.string(),
-    workspace: s.string(),
-    status: s.literal('BUILT'),
-  }),
-  spec: s.object({ tags: s.array(s.object({ name: s.string() })) }),
-})
-
-const common = (action: string) => ({
-  family: 'images',
-  query: s.object(tenantQuery),
-  extra: { access: { scope: `images:${action}`, role: 'member' } satisfies Access },
-})
-
-export const listImages = route('GET /v0/images', {
-  ...common('list'),
-  id: 'images.list',
-  summary: 'Lists the images that sandboxes can be made from',
-  returns: s.array(imageAnswer),
-})
-
-export const getImage = route('GET /v0/images/:resourceType/:imageName', {
-  ...common('get'),
-  id: 'images.get',
-  summary: 'Answers one image; the type may be "_"',
-  params: s.object({ resourceType: s.string(), imageName: s.string() }),
-  returns: imageAnswer,
-  errors: ['not_found'],
-})
+export interface ImageRoutesDeps {
+  readonly images: Pick<Images, 'list' | 'byDigest'> & {
+    readonly pulling: Pick<Images['pulling'], 'list' | 'underWay' | 'follow' | 'progress'>
+  }
+  readonly upkeep: ImageUpkeep
+}
 
 /** `busybox:1.36` is the tag `1.36` of `busybox`; a colon before the last slash belongs to a registry's port. */
 const split = (reference: string): readonly [name: string, tag: string] => {
+  const at = reference.indexOf('@')
+  if (at >= 0) return [reference.slice(0, at), reference.slice(at + 1)]
   const cut = reference.indexOf(':', reference.lastIndexOf('/') + 1)
   return cut < 0 ? [reference, 'latest'] : [reference.slice(0, cut), reference.slice(cut + 1)]
 }
 
-const listed = async (images: Pick<Images, 'list'>, workspace: string) => {
-  const tags = new Map<string, string[]>()
-  for (const { name: reference } of await images.list()) {
-    const [name, tag] = split(reference)
-    tags.set(name, [...(tags.get(name) ?? []), tag])
+interface Part {
+  readonly reference: string
+  readonly status: 'BUILT' | 'BUILDING' | 'FAILED'
+  readonly pulled?: Pulled
+  readonly labels?: Readonly<Record<string, string>>
+  readonly pull?: Pull
+}
+
+const iso = (at: number): string => new Date(at).toISOString()
+
+const events = (parts: readonly Part[]) =>
+  parts.flatMap(({ reference, status, pull }) =>
+    pull
+      ? [
+          {
+            time: iso(pull.since),
+            type: 'pull',
+            status,
+            message: pull.error?.message ?? `${reference}: ${pull.progress.step}`,
+          },
+        ]
+      : [],
+  )
+
+/** The contract's form of one image, from its tags. */
+const imageOf = (name: string, parts: readonly Part[], workspace: string) => {
+  const times = parts.flatMap(({ pulled }) => (pulled ? [pulled.pulledAt] : []))
+  const sizes = parts.flatMap(({ pulled }) => (pulled ? [pulled.size] : []))
+  const status =
+    (['BUILT', 'BUILDING', 'FAILED'] as const).find(one => parts.some(part => part.status === one)) ?? 'BUILT'
+  const said = events(parts)
+  return {
+    metadata: {
+      name,
+      displayName: name,
+      resourceType: sandboxFace.kind,
+      workspace,
+      status,
+      ...(times.length > 0 ? { createdAt: iso(Math.min(...times)), updatedAt: iso(Math.max(...times)) } : {}),
+      ...(said.length > 0 ? { events: said } : {}),
+    },
+    spec: {
+      ...(sizes.length > 0 ? { size: sizes.reduce((sum, size) => sum + size, 0) } : {}),
+      tags: parts.map(({ reference, pulled, labels }) => ({
+        name: split(reference)[1],
+        ...(pulled ? { createdAt: iso(pulled.pulledAt), size: pulled.size, digest: `sha256:${pulled.digest}` } : {}),
+        ...(labels && Object.keys(labels).length > 0 ? { labels } : {}),
+      })),
+    },
   }
-  return [...tags].map(([name, names]) => ({
-    metadata: { name, displayName: name, resourceType: sandboxFace.kind, workspace, status: 'BUILT' as const },
-    spec: { tags: names.map(tag => ({ name: tag })) },
-  }))
+}
+
+type Listing = Pick<ImageRoutesDeps, 'images'>
+
+const partsOf = async ({ images }: Listing, workspace: string): Promise<Part[]> => {
+  const here: Part[] = (await images.list()).map(({ name, labels }) => ({ reference: name, status: 'BUILT', labels }))
+  const pulled: Part[] = await Promise.all(
+    (await images.pulling.list(workspace)).map(async one => ({
+      reference: one.reference,
+      status: 'BUILT' as const,
+      pulled: one,
+      labels: (await images.byDigest(one.digest))?.labels ?? {},
+    })),
+  )
+  const there = new Set(pulled.map(({ reference }) => reference))
+  const underWay: Part[] = images.pulling
+    .underWay(workspace)
+    .filter(({ reference }) => !there.has(reference))
+    .map(pull => ({ reference: pull.reference, status: pull.error ? 'FAILED' : 'BUILDING', pull }))
+  return [...here, ...pulled, ...underWay]
+}
+
+const listed = async (deps: Listing, workspace: string) => {
+  const byName = Map.groupBy(await partsOf(deps, workspace), ({ reference }) => split(reference)[0])
+  return [...byName].map(([name, parts]) => imageOf(name, parts, workspace))
+}
+
+interface Address {
+  readonly resourceType: string
+  readonly imageName: string
+}
+
+const isType = (type: string): boolean => ['_', sandboxFace.kind].includes(type)
+
+const found = async (deps: ImageRoutesDeps, { resourceType, imageName }: Address, workspace: string) => {
+  const image = await imageNamed(deps.images, workspace, [resourceType, imageName])
+  if (!image) throw fail('not_found', { kind: 'image', name: imageName })
+  return image
 }
 
 /** The image of that name as answered to a workspace; `_` stands for any type. Undefined when there is none. */
 export const imageNamed = async (
-  images: Pick<Images, 'list'>,
+  images: ImageRoutesDeps['images'],
   workspace: string,
   [type, name]: readonly [type: string, name: string],
-) => {
-  if (!['_', sandboxFace.kind].includes(type)) return undefined
-  return (await listed(images, workspace)).find(({ metadata }) => metadata.name === name)
+) => (isType(type) ? (await listed({ images }, workspace)).find(({ metadata }) => metadata.name === name) : undefined)
+
+/** Removes what the workspace has pulled under that name, of one tag or of all; answers the image as it was. */
+const remove = async (deps: ImageRoutesDeps, address: Address & { tagName?: string }, context: Context) => {
+  const { name: workspace } = factsOf(context).workspace
+  const image = await found(deps, address, workspace)
+  const { imageName, tagName } = address
+  const pulled = (await deps.images.pulling.list(workspace)).filter(({ reference }) => {
+    const [name, tag] = split(reference)
+    return name === imageName && (tagName === undefined || tag === tagName)
+  })
+  const hasTag = image.spec.tags.some(({ name }) => name === tagName)
+  if (tagName !== undefined && !hasTag) throw fail('not_found', { kind: 'tag', name: `${imageName}:${tagName}` })
+  if (pulled.length === 0)
+    throw fail('invalid_argument', {
+      field: 'imageName',
+      reason: `"${imageName}" is not an image that this workspace has pulled; those of the host are its operator's to remove`,
+    })
+  await deps.upkeep.remove(workspace, pulled)
+  return image
 }
 
-export const imageRoutes = ({ images }: { images: Pick<Images, 'list'> }): Bound[] => [
-  handle(listImages, (_input, context) => listed(images, factsOf(context).workspace.name)),
-  handle(getImage, async ({ params: { resourceType, imageName } }, context) => {
-    const found = await imageNamed(images, factsOf(context).workspace.name, [resourceType, imageName])
-    if (!found) throw fail('not_found', { kind: 'image', name: imageName })
-    return found
+export const imageRoutes = (deps: ImageRoutesDeps): Bound[] => [
+  handle(declared.listImages, (_input, context) => listed(deps, factsOf(context).workspace.name)),
+  handle(declared.deleteImages, async (_input, context) => {
+    const deleted = await deps.upkeep.removeUnused(factsOf(context).workspace.name)
+    return { deleted, message: deleted === 1 ? '1 unused image deleted' : `${deleted} unused images deleted` }
   }),
+  handle(declared.getImage, ({ params }, context) => found(deps, params, factsOf(context).workspace.name)),
+  handle(declared.deleteImage, ({ params }, context) => remove(deps, params, context)),
+  handle(declared.deleteTag, ({ params }, context) => remove(deps, params, context)),
+  progressRoute(deps.images.pulling),
 ]

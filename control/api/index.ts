@@ -15,18 +15,18 @@ import { accountRoutes } from './accounts.ts'
 import type { PersonalKeys } from '../auth/personal-keys.ts'
 import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { createCaller } from './caller.ts'
-import type { Images } from '../images/images.ts'
-import { imageRoutes } from './images.ts'
 import { catalogueRoutes } from './catalogues.ts'
 import { driveKeyRoutes } from './drive-keys.ts'
 import { placeRoutes, type Abilities } from './places.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { leaveRoutes } from './leave.ts'
+import { imageRoutes, type ImageRoutesDeps } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
 import { personalKeyRoutes } from './personal-keys.ts'
 import { managementSurface } from './surface.ts'
+import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
 export interface ApiDeps {
@@ -35,14 +35,17 @@ export interface ApiDeps {
   readonly ids: Ids
   readonly log: Log
   readonly names: WireNames
+  /** Versions of the API beside ours: theirs → ours. */
+  readonly apiVersions?: VersionNames['accepted'] | undefined
   readonly keys: Keys
   readonly personalKeys: PersonalKeys
   readonly removeWorkspace: RemoveWorkspace
   readonly denials: Denials
-  readonly images: Pick<Images, 'list'>
   readonly catalogues: Catalogues
   /** What this host can do. */
   readonly abilities: Abilities
+  readonly images: ImageRoutesDeps['images']
+  readonly upkeep: ImageRoutesDeps['upkeep']
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
   /** What holds machines to their outbound policies; undefined where nothing does. */
@@ -55,28 +58,28 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, catalogues, abilities, verbs, outbound } = deps
+  const { store, clock, ids, log, names, keys, images, upkeep, catalogues, abilities, verbs, outbound } = deps
   const { removeWorkspace, denials, routes = [] } = deps
-  const { checkReplies = false, logRequests = false } = deps
+  const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...accountRoutes({ store }),
-    ...imageRoutes({ images }),
     ...catalogueRoutes({ catalogues }),
     ...placeRoutes({ catalogues, abilities, clock }),
     ...auditRoutes({ store, denials }),
     ...driveKeyRoutes(),
     ...leaveRoutes({ store, verbs }),
     ...workspaceRoutes({ store, clock, ids, kinds, names, removeWorkspace }),
+    ...imageRoutes({ images, upkeep }),
     ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
-    openApiRoutes(() => bounds),
+    openApiRoutes(() => bounds, names),
   ]
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
-  const surface = managementSurface({ caller, clock, names, denials, checkReplies, logRequests })
+  const surface = managementSurface({ caller, clock, names, denials, apiVersions, checkReplies, logRequests })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
 }

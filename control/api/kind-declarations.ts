@@ -1,7 +1,7 @@
 /** The endpoints of a kind as declared from its definition; `kind-routes.ts` binds them. */
 import type { ErrorCode } from '../../shared/errors.ts'
 import { route, type Route } from '../../shared/route.ts'
-import { flag, s, type Shape } from '../../shared/schema.ts'
+import { described, flag, s, type Shape } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
 import type { Action } from '../resources/action.ts'
 import { bodyOf } from '../resources/body.ts'
@@ -15,8 +15,11 @@ import { bodyLimit } from './surface.ts'
 const always: ErrorCode[] = ['unauthenticated', 'forbidden', 'not_found', 'internal']
 const writing: ErrorCode[] = ['invalid_argument', 'invalid_body', 'payload_too_large', ...always]
 
+/** What a kind is called in the API's document: `preview token` → `PreviewToken`. */
+const titleOf = ({ kind }: Kind): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`
+
 const pageOf = (kind: Kind): Shape => {
-  const items = s.array(answerOf(kind))
+  const items = s.array(described(answerOf(kind), { title: titleOf(kind) }))
   const page = s.object({
     data: kind.pageItem ? s.array(s.looseObject({})) : items,
     meta: s.object({ hasMore: s.boolean(), nextCursor: s.string(), total: s.int() }),
@@ -29,6 +32,8 @@ const texts = (names: readonly string[]) => s.object(Object.fromEntries(names.ma
 
 /** What the declarations of one kind have in common. */
 const partsOf = (kind: Kind) => {
+  const title = titleOf(kind)
+  described(kind.spec, { title: `${title}SpecInput` })
   const collection = pathOf(kind)
   const outer = ancestorsOf(kind).map(paramOf)
   return {
@@ -39,7 +44,11 @@ const partsOf = (kind: Kind) => {
     inside: texts([...outer, paramOf(kind)]),
     stated: (access: Access) => ({ family: kind.plural, extra: { access } }),
     common: (verb: Verb) => ({ family: kind.plural, extra: { access: accessFor(kind, verb) } }),
-    answer: answerOf(kind),
+    answer: described(answerOf(kind), { title }),
+    body: (verb: 'create' | 'update') =>
+      described(bodyOf(kind, verb), {
+        title: `${title}${kind.wire && kind.wire.update !== kind.wire.create && verb === 'update' ? 'Update' : 'Input'}`,
+      }),
     query: s.object(tenantQuery),
     /** The query with flags that a kind may have or not. */
     asking: (flags: Readonly<Record<string, boolean>>) =>
@@ -64,7 +73,7 @@ const listed = ({ plural, paginated, listedSince }: Kind): string => {
 /** Endpoints of the collection. */
 const declareMany = (kind: Kind) => {
   const { kind: name, plural: family, listedAcross: across } = kind
-  const { collection, outer, outside, common, stated, answer, query, asking } = partsOf(kind)
+  const { collection, outer, outside, common, stated, answer, body, query, asking } = partsOf(kind)
   const creating = common('create')
   const listing = {
     query: listQuery(kind),
@@ -99,7 +108,7 @@ const declareMany = (kind: Kind) => {
         force: kind.claims !== undefined,
         upload: kind.uploads,
       }),
-      body: bodyOf(kind, 'create'),
+      body: body('create'),
       bodyLimit,
       returns: kind.wire?.created?.shape ?? answer,
       errors: [...writing, 'already_exists', 'wrong_state', ...kind.createErrors],
@@ -119,7 +128,7 @@ const declareMany = (kind: Kind) => {
 /** Endpoints of one resource. */
 const declareOne = (kind: Kind) => {
   const { plural: family } = kind
-  const { one, inside, common, answer, query, asking } = partsOf(kind)
+  const { one, inside, common, answer, body, query, asking } = partsOf(kind)
   return {
     get: route(`GET ${one}`, {
       id: `${family}.get`,
@@ -136,7 +145,7 @@ const declareOne = (kind: Kind) => {
       ...common('update'),
       params: inside,
       query: asking({ upload: kind.uploads }),
-      body: bodyOf(kind, 'update'),
+      body: body('update'),
       bodyLimit,
       returns: answer,
       errors: [...writing, 'wrong_state', 'changed_meanwhile', 'already_exists'],

@@ -18,7 +18,6 @@ interface Asked {
   readonly query: ListAsked & {
     readonly createIfNotExist?: boolean
     readonly force?: boolean
-    readonly upload?: boolean
     readonly show_secrets?: boolean
   }
   readonly body: unknown
@@ -50,9 +49,10 @@ const goneAs = ({ removed }: Kind, { record, answered }: Gone) => {
   return reply(removed.status, removed.status === 204 ? {} : { 'content-length': '0' })
 }
 
-/** A client that means to upload something is told before it tries. */
-const noUploads = ({ query }: Asked): void => {
-  if (query.upload) throw fail('invalid_argument', { field: 'upload', reason: 'this host takes no uploads yet' })
+/** A client that means to upload something is told before it tries, whatever the kind. */
+const noUploads = ({ request }: Context): void => {
+  if (request.search.get('upload') === 'true')
+    throw fail('invalid_argument', { field: 'upload', reason: 'this host takes no uploads yet' })
 }
 
 /** Who answers which declaration. */
@@ -61,7 +61,7 @@ const answering: Readonly<Record<string, Answering>> = {
   listAcross: (verbs, asked, context) => list(verbs, asked, context, true),
   create: (verbs, asked, context) => {
     const { createIfNotExist = false, force = false } = asked.query
-    noUploads(asked)
+    noUploads(context)
     return verbs.create(actorOf(context), asked.body, { ...inside(verbs, asked), createIfNotExist, force })
   },
   byExternalId: (verbs, { params }, context) => verbs.getByExternalId(actorOf(context), params['externalId'] as string),
@@ -70,7 +70,7 @@ const answering: Readonly<Record<string, Answering>> = {
     return verbs.get(actorOf(context), nameIn(verbs, asked), { ...inside(verbs, asked), showSecrets })
   },
   update: (verbs, asked, context) => {
-    noUploads(asked)
+    noUploads(context)
     return verbs.update(actorOf(context), nameIn(verbs, asked), asked.body, inside(verbs, asked))
   },
   remove: async (verbs, asked, context) =>

@@ -7,14 +7,15 @@ import { auditHead, listAudit } from './audit.ts'
 import { listAccounts, listQuotas } from './accounts.ts'
 import { changelog, getIntegration, getTemplate, listTemplates, mcpHub, sandboxHub } from './catalogues.ts'
 import { driveKeys } from './drive-keys.ts'
-import { getConfiguration, getFeature, listFeatures, listLocations, listPublicIps } from './places.ts'
-import { getImage, listImages } from './images.ts'
+import { getConfiguration, getFeature, listFeatures, listLocations, listPublicIps } from './place-declarations.ts'
 import { leaveWorkspace } from './leave.ts'
+import { deleteImage, deleteImages, deleteTag, getImage, imageProgress, listImages } from './image-declarations.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
+import { listWarmPools } from './warm.ts'
 import {
   createWorkspace,
   getWorkspace,
@@ -46,10 +47,18 @@ export const managementRoutes = {
     feature: getFeature,
   },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
-  images: { list: listImages, get: getImage },
+  images: {
+    list: listImages,
+    get: getImage,
+    progress: imageProgress,
+    delete: deleteImage,
+    deleteTag,
+    deleteUnused: deleteImages,
+  },
   personalKeys: { list: listPersonalKeys, create: createPersonalKey, remove: removePersonalKey },
   sandboxes: declareKind(sandboxFace),
   outbound: declareOutbound(defineKind(sandboxFace)),
+  warmPools: { list: listWarmPools },
   workspaces: {
     list: listWorkspaces,
     get: getWorkspace,

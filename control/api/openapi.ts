@@ -4,8 +4,10 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import { handle, reply, route, type Bound, type Route } from '../../shared/route.ts'
 import { s, toJsonSchema } from '../../shared/schema.ts'
 import { accessOf } from '../auth/access.ts'
+import type { WireNames } from '../wire/names.ts'
 import { extraOf } from './surface.ts'
-import { versions } from './versions.ts'
+import { managementFamilies, managementTexts } from './texts.ts'
+import { apiVersions } from '../config/api-versions.ts'
 
 const errorBody = s.looseObject({
   /** Type of the failure, for programs. */
@@ -38,17 +40,23 @@ const withSurfaceErrors = (route: Route): Route => {
 }
 
 /** Computed once, at the first request: the routes do not change afterwards. */
-export const openApiRoutes = (described: () => readonly Bound[]): Bound => {
+export const openApiRoutes = (
+  described: () => readonly Bound[],
+  names: Pick<WireNames, 'credentialHeaders'>,
+): Bound => {
   let text: string | undefined
+  const named = names.credentialHeaders.filter(header => header !== 'authorization')
   const render = (): string => {
     const routes = described().map(({ route }) => withSurfaceErrors(route))
     return JSON.stringify(
       openApi(routes, {
         title: 'Hutch management API',
-        version: versions.at(-1) as string,
-        description: `Lists come in pages from version ${versions[1]} on. Select a workspace with the query "workspace" or the workspace header.`,
-        bearer: true,
+        version: apiVersions.at(-1) as string,
+        description: `Lists come in pages from version ${apiVersions[1]} on. Select a workspace with the query "workspace" or the workspace header.`,
+        credential: { headers: ['authorization', ...named], optional: false },
         errorSchema: toJsonSchema(errorBody, 'output'),
+        texts: managementTexts,
+        families: managementFamilies,
       }),
     )
   }

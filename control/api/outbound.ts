@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 import { once } from 'node:events'
 import { fail, isError } from '../../shared/errors.ts'
 import { handle, reply, route, type Bound, type Context, type Pump } from '../../shared/route.ts'
-import { flag, intText, s } from '../../shared/schema.ts'
+import { described, flag, intText, s } from '../../shared/schema.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { EgressEvent } from '../egress/events/events.ts'
 import { accessFor, ancestorsOf, paramOf, pathOf } from '../resources/address.ts'
@@ -18,26 +18,29 @@ export interface OutboundDeps {
   readonly outbound: Pick<Egress, 'events' | 'follow' | 'learned'> | undefined
 }
 
-const event = s.object({
-  seq: s.int(),
-  time: s.string(),
-  kind: s.enum(['connection', 'request', 'name', 'canary', 'injection', 'change']),
-  verdict: s.enum(['allowed', 'blocked', 'would_block']),
-  reason: s.string(),
-  rule: s.optional(s.string()),
-  requestId: s.optional(s.string()),
-  host: s.string(),
-  port: s.optional(s.int()),
-  address: s.optional(s.string()),
-  protocol: s.optional(s.string()),
-  method: s.optional(s.string()),
-  path: s.optional(s.string()),
-  detail: s.optional(s.string()),
-  /** Process and command line as the sandbox says: a tenant can lie about them. */
-  said: s.optional(
-    s.object({ pid: s.optional(s.int()), process: s.optional(s.string()), command: s.optional(s.string()) }),
-  ),
-})
+const event = described(
+  s.object({
+    seq: s.int(),
+    time: s.string(),
+    kind: s.enum(['connection', 'request', 'name', 'canary', 'injection', 'change']),
+    verdict: s.enum(['allowed', 'blocked', 'would_block']),
+    reason: s.string(),
+    rule: s.optional(s.string()),
+    requestId: s.optional(s.string()),
+    host: s.string(),
+    port: s.optional(s.int()),
+    address: s.optional(s.string()),
+    protocol: s.optional(s.string()),
+    method: s.optional(s.string()),
+    path: s.optional(s.string()),
+    detail: s.optional(s.string()),
+    /** Process and command line as the sandbox says: a tenant can lie about them. */
+    said: s.optional(
+      s.object({ pid: s.optional(s.int()), process: s.optional(s.string()), command: s.optional(s.string()) }),
+    ),
+  }),
+  { title: 'EgressEvent' },
+)
 
 const maxPage = 1_000
 

@@ -1,6 +1,6 @@
 /** How the management API answers: error bodies, versions, credentials, CORS. */
 import type { Clock } from '../../shared/clock.ts'
-import { fail, type AppError, type ErrorCode } from '../../shared/errors.ts'
+import { fail, isError, type AppError, type ErrorCode } from '../../shared/errors.ts'
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
@@ -9,7 +9,8 @@ import { accessOf, needAccess, type Access } from '../auth/access.ts'
 import { everyScope } from '../auth/keys.ts'
 import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
-import { versionOf, type Version } from './versions.ts'
+import { versionOf, type Version, type VersionNames } from './versions.ts'
+import { warningsOf } from './warnings.ts'
 import type { WireNames } from '../wire/names.ts'
 
 /** What is known of a request before its handler runs. `workspace` and `actor` are absent on account routes. */
@@ -96,17 +97,36 @@ const errorHeaders = (error: AppError): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
   ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
   ...(error.status === 503 ? { 'retry-after': '1' } : {}),
+  ...(isError(error, 'overloaded') && error.details ? { 'retry-after': String(error.details.retryAfterS) } : {}),
   ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
 })
 
+const warningHeaders = (names: WireNames): string[] => names.headers('Warnings').map(name => name.toLowerCase())
+
+/** What pages of other origins may send and read. */
+const corsHeaders = (names: WireNames) => {
+  const read = ['x-request-id', ...names.headers('Upload-Url'), ...warningHeaders(names)]
+  const cors = {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': read.join(', ').toLowerCase(),
+  }
+  const preflight = {
+    ...cors,
+    'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
+    'access-control-allow-headers': allowedHeaders(names),
+    'access-control-max-age': '86400',
+  }
+  return { cors, preflight }
+}
+
 /** Who asks, in which version, and whether the route is for them: what is known before a body is read. */
 const admitted = async (
-  { caller, names }: { caller: Caller; names: WireNames },
+  { caller, versions }: { caller: Caller; versions: VersionNames },
   request: Request,
   route: Route,
   { requestId, known }: { requestId: string; known: (facts: Partial<Facts>) => void },
 ): Promise<Partial<Facts>> => {
-  const version = versionOf(request.headers, names.versionHeaders)
+  const version = versionOf(request.headers, versions)
   const access = accessOf(route)
   if (!access) return { version }
   const key = await caller.keyOf(request)
@@ -145,22 +165,16 @@ export const managementSurface = (deps: {
   clock: Clock
   names: WireNames
   denials: Pick<Denials, 'note'>
+  /** Versions beside ours: theirs → ours. */
+  apiVersions?: VersionNames['accepted'] | undefined
   checkReplies?: boolean
   logRequests?: boolean
 }): Surface => {
-  const { caller, clock, names, denials, checkReplies = false, logRequests = false } = deps
+  const { caller, clock, names, denials, apiVersions = {}, checkReplies = false, logRequests = false } = deps
+  const versions = { headers: names.versionHeaders, accepted: apiVersions }
   const knownOf = new WeakMap<Request, Partial<Facts>>()
-  const cors = {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': ['x-request-id', ...names.headers('Upload-Url')].join(', ').toLowerCase(),
-  }
-  const preflight = {
-    ...cors,
-    'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
-    'access-control-allow-headers': allowedHeaders(names),
-    'access-control-max-age': '86400',
-  }
-
+  const warned = warningsOf()
+  const { cors, preflight } = corsHeaders(names)
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
     if (route && [401, 403].includes(error.status))
       denials.note(deniedOf(error, { request, route, requestId, facts: knownOf.get(request) }))
@@ -180,6 +194,10 @@ export const managementSurface = (deps: {
     checkReplies,
     logRequests,
     renderError,
+    remarks(route, body) {
+      const text = warned(route, body)
+      return text === undefined ? {} : Object.fromEntries(warningHeaders(names).map(name => [name, text]))
+    },
     intercept: request => (request.method === 'OPTIONS' ? reply(204, preflight) : undefined),
     unmatched(request, methods) {
       const context = { request, requestId: '' }
@@ -191,7 +209,7 @@ export const managementSurface = (deps: {
     },
     async before(request, route, requestId) {
       const known = (facts: Partial<Facts>) => void knownOf.set(request, facts)
-      const facts = await admitted({ caller, names }, request, route, { requestId, known })
+      const facts = await admitted({ caller, versions }, request, route, { requestId, known })
       known(facts)
       return { ...facts }
     },

@@ -1,21 +1,32 @@
 /** Date-based versions of the management API. */
 import { fail } from '../../shared/errors.ts'
+import { apiVersions, type ApiVersion } from '../config/api-versions.ts'
 import { headerOf } from '../wire/names.ts'
 
-/** Stable versions, oldest first; a request without the header gets the oldest. */
-export const versions = ['2026-04-16', '2026-04-28'] as const
-export type Version = (typeof versions)[number]
+export type Version = ApiVersion
+
+/** How a request says its version, and which dates stand for one of ours. */
+export interface VersionNames {
+  /** Lower-case names of headers. */
+  readonly headers: readonly string[]
+  readonly accepted: Readonly<Record<string, Version>>
+}
 
 /** The version a request asks for; throws `invalid_api_version`, which lists the valid ones. */
 export const versionOf = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  names: readonly string[],
+  names: VersionNames,
 ): Version => {
-  const given = headerOf(headers, names)?.trim()
-  if (!given) return versions[0]
-  const known = versions.find(version => version === given)
-  if (!known) throw fail('invalid_api_version', { given: given.slice(0, 64), valid: versions })
-  return known
+  const given = headerOf(headers, names.headers)?.trim()
+  if (!given) return apiVersions[0]
+  const { accepted } = names
+  const known =
+    apiVersions.find(version => version === given) ?? (Object.hasOwn(accepted, given) ? accepted[given] : undefined)
+  if (known) return known
+  throw fail('invalid_api_version', {
+    given: given.slice(0, 64),
+    valid: [...apiVersions, ...Object.keys(accepted)],
+  })
 }
 
 /** From this version on, lists come in pages: `{data, meta}`. */

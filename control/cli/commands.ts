@@ -32,9 +32,13 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'image',
-    words: 'list | base',
-    summary: 'lists the images of this machine, or builds the image base (Debian with tools) with mmdebstrap',
-    help: ['Building takes a few minutes, once. It may be done while hutch run runs, which finds the image at once.'],
+    words: 'list | base | import NAME FROM',
+    summary: 'lists the images of this machine, builds the image base (Debian with tools), or brings one in',
+    help: [
+      'base is built with mmdebstrap in a few minutes, once.',
+      'FROM is an archive (docker save), a directory with an OCI layout, or a reference with its registry.',
+      'Both may be done while hutch run runs, which finds the image at once.',
+    ],
     run: async invocation => (await import('./image.ts')).run(invocation),
   },
   {

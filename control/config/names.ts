@@ -14,6 +14,7 @@ export const serverNames = [
   'HUTCH_DRIVER',
   'HUTCH_RUNTIME',
   'HUTCH_WIRE_NAMES',
+  'HUTCH_WIRE_PROFILE',
   'HUTCH_REGIONS',
   'HUTCH_STANDBY_SECONDS',
   'HUTCH_LOG_LEVEL',
@@ -22,12 +23,19 @@ export const serverNames = [
   'HUTCH_ALLOW_NETWORKS',
   'HUTCH_EGRESS_RESOLVERS',
   'HUTCH_SLOTS_AHEAD',
+  'HUTCH_WARM',
+  'HUTCH_WARM_DEMAND',
   'HUTCH_PIDS_LIMIT',
   'HUTCH_USER_NAMESPACES',
   'HUTCH_PRICES',
   'HUTCH_PROVIDERS',
   'HUTCH_BUNDLE_DIR',
   'HUTCH_IMAGES_DIR',
+  'HUTCH_REGISTRIES',
+  'HUTCH_IMAGE_ALIASES',
+  'HUTCH_IMAGE_MAX_MB',
+  'HUTCH_IMAGE_PULLS',
+  'HUTCH_IMAGE_PULL_SECONDS',
 ] as const
 
 /** Read by the set-up scripts, which run in the same environment; the first by the server, too. */

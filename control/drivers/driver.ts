@@ -1,3 +1,5 @@
+import type { MachineIdentity } from '../../shared/wire/host.ts'
+
 /**
  * What a sandbox runs in.
  *
@@ -39,6 +41,7 @@ export interface Driver {
   readonly freezer?: Freezer
   readonly resizer?: Resizer
   readonly mounter?: Mounter
+  readonly claimer?: Claimer
   readonly outbound?: Outbound
   close(): Promise<void>
 }
@@ -74,8 +77,12 @@ export interface MachineSpec {
   readonly held?: boolean
   /** Further files of /etc, by their names. */
   readonly etc?: Readonly<Record<string, string>>
+  /** Whose it is: for a daemon that has a channel. */
+  readonly identity?: MachineIdentity
   /** For a daemon that has a channel. One that is told nothing answers everything to everybody. */
   readonly channel?: ChannelStart
+  /** Made ahead of need for nobody: its daemon waits to be claimed. */
+  readonly anonymous?: boolean
 }
 
 /** What the daemon of one start of a machine is told, so that it can tell the host from its tenant. */
@@ -109,6 +116,20 @@ export interface Stats {
 export interface Freezer {
   freeze(id: string): Promise<void>
   thaw(id: string): Promise<void>
+}
+
+/**
+ * Gives a machine that was made `anonymous`, that runs or is frozen and that nobody has used, to somebody.
+ */
+export interface Claimer {
+  /**
+   * Sets all that is set from outside (names, memory, what holds its traffic, the host's files) to what `spec` says; afterwards it
+   * runs, and its daemon is to be told the rest. Root file system and working directory are what it was made with. May be
+   * repeated. Throws as `create` does; such a machine is only good for `remove`.
+   */
+  claim(spec: Omit<MachineSpec, 'channel'>): Promise<Machine>
+  /** Its daemon has become what it is, as fast as the box allows: from now on the machine has its share of the processors. */
+  settle(spec: Pick<MachineSpec, 'id' | 'cpus'>): Promise<void>
 }
 
 /** Changes the limits of a running machine. */

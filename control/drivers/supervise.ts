@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Driver, Freezer, Mounter, Resizer } from './driver.ts'
+import type { Claimer, Driver, Freezer, Mounter, Resizer } from './driver.ts'
 
 export interface Deadlines {
   readonly createMs: number
@@ -12,25 +12,21 @@ export interface Deadlines {
 
 const generous: Deadlines = { createMs: 120_000, removeMs: 60_000, otherMs: 30_000 }
 
-/**
- * Wraps a driver. A verb past its deadline is aborted and throws `timed_out`; what it left is for `remove`.
- * Anything else that is not an AppError becomes `driver_failed` with the original as its cause.
- */
-export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadlines?: Partial<Deadlines> }): Driver => {
-  const log = deps.log.with({ driver: driver.name })
-  const { clock } = deps
-  const deadlines = { ...generous, ...deps.deadlines }
+type Bounded = <T>(
+  verb: string,
+  about: object,
+  limitMs: number,
+  outer: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<T>,
+) => Promise<T>
 
-  const bounded = async <T>(
-    verb: string,
-    about: object,
-    limitMs: number,
-    outer: AbortSignal | undefined,
-    run: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> => {
+/** `log` names the driver already. */
+const bounding =
+  (driver: string, { log, clock }: { log: Log; clock: Clock }): Bounded =>
+  async (verb, about, limitMs, outer, run) => {
     const start = clock.elapsed()
     const late = new AbortController()
-    const reason = fail('timed_out', { what: `${verb} of driver ${driver.name}`, afterMs: limitMs })
+    const reason = fail('timed_out', { what: `${verb} of driver ${driver}`, afterMs: limitMs })
     const cancel = clock.after(limitMs, () => late.abort(reason))
     const signal = outer ? AbortSignal.any([outer, late.signal]) : late.signal
     const aborted = Promise.withResolvers<never>()
@@ -46,7 +42,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
       const known =
         isError(error) || outer?.aborted
           ? error
-          : fail('driver_failed', { driver: driver.name, step: verb, reason: messageOf(error) }, error)
+          : fail('driver_failed', { driver, step: verb, reason: messageOf(error) }, error)
       log.warn(`driver.${verb}.failed`, { ...about, ms: Math.round(clock.elapsed() - start), error: known })
       throw known
     } finally {
@@ -55,8 +51,36 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     }
   }
 
+const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { otherMs }: Deadlines): Freezer => ({
+  freeze: id => bounded('freeze', { machine: id }, otherMs, undefined, () => freezer.freeze(id)),
+  thaw: id => bounded('thaw', { machine: id }, otherMs, undefined, () => freezer.thaw(id)),
+})
+
+const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Deadlines): Resizer => ({
+  resize: (id, limits) => bounded('resize', { machine: id }, otherMs, undefined, () => resizer.resize(id, limits)),
+})
+
+const supervisedClaimer = (claimer: Claimer, bounded: Bounded, { otherMs }: Deadlines): Claimer => ({
+  claim: spec => bounded('claim', { machine: spec.id }, otherMs, undefined, () => claimer.claim(spec)),
+  settle: spec => bounded('settle', { machine: spec.id }, otherMs, undefined, () => claimer.settle(spec)),
+})
+
+const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({
+  table: id => bounded('table', { machine: id }, otherMs, undefined, () => mounter.table(id)),
+  mount: (id, wanted) => bounded('mount', { machine: id }, otherMs, undefined, () => mounter.mount(id, wanted)),
+  unmount: (id, mounted) => bounded('unmount', { machine: id }, otherMs, undefined, () => mounter.unmount(id, mounted)),
+})
+
+/**
+ * Wraps a driver. A verb past its deadline is aborted and throws `timed_out`; what it left is for `remove`.
+ * Anything else that is not an AppError becomes `driver_failed` with the original as its cause.
+ */
+export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadlines?: Partial<Deadlines> }): Driver => {
+  const bounded = bounding(driver.name, { log: deps.log.with({ driver: driver.name }), clock: deps.clock })
+  const deadlines = { ...generous, ...deps.deadlines }
   const freezer = driver.freezer && supervisedFreezer(driver.freezer, bounded, deadlines)
   const resizer = driver.resizer && supervisedResizer(driver.resizer, bounded, deadlines)
+  const claimer = driver.claimer && supervisedClaimer(driver.claimer, bounded, deadlines)
   const mounter = driver.mounter && supervisedMounter(driver.mounter, bounded, deadlines)
   return {
     name: driver.name,
@@ -71,30 +95,8 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     ...(freezer ? { freezer } : {}),
     ...(resizer ? { resizer } : {}),
     ...(mounter ? { mounter } : {}),
+    ...(claimer ? { claimer } : {}),
     ...(driver.outbound ? { outbound: driver.outbound } : {}),
     close: () => driver.close(),
   }
 }
-
-type Bounded = <T>(
-  verb: string,
-  about: object,
-  limitMs: number,
-  outer: AbortSignal | undefined,
-  run: (signal: AbortSignal) => Promise<T>,
-) => Promise<T>
-
-const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { otherMs }: Deadlines): Freezer => ({
-  freeze: id => bounded('freeze', { machine: id }, otherMs, undefined, () => freezer.freeze(id)),
-  thaw: id => bounded('thaw', { machine: id }, otherMs, undefined, () => freezer.thaw(id)),
-})
-
-const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Deadlines): Resizer => ({
-  resize: (id, limits) => bounded('resize', { machine: id }, otherMs, undefined, () => resizer.resize(id, limits)),
-})
-
-const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({
-  table: id => bounded('table', { machine: id }, otherMs, undefined, () => mounter.table(id)),
-  mount: (id, wanted) => bounded('mount', { machine: id }, otherMs, undefined, () => mounter.mount(id, wanted)),
-  unmount: (id, mounted) => bounded('unmount', { machine: id }, otherMs, undefined, () => mounter.unmount(id, mounted)),
-})

@@ -12,8 +12,8 @@ export interface ErrorReply {
   readonly body: string
 }
 
-/** Status, headers and body of a failure; `header` is the header word of the deployment (`Svc`). */
-export const errorReply = (error: AppError, options: { header: string; now: number }): ErrorReply => {
+/** Status, headers and body of a failure; `headers` are the header words of the deployment (`Svc`). */
+export const errorReply = (error: AppError, options: { headers: readonly string[]; now: number }): ErrorReply => {
   const { code, status, action, doNot } = faceOf(error.code)
   const body = JSON.stringify({
     error: {
@@ -28,7 +28,6 @@ export const errorReply = (error: AppError, options: { header: string; now: numb
       timestamp: new Date(options.now).toISOString(),
     },
   })
-  const word = options.header.toLowerCase()
   return {
     status,
     body,
@@ -36,8 +35,12 @@ export const errorReply = (error: AppError, options: { header: string; now: numb
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
       'access-control-allow-origin': '*',
-      [`x-${word}-source`]: 'platform',
-      [`x-${word}-error-code`]: code,
+      ...Object.fromEntries(
+        options.headers.flatMap(word => [
+          [`x-${word.toLowerCase()}-source`, 'platform'],
+          [`x-${word.toLowerCase()}-error-code`, code],
+        ]),
+      ),
       ...(error.retry ? { 'retry-after': '1' } : {}),
     },
   }

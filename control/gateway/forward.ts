@@ -27,10 +27,9 @@ const isRefused = (error: unknown): boolean =>
 
 /** The workload gave no answer that could be passed on. */
 const upstreamFailed = (error: unknown, port: number): AppError => {
-  const reason = isRefused(error)
-    ? `nothing answers on port ${port} of the sandbox`
-    : `port ${port} of the sandbox gives no answer that is HTTP: ${messageOf(error)}`
-  return fail('upstream_failed', { reason }, error)
+  return isRefused(error)
+    ? fail('upstream_failed', { reason: `nothing answers on port ${port} of the sandbox` }, error)
+    : fail('upstream_malformed', { port, reason: messageOf(error) }, error)
 }
 
 const forward = async (connections: Connections, options: Forwarding): Promise<void> => {

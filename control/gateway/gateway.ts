@@ -63,7 +63,7 @@ const failure = (options: GatewayOptions, deps: GatewayDeps, error: unknown, req
   const line = { requestId, method, host: request.headers.host, code: known.code, reason: known.message }
   if (known.code === 'internal') log.error('gateway.failed', { ...line, error })
   else log.info('gateway.refused', line)
-  return errorReply(known, { header: options.names.list[0]?.header ?? 'Svc', now: clock.now() })
+  return errorReply(known, { headers: options.names.list.map(({ header }) => header), now: clock.now() })
 }
 
 /** Browsers ask first; the workload's own CORS answer does not know our headers. */

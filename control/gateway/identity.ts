@@ -13,14 +13,18 @@ export const identityHeaders = (names: WireNames): readonly string[] => [
   'x-request-id',
 ]
 
-/** The headers for one request, as a flat list; under the preferred name. */
+/** The headers for one request, as a flat list; under every name. */
 export type IdentityWriter = (key: Pick<ApiKey, 'id' | 'owner'>) => readonly string[]
 
 /** A key made for a service account speaks for it; any other is its own subject, a user. */
 export const identityWriter = (names: WireNames, ids: Pick<Ids, 'uuid'>): IdentityWriter => {
-  const [id = '', type = '', method = ''] = suffixes.map(suffix => names.header(suffix)[0])
-  return ({ id: keyId, owner }) => {
-    const subject = owner === null ? [id, keyId, type, 'user'] : [id, owner, type, 'service_account']
-    return [...subject, method, 'api_key', 'x-request-id', ids.uuid()]
-  }
+  const [subjects, types, methods] = suffixes.map(names.header) as [string[], string[], string[]]
+  const each = (headers: readonly string[], value: string) => headers.flatMap(name => [name, value])
+  return ({ id, owner }) => [
+    ...each(subjects, owner ?? id),
+    ...each(types, owner === null ? 'user' : 'service_account'),
+    ...each(methods, 'api_key'),
+    'x-request-id',
+    ids.uuid(),
+  ]
 }

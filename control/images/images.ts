@@ -1,11 +1,11 @@
 /**
  * The image store: unpacked root file systems by digest, and names for them. It looks in two directories of
- * one layout: the data directory's own (imports), then the one shared by all data directories of this machine
- * (built from the recipes under images/; only read here).
+ * one layout: the data directory's own (imports, pulls), then the one shared by all data directories of this machine
+ * (built from the recipes under images/; only read here). What those do not have and a registry may have is pulled.
  */
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WireName } from '../config.ts'
+import type { Config } from '../config.ts'
 import { readIfThere } from '../durable.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
@@ -14,10 +14,12 @@ import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import { collectTrees, importImage } from './import.ts'
 import { entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
-import { keyOf } from './reference.ts'
+import { createLeases, type Leases } from './leases.ts'
+import { createPulling, type LoginFor, type Pulling } from './pulling.ts'
+import { keyOf, remoteOf } from './reference.ts'
 
 export interface Image extends ImageConfig {
-  /** The key: the reference without wire prefix and `:latest`. */
+  /** The key: the reference without wire prefix and `:latest`; of a pulled one the whole reference. */
   readonly name: string
   readonly digest: string
   /** Absolute path of the root file system; mounted read-only, never written. */
@@ -25,29 +27,43 @@ export interface Image extends ImageConfig {
 }
 
 export interface Images {
-  /** The image a reference names. Throws `invalid_image` with the supported ones in its details. */
+  /** The image of this host that a reference names. Throws `invalid_image` with the supported ones in its details. */
   resolve(reference: string): Promise<Image>
-  /** Every image there is, by name. */
+  /**
+   * Whether a sandbox of the workspace can be made from it: it is here, or a registry that may be asked may have it. Throws
+   * `invalid_image` when it is neither, `image_refused` for a registry that the operator does not let anybody ask.
+   */
+  check(reference: string, workspace: string): Promise<void>
+  /**
+   * The image for a machine of the workspace. Throws `busy` while it is pulled: ask again until it is there. Throws
+   * `image_refused` or `image_failed` when the pull has failed, and what `check` throws.
+   */
+  need(reference: string, workspace: string): Promise<Image>
+  /** The image that a machine was made from, whatever names say now; undefined when its files are gone. */
+  byDigest(digest: string): Promise<Image | undefined>
+  /** Every image of this host, by name; what workspaces have pulled is theirs (`pulling`). */
   list(): Promise<Image[]>
   /**
    * Brings in an image under `reference` from anything skopeo reads (`docker://…`, `oci:DIR:TAG`, `oci-archive:…`).
    * A name that exists moves to the new tree; sandboxes made from the old one keep it. Throws `image_failed`.
    */
   import(reference: string, source: string, signal?: AbortSignal): Promise<Image>
+  /** The one form in which an image of a registry is known by; undefined for a reference that names none. */
+  remoteName(reference: string): string | undefined
+  /** Digests of all trees of the data directory. */
+  trees(): Promise<string[]>
   /** Forgets a name of the data directory; its tree stays until `collect`. */
   remove(reference: string): Promise<void>
-  /** Removes imported trees without a name that are not in `inUse`; answers the digests removed. */
+  /** Removes trees without a name that are neither in `inUse` nor just asked for; answers the digests removed. */
   collect(inUse: ReadonlySet<string>): Promise<string[]>
+  readonly pulling: Pulling
+  /** Ends pulls under way. */
+  close(): Promise<void>
 }
 
-export interface ImagesConfig {
-  readonly dataDir: string
-  /** Images of this machine, shared by every data directory: `.runtime/images`. */
-  readonly imagesDir: string
-  readonly wireNames: readonly WireName[]
-  /** Further names of images: `base-image` is `base` unless told otherwise. */
-  readonly aliases?: Readonly<Record<string, string>>
-}
+export interface ImagesConfig
+  extends Pick<Config, 'dataDir' | 'imagesDir' | 'wireNames'>,
+    Partial<Pick<Config, 'imageAliases' | 'registries' | 'proxies' | 'pullLimits' | 'caFile'>> {}
 
 const defaultAliases: Readonly<Record<string, string>> = { 'base-image': 'base' }
 
@@ -55,6 +71,8 @@ export interface ImagesDeps {
   readonly ids: Ids
   readonly log: Log
   readonly clock: Clock
+  /** What a workspace signs in to a registry with; nobody has anything unless given. */
+  readonly loginFor?: LoginFor
 }
 
 interface Context extends ImagesDeps {
@@ -62,16 +80,20 @@ interface Context extends ImagesDeps {
   readonly aliases: Readonly<Record<string, string>>
   /** The data directory's own images. */
   readonly own: string
+  readonly leases: Leases
+  readonly pulling: Pulling
 }
 
-const load = async (dir: string, name: string): Promise<Image | undefined> => {
-  const digest = await readName(dir, name)
+const load = async (dir: string, digest: string | undefined, name: string): Promise<Image | undefined> => {
   const tree = digest && (await readTree(dir, digest))
   return digest && tree ? { ...tree, name, digest, rootfs: join(treePath(dir, digest), 'rootfs') } : undefined
 }
 
+const named = async (dir: string, name: string): Promise<Image | undefined> =>
+  load(dir, await readName(dir, name), name)
+
 const find = async ({ own, config }: Context, name: string): Promise<Image | undefined> =>
-  (await load(own, name)) ?? (await load(config.imagesDir, name))
+  (await named(own, name)) ?? (await named(config.imagesDir, name))
 
 const names = async ({ own, config }: Context): Promise<string[]> =>
   [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])].sort()
@@ -81,7 +103,7 @@ const unknown = async (context: Context, requested: string) => {
   const known = await names(context)
   const short = Object.keys(aliases).filter(alias => known.includes(aliases[alias] as string))
   const supported = config.wireNames.flatMap(wire => short.map(alias => `${wire.image}/${alias}:latest`))
-  return fail('invalid_image', { requested, supported: [...supported, ...known] })
+  return fail('invalid_image', { requested: requested.slice(0, 255), supported: [...supported, ...known] })
 }
 
 const keyIn = ({ config, aliases }: Context, reference: string): string | undefined =>
@@ -97,41 +119,88 @@ const keyFor = (context: Context, reference: string): string => {
   return key
 }
 
-const bring = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
-  await importImage(context, name, source, signal)
-  return (await load(context.own, name)) ?? Promise.reject(await unknown(context, name))
+const resolveHere = async (context: Context, reference: string): Promise<Image | undefined> => {
+  const key = keyIn(context, reference)
+  return key === undefined ? undefined : find(context, key)
 }
 
-/** Opens the store; work that a crash left half done is removed. */
-export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Promise<Images> => {
-  const own = join(config.dataDir, 'images')
-  const context: Context = { ...deps, config, own, aliases: config.aliases ?? defaultAliases }
-  // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
-  const oneAtATime = keyedMutex()
-  await mkdir(join(own, 'names'), { recursive: true, mode: 0o700 })
-  await mkdir(join(own, 'trees'), { recursive: true, mode: 0o700 })
+const bring = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
+  await importImage(context, name, source, signal)
+  return (await named(context.own, name)) ?? Promise.reject(await unknown(context, name))
+}
+
+/** Opens the directory; work that a crash left half done is removed. */
+const openOwn = async (own: string): Promise<void> => {
+  for (const part of ['names', 'trees', 'pulled']) await mkdir(join(own, part), { recursive: true, mode: 0o700 })
   for (const name of await entries(own))
     if (name.startsWith('.new-')) await rm(join(own, name), { recursive: true, force: true })
+}
+
+/** What a pulled image is asked by: an alias may stand for one. */
+const remoteIn = (context: Context, reference: string) => remoteOf(keyIn(context, reference) ?? reference)
+
+const pullable = async (context: Context, reference: string) => {
+  const remote = remoteIn(context, reference)
+  if (!remote) throw await unknown(context, reference)
+  context.pulling.check(remote)
+  return remote
+}
+
+const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
+  const { own, config, leases, pulling } = context
   return {
     async resolve(reference) {
-      const key = keyIn(context, reference)
-      const image = key === undefined ? undefined : await find(context, key)
-      if (!image) throw await unknown(context, reference.slice(0, 255))
-      return image
+      return (await resolveHere(context, reference)) ?? Promise.reject(await unknown(context, reference))
     },
+    async check(reference) {
+      if (!(await resolveHere(context, reference))) await pullable(context, reference)
+    },
+    async need(reference, workspace) {
+      const here = await resolveHere(context, reference)
+      if (here) return here
+      const remote = await pullable(context, reference)
+      const digest = await pulling.need(remote, workspace)
+      leases.hold(digest)
+      return (await load(own, digest, remote.name)) ?? Promise.reject(await unknown(context, reference))
+    },
+    byDigest: async digest => (await load(own, digest, '')) ?? load(config.imagesDir, digest, ''),
     async list() {
       const found = await Promise.all((await names(context)).map(name => find(context, name)))
       return found.filter(image => image !== undefined)
-    },
-    async import(reference, source, signal) {
-      const name = keyFor(context, reference)
-      return oneAtATime('import', () => bring(context, name, source, signal))
     },
     async remove(reference) {
       const key = keyFor(context, reference)
       if ((await readIfThere(namePath(own, key))) === undefined) throw fail('not_found', { kind: 'image', name: key })
       await rm(namePath(own, key), { force: true })
     },
-    collect: inUse => oneAtATime('import', () => collectTrees(own, inUse)),
+    remoteName: reference => remoteIn(context, reference)?.name,
+    trees: () => entries(join(own, 'trees')),
+    pulling,
+    close: pulling.close,
+  }
+}
+
+/** Throws `invalid_argument` when the file of authorities cannot be read. */
+export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Promise<Images> => {
+  const own = join(config.dataDir, 'images')
+  await openOwn(own)
+  const leases = createLeases(deps.clock)
+  const pulling = await createPulling({ ...config, own }, { ...deps, leases })
+  const aliases = config.imageAliases ?? defaultAliases
+  const context: Context = { ...deps, config, own, aliases, leases, pulling }
+  // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
+  const oneAtATime = keyedMutex()
+  return {
+    ...verbs(context),
+    async import(reference, source, signal) {
+      const name = keyFor(context, reference)
+      return oneAtATime('import', () => bring(context, name, source, signal))
+    },
+    collect: inUse =>
+      oneAtATime('import', async () => {
+        const pulled = (await pulling.every()).map(({ digest }) => digest)
+        const isKept = (digest: string) => inUse.has(digest) || leases.isHeld(digest) || pulled.includes(digest)
+        return collectTrees(own, isKept)
+      }),
   }
 }

@@ -6,8 +6,9 @@ import { errno } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { writeDurably } from '../durable.ts'
+import { watchDisk } from './disk.ts'
 import { fetchImage } from './fetch.ts'
-import { entries, listNames, namePath, readName, treePath } from './layout.ts'
+import { entries, listNames, namePath, readName, removeWork, treePath } from './layout.ts'
 
 export interface ImportDeps {
   /** The directory. */
@@ -34,7 +35,7 @@ const exists = (path: string): Promise<boolean> =>
   )
 
 /** The tree is there already: the same image under another name. */
-const ignoreTaken = (error: unknown): void => {
+export const ignoreTaken = (error: unknown): void => {
   const code = errno(error)
   if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
 }
@@ -50,21 +51,24 @@ export const importImage = async (
   const work = join(own, `.new-${ids.short(12)}`)
   await mkdir(work, { mode: 0o755 })
   const { stop, onStep } = reportSteps({ image: name, source }, deps)
+  const disk = watchDisk(own, deps.clock)
+  const room = signal ? AbortSignal.any([signal, disk.signal]) : disk.signal
   try {
     const have = (digest: string) => exists(treePath(own, digest))
-    const digest = await fetchImage({ name, source, work, have, onStep }, signal)
+    const digest = await fetchImage({ name, source, work, have, onStep }, room)
     await rename(join(work, 'tree'), treePath(own, digest)).catch(ignoreTaken)
     await writeDurably(namePath(own, name), JSON.stringify({ digest }), ids)
   } finally {
     stop()
-    await rm(work, { recursive: true, force: true })
+    disk.stop()
+    await removeWork(work)
   }
 }
 
-/** Removes trees without a name that are not in `inUse`; answers the digests removed. */
-export const collectTrees = async (own: string, inUse: ReadonlySet<string>): Promise<string[]> => {
+/** Removes trees without a name that are not kept for another reason; answers the digests removed. */
+export const collectTrees = async (own: string, isKept: (digest: string) => boolean): Promise<string[]> => {
   const named = await Promise.all((await listNames(own)).map(name => readName(own, name)))
-  const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !inUse.has(digest))
+  const idle = (await entries(join(own, 'trees'))).filter(digest => !named.includes(digest) && !isKept(digest))
   for (const digest of idle) {
     // Out of sight first, so that a crash half-way leaves no half tree under its digest.
     const grave = join(own, `.new-${digest}`)

@@ -4,9 +4,10 @@
  *     trees/<digest>/rootfs/       the unpacked root file system, never changed once it is here
  *     trees/<digest>/image.json    what its configuration says
  *     names/<encoded key>.json     {"digest"}: what a name points at now
+ *     pulled/<workspace>/<encoded reference>.json   what a workspace has pulled (pulled.ts)
  *     .new-*                       work in progress; of no worth after a crash
  */
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../shared/errors.ts'
 import { parse, s, type Out } from '../../shared/schema.ts'
@@ -19,12 +20,14 @@ const imageConfig = s.object({
   user: s.string(),
   /** Entrypoint and command; empty when the image names none. */
   command: s._default(s.array(s.string()), []),
+  labels: s._default(s.record(s.string(), s.string()), {}),
 })
 export type ImageConfig = Out<typeof imageConfig>
 
 const pointer = s.object({ digest: s.string().check(s.regex(/^[0-9a-f]{16,64}$/)) })
 
-const readJson = async (file: string): Promise<unknown> => {
+/** The value in a JSON file, or undefined when it is not there. */
+export const readJson = async (file: string): Promise<unknown> => {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
@@ -64,3 +67,7 @@ export const entries = async (dir: string): Promise<string[]> => {
     throw error
   }
 }
+
+/** Removes work in progress; whoever was killed over it may still be writing for a moment. */
+export const removeWork = (work: string): Promise<void> =>
+  rm(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })

@@ -6,9 +6,12 @@ import type { Driver } from '../drivers/driver.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { RulesByKind, Workload } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
-import type { Instance, InstanceError, Resource, Store } from '../store/store.ts'
+import type { Address, Instance, InstanceError, Resource, Store } from '../store/store.ts'
 import type { Census } from './census.ts'
+import type { Configurer } from './configure.ts'
+import type { ClaimDaemon, Spare } from './spare.ts'
 import type { Standby } from './standby/standby.ts'
+import type { Ending } from './terminate.ts'
 
 /** What the steps of reconciling share. */
 export interface Context {
@@ -22,6 +25,13 @@ export interface Context {
   readonly census: Census
   readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly standby: Standby
+  readonly configurer: Omit<Configurer, 'written'>
+  readonly spare: Spare | undefined
+  readonly claimDaemon: ClaimDaemon
+  /** Orderly ends that are under way, by the id of the instance. */
+  readonly endings: Map<string, Ending>
+  /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
+  readonly askToEnd: (address: Address) => Promise<number>
   /** Looks at a record, or at an instance, soon. */
   pokeOwner(uid: string): void
   pokeInstance(id: string): void
@@ -50,9 +60,10 @@ export const errorOf = ({ clock }: Context, error: Omit<InstanceError, 'time'>):
 })
 
 /** Nothing leads to the machine any more. */
-export const takeDown = ({ census, standby, onDown }: Context, id: string): void => {
+export const takeDown = ({ census, standby, configurer, onDown }: Context, id: string): void => {
   const host = census.found(id)?.address?.host
   if (host) onDown(host)
   census.forget(id)
   standby.down(id)
+  configurer.forget(id)
 }

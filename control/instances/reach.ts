@@ -1,6 +1,7 @@
 /** From a record to a machine of its that answers, and that stays awake while it is used. */
 import { fail } from '../../shared/errors.ts'
 import type { Changes } from '../reconcile/changes.ts'
+import type { Configurer } from './configure.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { RulesByKind } from '../reconcile/rules.ts'
 import type { Address, Instance, Owner, Store } from '../store/store.ts'
@@ -20,8 +21,9 @@ export interface Held {
 
 export interface Reach {
   /**
-   * Waits until a machine of the owner is up, wakes it, and keeps it awake until `release`. `known` is an instance that was
-   * read for this very call. Throws `not_found` when the record does not exist any more, `unavailable` when it is in a
+   * Waits until a machine of the owner is up, wakes it, tells it what its record says by now, and keeps it awake until
+   * `release`. `known` is an instance that was read for this very call. Throws `not_found` when the record does not exist
+   * any more, `not_running` when it is in a
    * status without machines, `timed_out` after a minute.
    */
   hold(owner: Pick<Owner, 'uid' | 'kind' | 'name'>, signal: AbortSignal, known?: Instance): Promise<Held>
@@ -41,9 +43,10 @@ export const reach = (deps: {
   rules: RulesByKind
   changes: Changes
   standby: Standby
+  configurer: Pick<Configurer, 'ensure'>
   pokeOwner: (uid: string) => void
 }): Reach => {
-  const { store, rules, changes, standby, pokeOwner } = deps
+  const { store, rules, changes, standby, configurer, pokeOwner } = deps
 
   const look = async ({ uid, kind, name }: Pick<Owner, 'uid' | 'kind' | 'name'>): Promise<Up | undefined> => {
     const instances = await store.instances.ofOwner(uid)
@@ -53,8 +56,7 @@ export const reach = (deps: {
     if (!record) throw fail('not_found', { kind, name })
     if ((rules.get(kind)?.workload?.instances(record) ?? 0) > 0) return undefined
     const last = historyOf(record, instances).errors.at(-1)
-    const what = `${kind} "${name}" is ${record.status}${last ? `: ${last.message}` : ''}`
-    throw fail('unavailable', { what, next: 'look at its status and errors' })
+    throw fail('not_running', { kind, name, state: record.status, reason: last?.message ?? '' })
   }
 
   const untilUp = async (owner: Pick<Owner, 'uid' | 'kind' | 'name'>, signal: AbortSignal): Promise<Up> => {
@@ -68,7 +70,9 @@ export const reach = (deps: {
   return {
     async hold(owner, signal, known) {
       const { instance, upstream } = upOf(known) ?? (await untilUp(owner, signal))
-      return { instance, upstream, release: await standby.hold(instance.id) }
+      const release = await standby.hold(instance.id)
+      await configurer.ensure(instance)
+      return { instance, upstream, release }
     },
   }
 }

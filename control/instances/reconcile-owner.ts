@@ -6,6 +6,7 @@ import { onNewest } from '../reconcile/transition.ts'
 import { unwantedOf } from '../reconcile/unwanted.ts'
 import type { Instance, Resource } from '../store/store.ts'
 import { allows, longestWaitMs, type Context } from './context.ts'
+import { fromSpare, taking } from './take.ts'
 
 interface Looked {
   readonly owner: Resource
@@ -14,24 +15,27 @@ interface Looked {
 }
 
 /** Stops instances that the record does not want and adds those that it lacks; resolves with the ids of the new ones. */
-const scale = async (context: Context, { owner, instances, rules }: Looked): Promise<string[]> => {
+const scale = async (context: Context, { owner, instances, rules }: Looked): Promise<readonly string[]> => {
   const { workload } = rules
   if (!workload) return []
   const { transition, ids, drivers } = context
   const unwanted = unwantedOf(owner, instances, workload)
   const staying = instances.filter(one => one.status !== 'stopping' && !unwanted.includes(one))
+  const lacking = Math.max(0, workload.instances(owner) - staying.length)
+  const count = Math.min(lacking, workload.mayMake?.(owner) ?? lacking)
+  if (unwanted.length + count === 0) return []
   const { uid, kind, workspace, parent, name } = owner
-  const revision = workload.revision(owner)
-  const missing = Array.from({ length: Math.max(0, workload.instances(owner) - staying.length) }, () => ids.uuid())
-  if (unwanted.length + missing.length === 0) return []
-  await transition.write([
-    { expect: owner },
-    ...unwanted.map(instance => ({ instance, event: 'stop' as const })),
-    ...missing.map(id => ({
-      add: { id, owner: { uid, kind, workspace, parent, name }, revision, driver: drivers.preferred.name },
-    })),
-  ])
-  return missing
+  const whose = { owner: { uid, kind, workspace, parent, name }, revision: workload.revision(owner) }
+  return fromSpare(context, { owner, workload, count }, async taken => {
+    const made = Array.from({ length: count - taken.length }, () => ids.uuid())
+    await transition.write([
+      { expect: owner },
+      ...unwanted.map(instance => ({ instance, event: 'stop' as const })),
+      ...taken.map(instance => taking(instance, whose)),
+      ...made.map(id => ({ add: { ...whose, id, driver: drivers.preferred.name } })),
+    ])
+    return [...taken.map(({ id }) => id), ...made]
+  })
 }
 
 /** Ends a record whose time is over; undefined when it is not, else look again then. */
@@ -59,7 +63,7 @@ const step = async (context: Context, looked: Looked): Promise<Outcome | undefin
   const expiresInMs = await expire(context, looked)
   if (expiresInMs === undefined) return { againMs: 0 }
   const added = await scale(context, looked)
-  const underWay = instances.filter(instance => !isUp(instance)).map(({ id }) => id)
+  const underWay = instances.filter(one => !isUp(one) || context.configurer.isDue(one)).map(({ id }) => id)
   for (const id of [...underWay, ...added]) context.pokeInstance(id)
   if (instances.length + added.length === 0 && allows(context, owner, 'gone')) {
     await context.transition.write([

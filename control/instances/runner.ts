@@ -19,10 +19,12 @@ import type { Transition } from '../reconcile/transition.ts'
 import type { Address, Store } from '../store/store.ts'
 import { adopt } from './adopt.ts'
 import { census } from './census.ts'
+import type { Configurer } from './configure.ts'
 import type { Context } from './context.ts'
 import { reach, type Reach } from './reach.ts'
 import { reconcileInstance } from './reconcile-instance.ts'
 import { reconcileOwner } from './reconcile-owner.ts'
+import type { ClaimDaemon, Spare } from './spare.ts'
 import { standby } from './standby/standby.ts'
 
 export interface Runner extends Reach {
@@ -43,10 +45,16 @@ export interface RunnerDeps {
   readonly transition: Transition
   readonly channelKeys: Pick<ChannelKeys, 'forStart'>
   readonly changes: Changes
+  readonly configurer: Omit<Configurer, 'written'>
   /** A machine is gone; connections to it are of no use. */
   readonly onDown: (host: string) => void
+  /** Machines made ahead of need; none when it is left out. */
+  readonly spare?: Spare | undefined
+  readonly claimDaemon: ClaimDaemon
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
   readonly keepAlive: (address: Address) => Promise<number>
+  /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
+  readonly askToEnd: (address: Address) => Promise<number>
 }
 
 /** Starts at once: the driver limits what the box can bear. */
@@ -75,11 +83,13 @@ const surveying = ({ census, clock, log, pokeInstance }: Context): (() => Promis
 }
 
 export const createRunner = (deps: RunnerDeps): Runner => {
-  const { store, drivers, clock, log, closing, rules, changes } = deps
+  const { store, drivers, clock, log, closing, rules, changes, configurer } = deps
   const context: Context = {
     ...deps,
+    spare: deps.spare,
     census: census(deps),
     standby: standby(deps),
+    endings: new Map(),
     pokeOwner: uid => owners.poke(uid),
     pokeInstance: id => instances.poke(id),
   }
@@ -88,7 +98,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
   const kinds = [...rules.values()].filter(({ workload, expiry }) => workload ?? expiry).map(({ kind }) => kind)
 
   return {
-    ...reach({ store, rules, changes, standby: context.standby, pokeOwner: context.pokeOwner }),
+    ...reach({ store, rules, changes, configurer, standby: context.standby, pokeOwner: context.pokeOwner }),
     poke(kind, uid) {
       if (kinds.includes(kind)) owners.poke(uid)
     },

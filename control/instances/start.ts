@@ -1,10 +1,10 @@
 /** Makes the machine of an instance, or starts it again with its files. */
-import { isError, messageOf } from '../../shared/errors.ts'
+import { fail, isError, messageOf, type AppError } from '../../shared/errors.ts'
 import type { Machine } from '../drivers/driver.ts'
 import type { Outcome } from '../reconcile/loop.ts'
 import type { MachinePlan } from '../reconcile/rules.ts'
 import type { Move } from '../reconcile/transition.ts'
-import { allows, errorOf, type Context, type Subject } from './context.ts'
+import { allows, errorOf, takeDown, type Context, type Subject } from './context.ts'
 import { remembering, withError } from './history.ts'
 
 const maxAttempts = 3
@@ -38,6 +38,16 @@ const problem = (context: Context, error: unknown, fatal: boolean) =>
     fatal,
   })
 
+/** Says in an event, once, what the record waits for. */
+const waiting = async (context: Context, { owner }: Subject, error: AppError<'busy'>): Promise<Outcome> => {
+  const { store, transition } = context
+  const message = error.details?.what ?? error.message
+  const last = (await store.resources.events(owner.uid)).at(-1)
+  if (last?.message !== message && allows(context, owner, 'waiting'))
+    await transition.write([{ record: owner, event: { name: 'waiting', message } }])
+  return { againMs: 500 }
+}
+
 const startFailed = async (context: Context, subject: Subject, error: unknown): Promise<Outcome> => {
   const { instance, owner } = subject
   if (isError(error, 'busy')) return { againMs: 500 }
@@ -51,7 +61,13 @@ const startFailed = async (context: Context, subject: Subject, error: unknown): 
   return { againMs: Math.min(60_000, 200 * 2 ** Math.min(attempts, 16)) }
 }
 
-const started = async (context: Context, subject: Subject, plan: MachinePlan, machine: Machine): Promise<Outcome> => {
+interface Made {
+  readonly subject: Subject
+  readonly plan: MachinePlan
+  readonly machine: Machine
+}
+
+const started = async (context: Context, { subject, plan, machine }: Made): Promise<Outcome> => {
   const { clock, census, standby, transition, pokeOwner } = context
   const { instance, owner, workload, driver } = subject
   const now = clock.now()
@@ -67,6 +83,7 @@ const started = async (context: Context, subject: Subject, plan: MachinePlan, ma
         turnedAt: now,
         lastUsedAt: now,
         attempts: 0,
+        claimed: undefined,
       },
     },
     ownerMove(context, subject, 'deployed', 'deployed'),
@@ -77,24 +94,76 @@ const started = async (context: Context, subject: Subject, plan: MachinePlan, ma
   return {}
 }
 
+/** A machine that was made for nobody becomes what the plan says. */
+const become = async (context: Context, { instance, driver }: Subject, { spec }: MachinePlan): Promise<Machine> => {
+  const { standby, claimDaemon } = context
+  // What is known of its sleep is of its time before.
+  standby.down(instance.id)
+  const machine = await driver.claimer?.claim(spec)
+  if (!machine?.address) throw fail('driver_failed', { driver: driver.name, step: 'claim', reason: 'it cannot' })
+  await claimDaemon(machine.address, spec)
+  await driver.claimer?.settle(spec)
+  return machine
+}
+
+/** It did not become its owner's, or the host died before that was known: it goes, and a new one takes its place. */
+const unclaim = async (context: Context, subject: Subject, error: unknown): Promise<Subject> => {
+  const { transition, log } = context
+  const { instance, driver } = subject
+  log.warn('instance.unclaimed', { instance: instance.id, owner: subject.owner.uid, error })
+  takeDown(context, instance.id)
+  await driver.remove(instance.id)
+  const change = { claimed: undefined, address: undefined }
+  const { instances } = await transition.write([{ instance, change }])
+  return { ...subject, instance: instances[0] ?? instance }
+}
+
+const make = async (
+  context: Context,
+  { subject: given, plan }: Omit<Made, 'machine'>,
+  signal: AbortSignal,
+): Promise<Made> => {
+  const { channelKeys, configurer } = context
+  let subject = given
+  if (subject.instance.claimed)
+    try {
+      const machine = await become(context, subject, plan)
+      configurer.started(subject.instance, subject.owner, plan)
+      return { subject, plan, machine }
+    } catch (error) {
+      subject = await unclaim(context, subject, error)
+    }
+  const { instance, owner, driver } = subject
+  const channel = channelKeys.forStart(instance.id)
+  const machine = await driver.create({ ...plan.spec, channel }, signal)
+  // One that ran already was started by somebody else, who may have known another record.
+  if (machine.address?.channel?.generation === channel.generation) configurer.started(instance, owner, plan)
+  return { subject, plan, machine }
+}
+
 export const start = async (context: Context, subject: Subject, signal: AbortSignal): Promise<Outcome> => {
-  const { store, clock, log, channelKeys } = context
-  const { instance, owner, workload, driver } = subject
+  const { store, clock, log } = context
+  const { instance, owner, workload } = subject
   const begun = clock.elapsed()
   const others = await store.instances.ofOwner(owner.uid)
   // What its owner had there before goes first; who removes it pokes the owner, and that one us.
   if (others.some(one => one.status === 'stopping' && one.driver === instance.driver)) return {}
   let plan: MachinePlan
-  let machine: Machine
+  let made: Made
   try {
     plan = await workload.plan(owner, instance)
-    machine = await driver.create({ ...plan.spec, channel: channelKeys.forStart(instance.id) }, signal)
   } catch (error) {
-    if (signal.aborted) throw error
+    return isError(error, 'busy') ? waiting(context, subject, error) : startFailed(context, subject, error)
+  }
+  try {
+    made = await make(context, { subject, plan }, signal)
+  } catch (error) {
+    if (signal.aborted || isError(error, 'changed_meanwhile')) throw error
     return startFailed(context, subject, error)
   }
-  const outcome = await started(context, subject, plan, machine)
+  const outcome = await started(context, made)
   const ms = Math.round(clock.elapsed() - begun)
-  log.info('instance.started', { instance: instance.id, owner: owner.uid, name: owner.name, ms })
+  const claimed = made.subject.instance.claimed ?? false
+  log.info('instance.started', { instance: instance.id, owner: owner.uid, name: owner.name, ms, claimed })
   return outcome
 }

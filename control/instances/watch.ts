@@ -1,6 +1,7 @@
 /** Sees to it that an instance that is up has its machine. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Outcome } from '../reconcile/loop.ts'
+import type { Instance } from '../store/store.ts'
 import { errorOf, takeDown, type Context, type Subject } from './context.ts'
 import { withError } from './history.ts'
 import { ownerMove } from './start.ts'
@@ -18,6 +19,17 @@ const lost = async (context: Context, subject: Subject): Promise<Outcome> => {
     ownerMove(context, subject, 'lost', message),
   ])
   return { againMs: 0 }
+}
+
+/** Tells its daemon what the record says by now; one that sleeps is told when it wakes. */
+const configure = async ({ standby, configurer }: Context, instance: Instance): Promise<void> => {
+  if (instance.status !== 'running' || !configurer.isDue(instance)) return
+  const release = await standby.hold(instance.id)
+  try {
+    await configurer.ensure(instance)
+  } finally {
+    release()
+  }
 }
 
 const rootGone = 'ROOT_GONE'
@@ -45,5 +57,6 @@ export const watch = async (context: Context, subject: Subject): Promise<Outcome
   const known = instance.address
   if (address && !isDeepStrictEqual(address, known)) await transition.write([{ instance, change: { address } }])
   await standby.up(instance, machine, workload.standbyAfterMs(owner))
+  await configure(context, instance)
   return undefined
 }

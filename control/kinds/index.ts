@@ -15,6 +15,7 @@ import { modelKind } from './model.ts'
 import { policyKind } from './policy.ts'
 import { previewTokenKind } from './preview-token.ts'
 import { previewKind } from './preview.ts'
+import { registryKind } from './registry.ts'
 import { serviceAccountKind } from './service-account.ts'
 import { userKind } from './user.ts'
 import { volumeTemplateKind } from './volume-template.ts'
@@ -29,6 +30,7 @@ export const plainKinds: readonly Kind[] = [
   apiKeyKind,
   policyKind,
   connectionKind,
+  registryKind,
   modelKind,
   agentKind,
   functionKind,

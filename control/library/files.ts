@@ -5,13 +5,8 @@ import { fail, isError } from '../../shared/errors.ts'
 import type { Streamed } from '../../shared/http/client/calls.ts'
 import type { Client } from '../../shared/http/client/index.ts'
 import type { Out } from '../../shared/schema.ts'
-import {
-  deletePath,
-  readPath,
-  writePath,
-  type directoryShape,
-  type fileEntryShape,
-} from '../../shared/wire/filesystem.ts'
+import { deletePath, readPath, writePath } from '../../shared/wire/filesystem.ts'
+import { type directoryShape, type fileEntryShape } from '../../shared/wire/file-shapes.ts'
 import type { Owner } from '../store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 

@@ -43,7 +43,7 @@ export const openPreviews = (
     regions,
     domain,
     isSecure,
-    header: wireNames[0]?.header ?? '',
+    words: wireNames.map(({ header }) => header),
     tokens: {
       headers: names.previewTokenHeaders,
       queries: names.previewTokenQueries,

@@ -1,7 +1,6 @@
 /** Previews as they are served: whoever may see one is led to its port of the sandbox, which wakes for it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { fail } from '../../shared/errors.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
 import type { Ids } from '../../shared/ids.ts'
@@ -11,11 +10,10 @@ import { errorReply, sendError, shown, type ErrorReply } from '../gateway/errors
 import type { Forwarder } from '../gateway/forward.ts'
 import { splice } from '../gateway/splice.ts'
 import type { Reach } from '../instances/reach.ts'
-import type { Address } from '../store/store.ts'
-import { previewAddress, type PreviewAddress, type PreviewNames } from './address.ts'
-import { findPreview, machineOf, needToken, type FindDeps, type Preview } from './find.ts'
+import { previewAddress, type PreviewAddress } from './address.ts'
+import { admit, destinationOf, reshaping, type PreviewOptions } from './admit.ts'
+import { findPreview, machineOf, type FindDeps } from './find.ts'
 import { asPage, wantsPage } from './page.ts'
-import { readToken, type TokenNames } from './token.ts'
 
 export interface PreviewDeps extends FindDeps {
   readonly hold: Reach['hold']
@@ -23,16 +21,6 @@ export interface PreviewDeps extends FindDeps {
   readonly connections: Connections
   readonly ids: Ids
   readonly log: Log
-}
-
-export interface PreviewOptions extends PreviewNames {
-  readonly tokens: TokenNames
-  /** Lower-case names of headers that no application gets from a client: credentials, and what only the gateway says. */
-  readonly withheld: readonly string[]
-  /** The word in our headers: `Svc`. */
-  readonly header: string
-  /** The box is reached by TLS. */
-  readonly isSecure: boolean
 }
 
 export interface Previews {
@@ -45,83 +33,8 @@ export interface Previews {
 /** A connection lives at most so long. */
 const cutAfterMs = 15 * 60_000
 
-/** Stands for the sandbox's own API. */
-const apiPort = 443
-
-/** The page runs, but as nobody: what is on the origin of the API must not act as a page of it. */
-const opaque = 'sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads'
-
-interface Admitted {
-  readonly preview: Preview
-  readonly target: string
-  readonly withheld: ReadonlySet<string>
-  /** Headers for the application, names and values. */
-  readonly added: readonly string[]
-  readonly cookie: string | undefined
-}
-
 interface Context extends PreviewDeps {
   readonly options: PreviewOptions
-}
-
-const cookieFor = ({ options }: Context, token: string, expiresAt: number | null): string => {
-  const { tokens, isSecure } = options
-  const ends = expiresAt === null ? '' : `; Expires=${new Date(expiresAt).toUTCString()}`
-  return `${tokens.cookie}=${token}; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
-}
-
-/** Throws `route_not_found`, `unauthenticated`. */
-const admit = async (context: Context, address: PreviewAddress, request: IncomingMessage): Promise<Admitted> => {
-  const { options } = context
-  const preview = await findPreview(context, address)
-  const path = `${request.headers.host ?? ''}${address.base}`
-  if (!preview) throw fail('route_not_found', { method: request.method ?? 'GET', path })
-  // A cookie of the API's origin is nobody's here.
-  const names = { ...options.tokens, cookies: !address.isShared }
-  const { token, fromQuery, target, cookies } = readToken(request, address.target, names)
-  const expiresAt = preview.isPublic ? null : await needToken(context, preview, token)
-  const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
-  const kept = cookies ? ['cookie', cookies] : []
-  return {
-    preview,
-    target,
-    withheld: new Set([...options.withheld, ...options.tokens.headers, 'cookie', ...extra.map(([name]) => name)]),
-    added: [...kept, ...extra.flat()],
-    cookie:
-      fromQuery && token && !preview.isPublic && !address.isShared ? cookieFor(context, token, expiresAt) : undefined,
-  }
-}
-
-/**
- * The port that is meant. The API of a sandbox is for holders of a token only, and is spoken to as somebody inside of the
- * sandbox would: its owner's routes (tunnel, upgrade, drives, environment) refuse that. Throws `forbidden`.
- */
-const destinationOf = (address: Address, { port, isPublic }: Preview): Destination => {
-  if (port === address.channel?.port)
-    throw fail('invalid_argument', { field: 'port', reason: `${port} of a sandbox is the host's own` })
-  if (port !== apiPort && port !== address.port) return { address, port }
-  if (isPublic) throw fail('forbidden', { reason: 'a public preview does not lead to the API of its sandbox' })
-  // Without a channel the daemon could not tell who asks.
-  if (!address.channel) throw fail('forbidden', { reason: 'the machine of this sandbox has to be upgraded first' })
-  return { address, port: address.port }
-}
-
-/** The application's headers with what the preview says in their place. */
-const reshaping = ({ preview, cookie }: Admitted, { isShared }: PreviewAddress) => {
-  const own = Object.entries(preview.responseHeaders)
-  const dropped = new Set([...own.map(([name]) => name.toLowerCase()), ...(isShared ? ['set-cookie'] : [])])
-  const added = [
-    ...own.flat(),
-    ...(cookie ? ['set-cookie', cookie] : []),
-    ...(isShared ? ['content-security-policy', opaque] : []),
-  ]
-  return (headers: readonly string[]): string[] => {
-    const kept: string[] = []
-    for (let at = 0; at < headers.length; at += 2)
-      if (!dropped.has((headers[at] as string).toLowerCase()))
-        kept.push(headers[at] as string, headers[at + 1] as string)
-    return [...kept, ...added]
-  }
 }
 
 /** A browser asks first, without a token: what the preview says of origins is the answer. */
@@ -202,7 +115,7 @@ const failure = ({ ids, log, clock, options }: Context, error: unknown, request:
   }
   if (known.code === 'internal') log.error('preview.failed', { ...line, error })
   else log.info('preview.refused', line)
-  const reply = errorReply(known, { header: options.header, now: clock.now() })
+  const reply = errorReply(known, { headers: options.words, now: clock.now() })
   return wantsPage(request) ? asPage(reply) : reply
 }
 

@@ -8,6 +8,7 @@
  *     delete     asked for                              expire   a rule of expiry fired
  *     deployed   an instance of it has started          lost     an instance ended by itself
  *     broke      it cannot be started, and trying again will not help
+ *     waiting    an instance of it cannot be planned yet: its image is being pulled
  *     gone       it had instances to give back, and has none any more
  */
 import type { MachineSpec } from '../drivers/driver.ts'
@@ -51,17 +52,26 @@ export interface Expiry {
 export interface Workload {
   /** How many machines the record is to have, in the status it has. */
   instances(owner: Resource): number
+  /** How many may be made just now; any number unless given. Who limits it has the record looked at again when it is more. */
+  mayMake?(owner: Resource): number
   /** Which revision of its machines it wants; those of another one are stopped. */
   revision(owner: Resource): string
   /** What a machine is metered for in the state it is in; nothing for one that is nobody's bill. */
   rates(instance: Instance, owner: Resource): readonly Rate[]
-  /** Everything a machine is made from. Throws what a caller could mend (`invalid_image`), which is not tried again. */
+  /**
+   * Everything a machine is made from. Throws what a caller could mend (`invalid_image`), which is not tried again, and `busy`
+   * while something of it is still on its way: asked again soon.
+   */
   plan(owner: Resource, instance: Instance): Promise<MachinePlan>
+  /** Reference of the image that machines of the record are made from; it is not deleted while the record is there. */
+  image?(owner: Resource): string
   /**
    * What may leave its machines. Undefined: they are held to nothing, and that stays so. Otherwise their `plan` says `held`, and the
    * policy may change at any time.
    */
   outbound?(owner: Resource): OutboundRules | undefined
+  /** How long what runs in a machine may take to end when it is asked to, before the machine is taken; 0 unless given. */
+  graceMs?(owner: Resource): number
   /** A machine that nobody used for so long is suspended; undefined means never. */
   standbyAfterMs(owner: Resource): number | undefined
 }
@@ -70,6 +80,8 @@ export interface MachinePlan {
   readonly image: PinnedImage
   /** The channel is not the plan's. */
   readonly spec: Omit<MachineSpec, 'channel'>
+  /** No machine that runs already can become it. */
+  readonly onlyNew?: boolean
 }
 
 /** A policy of the egress engine, as it is stored and as the engine takes it. */

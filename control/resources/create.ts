@@ -136,6 +136,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
   }
   const made = await drafted(context, actor, [name, input], here)
   const { draft, issued, generated } = made
+  if (kind.workload) context.admit?.()
   try {
     const written = await transition.write([
       ...(holder ? [{ remove: holder.record }] : []),

@@ -50,3 +50,15 @@ export const idNames: Naming = {
 }
 
 export const domainNames: Naming = { check: checkDomain }
+
+/** A registry as references to its images name it: a host, with its port where that is not the usual one. */
+const checkRegistry = (name: string, at = field): string => {
+  if (name.length <= 253 && /^(?=.*[.:]|localhost$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9]\d{0,4})?$/.test(name))
+    return name
+  throw fail('invalid_argument', {
+    field: at,
+    reason: 'must be the host of a registry, such as ghcr.io or localhost:5000',
+  })
+}
+
+export const registryNames: Naming = { check: checkRegistry }

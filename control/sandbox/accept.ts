@@ -4,6 +4,7 @@
  */
 import { fail } from '../../shared/errors.ts'
 import type { Images } from '../images/images.ts'
+import type { Around } from '../resources/kind.ts'
 import { sealEnvs, type StoredEnv } from '../resources/sealing.ts'
 import type { Sealer } from '../secrets.ts'
 import { dense } from './dense.ts'
@@ -12,7 +13,7 @@ import { memoryMb, type LifecycleInput, type RuntimeInput, type SandboxSpecInput
 import type { StoredRuntime, StoredSandbox } from './stored.ts'
 
 export interface AcceptDeps extends NetworkDeps {
-  readonly images: Pick<Images, 'resolve'>
+  readonly images: Pick<Images, 'check'>
   /** Codes this host answers to; the first is the default and what `auto` means. */
   readonly regions: readonly string[]
   /** Image of a sandbox that names none. */
@@ -31,10 +32,10 @@ const cleared = <T>(given: T | null | undefined, previous: T | undefined): T | u
 const acceptRuntime = async (
   input: RuntimeInput | null | undefined,
   previous: StoredRuntime | undefined,
-  deps: AcceptDeps,
+  { workspace, ...deps }: AcceptDeps & Pick<Around, 'workspace'>,
 ): Promise<StoredRuntime> => {
   const image = input?.image || previous?.image || (await deps.defaultImage())
-  if (image !== previous?.image) await deps.images.resolve(image)
+  if (image !== previous?.image) await deps.images.check(image, workspace)
   const envs = input?.envs
     ? sealEnvs(input.envs, previous?.envs ?? [], 'spec.runtime.envs', deps.sealer)
     : previous?.envs
@@ -45,6 +46,7 @@ const acceptRuntime = async (
     ...dense({
       // Sealed again, a secret looks different each time: what did not change stays as it is.
       envs: same && previous ? previous.envs : envs,
+      entrypoint: input?.entrypoint === undefined ? previous?.entrypoint : input.entrypoint || undefined,
       ports: input?.ports ? input.ports.map(dense) : previous?.ports,
       expires: cleared(input?.expires, previous?.expires),
       ttl: cleared(input?.ttl, previous?.ttl),
@@ -68,6 +70,12 @@ const acceptRegion = (given: string | null | undefined, previous: string | undef
   return given
 }
 
+/** Sandboxes have one kernel, without any of these: what switches one on would do nothing. */
+const checkExtraArgs = (given: RuntimeInput['extraArgs']): void => {
+  const [on] = Object.entries(given ?? {}).find(([, value]) => value === 'enabled') ?? []
+  if (on) throw refuse(`runtime.extraArgs.${on}`, 'is not available in sandboxes of this host; leave it out')
+}
+
 const checkVolumes = (volumes: SandboxSpecInput['volumes']): void => {
   for (const [at, { name, type }] of (volumes ?? []).entries()) {
     if (type === 'ephemeral') throw refuse(`volumes.${at}.type`, 'ephemeral volumes are not available on this host')
@@ -75,14 +83,15 @@ const checkVolumes = (volumes: SandboxSpecInput['volumes']): void => {
   }
 }
 
-/** The spec to store; throws `invalid_argument` or `invalid_image` before anything is changed. */
+/** The spec to store; throws `invalid_argument`, `invalid_image` or `image_refused` before anything is changed. */
 export const acceptSandbox = async (
   input: SandboxSpecInput | undefined,
   previous: StoredSandbox | undefined,
-  deps: AcceptDeps,
+  deps: AcceptDeps & Pick<Around, 'workspace'>,
 ): Promise<StoredSandbox> => {
   if (!input && previous) return previous
   checkVolumes(input?.volumes)
+  if (!previous) checkExtraArgs(input?.runtime?.extraArgs)
   if (input?.vpc && input.vpc !== 'default')
     throw fail('invalid_argument', { field: 'spec.vpc', reason: 'this host has one network only; leave it out' })
   const lifecycle = input?.lifecycle === undefined ? previous?.lifecycle : acceptLifecycle(input.lifecycle ?? {})

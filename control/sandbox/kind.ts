@@ -17,7 +17,7 @@ import { redeployed, sandboxWorkload } from './workload.ts'
 
 /** What cannot change under a running machine. */
 const baked = ({ runtime }: StoredSandbox): string =>
-  JSON.stringify([runtime.image, runtime.memory, runtime.envs ?? []])
+  JSON.stringify([runtime.image, runtime.memory, runtime.envs ?? [], runtime.entrypoint])
 
 const consequence = (previous: Resource, next: Spec): Consequence | undefined => {
   const before = storedSandbox(previous)
@@ -27,12 +27,13 @@ const consequence = (previous: Resource, next: Spec): Consequence | undefined =>
   if (baked(before) === baked(after) || !after.enabled) return undefined
   return {
     event: 'redeploy',
-    message: 'deployed anew: image, memory or environment changed',
+    message: 'deployed anew: image, memory, environment or entrypoint changed',
     internal: redeployed(previous),
   }
 }
 
 export interface SandboxDeps extends AcceptDeps, PlanDeps {
+  readonly images: AcceptDeps['images'] & PlanDeps['images']
   /** Idle time before a sandbox is suspended, ms. */
   readonly standbyAfterMs: number
 }
@@ -60,7 +61,7 @@ export const sandboxFace = {
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     ...sandboxFace,
-    createErrors: ['invalid_image'],
+    createErrors: ['invalid_image', 'image_refused', 'overloaded'],
     example: {
       create: { metadata: { name: 'web' }, spec: { runtime: { memory: 1024, ttl: '2h' } } },
       update: { metadata: { labels: { team: 'a' } }, spec: { runtime: { ttl: '4h' } } },
@@ -78,8 +79,8 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     }),
     expiry: expiryOf,
     retentionMs,
-    accept: async (input, previous) =>
-      (await acceptSandbox(input, previous && storedSandbox(previous), deps)) as unknown as Spec,
+    accept: async (input, previous, { workspace }) =>
+      (await acceptSandbox(input, previous && storedSandbox(previous), { ...deps, workspace })) as unknown as Spec,
     consequence,
     statusAt,
     present: presentSandbox,

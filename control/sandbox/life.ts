@@ -3,6 +3,7 @@ import { stateTable } from '../reconcile/state-table.ts'
 /**
  * The life of a sandbox. Standby is not a status: a sleeping sandbox is DEPLOYED.
  *
+ * - `waiting`: what it is made from is not there yet
  * - `deployed`: its daemon answered         - `broke`: it cannot be made, and trying again will not help
  * - `lost`: its machine ended; started again with its files
  * - `redeploy`: its image, memory or environment changed; a new machine takes the place of the one it has
@@ -12,6 +13,7 @@ import { stateTable } from '../reconcile/state-table.ts'
  */
 export const sandboxLife = stateTable('DEPLOYING', {
   DEPLOYING: {
+    waiting: 'DEPLOYING',
     deployed: 'DEPLOYED',
     broke: 'FAILED',
     redeploy: 'DEPLOYING',

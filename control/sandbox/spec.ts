@@ -1,21 +1,6 @@
 /** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
-import { s, text, type Out, type Shape } from '../../shared/schema.ts'
+import { described, jsonOr, s, text, type Out, type Shape } from '../../shared/schema.ts'
 import { network } from './network/shape.ts'
-
-/** The shape itself, or a string that holds it as JSON. */
-const jsonOr = <S extends Shape>(shape: S) =>
-  s.pipe(
-    s.transform((value: unknown) => {
-      if (typeof value !== 'string') return value
-      try {
-        return JSON.parse(value) as unknown
-      } catch {
-        // Not JSON: the shape says what it wants instead.
-        return value
-      }
-    }),
-    shape,
-  )
 
 const list = <S extends Shape>(item: S, max = 1000) => jsonOr(s.array(item).check(s.maxLength(max)))
 
@@ -37,23 +22,29 @@ const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
     s.enum(names),
   )
 
-export const env = s.object({
-  name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
-  value: s.nullish(text(131_072)),
-  secret: s.nullish(s.boolean()),
-})
+export const env = described(
+  s.object({
+    name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
+    value: s.nullish(text(131_072)),
+    secret: s.nullish(s.boolean()),
+  }),
+  { title: 'EnvironmentVariable' },
+)
 
 const reservedPorts = [80, 443]
 
-export const port = s.object({
-  target: s.int().check(
-    s.gte(1),
-    s.lte(65_535),
-    s.refine(value => !reservedPorts.includes(value), `must not be one of the reserved ${reservedPorts.join(', ')}`),
-  ),
-  name: s.nullish(text(64)),
-  protocol: s.nullish(oneOf(['HTTP', 'TCP', 'UDP', 'TLS'])),
-})
+export const port = described(
+  s.object({
+    target: s.int().check(
+      s.gte(1),
+      s.lte(65_535),
+      s.refine(value => !reservedPorts.includes(value), `must not be one of the reserved ${reservedPorts.join(', ')}`),
+    ),
+    name: s.nullish(text(64)),
+    protocol: s.nullish(oneOf(['HTTP', 'TCP', 'UDP', 'TLS'])),
+  }),
+  { title: 'SandboxPort' },
+)
 
 const volume = s.object({
   name: text(63),
@@ -90,21 +81,43 @@ const extraArgs = s
 /** Bounds of `runtime.memory`, in MB. */
 export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
 
-const runtime = s.object({
-  image: s.nullish(text(512)),
-  memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
-  envs: s.nullish(list(env)),
-  ports: s.nullish(list(port, 100)),
-  expires: instant(),
-  extraArgs: s.nullish(jsonOr(extraArgs)),
-  terminationGracePeriodSeconds: s.nullish(s.int().check(s.gte(0), s.lte(3600))),
-  ttl: duration(),
-})
+/** `true` for the image's own, or a program with its arguments. */
+const entrypoint = s.union(
+  [
+    s.boolean(),
+    s.array(text(4_096)).check(
+      s.minLength(1),
+      s.maxLength(64),
+      s.refine(words => JSON.stringify(words).length < 32_768, 'must be shorter than 32 KiB'),
+    ),
+  ],
+  {
+    error: "must be true for the image's own, or a list of words: a program and its arguments",
+  },
+)
 
-const lifecycle = s.object({
-  expirationPolicies: s.nullish(list(expirationPolicy, 20)),
-  terminatedRetention: duration(),
-})
+const runtime = described(
+  s.object({
+    image: s.nullish(text(512)),
+    entrypoint: s.nullish(jsonOr(entrypoint)),
+    memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
+    envs: s.nullish(list(env)),
+    ports: s.nullish(list(port, 100)),
+    expires: instant(),
+    extraArgs: s.nullish(jsonOr(extraArgs)),
+    terminationGracePeriodSeconds: s.nullish(s.int().check(s.gte(0), s.lte(3600))),
+    ttl: duration(),
+  }),
+  { title: 'SandboxRuntime' },
+)
+
+const lifecycle = described(
+  s.object({
+    expirationPolicies: s.nullish(list(expirationPolicy, 20)),
+    terminatedRetention: duration(),
+  }),
+  { title: 'SandboxLifecycle' },
+)
 
 export const sandboxSpec = s.object({
   enabled: s.nullish(s.boolean()),

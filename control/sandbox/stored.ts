@@ -13,6 +13,8 @@ export interface StoredPort {
 export interface StoredRuntime {
   readonly image: string
   readonly memory: number
+  /** `true` for the image's own; absent for none. */
+  readonly entrypoint?: true | readonly string[]
   readonly envs?: readonly StoredEnv[]
   readonly ports?: readonly StoredPort[]
   readonly expires?: string

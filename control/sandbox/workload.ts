@@ -1,6 +1,7 @@
 /** What a sandbox's machine is to be and costs: it has one while it is to run. */
 import type { MachinePlan, Workload } from '../reconcile/rules.ts'
 import type { Instance, Rate, Resource } from '../store/store.ts'
+import { storedSandbox } from './stored.ts'
 
 const bytesPerGb = 2 ** 30
 
@@ -26,6 +27,8 @@ export const sandboxWorkload = (options: {
   revision: owner => String(redeploysOf(owner)),
   rates,
   plan: options.plan,
+  image: owner => storedSandbox(owner).runtime.image,
   outbound: options.outbound,
+  graceMs: owner => (storedSandbox(owner).runtime.terminationGracePeriodSeconds ?? 0) * 1_000,
   standbyAfterMs: () => options.standbyAfterMs,
 })

@@ -30,6 +30,8 @@ export interface Instance {
   readonly errors: readonly InstanceError[]
   /** Memory it was given. */
   readonly memoryMb?: number
+  /** Its machine was made for nobody and is to become its owner's: nothing of that is certain until it has started. */
+  readonly claimed?: boolean
   /** Memory that its processes held when it was last suspended. */
   readonly heldBytes?: number
 }

@@ -21,16 +21,16 @@ export interface WireNames {
 
 /** Everything that is derived from the configured prefixes; the first of them is the one we emit when only one can be. */
 export const wireNames = (names: readonly WireName[]): WireNames => {
-  const { header, env } = spellings(names)
+  const { header, env, versionHeaders, previewTokens } = spellings(names)
   const [first] = names
   if (!first) throw new Error('at least one wire name is needed')
   return {
     // A vendor SDK pointed at a model endpoint may leave its own Authorization in place: the named header wins.
     credentialHeaders: [...header('authorization'), 'authorization'],
     workspaceHeaders: header('workspace'),
-    versionHeaders: names.map(name => `${name.header.toLowerCase()}-version`),
+    versionHeaders,
     previewTokenHeaders: header('preview-token'),
-    previewTokenQueries: names.map(name => `${name.short}_preview_token`),
+    previewTokenQueries: previewTokens,
     threadHeaders: header('thread-id'),
     headers: suffix => names.map(name => `X-${name.header}-${suffix}`),
     environment: values =>

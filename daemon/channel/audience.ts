@@ -101,7 +101,10 @@ export const audiences: ReadonlyMap<string, Audience> = new Map<string, Audience
   ['system.upgrade', 'clients'],
   ['tunnel.configure', 'clients'],
   ['tunnel.stop', 'clients'],
+  ['host.claim', 'host'],
   ['host.configure', 'host'],
+  ['host.identity', 'clients'],
+  ['host.terminate', 'host'],
   ['system.activity', 'host'],
 ])
 

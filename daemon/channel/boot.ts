@@ -32,6 +32,10 @@ const closeInput = (): void => {
 const isTexts = (value: unknown): value is Record<string, string> =>
   typeof value === 'object' && value !== null && Object.values(value).every(text => typeof text === 'string')
 
+const isIdentity = (value: BootDocument['configuration']['identity']): boolean =>
+  value === undefined ||
+  (isTexts(value.labels) && [value.name, value.workspace, value.workspaceId].every(text => typeof text === 'string'))
+
 /** By hand: loading the schema library for it would take 4 ms of every start. */
 const check = (given: unknown): BootDocument => {
   const { channel, machine, configuration } = given as Partial<BootDocument>
@@ -40,7 +44,8 @@ const check = (given: unknown): BootDocument => {
     Number.isInteger(channel?.port) &&
     (channel?.from === undefined || typeof channel.from === 'string') &&
     typeof machine?.id === 'string' &&
-    isTexts(configuration?.environment)
+    isTexts(configuration?.environment) &&
+    isIdentity(configuration.identity)
   if (!whole) throw new Error('the boot document is not whole')
   return given as BootDocument
 }

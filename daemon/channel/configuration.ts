@@ -1,25 +1,130 @@
 /** What the host has configured: at the start, and since then. */
-import type { BootDocument, Configuration } from '../../shared/wire/host.ts'
-import { workloadEnvironment, type Config } from '../config/config.ts'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { fail, messageOf } from '../../shared/errors.ts'
+import type { BootDocument, Configuration, ConfigurationChange, MachineIdentity } from '../../shared/wire/host.ts'
+import { loadConfig, workloadEnvironment, type Config } from '../config/config.ts'
+import { replaceFile } from '../config/replace-file.ts'
 import type { Environment } from '../environment.ts'
+import { loadIdentity, type Identity } from '../identity/index.ts'
 
 export interface HostConfiguration {
-  replace(next: Configuration): { applied: number; removed: number }
+  /**
+   * Takes another configuration: all of it, or nothing when this throws. Throws `invalid_argument` for a user that there is
+   * not, `operation_failed` for a file that cannot be written; of several files some are then written.
+   */
+  replace(next: ConfigurationChange): Promise<{ applied: number; removed: number; unapplied: string[] }>
+  /** Whose machine it is, and the user that workloads run as; '' is root. */
+  identity(): MachineIdentity & { readonly user: string }
+  /** Who workloads run as; undefined means root. */
+  workloadIdentity(): Identity | undefined
   /** The boot document as it would be for a start now: for the next daemon. */
   document(): BootDocument | undefined
 }
 
-export const createHostConfiguration = (
-  boot: BootDocument | undefined,
-  { environment, config }: { environment: Environment; config: Pick<Config, 'names'> },
-): HostConfiguration => {
-  let current = boot?.configuration
+interface Deps {
+  readonly environment: Environment
+  readonly config: Config
+  /** Loads what points programs to the certificates that an environment names. */
+  loadCertificates(): Promise<Install>
+}
+
+interface Context extends Deps {
+  readonly boot: BootDocument | undefined
+  current: Configuration | undefined
+  /** What the workload inherits, without what was changed inside since then. */
+  given: Readonly<Record<string, string>>
+  /** What of it a daemon would read; unknown before the first change. */
+  settings: Config | undefined
+  user: Identity | undefined
+  /** The user is the flags' and stays; unknown before the first change. */
+  flagged: boolean | undefined
+}
+
+type Install = (given: Readonly<Record<string, string>>) => void
+
+/** What follows a change; all else is as at the start. */
+const live: ReadonlySet<string> = new Set<keyof Config>([
+  'names',
+  'environment',
+  'name',
+  'workspace',
+  'workspaceId',
+  'user',
+  'extraCaCerts',
+])
+
+/** The settings of a daemon that starts with this environment, and no user among its flags. */
+const settingsOf = ({ config }: Context, env: Readonly<Record<string, string>>): Config =>
+  loadConfig({ env, flags: { ...config, user: undefined }, cwd: config.workdir, names: config.names })
+
+const differing = (one: Config, other: Config): string[] =>
+  (Object.keys(one) as (keyof Config)[]).filter(key => !live.has(key) && !isDeepStrictEqual(one[key], other[key]))
+
+const writeFiles = (files: Readonly<Record<string, string>>): void => {
+  for (const [name, content] of Object.entries(files)) {
+    try {
+      replaceFile(join('/etc', name), content, 0o644)
+    } catch (error) {
+      throw fail('operation_failed', { reason: `etc.${name} cannot be written: ${messageOf(error)}` }, error)
+    }
+  }
+}
+
+/** What the workload is to inherit after `next`. */
+const inherits = (
+  { given }: Context,
+  next: Readonly<Record<string, string>>,
+  before: Readonly<Record<string, string>>,
+) => {
+  const kept = Object.entries(given).filter(([name]) => !Object.hasOwn(before, name))
+  return { ...Object.fromEntries(kept), ...next }
+}
+
+/** In one turn, so that nobody is heard between its steps. */
+const replaceNow = (context: Context, { etc, ...next }: ConfigurationChange, install: Install | undefined) => {
+  const { environment, config, current } = context
+  const variables = workloadEnvironment(next.environment, config.names)
+  const before = workloadEnvironment(current?.environment ?? {}, config.names)
+  const given = inherits(context, variables, before)
+  const was = context.settings ?? settingsOf(context, context.given)
+  const settings = settingsOf(context, given)
+  const flagged = context.flagged ?? config.user !== was.user
+  const user = flagged || was.user === settings.user ? context.user : loadIdentity(settings.user)
+  writeFiles(etc ?? {})
+  const counts = environment.configure(variables, before)
+  Object.assign(context, { current: next, given, settings, user, flagged })
+  const trusts = settings.extraCaCerts !== '' && (etc !== undefined || settings.extraCaCerts !== was.extraCaCerts)
+  if (trusts) install?.(given)
+  return { ...counts, unapplied: differing(was, settings) }
+}
+
+const replace = async (context: Context, next: ConfigurationChange) => {
+  const trusts = Boolean(next.environment['SANDBOX_EXTRA_CA_CERTS'])
+  const install = trusts ? await context.loadCertificates() : undefined
+  return replaceNow(context, next, install)
+}
+
+/** Throws `invalid_argument` when workloads are to run as a user that there is not. */
+export const createHostConfiguration = (boot: BootDocument | undefined, deps: Deps): HostConfiguration => {
+  const { config } = deps
+  const context: Context = {
+    ...deps,
+    boot,
+    current: boot?.configuration,
+    given: config.environment,
+    settings: undefined,
+    flagged: undefined,
+    user: loadIdentity(config.user),
+  }
   return {
-    replace(next) {
-      const before = workloadEnvironment(current?.environment ?? {}, config.names)
-      current = next
-      return environment.configure(workloadEnvironment(next.environment, config.names), before)
+    replace: next => replace(context, next),
+    identity() {
+      const { name, workspace, workspaceId } = context.settings ?? config
+      const whose = context.current?.identity ?? { name, workspace, workspaceId, labels: {} }
+      return { ...whose, user: context.user?.name ?? '' }
     },
-    document: () => boot && { ...boot, configuration: current ?? boot.configuration },
+    workloadIdentity: () => context.user,
+    document: () => boot && { ...boot, configuration: context.current ?? boot.configuration },
   }
 }

@@ -1,7 +1,7 @@
 /** Searching and editing code as tools. Paths are taken as given; relative ones begin in the working directory. */
 import { fail } from '../../shared/errors.ts'
 import { s } from '../../shared/schema.ts'
-import { directoryShape } from '../../shared/wire/filesystem.ts'
+import { directoryShape } from '../../shared/wire/file-shapes.ts'
 import type { Files } from '../filesystem/files.ts'
 import { tool, type Tool } from '../mcp/tool.ts'
 import { searchCodebase } from './codebase-search.ts'

@@ -2,7 +2,7 @@
 import { tmpdir, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import type { Flags } from './flags.ts'
-import { boolean, driveVendor, integer, integerOr, vendor, type Env } from './read.ts'
+import { boolean, driveVendor, integer, integerOr, vendor, wordsOf, type Env } from './read.ts'
 import { durationMs } from '../../shared/durations.ts'
 import { parseWireNames, wireNames, type WireNames } from '../../shared/wire-names.ts'
 
@@ -38,9 +38,12 @@ export interface Config extends Flags {
   readonly workspace: string
   readonly workspaceId: string
   readonly name: string
-  readonly metadataPath: string
+  /** Where the metadata document may be; the first that is there counts. */
+  readonly metadataPaths: readonly string[]
   /** Base64 document of the tunnel that comes up at start, or ''. */
   readonly networkingConfig: string
+  /** A program and its arguments that run from the start; none for none. */
+  readonly entrypoint: readonly string[]
   /** Soft limit of the daemon's heap in bytes; undefined leaves it to V8. */
   readonly heapLimitBytes: number | undefined
   readonly keepAlive: boolean
@@ -126,10 +129,12 @@ export const workloadEnvironment = (env: Env, names: WireNames): Record<string, 
 /** The vendor prefixes that variables of this environment may have. */
 export const namesOf = (env: Env): WireNames => wireNames(parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'))
 
-/** Reads the configuration. Throws `invalid_argument` naming the variable where no fallback is safe. */
-export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Config => {
-  const { env, flags, cwd } = source
-  const names = namesOf(env)
+/**
+ * Reads the configuration; `names` unless the environment is to say which prefixes its variables have. Throws
+ * `invalid_argument` naming the variable where no fallback is safe.
+ */
+export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; names?: WireNames }): Config => {
+  const { env, flags, cwd, names = namesOf(env) } = source
   const own = (suffix: string): string => vendor(env, names, suffix) ?? ''
   return Object.freeze({
     ...flags,
@@ -146,8 +151,9 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string }): Con
     workspace: own('WORKSPACE'),
     workspaceId: own('WORKSPACE_ID'),
     name: own('NAME'),
-    metadataPath: own('METADATA_PATH') || `/${names.list[0]?.short ?? 'svc'}/metadata`,
+    metadataPaths: own('METADATA_PATH') ? [own('METADATA_PATH')] : names.list.map(({ short }) => `/${short}/metadata`),
     networkingConfig: own('NETWORKING_CONFIG'),
+    entrypoint: wordsOf(env, 'HUTCH_ENTRYPOINT'),
     heapLimitBytes: heapLimit(env),
     keepAlive: !boolean(own('DISABLE_KEEPALIVE')),
     scaleFile: own('SCALE_FILE') || '/uk/libukp/scale_to_zero_disable',

@@ -35,6 +35,17 @@ export const document = <S extends Shape>(shape: S, value: string | undefined): 
   }
 }
 
+/** A list of words in JSON; none for anything else. */
+export const wordsOf = (env: Env, name: string): readonly string[] => {
+  try {
+    const value: unknown = JSON.parse(env[name] ?? '')
+    return Array.isArray(value) && value.every(word => typeof word === 'string') ? value : []
+  } catch {
+    // Not JSON counts as missing.
+    return []
+  }
+}
+
 /** The first of the accepted spellings that is set; an empty value counts as set. */
 export const vendor = (env: Env, names: WireNames, suffix: string): string | undefined =>
   names

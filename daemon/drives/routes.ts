@@ -6,7 +6,7 @@ import { createBindDriveProvider } from './bind.ts'
 
 export const driveRoutes = ({ config, identity }: Pick<Core, 'config' | 'identity'>): Bound[] => {
   const { drives: own, stateDir, upgradeDir } = config
-  const provider = createBindDriveProvider({ root: own.root, owner: identity })
+  const provider = createBindDriveProvider({ root: own.root, owner: identity() })
   const drives = createDrives({ provider, reserved: ['/.hutch', own.root, stateDir, upgradeDir], maps: () => own })
   return driveBounds(() => drives)
 }

@@ -2,7 +2,7 @@
 import { errno, messageOf } from '../../shared/errors.ts'
 import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
-import { replaceFile } from './replace-file.ts'
+import { replaceFile } from '../config/replace-file.ts'
 
 const systemBundle = '/etc/ssl/certs/ca-certificates.crt'
 
@@ -15,14 +15,20 @@ const systemCertificates = (path: string): Buffer => {
   }
 }
 
-/** Writes the merged bundle and sets the variables. A file that cannot be used is logged, and nothing changes. */
-export const installCertificates = ({ config, environment, log }: Pick<Core, 'config' | 'environment' | 'log'>) => {
-  const { extraCaCerts: extra, mergedCaPath: merged } = config
+/**
+ * Writes the merged bundle and sets the variables. `given` is the environment that names the file, without what daemons have
+ * changed in it. A file that cannot be used is logged, and nothing changes.
+ */
+export const installCertificates = (
+  given: Readonly<Record<string, string>>,
+  { config, environment, log }: Pick<Core, 'config' | 'environment' | 'log'>,
+): void => {
+  const { mergedCaPath: merged } = config
+  const extra = given['SANDBOX_EXTRA_CA_CERTS'] ?? ''
   try {
     const added = readRegularFile(extra)
     if (!added.includes('-----BEGIN ')) throw new Error('it holds no certificate in PEM form')
-    // Not the variable as it is now: a daemon that was replaced has pointed it to the merged bundle.
-    const start = config.environment['SSL_CERT_FILE'] || systemBundle
+    const start = given['SSL_CERT_FILE'] || systemBundle
     const system = systemCertificates(start)
     const gap = system.length > 0 && system.at(-1) !== 0x0a ? '\n' : ''
     replaceFile(merged, Buffer.concat([system, Buffer.from(gap), added]), 0o644)

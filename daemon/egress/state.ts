@@ -4,7 +4,7 @@ import { s } from '../../shared/schema.ts'
 import { readRegularFile } from '../config/read-regular-file.ts'
 import { document } from '../config/read.ts'
 import { proxyVariables } from './template.ts'
-import { replaceFile } from './replace-file.ts'
+import { replaceFile } from '../config/replace-file.ts'
 
 const shape = s.object({
   version: s.literal(2),

@@ -1,7 +1,7 @@
 /** The JSON forms of files and directories. */
 import { posix } from 'node:path'
 import type { Out } from '../../shared/schema.ts'
-import type { directoryShape, fileEntryShape } from '../../shared/wire/filesystem.ts'
+import type { directoryShape, fileEntryShape } from '../../shared/wire/file-shapes.ts'
 import { escaped } from '../../shared/utf8.ts'
 import { permissionsOf } from './mode.ts'
 import type { Owners } from './owners.ts'

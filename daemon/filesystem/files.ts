@@ -2,7 +2,7 @@
 import { errno, fail } from '../../shared/errors.ts'
 import { keyedMutex } from '../../shared/sync.ts'
 import type { Out } from '../../shared/schema.ts'
-import type { fileShape } from '../../shared/wire/filesystem.ts'
+import type { fileShape } from '../../shared/wire/file-shapes.ts'
 import type { DirectoryObject } from './describe.ts'
 import { dropFd } from './descriptor.ts'
 import { asNotFound, asUnprocessable } from './failures.ts'

@@ -31,16 +31,24 @@ const entries = (bytes: Buffer): { name: string; kind: FileKind; stat: FileStat 
   return found
 }
 
+interface FileUser {
+  readonly uid: number
+  readonly gid: number
+}
+
 /**
- * The port to the file system with the rights of `user`: its user and primary group, no others; undefined: ours. Fails
+ * The port to the file system with the rights of `user`, or of whoever that function names at each call: its user and primary group, no others; undefined: ours. Fails
  * closed: when the ids cannot be taken on, every verb fails with `EPERM`. The daemon's own memory and environment
  * (`/proc/1/mem`, by whatever path) cannot be opened: the kernel lets a process read its own, and these requests come
  * from tenants. Reads directories several times faster than node:fs, which uses the thread pool once per entry.
  */
-export const createFilePort = (user: { readonly uid: number; readonly gid: number } | undefined): FilePort => {
-  const number = async (request: FileOperation): Promise<number> => (await runFileOperation(user, request)) as number
-  const bytes = async (request: FileOperation): Promise<Buffer> => (await runFileOperation(user, request)) as Buffer
-  const done = async (request: FileOperation): Promise<void> => void (await runFileOperation(user, request))
+export const createFilePort = (user: FileUser | (() => FileUser | undefined) | undefined): FilePort => {
+  const current = typeof user === 'function' ? user : () => user
+  const number = async (request: FileOperation): Promise<number> =>
+    (await runFileOperation(current(), request)) as number
+  const bytes = async (request: FileOperation): Promise<Buffer> =>
+    (await runFileOperation(current(), request)) as Buffer
+  const done = async (request: FileOperation): Promise<void> => void (await runFileOperation(current(), request))
   const rename: FilePort['rename'] = (from, to) => done({ operation: 'rename', path: from, other: to })
   return {
     open: (path, flags, mode = 0o666) => number({ operation: 'open', path, flags, mode }),
@@ -61,6 +69,8 @@ export const createFilePort = (user: { readonly uid: number; readonly gid: numbe
     unlink: path => done({ operation: 'unlink', path }),
     rmdir: path => done({ operation: 'rmdir', path }),
     removeTree: path => done({ operation: 'rm', path }),
-    ...(user === undefined ? { adopt: rename } : {}),
+    get adopt() {
+      return current() === undefined ? rename : undefined
+    },
   }
 }

@@ -59,5 +59,5 @@ export interface FilePort {
    * Renames a file that the daemon itself wrote into the tenant's tree. Only where the daemon and the workload are the
    * same identity: otherwise the file would belong to the wrong one, and callers copy instead.
    */
-  adopt?(from: string, to: string): Promise<void>
+  readonly adopt: ((from: string, to: string) => Promise<void>) | undefined
 }

@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { errno, fail } from '../../shared/errors.ts'
 import type { Out } from '../../shared/schema.ts'
-import type { fileShape } from '../../shared/wire/filesystem.ts'
+import type { fileShape } from '../../shared/wire/file-shapes.ts'
 import { directoryObject, fileEntry, nameOf, type DirectoryObject } from './describe.ts'
 import { dropFd, readAll, statFd } from './descriptor.ts'
 import { asOperationFailed, asNotFound, asUnprocessable } from './failures.ts'

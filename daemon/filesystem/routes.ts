@@ -38,8 +38,10 @@ export const filesystemRoutes = (deps: PutDeps & { readonly paths: Paths }): Bou
       const kind = await files.remove(path, query.recursive)
       return { path: requested, message: `${kind === 'file' ? 'File' : 'Directory'} deleted successfully` }
     }),
-    handle(wire.readTree, ({ params }) => readTree(files, paths.absolute(treePath(params.path)))),
-    handle(wire.readRootTree, () => readTree(files, paths.absolute('/'))),
+    handle(wire.readTree, ({ params, query }, { signal }) =>
+      readTree(files, paths.absolute(treePath(params.path)), { ...query, signal }),
+    ),
+    handle(wire.readRootTree, ({ query }, { signal }) => readTree(files, paths.absolute('/'), { ...query, signal })),
     handle(wire.writeTree, ({ params, body }) =>
       writeTree(files, paths.absolute(treePath(params.path)), body.files ?? {}),
     ),

@@ -4,11 +4,23 @@ import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { DirectoryObject } from './describe.ts'
 import { asUnprocessable } from './failures.ts'
 import type { Files } from './files.ts'
+import { readContents } from './tree-contents.ts'
+import type { In } from '../../shared/schema.ts'
+import type { readTree as readTreeRoute } from '../../shared/wire/filesystem.ts'
 
-/** One level. Missing or not a directory is the caller's mistake (400), other failures are the system's (422). */
-export const readTree = async (files: Files, path: string): Promise<DirectoryObject> => {
+/**
+ * One level, or what is below and contents as well. Missing or not a directory is the caller's mistake (400), other failures are the
+ * system's (422).
+ */
+export const readTree = async (
+  files: Files,
+  path: string,
+  asked: { readonly recursive: boolean; readonly content: boolean; readonly signal: AbortSignal },
+): Promise<In<typeof readTreeRoute.returns>> => {
   try {
-    return await files.list(path, path)
+    if (!asked.recursive && !asked.content) return await files.list(path, path)
+    const { files: found = [], subdirectories = [], ...root } = await readContents(files, path, asked)
+    return { ...root, files: found, subdirectories }
   } catch (error) {
     const code = errno(error)
     if (code === 'ENOENT' || code === 'ENOTDIR')

@@ -66,7 +66,8 @@ const inPlace = async (
 ): Promise<boolean> => {
   const { port, ids } = deps
   const { dir, header } = upload
-  if (!port.adopt || !fitsInPlace(upload, parts)) return false
+  const { adopt } = port
+  if (!adopt || !fitsInPlace(upload, parts)) return false
   const target = await targetOf(port, header.path)
   const data = join(dir, dataName)
   const file = await open(data, O_RDWR | O_CREAT, 0o600)
@@ -80,7 +81,7 @@ const inPlace = async (
   await chmod(data, target.mode ?? (await masked(dir, header.mode, ids)))
   await port.mkdir(dirname(target.real), 0o755)
   try {
-    await port.adopt(data, target.real)
+    await adopt(data, target.real)
     return true
   } catch (error) {
     // Another file system: the parts are copied.

@@ -16,7 +16,7 @@ export type { Supervisor } from './supervisor.ts'
 interface ProcessDeps {
   readonly core: Core
   readonly keepAwake: Pick<KeepAwake, 'hold'>
-  /** The daemon's own working directory: where relative ones of the API begin. */
+  /** Where processes start that are given no directory, and where relative ones begin. */
   readonly cwd: string
   readonly pipes?: readonly InheritedPipe[]
 }

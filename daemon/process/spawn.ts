@@ -8,7 +8,7 @@ import { spawnProcess, type SpawnError } from '../native/spawn/spawn.ts'
 /** How all tenant processes are started. */
 export interface Workload {
   readonly environment: Environment
-  readonly identity: Identity | undefined
+  readonly identity: () => Identity | undefined
   /** Capability bits that tenants lose; none where the daemon cannot drop them. */
   readonly dropCapabilities: bigint | undefined
 }
@@ -61,7 +61,8 @@ const refusal = (error: unknown, { command, givenDir }: Launch, shell: string): 
  * nothing was started.
  */
 export const launch = (workload: Workload, wanted: Launch): number => {
-  const { environment, identity, dropCapabilities } = workload
+  const { environment, dropCapabilities } = workload
+  const identity = workload.identity()
   const shell = shellPath(environment.get('SHELL') || 'sh')
   const shellArgs = (environment.get('SHELL_ARGS') || '-c').split(/\s+/).filter(Boolean)
   try {

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { posix } from 'node:path'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
@@ -25,10 +25,14 @@ const directories = (
   given: string | null | undefined,
 ): { givenDir: string; workingDir: string } => {
   const { config, workload } = context
-  if (!given) return { givenDir: config.cwd, workingDir: config.cwd }
+  if (!given) {
+    // An image may name a directory that it does not have, and a tenant may remove it.
+    const cwd = existsSync(config.cwd) ? config.cwd : '/'
+    return { givenDir: cwd, workingDir: cwd }
+  }
   let dir = given.replace(/\/{2,}/g, '/')
   if (dir.startsWith('~')) {
-    const home = workload.identity?.home ?? workload.environment.get('HOME')
+    const home = workload.identity()?.home ?? workload.environment.get('HOME')
     if (!home) throw fail('invalid_argument', { field: 'workingDir', reason: 'begins with ~ but HOME is not set' })
     dir = `${home}${dir.slice(1)}`
   }
@@ -75,7 +79,7 @@ export const reopener = (context: ProcessContext, record: ProcessRecord) => (): 
 
 const newCapture = (context: ProcessContext, key: string): Capture => {
   const { scratch, pools, workload } = context
-  const group = workload.identity?.gid
+  const group = workload.identity()?.gid
   const paths = outputPaths(outputDirs(context), key)
   const open = (): Capture => openCapture({ paths, fresh: true, ended: false, scratch, pools, group })
   try {

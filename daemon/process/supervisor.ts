@@ -45,6 +45,8 @@ export interface Supervisor {
   find(identifier: string): Managed
   /** Signals the group and gives it a moment to end. Throws `not_found` when it does not run. */
   end(identifier: string, how: 'stopped' | 'killed'): Promise<void>
+  /** None of them is started again after its end; `signal` is sent to those that run. */
+  letGo(how: { signal: number | undefined }): void
   /** Pipes that the next daemon needs: they can only be inherited. */
   pipes(): { id: number; fd: number }[]
   /** Releases everything; the processes live on. */
@@ -62,6 +64,17 @@ const endProcess = async (context: ProcessContext, managed: Managed, how: 'stopp
   const done = new AbortController()
   await Promise.race([managed.finished, context.clock.sleep(obeyMs, done.signal).catch(() => undefined)])
   done.abort()
+}
+
+const letGo = (context: ProcessContext, signal: number | undefined): void => {
+  for (const managed of context.table.all()) {
+    const { record } = managed
+    if (record.status !== 'running') continue
+    record.ending ??= 'stopped'
+    context.journal.put(record)
+    if (record.current === undefined) cancelRestartPause(context, managed)
+    else if (signal !== undefined) signalGroup(managed, signal)
+  }
 }
 
 /** Follows the processes in the journal. Call it in the turn of the event loop in which the reaper is made. */
@@ -102,6 +115,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     list: () => Array.from(table.all(), managed => catchUp(managed, log)),
     find: identifier => catchUp(table.find(identifier), log),
     end: (identifier, how) => endProcess(context, table.find(identifier), how),
+    letGo: ({ signal }) => letGo(context, signal),
     pipes: () =>
       [...table.all()].flatMap(({ record, stdin }) => (stdin?.open ? [{ id: record.id, fd: stdin.fd }] : [])),
     close() {

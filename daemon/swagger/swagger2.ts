@@ -42,12 +42,21 @@ export const schemaOf = (schema: Json): Json => {
     own['type'] = types[0]
   }
   if ('const' in schema) own['enum'] = [schema['const']]
+  if (Array.isArray(schema['examples'])) own['example'] = schema['examples'][0]
   return options ? { ...own, ...oneOf(options) } : own
 }
 
-const parameterOf = ({ name, in: where, required, schema }: Parameter): Json => {
-  const { type = 'string', ...rest } = schemaOf(schema)
-  return { name, in: where, required, type, ...rest }
+const parameterOf = ({ name, in: where, required, description, schema }: Parameter): Json => {
+  const { type = 'string', example, ...rest } = schemaOf(schema)
+  return {
+    name,
+    in: where,
+    required,
+    type,
+    ...rest,
+    ...(description === undefined ? {} : { description }),
+    ...(example === undefined ? {} : { 'x-example': example }),
+  }
 }
 
 /** Fields of a form are parameters here, a file has a type of its own. */
@@ -95,7 +104,7 @@ export interface Where {
 /** The whole document; `where` is the address of the API. */
 export const swagger2 = (document: OpenApi, where: Where): Json => ({
   swagger: '2.0',
-  info: document.info,
+  info: { ...document.info, license: { name: 'MIT' } },
   ...where,
   tags: document.tags,
   paths: Object.fromEntries(

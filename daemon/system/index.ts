@@ -39,7 +39,6 @@ export const createSystem = (core: Core, deps: SystemDeps): System => {
     list,
     start: program.start,
     keyed: program.keyed,
-    digest: program.digest,
     hold: deps.hold,
     async replace(what, lastUpgrade) {
       const sessions = await terminals.disconnect()

@@ -17,6 +17,17 @@ const read = (path: string): string => {
   }
 }
 
+/** The first of the documents that is there. */
+const firstOf = (paths: readonly string[]): { path: string; content: string } => {
+  const [path, ...more] = paths as readonly [string, ...string[]]
+  try {
+    return { path, content: read(path) }
+  } catch (error) {
+    if (more.length > 0 && isError(error, 'not_found')) return firstOf(more)
+    throw error
+  }
+}
+
 const decode = (path: string, content: string) => {
   try {
     return parse(document, JSON.parse(content), 'config')
@@ -26,8 +37,9 @@ const decode = (path: string, content: string) => {
   }
 }
 
-/** Applies the platform's metadata document at `path` to the environment; nothing changes when it cannot be read. */
-export const reloadFrom = (path: string, environment: Environment) => {
-  const { generation, environment: variables } = decode(path, read(path))
+/** Applies the platform's metadata document, the first of `paths` that is there, to the environment; nothing changes when it cannot be read. */
+export const reloadFrom = (paths: readonly string[], environment: Environment) => {
+  const { path, content } = firstOf(paths)
+  const { generation, environment: variables } = decode(path, content)
   return { generation: generation ?? 0, ...environment.reload(variables ?? {}) }
 }

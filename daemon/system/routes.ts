@@ -29,7 +29,7 @@ export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
     ...(config.platformEnv === 'dev' ? [fails] : []),
     ...wire.welcomes.map(route => handle(route, () => welcome)),
     handle(wire.health, health),
-    handle(wire.reloadEnvironment, () => reloadFrom(config.metadataPath, environment)),
+    handle(wire.reloadEnvironment, () => reloadFrom(config.metadataPaths, environment)),
     handle(wire.upgrade, async (_input, { request }) => {
       const asked = await readBody(request.body, maxRequestBytes)
         .then(parseJson)

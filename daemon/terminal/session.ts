@@ -41,7 +41,7 @@ export interface SessionsDeps {
   readonly clock: Clock
   readonly log: Log
   readonly environment: Environment
-  readonly identity: Identity | undefined
+  readonly identity: () => Identity | undefined
   readonly reaper: Pick<Reaper, 'watch'>
   readonly opener: PtyOpener
   /** Where shells start when no directory is given. */
@@ -90,7 +90,8 @@ const addSession = (
 
 /** Starts a shell. Throws `busy`, or the `SpawnError` when it cannot be started. */
 export const startSession = (context: SessionsContext, request: SessionRequest): Session => {
-  const { environment, identity, cwd, sessions } = context
+  const { environment, cwd, sessions } = context
+  const identity = context.identity()
   if (sessions.size >= maxSessions)
     throw fail('busy', { what: `there are ${maxSessions} terminals`, next: 'end one of their shells and try again' })
   const options = {

@@ -27,16 +27,6 @@ const read = async (dir: string) => shape.parse(JSON.parse(await readFile(join(d
 /** The base address of the releases in `dir`, as an upgrade names it; '' when there are none. */
 export const channelOf = (dir: string): string => (dir === '' ? '' : pathToFileURL(dir).href)
 
-/** The digest of the bundle that the daemon's `script` lies in, or undefined when it lies in none. */
-export const digestOf = async (script: string | undefined): Promise<string | undefined> => {
-  try {
-    return (await read(join(dirname(script ?? ''), '..'))).digest
-  } catch {
-    // Run from sources, or from a release that is a single file.
-    return undefined
-  }
-}
-
 /** What `version` is called in the directory; one that is written by an older `make setup` has only the link `current`. */
 const nameOf = async (top: string, version: string): Promise<string> => {
   if (version !== 'latest') return version

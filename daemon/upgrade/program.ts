@@ -1,7 +1,6 @@
 /** The daemon's own process: how to start another beside it, and how to replace it. */
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { programPath } from './anonymous-file.ts'
-import { digestOf } from './bundles.ts'
 import { startCandidate, type Candidate } from './candidate.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
 import type { Entrances } from './listening-socket.ts'
@@ -26,8 +25,6 @@ export interface Program {
   replaceWith(what: Startable, handover: Handover): Promise<void>
   /** Restores the daemon that this one has replaced; returns when there is none. */
   rollBack(inherited: Inherited, reason: string): void
-  /** Digest of the bundle that this daemon runs from, if it is one. */
-  digest(): Promise<string | undefined>
 }
 
 interface OwnProcess {
@@ -35,8 +32,6 @@ interface OwnProcess {
   readonly args: readonly string[]
   /** What this process was started with. */
   readonly env: NodeJS.ProcessEnv
-  /** The file that Node runs. */
-  readonly script?: string | undefined
   /** Where requests come in, once it listens. */
   readonly socket?: () => Entrances | undefined
   /** What the host has given by now, if anybody hosts this daemon. */
@@ -83,13 +78,11 @@ const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inhe
 export const createProgram = ({
   args: own,
   env,
-  script,
   socket = () => undefined,
   boot = () => undefined,
 }: OwnProcess): Program => ({
   socket,
   keyed: () => boot() !== undefined,
-  digest: () => digestOf(script),
   async start(what) {
     return startCandidate({
       command: [...commandOf(what), ...own],

@@ -27,8 +27,6 @@ export interface UpgradeDeps extends Omit<RehearseDeps, 'clock'> {
   readonly replace: (what: Startable, done: LastUpgrade) => Promise<void>
   /** Keeps the sandbox awake until the returned function is called. */
   readonly hold: () => () => void
-  /** Digest of the bundle that is running, if it is one. */
-  readonly digest: () => Promise<string | undefined>
 }
 
 export interface Upgrades {
@@ -94,7 +92,6 @@ const upgradeToBundle = async (context: UpgradeContext, { version }: Release): P
   step(context, { step: 'validate' })
   const bundle = await bundleIn(context.config.releasesDir, version)
   step(context, { binaryPath: bundle.dir })
-  if (bundle.digest === (await context.digest())) return step(context, { status: 'completed', step: 'skipped' })
   await rehearseAndReplace(context, bundle.command)
 }
 

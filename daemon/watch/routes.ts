@@ -15,7 +15,7 @@ interface WatchDeps {
   readonly hub: Hub
   readonly paths: Paths
   /** The workload identity: only what it may read is watched. */
-  readonly user: WatchUser
+  readonly user: () => WatchUser
 }
 
 const keepaliveMs = 30_000
@@ -53,7 +53,7 @@ export const watchRoutes = (deps: WatchDeps): Bound[] => {
       let tree: Tree | undefined
       const feed = createFeed(() => tree?.recover('the client was too slow and events were dropped'))
       try {
-        tree = openTree({ root, recursive, ignore }, { hub, files, user, tell: feed.push })
+        tree = openTree({ root, recursive, ignore }, { hub, files, user: user(), tell: feed.push })
       } catch (error) {
         if (refusals.has(errno(error) ?? '')) throw fail('unprocessable', { reason: messageOf(error) }, error)
         throw fail('operation_failed', { reason: `cannot watch: ${messageOf(error)}` }, error)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles our C: addons (daemon/native/*/*.c and control/egress/native/*.c, against the pinned Node's headers) and the host's helpers
+# Compiles our C: addons (daemon/native/*/*.c and what of control/**/*.c says NAPI_MODULE_INIT, against the pinned Node's headers) and the host's helpers
 # (other control/**/*.c, programs of their own), each into the `build/` beside it.
 # HUTCH_MD5_LANES=1 hashes each upload alone, to measure what hashing them side by side gains.
 # N-API only, so one build serves every later Node. Skipped when nothing changed.
@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../.."
 headers=.runtime/node/include/node
 source=daemon/native
 out=$source/build
-helpers=$(find control -name '*.c' -not -path 'control/egress/*' | sort)
-addons=$(find control/egress -name '*.c' | sort)
+addons=$(grep -l NAPI_MODULE_INIT $(find control -name '*.c') | sort)
+helpers=$(grep -L NAPI_MODULE_INIT $(find control -name '*.c') | sort)
 command -v gcc >/dev/null || { echo 'hutch: gcc is missing; install it with: apt-get install -y gcc libc6-dev' >&2; exit 1; }
 [ -f $headers/node_api.h ] || { echo 'hutch: Node headers are missing; run: bash images/setup/node.sh' >&2; exit 1; }
 mkdir -p $out

@@ -30,6 +30,8 @@ export interface Surface {
   unmatched?(request: Request, methods: readonly string[]): Reply
   /** Runs after matching: authentication, versions. What it returns becomes `context.facts`. */
   before?(request: Request, route: Route, requestId: string): Promise<Record<string, unknown>> | Record<string, unknown>
+  /** Headers of the answer to this body, as it was sent; whether it is of the route's shape is not known yet. */
+  remarks?(route: Route, body: unknown): Readonly<Record<string, string>>
   /** Checks replies against `returns`; on in tests. */
   readonly checkReplies?: boolean
   /** One line per request. */
@@ -65,6 +67,7 @@ interface Passage {
   readonly start: number
   route?: Route
   failure?: unknown
+  remarks?: Readonly<Record<string, string>> | undefined
 }
 
 const requestIdOf = ({ headers }: Request, ids: Ids): string => {
@@ -76,7 +79,9 @@ const run = async ({ surface, log }: Serving, passage: Passage, match: Match): P
   const { request, requestId, signal } = passage
   const { route, run: handler } = match.bound
   const facts = (await surface.before?.(request, route, requestId)) ?? {}
-  const input = await inputOf(request, route, match.params)
+  const input = await inputOf(request, route, match.params, body => {
+    passage.remarks = surface.remarks?.(route, body)
+  })
   const context: Context = { signal, request, requestId, log, facts }
   const result = await handler(input, context)
   if (result instanceof SocketUpgrade) {
@@ -138,7 +143,7 @@ const finish = (serving: Serving, passage: Passage, result: Reply | SocketUpgrad
   logRequest(serving, passage, outcome)
   if (result instanceof SocketUpgrade) return result
   const common = typeof headers === 'function' ? headers(outcome) : headers
-  return new Reply(status, { ...common, ...result.headers }, result.body)
+  return new Reply(status, { ...common, ...passage.remarks, ...result.headers }, result.body)
 }
 
 export const dispatcher = (

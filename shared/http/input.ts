@@ -14,19 +14,23 @@ const queryOf = (search: URLSearchParams): Record<string, string> => {
 const textOf = (shape: Shape, values: Record<string, string>, origin: 'params' | 'query'): unknown =>
   shape === (anything as Shape) ? values : parse(shape, values, origin)
 
-const bodyOf = async (request: Request, route: Route): Promise<unknown> => {
+type Heard = (body: unknown) => void
+
+const bodyOf = async (request: Request, route: Route, heard: Heard): Promise<unknown> => {
   if (route.accepts !== 'json') return undefined
   const value = parseJson(await readBody(request.body, route.bodyLimit))
+  heard(value)
   return parse(route.body, value, 'body')
 }
 
-/** Parameters, query and body. Throws `invalid_argument`, `invalid_body` or `payload_too_large`. */
+/** Parameters, query and body; `heard` is told the body as it was sent. Throws `invalid_argument`, `invalid_body` or `payload_too_large`. */
 export const inputOf = async (
   request: Request,
   route: Route,
   params: Record<string, string>,
+  heard: Heard,
 ): Promise<{ params: unknown; query: unknown; body: unknown }> => ({
   params: textOf(route.params, params, 'params'),
   query: textOf(route.query, queryOf(request.search), 'query'),
-  body: await bodyOf(request, route),
+  body: await bodyOf(request, route, heard),
 })

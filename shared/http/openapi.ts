@@ -1,7 +1,9 @@
 /** OpenAPI 3.1 of declared routes. Nothing is written by hand: a route that exists is in the document. */
-import { errors } from '../errors.ts'
+import { errors, type ErrorCode } from '../errors.ts'
 import type { Route } from '../route.ts'
 import { toJsonSchema } from '../schema.ts'
+import { components, pascal } from './components.ts'
+import { told, toldParameter, type Texts } from './texts.ts'
 
 export interface ApiInfo {
   readonly title: string
@@ -9,10 +11,16 @@ export interface ApiInfo {
   readonly description?: string
   /** Base addresses, e.g. `https://host/base`. */
   readonly servers?: readonly string[]
-  /** The credential is a bearer token for every route that is not `open`. */
-  readonly bearer?: boolean
+  /** Headers that carry `Bearer <key>`, lower case. `optional`: also without. */
+  readonly credential: { readonly headers: readonly string[]; readonly optional: boolean }
   /** Shape of an error body; `{ error: string }` when absent. */
-  readonly errorSchema?: Record<string, unknown>
+  readonly errorSchema?: Json
+  /** What members and parameters mean. */
+  readonly texts: Texts
+  /** What families are about. */
+  readonly families: Readonly<Record<string, string>>
+  /** Failures of every route. */
+  readonly errors?: readonly ErrorCode[]
 }
 
 type Json = Record<string, unknown>
@@ -39,10 +47,16 @@ export interface OpenApi {
   readonly openapi: '3.1.0'
   readonly info: Json
   readonly servers: readonly { url: string }[]
-  readonly tags: readonly { name: string }[]
+  readonly tags: readonly { name: string; description?: string }[]
   readonly paths: Record<string, Record<string, Operation>>
-  readonly components: { schemas: Record<string, Json>; securitySchemes?: Record<string, Json> }
-  readonly security?: readonly Record<string, never[]>[]
+  readonly components: { schemas: Record<string, Json>; securitySchemes: Record<string, Json> }
+  readonly security: readonly Record<string, never[]>[]
+}
+
+/** What the operations of one document have in common. */
+interface Document {
+  readonly info: ApiInfo
+  readonly named: ReturnType<typeof components>
 }
 
 /** `/a/:b/*rest` → `/a/{b}/{rest}`. */
@@ -55,7 +69,12 @@ const fieldsOf = (schema: Json): { properties: Record<string, Json>; required: R
   required: new Set((schema['required'] ?? []) as string[]),
 })
 
-const parametersOf = (route: Route): Parameter[] => {
+const parameter = (given: Omit<Parameter, 'description'>, texts: Texts): Parameter => {
+  const { description, ...schema } = toldParameter(given.schema, given.name, texts) as Json & { description?: string }
+  return { ...given, ...(description === undefined ? {} : { description }), schema }
+}
+
+const parametersOf = (route: Route, { texts }: ApiInfo): Parameter[] => {
   const params = fieldsOf(toJsonSchema(route.params))
   const query = fieldsOf(toJsonSchema(route.query))
   return [
@@ -71,16 +90,24 @@ const parametersOf = (route: Route): Parameter[] => {
       required: query.required.has(name),
       schema,
     })),
-  ]
+  ].map(one => parameter(one, texts))
 }
 
 const acceptsNothing = (schema: Json): boolean =>
   ((schema['anyOf'] ?? []) as Json[]).some(option => option['type'] === 'null')
 
+/** A schema of a route's body or answer with texts, as a reference to a component. */
+const placed = (schema: Json, { family, id }: Route, io: 'input' | 'output', { info, named }: Document): Json => {
+  const [suffix, name] = io === 'input' ? ['Input', 'Request'] : ['Output', 'Response']
+  return named.of(suffix).place(told(schema, family, { texts: info.texts, io }) as Json, `${pascal(id)}${name}`)
+}
+
 /** False for a schema that allows anything. */
 const says = (schema: Json): boolean => Object.keys(schema).length > 0
 
 const binary = { type: 'string', format: 'binary' }
+
+const isText = (type: string): boolean => /^text\/|json/.test(type)
 
 const formOf = (fields: readonly string[]): Json => ({
   type: 'object',
@@ -88,19 +115,21 @@ const formOf = (fields: readonly string[]): Json => ({
   required: ['file'],
 })
 
-const bodyOf = (route: Route): Operation['requestBody'] => {
-  if (route.accepts === 'none') return undefined
-  const schema = toJsonSchema(route.body)
+const bodyOf = (route: Route, document: Document): Operation['requestBody'] => {
+  if (route.accepts === 'none' || 'requestBody' in route.document) return undefined
+  const declared = toJsonSchema(route.body)
+  const schema = says(declared) ? placed(declared, route, 'input', document) : declared
+  const form = () => told(formOf(route.form ?? []), route.family, { texts: document.info.texts, io: 'input' }) as Json
   if (route.accepts === 'stream')
     return {
       required: route.form !== undefined,
       content: {
         ...(says(schema) ? { 'application/json': { schema } } : {}),
-        ...(route.form ? { 'multipart/form-data': { schema: formOf(route.form) } } : {}),
+        ...(route.form ? { 'multipart/form-data': { schema: form() } } : {}),
         ...(says(schema) || !route.form ? { 'application/octet-stream': { schema: binary } } : {}),
       },
     }
-  return { required: !acceptsNothing(schema), content: { 'application/json': { schema } } }
+  return { required: !acceptsNothing(declared), content: { 'application/json': { schema } } }
 }
 
 const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
@@ -116,66 +145,93 @@ const linksOf = ({ leadsTo }: Route): { links?: Json } => {
   return links.length > 0 ? { links: Object.fromEntries(links) } : {}
 }
 
-const responsesOf = (route: Route): Operation['responses'] => {
+const responsesOf = (route: Route, document: Document): Operation['responses'] => {
   const responses: Operation['responses'] = {}
   if (route.upgrade) responses['101'] = { description: 'The connection becomes a WebSocket' }
   const content: Record<string, { schema: Json }> = {}
   const returns = toJsonSchema(route.returns, 'output')
   if (!route.upgrade && (says(returns) || route.produces.length === 0))
-    content['application/json'] = { schema: returns }
-  for (const type of route.produces) content[type] = { schema: { type: 'string' } }
+    content['application/json'] = { schema: says(returns) ? placed(returns, route, 'output', document) : returns }
+  for (const type of route.produces) content[type] = { schema: isText(type) ? { type: 'string' } : binary }
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content, ...linksOf(route) }
   for (const [status, description] of Object.entries(route.statuses)) responses[status] = { description }
   const statuses = new Map<number, string[]>()
   const ofBody = route.accepts === 'json' ? bodyErrors : []
   const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []
-  for (const code of new Set([...ofBody, ...ofUpgrade, ...route.errors, 'internal'] as const)) {
+  for (const code of new Set([
+    ...ofBody,
+    ...ofUpgrade,
+    ...(document.info.errors ?? []),
+    ...route.errors,
+    'internal',
+  ] as const)) {
     const { status } = errors[code]
     statuses.set(status, [...(statuses.get(status) ?? []), code])
   }
   for (const [status, codes] of [...statuses].toSorted(([a], [b]) => a - b))
     responses[String(status)] = { description: codes.join(', '), content: errorRef }
+  // Documents are expected to say how a call succeeds, and have no word for a connection that is taken over.
+  if (route.upgrade) responses['default'] = { description: 'Any other failure', content: errorRef }
   return responses
 }
 
-const operationOf = (route: Route, info: ApiInfo): Operation => {
-  const requestBody = bodyOf(route)
+/** Members that the route states itself, with texts. */
+const statedBy = (route: Route, { texts }: ApiInfo): Json =>
+  told(route.document as Json, route.family, { texts, io: 'output' }) as Json
+
+const operationOf = (route: Route, document: Document): Operation => {
+  const requestBody = bodyOf(route, document)
   return {
     operationId: route.id,
     summary: route.summary,
     tags: [route.family],
-    parameters: parametersOf(route),
+    parameters: parametersOf(route, document.info),
     ...(requestBody ? { requestBody } : {}),
-    responses: responsesOf(route),
-    ...(info.bearer && route.open ? { security: [] } : {}),
-    ...route.document,
+    responses: responsesOf(route, document),
+    ...(route.open ? { security: [] } : {}),
+    ...statedBy(route, document.info),
   }
+}
+
+/** The first header as a scheme of HTTP, the others as keys in a header. */
+const securityOf = ({ credential: { headers, optional } }: ApiInfo): Pick<OpenApi, 'security'> & { schemes: Json } => {
+  const schemes = Object.fromEntries(
+    headers.map(header =>
+      header === 'authorization'
+        ? ['bearer', { type: 'http', scheme: 'bearer', description: 'An API key' }]
+        : [header, { type: 'apiKey', in: 'header', name: header, description: '`Bearer `, and an API key' }],
+    ),
+  )
+  return { schemes, security: [...Object.keys(schemes).map(name => ({ [name]: [] })), ...(optional ? [{}] : [])] }
 }
 
 /** The document of `routes`, in the given order, without HEAD probes. */
 export const openApi = (routes: readonly Route[], info: ApiInfo): OpenApi => {
   const shown = routes.filter(route => route.method !== 'HEAD')
+  const named = components()
+  const document: Document = { info, named }
+  const error = info.errorSchema ?? { type: 'object', properties: { error: { type: 'string' } }, required: ['error'] }
+  named.schemas['Error'] = told(error, 'failure', { texts: info.texts, io: 'output' }) as Json
   const paths: OpenApi['paths'] = {}
   for (const route of shown) {
     const path = (paths[templateOf(route.path)] ??= {})
-    path[route.method.toLowerCase()] = operationOf(route, info)
-  }
-  const error = info.errorSchema ?? {
-    type: 'object',
-    properties: { error: { type: 'string' } },
-    required: ['error'],
+    path[route.method.toLowerCase()] = operationOf(route, document)
   }
   const { title, version, description } = info
+  const { schemes, security } = securityOf(info)
+  const families = [...new Set(shown.map(route => route.family))]
   return {
     openapi: '3.1.0',
-    info: { title, version, ...(description === undefined ? {} : { description }) },
-    servers: (info.servers ?? ['/']).map(url => ({ url })),
-    tags: [...new Set(shown.map(route => route.family))].map(name => ({ name })),
-    paths,
-    components: {
-      schemas: { Error: error },
-      ...(info.bearer ? { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } } : {}),
+    info: {
+      title,
+      version,
+      ...(description === undefined ? {} : { description }),
+      license: { name: 'MIT', identifier: 'MIT' },
     },
-    ...(info.bearer ? { security: [{ bearer: [] }] } : {}),
+    servers: (info.servers ?? ['/']).map(url => ({ url })),
+    tags: families.map(name => ({ name, ...(info.families[name] ? { description: info.families[name] } : {}) })),
+    paths,
+    components: { schemas: named.schemas, securitySchemes: schemes as Record<string, Json> },
+    security,
   }
 }

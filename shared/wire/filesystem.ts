@@ -1,45 +1,24 @@
 /** The file families of a sandbox: read, write, list, delete, trees, archives, and three ways of searching. */
 import { route } from '../route.ts'
 import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
+import { directoryShape, fileShape, successShape, treeAnswer } from './file-shapes.ts'
 
 const path = s.object({ path: s.string() })
 /** A relative path beginning with one of these would match another route. */
 const extra = { reserved: ['tree'] }
 const anyBody = 512 * 1024 * 1024
 
-export const successShape = s.object({ path: s.string(), message: s.string() })
-
-/** The name as written in an address; only for names that are not UTF-8, which `name` cannot show. */
-const escapedName = s.optional(s.string())
-
-export const fileEntryShape = s.object({
-  path: s.string(),
-  name: s.string(),
-  escapedName,
-  permissions: s.string(),
-  size: s.number(),
-  lastModified: s.string(),
-  owner: s.string(),
-  group: s.string(),
-})
-
-export const fileShape = s.extend(fileEntryShape, { content: s.string() })
-
-export const directoryShape = s.object({
-  path: s.string(),
-  name: s.string(),
-  files: s.array(fileEntryShape),
-  subdirectories: s.array(s.object({ path: s.string(), name: s.string(), escapedName })),
-})
-
 /** What `PUT /filesystem/{path}` takes as JSON. */
-export const writeShape = s.object({
-  content: orNull(s.string()),
-  isDirectory: orNull(s.boolean()),
-  permissions: orNull(s.string()),
-})
+export const writeShape = described(
+  s.object({
+    content: orNull(s.string()),
+    isDirectory: orNull(s.boolean()),
+    permissions: orNull(s.string()),
+  }),
+  { title: 'WriteFile' },
+)
 
-export const treeShape = s.object({ files: orNull(texts(4096)) })
+export const treeShape = described(s.object({ files: orNull(texts(4096)) }), { title: 'WriteTree' })
 
 export const readPath = route('GET /filesystem/*path', {
   id: 'filesystem.read',
@@ -86,9 +65,10 @@ const treeQuery = s.object({ recursive: flag() })
 
 export const readTree = route('GET /filesystem/tree/*path', {
   id: 'filesystem.tree.read',
-  summary: 'List a directory by its absolute path',
+  summary: 'List a directory by its absolute path, or read all of it',
   params: path,
-  returns: directoryShape,
+  query: s.object({ recursive: flag(), content: flag() }),
+  returns: treeAnswer,
   errors: ['invalid_argument', 'unprocessable'],
 })
 
@@ -113,9 +93,10 @@ export const deleteTree = route('DELETE /filesystem/tree/*path', {
 
 export const readRootTree = route('GET /filesystem/tree', {
   id: 'filesystem.tree.root.read',
-  summary: 'List the root directory',
+  summary: 'List the root directory, or read all of it',
   family: 'filesystem',
-  returns: directoryShape,
+  query: s.object({ recursive: flag(), content: flag() }),
+  returns: treeAnswer,
   errors: ['unprocessable'],
 })
 

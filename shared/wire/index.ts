@@ -16,6 +16,7 @@ import {
   writeRootTree,
   writeTree,
 } from './filesystem.ts'
+import { showIdentity } from './host.ts'
 import { mcpGet, mcpPost } from './mcp.ts'
 import { abortUpload, completeUpload, initiateUpload, listParts, listUploads, uploadPart } from './multipart.ts'
 import { listPorts, startMonitor, stopMonitor } from './network.ts'
@@ -69,7 +70,7 @@ export const sandboxRoutes = {
     writeStdin,
     closeStdin,
   },
-  system: { health, reloadEnvironment, upgrade },
+  system: { health, showIdentity, reloadEnvironment, upgrade },
   terminal: { page: terminalPage, socket: terminalSocket },
   tunnel: { configure: configureTunnel, stop: stopTunnel },
   uploads: {

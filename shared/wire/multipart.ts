@@ -1,7 +1,7 @@
 /** Uploads in parts: for files larger than one request may carry, in parallel, surviving a restart of the daemon. */
 import { route } from '../route.ts'
 import { s } from '../schema.ts'
-import { successShape } from './filesystem.ts'
+import { successShape } from './file-shapes.ts'
 
 const upload = s.object({ uploadId: s.string() })
 

@@ -1,6 +1,6 @@
 /** The process family of the per-sandbox API: start, watch, feed and stop commands inside a sandbox. */
 import { route } from '../route.ts'
-import { intText, s, text } from '../schema.ts'
+import { described, intText, s, text } from '../schema.ts'
 
 export const processStatuses = ['running', 'completed', 'failed', 'stopped', 'killed'] as const
 export type ProcessStatus = (typeof processStatuses)[number]
@@ -9,25 +9,28 @@ export type ProcessStatus = (typeof processStatuses)[number]
  * A process as clients see it. `pid` is the OS pid of the first start, in decimal, and stays over restarts; times read
  * `Wed, 04 Mar 2026 10:11:12 GMT`; `exitCode` is 0 while running and -1 after a signal; `logs` is stdout followed by stderr.
  */
-export const Process = s.object({
-  pid: s.string(),
-  name: s.string(),
-  command: s.string(),
-  status: s.enum(processStatuses),
-  startedAt: s.string(),
-  completedAt: s.nullable(s.string()),
-  exitCode: s.int(),
-  workingDir: s.string(),
-  logs: s.nullable(s.string()),
-  stdout: s.string(),
-  stderr: s.string(),
-  restartOnFailure: s.boolean(),
-  maxRestarts: s.int(),
-  restartCount: s.int(),
-  keepAlive: s.boolean(),
-  /** Present, and true, only for a process whose input can be written. */
-  stdin: s.optional(s.boolean()),
-})
+export const Process = described(
+  s.object({
+    pid: s.string(),
+    name: s.string(),
+    command: s.string(),
+    status: s.enum(processStatuses),
+    startedAt: s.string(),
+    completedAt: s.nullable(s.string()),
+    exitCode: s.int(),
+    workingDir: s.string(),
+    logs: s.nullable(s.string()),
+    stdout: s.string(),
+    stderr: s.string(),
+    restartOnFailure: s.boolean(),
+    maxRestarts: s.int(),
+    restartCount: s.int(),
+    keepAlive: s.boolean(),
+    /** Present, and true, only for a process whose input can be written. */
+    stdin: s.optional(s.boolean()),
+  }),
+  { title: 'Process' },
+)
 export type Process = s.output<typeof Process>
 
 /** null counts as absent, as clients in languages without "undefined" send it. */
@@ -46,36 +49,44 @@ const variableName = s
 /** Variables of a process, added to the sandbox's own. */
 export const Variables = s.record(variableName, variable)
 
-export const StartProcess = s.object({
-  command: text(1024 * 1024).check(s.minLength(1, 'is required')),
-  name: maybe(text(255)),
-  workingDir: maybe(text(4096)),
-  env: maybe(Variables),
-  waitForCompletion: maybe(s.boolean()),
-  /** Seconds. */
-  timeout: maybe(s.int()),
-  waitForPorts: maybe(s.array(port).check(s.maxLength(1_024))),
-  restartOnFailure: maybe(s.boolean()),
-  maxRestarts: maybe(s.int()),
-  keepAlive: maybe(s.boolean()),
-  /** Gives the process a pipe as standard input, to be fed through `POST /process/:identifier/stdin`. */
-  stdin: maybe(s.boolean()),
-})
+export const StartProcess = described(
+  s.object({
+    command: text(1024 * 1024).check(s.minLength(1, 'is required')),
+    name: maybe(text(255)),
+    workingDir: maybe(text(4096)),
+    env: maybe(Variables),
+    waitForCompletion: maybe(s.boolean()),
+    /** Seconds. */
+    timeout: maybe(s.int()),
+    waitForPorts: maybe(s.array(port).check(s.maxLength(1_024))),
+    restartOnFailure: maybe(s.boolean()),
+    maxRestarts: maybe(s.int()),
+    keepAlive: maybe(s.boolean()),
+    /** Gives the process a pipe as standard input, to be fed through `POST /process/:identifier/stdin`. */
+    stdin: maybe(s.boolean()),
+  }),
+  { title: 'StartProcess' },
+)
 export type StartProcess = s.output<typeof StartProcess>
 
 /**
  * A line of the event stream. `stdout`, `stderr`: `data` is what was written, `cursor` the byte offset after it;
  * `keepalive`: nothing; `error`: `data` says why there is no more; `result`, the last: `data` is the process as JSON.
  */
-const ProcessEvent = s.object({
-  type: s.string(),
-  data: s.optional(s.string()),
-  cursor: s.optional(s.number()),
-})
+const ProcessEvent = described(
+  s.object({
+    type: s.string(),
+    data: s.optional(s.string()),
+    cursor: s.optional(s.number()),
+  }),
+  { title: 'ProcessEvent' },
+)
 export type ProcessEvent = s.output<typeof ProcessEvent>
 
-const ProcessLogs = s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() })
-const ProcessMessage = s.object({ message: s.string() })
+const ProcessLogs = described(s.object({ stdout: s.string(), stderr: s.string(), logs: s.string() }), {
+  title: 'ProcessLogs',
+})
+const ProcessMessage = described(s.object({ message: s.string() }), { title: 'ProcessMessage' })
 const params = s.object({ identifier: s.string() })
 
 export const listProcesses = route('GET /process', {

@@ -5,7 +5,7 @@ import { s } from '../schema.ts'
 export const swaggerRoot = route('GET /swagger', {
   id: 'swagger.root',
   summary: 'Leads to the documentation page',
-  document: { responses: { 301: { description: 'To /swagger/index.html' } } },
+  statuses: { 301: 'To /swagger/index.html' },
 })
 
 export const swaggerFile = route('GET /swagger/*file', {

@@ -1,8 +1,10 @@
 /** The daemon itself: what it is, how it is, its environment, its replacement. */
 import { route } from '../route.ts'
-import { s } from '../schema.ts'
+import { described, s } from '../schema.ts'
 
-const welcome = s.object({ message: s.string(), documentation: s.string(), description: s.string() })
+const welcome = described(s.object({ message: s.string(), documentation: s.string(), description: s.string() }), {
+  title: 'Welcome',
+})
 
 const welcomeAt = (method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH') =>
   route(`${method} /`, {
@@ -14,16 +16,19 @@ const welcomeAt = (method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH') =>
 
 export const welcomes = (['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] as const).map(welcomeAt)
 
-export const lastUpgrade = s.object({
-  status: s.enum(['idle', 'running', 'completed', 'failed']),
-  step: s.enum(['none', 'starting', 'download', 'validate', 'replace', 'completed', 'skipped']),
-  version: s.string(),
-  lastAttempt: s.optional(s.string()),
-  error: s.optional(s.string()),
-  downloadUrl: s.optional(s.string()),
-  binaryPath: s.optional(s.string()),
-  bytesDownloaded: s.optional(s.number()),
-})
+export const lastUpgrade = described(
+  s.object({
+    status: s.enum(['idle', 'running', 'completed', 'failed']),
+    step: s.enum(['none', 'starting', 'download', 'validate', 'replace', 'completed', 'skipped']),
+    version: s.string(),
+    lastAttempt: s.optional(s.string()),
+    error: s.optional(s.string()),
+    downloadUrl: s.optional(s.string()),
+    binaryPath: s.optional(s.string()),
+    bytesDownloaded: s.optional(s.number()),
+  }),
+  { title: 'LastUpgrade' },
+)
 export type LastUpgrade = s.output<typeof lastUpgrade>
 
 export const health = route('GET /health', {

@@ -15,6 +15,8 @@ export interface Subject {
   spec(id: string): MachineSpec
   /** One that fails half-way, with things already made. */
   broken(id: string): MachineSpec
+  /** Looks at a machine that was claimed with the host name `claimed`, twice the memory and a file `claim-test` in /etc. */
+  claimed?(t: Test, machine: Machine): Promise<void>
   /** Whatever of the machine is left on the box, in words; empty when nothing is. */
   leftovers(id: string): Promise<string[]>
 }
@@ -188,4 +190,32 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     await driver.remove(id)
     await t.rejects(resizer.resize(id, { memoryMb, cpus: 1 }), { code: 'driver_failed' })
   })
+
+  t.test(
+    `${name}: a machine that was made for nobody is given to somebody, and one that is somebody's is not`,
+    async t => {
+      const { driver, spec, leftovers, claimed } = await open(t)
+      const { claimer } = driver
+      if (!claimer) {
+        t.pass('cannot give machines to others')
+        return
+      }
+      const [id, other] = [randomUUID(), randomUUID()]
+      const made = await driver.create({ ...spec(id), anonymous: true })
+      await driver.freezer?.freeze(id)
+      const { memoryMb } = spec(id)
+      const wanted = { ...spec(id), hostname: 'claimed', memoryMb: memoryMb * 2, etc: { 'claim-test': 'yes\n' } }
+      t.same(await claimer.claim(wanted), made, 'it runs, where it did')
+      t.same(await claimer.claim(wanted), made, 'which may be repeated')
+      t.same(await find(driver, id), made)
+      await claimed?.(t, made)
+      await driver.create(spec(other))
+      await t.rejects(claimer.claim(spec(other)), { code: 'driver_failed' })
+      await t.rejects(claimer.claim(spec(randomUUID())), { code: 'driver_failed' })
+      t.equal((await find(driver, other))?.phase, 'running')
+      await driver.remove(id)
+      await driver.remove(other)
+      t.same(await leftovers(id), [])
+    },
+  )
 }

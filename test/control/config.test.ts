@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../control/config.ts'
+import { wireNames } from '../../shared/wire-names.ts'
 
 const load = (env: Record<string, string> = {}) => loadConfig(env, '/cwd')
 
@@ -32,6 +35,11 @@ t.test('what is given, with blanks around it taken off', async t => {
       HUTCH_ALLOW_NETWORKS: '10.1.2.3, 192.168.7.0/24',
       HUTCH_STANDBY_SECONDS: '0.5',
       HUTCH_CA_FILE: '/etc/ca.pem',
+      HUTCH_REGISTRIES: 'GHCR.io, *.example.com:5000, http://localhost:5000',
+      HUTCH_IMAGE_ALIASES: 'python=docker.io/library/python:3.12-slim',
+      HUTCH_IMAGE_MAX_MB: '100',
+      HTTPS_PROXY: 'proxy:3128',
+      no_proxy: 'localhost, .Example.com',
     }),
     {
       host: '::1',
@@ -42,8 +50,22 @@ t.test('what is given, with blanks around it taken off', async t => {
       prices: { volume_storage_gbs: 1e-9, sandbox_compute_runtime_gbs: 0.5 },
       allowNetworks: ['10.1.2.3', '192.168.7.0/24'],
       standbyAfterMs: 500,
+      registries: [
+        { host: 'ghcr.io', plain: false },
+        { host: '*.example.com', port: 5000, plain: false },
+        { host: 'localhost', port: 5000, plain: true },
+      ],
+      imageAliases: { 'base-image': 'base', python: 'docker.io/library/python:3.12-slim' },
+      pullLimits: { maxBytes: 104_857_600, atOnce: 2, timeMs: 1_800_000 },
+      proxies: { http: '', https: 'proxy:3128', except: ['localhost', '.example.com'] },
     },
   )
+  t.same(load().registries, [{ host: '*', plain: false }])
+  t.same(load({ HUTCH_REGISTRIES: 'none' }).registries, [])
+  t.match(load({ HUTCH_REGISTRIES: 'docker.io' }).registries, [
+    { host: 'registry-1.docker.io' },
+    { host: 'auth.docker.io' },
+  ])
 })
 
 const wrong: Readonly<Record<string, readonly string[]>> = {
@@ -52,7 +74,10 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   HUTCH_PUBLIC_URL: ['hutch.example.com', 'ftp://x', 'http://u:p@x', 'http://x/?a', 'http://x/#a', 'http://'],
   HUTCH_SANDBOX_DOMAIN: ['a_b.com', '*.example.com', 'http://x', '10.0.0.1', 'a..b', `${'a'.repeat(64)}.com`],
   HUTCH_RUNTIME: ['docker'],
-  HUTCH_WIRE_NAMES: ['1a', 'A:B', 'A:a:b:c', 'A,A'],
+  HUTCH_REGISTRIES: ['none,ghcr.io', 'ftp://x.y', '*:5000', 'http://*', 'a..b/c', 'ghcr.io:0', 'ghcr.io:70000', 'a b'],
+  HUTCH_IMAGE_ALIASES: ['python', 'a=', '=b', 'a=b=c', 'A=b', 'a=b,a=c', 'a=--help'],
+  HUTCH_IMAGE_MAX_MB: ['0', '1.5'],
+  HUTCH_WIRE_NAMES: ['1a', 'A:B', 'A:a:b:c', 'A,A', 'Svc:other'],
   HUTCH_REGIONS: ['EU', 'a_b', 'auto', 'a,,b', 'a,a', 'a.b', ','],
   HUTCH_STANDBY_SECONDS: ['0', '1e9', 'soon', '-1', 'Infinity'],
   HUTCH_LOG_LEVEL: ['loud'],
@@ -94,6 +119,64 @@ t.test('a public subnet is refused with the reason', async t => {
   })
   for (const subnet of ['10.0.0.0/8', '172.31.0.0/16', '100.127.0.0/16'])
     t.equal(load({ HUTCH_SUBNET: subnet }).subnet, subnet)
+})
+
+t.test("another vendor's wire is one file, beside ours", async t => {
+  const path = join(t.testdir(), 'profile.json')
+  const withFile = (content: unknown, env: Record<string, string> = {}) => {
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+    return load({ HUTCH_WIRE_PROFILE: path, ...env })
+  }
+  const config = withFile(
+    {
+      header: 'Acme',
+      short: 'ac',
+      image: 'acme',
+      variable: 'AZ',
+      previewToken: 'ac-preview',
+      cookie: 'acme_login',
+      oauthClient: 'acme-cli',
+      label: 'x-ac-',
+      extension: 'com.acme.',
+      imageAliases: { 'py-app': 'base' },
+      regions: ['us-west-1'],
+      versions: { '2026-06-01': '2026-04-28' },
+    },
+    { HUTCH_WIRE_NAMES: 'Other', HUTCH_REGIONS: 'eu' },
+  )
+  t.match(config, {
+    regions: ['eu', 'us-west-1'],
+    imageAliases: { 'py-app': 'base' },
+    apiVersions: { '2026-06-01': '2026-04-28' },
+  })
+  const names = wireNames(config.wireNames)
+  t.same(names.header('workspace'), ['x-svc-workspace', 'x-other-workspace', 'x-acme-workspace'])
+  t.same(names.versionHeaders, ['svc-version', 'other-version', 'acme-version'])
+  t.same(names.env('NAME'), ['SVC_NAME', 'OTHER_NAME', 'AZ_NAME', 'ACME_NAME'])
+  t.same(names.driveEnv('UID_MAP'), ['SVCFS_UID_MAP', 'OTHERFS_UID_MAP', 'AZFS_UID_MAP'])
+  t.same(names.previewTokens, ['svc_preview_token', 'other_preview_token', 'ac-preview'])
+  t.same(names.cookies, ['svc_session', 'other_session', 'acme_login'])
+  t.same(names.oauthClients, ['svc', 'other', 'acme-cli'])
+  t.same(names.label('auto-generated'), ['x-svc-auto-generated', 'x-other-auto-generated', 'x-ac-auto-generated'])
+  t.equal(names.extension('a/b').at(-1), 'com.acme.a/b')
+  t.same(withFile({ header: 'Acme' }).wireNames[1], { header: 'Acme', short: 'acme', image: 'acme' })
+  const bad: [unknown, RegExp][] = [
+    ['{', /profile\.json is not JSON/],
+    [{}, /header: is missing/],
+    [{ header: 'Acme', headers: 'x' }, /has no field headers/],
+    [{ header: 'A B' }, /header: must be letters and digits/],
+    [{ header: 'svc' }, /"svc" is ours/],
+    [{ header: 'Acme', regions: ['auto'] }, /regions\.0: must be a host label/],
+    [{ header: 'Acme', versions: { '2026-06-01': '2026-06-01' } }, /versions\.2026-06-01: must be one of 2026-04-16/],
+    [{ header: 'Acme', versions: { newest: '2026-04-28' } }, /versions\.newest: has a key that is not allowed/],
+    [{ header: 'Acme', imageAliases: { a: 1 } }, /imageAliases\.a: must be a string/],
+  ]
+  for (const [content, message] of bad)
+    t.throws(() => withFile(content), { code: 'invalid_argument', message }, JSON.stringify(content))
+  t.throws(() => load({ HUTCH_WIRE_PROFILE: '/none' }), {
+    message: /^HUTCH_WIRE_PROFILE: \/none cannot be read: ENOENT/,
+  })
+  t.throws(() => withFile('', {}), { message: /^HUTCH_WIRE_PROFILE: / })
 })
 
 t.test('names that nobody reads are refused, with the one that was meant', async t => {

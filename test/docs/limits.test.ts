@@ -44,6 +44,14 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['4 MiB on `/mcp`', 'daemon/mcp/http.ts', 'maxBodyBytes = 4 * 1024 * 1024'],
   ],
   'file read as JSON': [['128 MiB', 'daemon/filesystem/read.ts', 'jsonReadLimit = 128 * 1024 * 1024']],
+  'tree with contents': [
+    [
+      '16 MiB of contents, 10000 entries, 32 levels',
+      'daemon/filesystem/tree-contents.ts',
+      '{ bytes: 16 * 1024 * 1024, entries: 10_000, depth: 32 }',
+    ],
+  ],
+  'warnings in a header': [['20, 2 KiB', 'control/api/warnings.ts', 'warnings: 20, path: 120, bytes: 2_048']],
   'parts of an upload': [
     ['10000', 'daemon/multipart/routes.ts', 'maxPart = 10_000'],
     ['7 days', 'daemon/config/config.ts', "'HUTCH_UPLOAD_EXPIRY'] || '7d'"],
@@ -72,6 +80,10 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['4 MiB', 'daemon/terminal/routes.ts', 'maxFrameBytes = 4 * 1024 * 1024'],
   ],
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
+  'sandboxes that wait for their machine': [
+    ['50 s', 'control/reconcile/waiting-line.ts', 'patienceMs = 50_000'],
+    ['at least 100', 'control/reconcile/waiting-line.ts', 'leastRoom = 100'],
+  ],
   'held request': [['60 s', 'control/instances/reach.ts', 'patienceMs = 60_000']],
   'outbound policy': [
     ['1000 patterns', 'control/sandbox/network/shape.ts', 'max = 1000'],

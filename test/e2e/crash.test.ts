@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 import { traces } from '../support/oci.ts'
-import { server, type Server } from '../support/server.ts'
+import { scratchInstance, server, type Server } from '../support/server.ts'
+import { sample } from '../support/thorough.ts'
 
 const why = whyNoMachines()
 if (why) {
@@ -39,8 +40,9 @@ const processes = (s: Server): string[] =>
     }
   })
 
-const createMoments = [0, 8, 16, 25, 40, 60, 80, 110, 140, 180, 230, 300]
-const deleteMoments = [0, 5, 10, 20, 35, 55, 80, 120, 180]
+const createMoments = sample([0, 8, 16, 25, 40, 60, 80, 110, 140, 180, 230, 300], 2)
+const deleteMoments = sample([0, 5, 10, 20, 35, 55, 80, 120, 180], 2)
+const firstStartMoments = sample([30, 80, 120, 160, 200, 260, 340], 2)
 
 t.test('killed at any moment of a create, the sandbox comes up at the next start', async t => {
   const s = await server(t)
@@ -79,12 +81,9 @@ t.test('killed at any moment of a delete, it is gone after the next start', asyn
 })
 
 t.test('killed at any moment of the first start, the next one works, with a key that works', async t => {
-  for (const moment of [30, 80, 120, 160, 200, 260, 340]) {
-    const s = await server(t).catch((error: unknown) => error)
-    if (s instanceof Error) throw s
-    // The first start is done; a fresh directory makes another first start, killed in the middle.
-    await (s as Server).stop()
-    const fresh = await killedFirstStart(s as Server, moment)
+  const { dataDir } = scratchInstance(t)
+  for (const moment of firstStartMoments) {
+    const fresh = await killedFirstStart(join(dataDir, String(moment)), moment)
     t.equal(fresh.status, 200, `after a kill ${moment} ms into it`)
   }
 })
@@ -111,8 +110,7 @@ t.test('a machine that is killed comes back with its files', async t => {
 })
 
 /** A start over an empty data directory that is killed after `ms`; then a whole one, asked with the key on disk. */
-const killedFirstStart = async (s: Server, ms: number): Promise<{ status: number }> => {
-  const dataDir = join(s.dataDir, 'fresh')
+const killedFirstStart = async (dataDir: string, ms: number): Promise<{ status: number }> => {
   const root = new URL('../..', import.meta.url).pathname
   const env = {
     PATH: process.env['PATH'] ?? '',

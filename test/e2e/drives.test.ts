@@ -1,10 +1,11 @@
 /** Drives through the real server: what sandboxes of one workspace share, and what nobody reaches. */
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { drivesDirectory } from '../support/drives.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server, type Server } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const why = whyNoMachines()
 if (why) {
@@ -52,6 +53,33 @@ t.test('sandboxes share the drives of their workspace and nothing else', async t
     readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .filter(line => line.includes(`${base}/default`) || line.includes(`${base}/theirs`))
+
+  await t.test('an orderly end: time to put things away, asleep or not, and no more than was given', async t => {
+    mkdirSync(join(base, 'default/ends'))
+    const ending = async (name: string, seconds: number, command: string) => {
+      const spec = { runtime: { image: 'svc/busybox:latest', memory: 256, terminationGracePeriodSeconds: seconds } }
+      const url = (await s.call('POST', '/v0/sandboxes', { metadata: { name }, spec }, workspace)).body.metadata.url
+      t.equal((await mount(url, { driveName: 'ends', mountPath: 'mnt/ends' })).status, 200)
+      const process = { command, name: 'job', restartOnFailure: true, maxRestarts: 5 }
+      t.equal((await s.call('POST', `${url}/process`, process)).status, 200)
+      await until(async () => existsSync(join(base, 'default/ends', `${name}.up`)), name)
+      return () => s.call('DELETE', `/v0/sandboxes/${name}`, undefined, workspace)
+    }
+    const gone = (name: string) => async () =>
+      (await s.call('GET', `/v0/sandboxes/${name}`, undefined, workspace)).body.status === 'TERMINATED'
+    const mark = (name: string) => `echo > /mnt/ends/${name}`
+    const wait = 'while :; do sleep 0.1; done'
+    const tidy = await ending('tidy', 60, `trap '${mark('tidy.down')}; exit 1' TERM; ${mark('tidy.up')}; ${wait}`)
+    const deaf = await ending('deaf', 1, `trap '' TERM; ${mark('deaf.up')}; ${wait}`)
+    await until(
+      async () => (await s.call('GET', '/v0/sandboxes/tidy', undefined, workspace)).body.state === 'STANDBY',
+      'tidy to sleep',
+    )
+    await Promise.all([tidy(), deaf()])
+    await until(gone('tidy'), 'tidy to end')
+    t.ok(existsSync(join(base, 'default/ends/tidy.down')), 'it was asked, woken from its sleep, and not started again')
+    await until(gone('deaf'), 'deaf to end')
+  })
 
   await t.test('what one writes the other reads', async t => {
     t.same(await list(a), [])

@@ -10,6 +10,7 @@ import { systemClock } from '../../shared/clock.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server, type Server } from '../support/server.ts'
 import { attackedMb, pending, sharedTables, type Attack } from '../support/shared-tables.ts'
+import { sample } from '../support/thorough.ts'
 import { whyNoOwnUsers } from '../support/users.ts'
 
 const clock = systemClock()
@@ -121,7 +122,8 @@ const suite = async (t: Test, runtime: Runtime): Promise<void> => {
   ]
   const scene = { s, runtime, attacker, neighbour, alone: await countIn(s, neighbour, wanted), here: countHere(wanted) }
   for (const { kind } of wanted) t.ok((scene.alone[kind]?.count ?? 0) > 0, `there are ${kind} to be had`)
-  for (const who of ['root', 'ids'] as const)
+  // gVisor's tables are its own: there a thousand users take nothing that root could not.
+  for (const who of sample(['root', 'ids'] as const, runtime === 'runc' ? 1 : 2))
     await t.test(`as ${who === 'root' ? 'root' : 'a thousand users'}`, async t => {
       if (runtime === 'runc') await oneByOne(t, scene, who)
       await allAtOnce(t, scene, who)

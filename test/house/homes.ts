@@ -19,8 +19,8 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   ],
   kysely: ['control/store/sqlite'],
   'node-pty': ['daemon/node-internals'],
-  'tar-stream': ['daemon/filesystem'],
-  undici: ['control/channel', 'control/gateway', 'shared/http/client'],
+  'tar-stream': ['control/images/pull', 'daemon/filesystem'],
+  undici: ['control/channel', 'control/gateway', 'control/images/pull', 'shared/http/client'],
   ws: ['daemon/terminal'],
   zod: ['shared/schema.ts'],
 }

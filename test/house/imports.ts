@@ -66,11 +66,13 @@ const listIsTrue = (t: Test, sources: readonly Source[]): void => {
 
 const packagesAtHome = (t: Test, sources: readonly Source[]): void => {
   const used = new Map<string, Set<string>>()
+  const shipped = new Set<string>()
   for (const { file, imports } of sources)
-    for (const { specifier } of imports) {
+    for (const { specifier, typeOnly } of imports) {
       if (/^(\.|node:)/.test(specifier)) continue
       const name = packageOf(specifier)
       const homes = packageHomes[name]
+      if (!typeOnly && within(file, ['control', 'shared'])) shipped.add(name)
       t.ok(homes && within(file, homes), `${file} may import ${name}`)
       for (const home of homes ?? []) if (within(file, [home])) used.set(name, (used.get(name) ?? new Set()).add(home))
     }
@@ -83,6 +85,8 @@ const packagesAtHome = (t: Test, sources: readonly Source[]): void => {
   const { dependencies } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { dependencies: object }
   const idle = Object.keys(dependencies).filter(name => !used.has(name) && !notImported.includes(name))
   t.same(idle, [], 'every dependency is used')
+  const missing = [...shipped].filter(name => !Object.hasOwn(dependencies, name))
+  t.same(missing, [], 'what the package imports is installed with it')
 }
 
 const modulesAtHome = (t: Test, sources: readonly Source[]): void => {

@@ -86,7 +86,7 @@ def says(host, port, text, source=None):
 guess = b'hutch-channel/1\x02' + b'p' * 32 + b'GET /system/activity HTTP/1.1\r\nhost: x\r\n\r\n'
 last = b'connection: close\r\n\r\n'
 forbidden = [
-    ('GET', '/system/activity'), ('PUT', '/host/configuration'), ('POST', '/upgrade'), ('POST', '/environment/reload'),
+    ('GET', '/system/activity'), ('PUT', '/host/configuration'), ('GET', '/host/identity'), ('POST', '/upgrade'), ('POST', '/environment/reload'),
     ('PUT', '/network/tunnel/config'), ('DELETE', '/network/tunnel'), ('GET', '/drives/mount'), ('POST', '/drives/mount'),
     ('DELETE', '/drives/mount/a'),
 ]

@@ -25,7 +25,7 @@ const config = loadConfig({
   cwd: dir,
 })
 const identity = { name: 'app', home: '/', uid: 4711, gid: 4712, groups: [] }
-const bounds = driveRoutes({ config, identity })
+const bounds = driveRoutes({ config, identity: () => identity })
 const surface = createDaemonSurface(bounds, { ...config, logRequests: false }, { checkReplies: true })
 const api = dispatcher(bounds, surface, { log: silentLog, ids: randomIds(), elapsed: () => performance.now() })
 

@@ -35,7 +35,7 @@ const supervisor = createSupervisor(
     reaper: createReaper({ clock, log }),
     workload: {
       environment: createEnvironment({ PATH: '/usr/bin:/bin' }, {}),
-      identity: undefined,
+      identity: () => undefined,
       dropCapabilities: undefined,
     },
     keepAwake: { hold: () => () => {} },

@@ -1,10 +1,12 @@
 /** The channel in real sandboxes: what their root tries against it, and what goes through the gateway. */
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
+import { createHmac } from 'node:crypto'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createChannelKeys } from '../../control/channel/keys.ts'
+import { nonceBytes, provenBytes, writePreface } from '../../shared/channel.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { server, type Server } from './server.ts'
 
@@ -26,6 +28,8 @@ const machinesOf = ({ dataDir }: Server) => {
     return { ...marker, id, key, config: readFileSync(join(dir, id, 'config.json'), 'utf8') }
   })
 }
+
+type Machine = ReturnType<typeof machinesOf>[number]
 
 /** Sends the bytes and returns all that comes until the other side closes, or has been silent for `quietMs`. */
 const exchange = async (host: string, port: number, bytes: string | Buffer, quietMs = 1_500): Promise<string> => {
@@ -141,6 +145,42 @@ const throughGateway = async (t: Test, s: Server, url: string) => {
   })
 }
 
+const activity = Buffer.from('GET /system/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+
+/** What comes after the nonce for the bytes that `answer` makes of it. */
+const afterNonce = async ({ address, channel }: Machine, answer: (nonce: Buffer) => Buffer): Promise<string> => {
+  const socket = connect(channel.port, address).on('error', () => {})
+  let got = ''
+  socket.once('data', (nonce: Buffer) => {
+    if (nonce.length !== nonceBytes) return void socket.destroy(new Error('no daemon answers there'))
+    socket.on('data', piece => (got += piece.toString('latin1')))
+    socket.write(answer(nonce))
+  })
+  await once(socket, 'close')
+  return got
+}
+
+/** The bytes by which who has the key of one machine says that it is the host of the machine of that name. */
+const proves =
+  ({ key }: Machine, name: string) =>
+  (nonce: Buffer) => {
+    const proof = createHmac('sha256', key)
+      .update(provenBytes(nonce, 'host', name))
+      .digest()
+    return Buffer.concat([writePreface('host', proof), activity])
+  }
+
+const oneAtAnother = async (t: Test, machine: Machine, other: Machine) => {
+  let heard = Buffer.alloc(0)
+  const own = await afterNonce(machine, nonce => (heard = proves(machine, machine.id)(nonce)))
+  t.match(own, /^HTTP\/1.1 200 [^]*keepAlive/, 'the key opens its own machine')
+  t.equal(await afterNonce(other, proves(machine, machine.id)), '', 'and no other by its own name')
+  t.equal(await afterNonce(other, proves(machine, other.id)), '', 'nor by the name of the other')
+  t.equal(await afterNonce(machine, proves(machine, other.id)), '', 'nor its own by another name')
+  t.equal(await afterNonce(other, () => heard), '', 'what was heard at one is of no use at the other')
+  t.equal(await afterNonce(machine, () => heard), '', 'nor at the same again')
+}
+
 /** All of it in sandboxes of `runtime`. */
 export const channelSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<void> => {
   const s = await server(t, { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '3600' })
@@ -205,6 +245,20 @@ for port in (${port}, ${channel.port}):
     const [, other] = machinesOf(s).toSorted(one => (one.id === id ? -1 : 1))
     if (!other) throw new Error('there is no neighbour')
     t.notOk(other.key.equals(key))
+    await oneAtAnother(t, machine, other)
+  })
+
+  const labelled = async (labels: object) =>
+    t.equal((await s.call('PUT', '/v0/sandboxes/a', { metadata: { labels }, spec: {} })).status, 200)
+  const identity = async (at = url) => (await s.call('GET', `${at}/host/identity`)).body
+
+  await t.test('its daemon knows whose it is, as the record says by now', async t => {
+    const { workspaceId } = await identity()
+    t.same(await identity(), { name: 'a', workspace: 'default', workspaceId, labels: {}, user: '' })
+    await labelled({ stage: 'one' })
+    t.match(await identity(), { labels: { stage: 'one' } })
+    t.match(await run('curl -s localhost:8080/host/identity'), /through the gateway only/)
+    t.equal(await run('printf %s "$TOP"'), secret, 'its environment is as it was')
   })
 
   await t.test('after a crash of the host everything goes on', async t => {
@@ -213,5 +267,8 @@ for port in (${port}, ${channel.port}):
     const again = url.replace(new URL(url).host, new URL(s.url).host)
     t.equal((await s.call('GET', `${again}/health`)).status, 200)
     t.equal((await s.call('GET', `${again}/drives/mount`)).status, 200, "a client's endpoint")
+    await labelled({ stage: 'two' })
+    t.match(await identity(again), { labels: { stage: 'two' } })
+    t.equal(await run('printf %s "$TOP"', again), secret)
   })
 }

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
@@ -40,6 +41,7 @@ export interface ControlOptions {
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
+  readonly apiVersions?: Parameters<typeof createApi>[0]['apiVersions']
   readonly checkReplies?: boolean
   /** USD per unit of each billing dimension. */
   readonly prices?: Readonly<Record<string, number>>
@@ -71,13 +73,36 @@ export const knownImages = ['svc/base-image:latest', 'svc/other:latest']
 const images = {
   async list() {
     const names = ['base', 'tools:1', 'tools:2', 'localhost:5000/team/app:1']
-    return names.map(name => ({ name, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }))
+    return names.map(name => ({
+      name,
+      digest: 'd',
+      rootfs: '/',
+      env: {},
+      workdir: '/',
+      user: '',
+      command: [],
+      labels: {},
+    }))
   },
   async resolve(reference: string) {
     if (!knownImages.includes(reference)) throw fail('invalid_image', { requested: reference, supported: knownImages })
-    return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [] }
+    return { name: reference, digest: 'd', rootfs: '/', env: {}, workdir: '/', user: '', command: [], labels: {} }
+  },
+  async check(reference: string) {
+    await images.resolve(reference)
+  },
+  need: (reference: string) => images.resolve(reference),
+  byDigest: async () => undefined,
+  pulling: {
+    list: async () => [],
+    underWay: () => [],
+    progress: () => undefined,
+    follow: () => () => undefined,
   },
 }
+
+/** Nothing was pulled. */
+const upkeep = { removeUnused: async () => 0, remove: async () => undefined }
 
 export const control = async (t: Test, options: ControlOptions = {}): Promise<TestControl> => {
   const dataDir = t.testdir()
@@ -133,6 +158,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     ids,
     log,
     names,
+    apiVersions: options.apiVersions,
     keys: createKeys({ tenants: store.tenants, clock, uses }),
     denials: createDenials({ audit: store.audit, clock, log }, closer),
     personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
@@ -140,8 +166,12 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     images,
     catalogues,
     abilities: { regions: ['local', 'eu-fra-1'], drives: false, outboundPolicies: true },
+    upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
-    routes: billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+    routes: [
+      ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+      ...warmRoutes({ report: async () => ({ pools: [], claimed: 0, missed: 0 }) }),
+    ],
     checkReplies: options.checkReplies ?? true,
   })
   return {

@@ -7,6 +7,7 @@ import type { Connections } from '../../daemon/channel/connections.ts'
 import { loadConfig, type Config } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon, type Daemon } from '../../daemon/daemon.ts'
+import type { Inherited } from '../../daemon/upgrade/handover.ts'
 import { createProgram, type Program } from '../../daemon/upgrade/program.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { call, type Answer, type CallOptions } from './call.ts'
@@ -27,6 +28,8 @@ export interface Options {
   readonly program?: Program
   /** Who speaks on which connection; everybody is the host unless given. */
   readonly connections?: Connections
+  /** What an earlier daemon has left. */
+  readonly inherited?: Inherited
 }
 
 export interface TestDaemon {
@@ -67,6 +70,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
     program: options.program ?? createProgram({ args: [], env: process.env }),
     checkReplies: true,
     ...(options.connections ? { connections: options.connections } : {}),
+    ...(options.inherited ? { inherited: options.inherited } : {}),
   })
   // Children are not libuv's: nothing else keeps this process alive while a test waits for one.
   const alive = setInterval(() => {}, 60_000)

@@ -43,6 +43,8 @@ export interface KeyedOptions {
   readonly env?: Record<string, string>
   readonly machine?: string
   readonly key?: Buffer
+  /** Started for nobody. */
+  readonly anonymous?: boolean
   /** Given instead of the boot document. */
   readonly input?: string
 }
@@ -54,7 +56,7 @@ export const startKeyed = async (t: Test, options: KeyedOptions = {}) => {
   const dir = mkdtempSync(join(tmpdir(), 'keyed-'))
   const document: BootDocument = {
     channel: { key: key.toString('base64url'), port: channelPort },
-    machine: { id: machine },
+    machine: { id: machine, ...(options.anonymous ? { anonymous: true } : {}) },
     configuration: {
       environment: { PATH: process.env['PATH'] ?? '', HOME: dir, WORKDIR: dir, TMPDIR: dir, ...environment },
     },
@@ -101,7 +103,8 @@ export const keyedDaemon = async (t: Test, options: KeyedOptions = {}): Promise<
   const connections = createConnections({ keyOf: () => started.key })
   t.teardown(connections.close)
   const listening = async () => {
-    while (!started.said().includes('daemon.listening')) await new Promise(resolve => setTimeout(resolve, 5))
+    while (!started.said().includes('daemon.listening') && started.process.exitCode === null)
+      await new Promise(resolve => setTimeout(resolve, 5))
   }
   await Promise.race([listening(), early])
   return { ...started, connections }

@@ -5,7 +5,9 @@ import type { Driver } from '../../control/drivers/driver.ts'
 import { driversOf, type Drivers } from '../../control/drivers/drivers.ts'
 import { fakeDriver, fakeWorld, type Faults, type FakeWorld } from '../../control/drivers/fake/index.ts'
 import { createChannelKeys } from '../../control/channel/keys.ts'
+import { createConfigurer, type Tell } from '../../control/instances/configure.ts'
 import { createRunner, type Runner } from '../../control/instances/runner.ts'
+import type { ClaimDaemon, Spare } from '../../control/instances/spare.ts'
 import { changes, type Changes } from '../../control/reconcile/changes.ts'
 import type { Rules, Workload } from '../../control/reconcile/rules.ts'
 import { stateTable } from '../../control/reconcile/state-table.ts'
@@ -23,6 +25,7 @@ interface CrewSpec {
   readonly count?: number
   readonly revision?: string
   readonly image?: string
+  readonly env?: Readonly<Record<string, string>>
 }
 
 const specOf = ({ spec }: Resource): CrewSpec => spec as CrewSpec
@@ -39,7 +42,15 @@ const workload: Workload = {
   async plan(owner, instance) {
     const image = instance.image ?? { digest: specOf(owner).image ?? 'd', rootfs: '/' }
     const { rootfs } = image
-    const spec = { id: instance.id, rootfs, memoryMb: 2048, cpus: 1, hostname: owner.name, env: {}, workdir: '/' }
+    const spec = {
+      id: instance.id,
+      rootfs,
+      memoryMb: 2048,
+      cpus: 1,
+      hostname: owner.name,
+      env: specOf(owner).env ?? {},
+      workdir: '/',
+    }
     return { image, spec }
   },
   standbyAfterMs: () => afterMs,
@@ -93,20 +104,27 @@ export interface RunnerOptions {
   readonly world?: FakeWorld
   readonly faults?: Faults
   readonly keepAlive?: () => Promise<number>
+  readonly tell?: Tell
+  /** That of another host, which is no more. */
+  readonly store?: WritableStore
+  readonly spare?: Spare
+  readonly claimDaemon?: ClaimDaemon
+  readonly askToEnd?: () => Promise<number>
 }
 
 export const runner = async (t: Test, options: RunnerOptions = {}): Promise<TestRunner> => {
   const clock = fakeClock()
   const log = silentLog
   const world = options.world ?? fakeWorld()
-  const store = await openStore({ path: join(t.testdir(), 'hutch.db') }, { log })
+  const store = options.store ?? (await openStore({ path: join(t.testdir(), 'hutch.db') }, { log }))
   const driver = options.driver ?? fakeDriver({ world, ...(options.faults ? { faults: options.faults } : {}) })
   const drivers = driversOf(driver, options.others)
   const rules = new Map([crew, pool].map(kind => [kind.kind, kind]))
   const told = changes()
-  const move = transition({ store, clock, rules, changes: told })
+  const configurer = createConfigurer({ store, rules, clock, log, tell: options.tell ?? (async () => []) })
+  const move = transition({ store, clock, rules, changes: told, written: configurer.written })
   const closer = closing({ log, boundMs: 1_000 })
-  closer.add('store', store.close)
+  if (!options.store) closer.add('store', store.close)
   t.teardown(closer.close)
   let next = 0
   const ids = {
@@ -125,8 +143,12 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     transition: move,
     changes: told,
     channelKeys: createChannelKeys('secret', ids),
+    configurer,
     onDown: () => {},
+    spare: options.spare,
+    claimDaemon: options.claimDaemon ?? (async () => {}),
     keepAlive: options.keepAlive ?? (async () => 0),
+    askToEnd: options.askToEnd ?? (async () => 0),
   })
   const current = async (uid: string): Promise<Resource> => {
     const found = await store.resources.getByUid(uid)

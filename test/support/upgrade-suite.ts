@@ -20,17 +20,28 @@ import { server } from './server.ts'
 
 const runtime = fileURLToPath(new URL('../../.runtime', import.meta.url))
 const newer = 'b'.repeat(32)
+/** As builds made them from before there was a channel: it says no port, so its daemon is given no key. */
+export const older = 'a'.repeat(32)
 /** Well in its rehearsal, and unable to start. */
 const broken = 'c'.repeat(32)
 const breaks = `process.env.HUTCH_REHEARSAL || process.argv.push('--port', 'nonsense')`
 
-/** A directory of bundles as `make` leaves it: the one of this checkout, and the same under the name of a newer one. */
-const bundles = (t: Test): { dir: string; release: () => void } => {
+interface Facts {
+  readonly digest: string
+  readonly command: readonly string[]
+  readonly channelPort?: number
+}
+
+/**
+ * A directory of bundles as `make` leaves it: the one of this checkout, and the same under the names of others. `first` is
+ * the one that the host begins with.
+ */
+export const bundles = (t: Test, first?: string): { dir: string; release: () => void } => {
   const original = realpathSync(join(runtime, 'bundle'))
   const dir = realpathSync(mkdtempSync(join(runtime, 'upgrade-test-')))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
-  const facts = JSON.parse(readFileSync(join(original, 'bundle.json'), 'utf8')) as { digest: string; command: string[] }
-  for (const digest of [facts.digest, newer, broken]) {
+  const facts = JSON.parse(readFileSync(join(original, 'bundle.json'), 'utf8')) as Facts
+  for (const digest of [facts.digest, newer, broken, older]) {
     // Links: two copies would be hundreds of megabytes.
     execFileSync('cp', ['-al', original, join(dir, digest)])
     unlinkSync(join(dir, digest, 'bundle.json'))
@@ -39,14 +50,16 @@ const bundles = (t: Test): { dir: string; release: () => void } => {
       writeFileSync(join(dir, digest, 'breaks.cjs'), breaks)
       command.splice(-1, 0, '--require', '/.hutch/breaks.cjs')
     }
-    writeFileSync(join(dir, digest, 'bundle.json'), JSON.stringify({ ...facts, digest, command }))
+    const { channelPort, ...rest } = facts
+    const said = digest === older ? rest : { ...rest, channelPort }
+    writeFileSync(join(dir, digest, 'bundle.json'), JSON.stringify({ ...said, digest, command }))
   }
   const point = (digest: string) => {
     symlinkSync(digest, join(dir, '.next'))
     renameSync(join(dir, '.next'), join(dir, 'current'))
     writeFileSync(join(dir, 'latest'), digest)
   }
-  point(facts.digest)
+  point(first ?? facts.digest)
   return { dir, release: () => point(newer) }
 }
 
@@ -65,7 +78,7 @@ const programs = {
 }
 
 /** How an upgrade ends; while the daemon is replaced, nobody answers for a moment. */
-const outcome = (target: Target, count: number, step: string) =>
+export const outcome = (target: Target, count: number, step: string) =>
   until(`upgrade ${count}, ${step}`, async () => {
     // A request that the old daemon has taken and not answered is cut.
     const answer = await ask(target, 'GET', '/health').catch(() => undefined)
@@ -117,12 +130,12 @@ export const upgradeSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
   socket.send(JSON.stringify({ type: 'input', data: 'x=kept-$((6*7)); echo $x pid=$$.\r' }))
   const shell = await until('the shell', async () => /kept-42 pid=(\d+)\./.exec(shown)?.[1])
 
-  await t.test('there is nothing newer at first', async t => {
+  await t.test('nothing is newer at first, and it starts anew all the same: clients count upgrades', async t => {
     t.match(await ask(target, 'POST', '/upgrade'), {
       status: 200,
       body: { version: 'latest', baseUrl: 'file:///.hutch/releases' },
     })
-    t.match(await outcome(target, 0, 'skipped'), { status: 'completed' })
+    t.match(await outcome(target, 1, 'completed'), { status: 'completed' })
     t.match(
       await ask(target, 'POST', '/process', {
         body: {
@@ -142,7 +155,7 @@ export const upgradeSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
       return answer?.status === 200 && answer.body.lastUpgrade.status === 'failed' && answer.body
     })
     t.match(body, {
-      upgradeCount: 0,
+      upgradeCount: 1,
       lastUpgrade: { version: broken, step: 'replace', error: /did not start: .*port/ },
     })
     for (const name of Object.keys(programs)) t.match(await get(name), { pid: pids[name], status: 'running' }, name)
@@ -155,7 +168,7 @@ export const upgradeSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
 
   await t.test('the daemon is replaced in its place', async t => {
     t.equal((await ask(target, 'POST', '/upgrade')).status, 200)
-    t.match(await outcome(target, 1, 'completed'), {
+    t.match(await outcome(target, 2, 'completed'), {
       status: 'completed',
       version: 'latest',
       binaryPath: `/.hutch/releases/${newer}`,

@@ -19,6 +19,7 @@ export type FaultPoint =
   | 'freeze'
   | 'thaw'
   | 'resize'
+  | 'claim'
 
 /** Called at each point; throw, or wait, to make the fault. */
 export type Faults = (point: FaultPoint, id: string, signal?: AbortSignal) => void | Promise<void>
@@ -26,6 +27,8 @@ export type Faults = (point: FaultPoint, id: string, signal?: AbortSignal) => vo
 export interface FakeServer {
   readonly host: string
   readonly port: number
+  /** Where it listens for its host, when it has a channel. */
+  readonly channelPort?: number
   close(): unknown
 }
 
@@ -55,14 +58,12 @@ export interface FakeOptions {
 }
 
 const present = (id: string, machine: FakeMachine): Machine => {
-  const { phase, server, rootGone } = machine
+  const { phase, server, spec, rootGone } = machine
   if (phase !== 'running' && phase !== 'frozen') return { id, phase }
-  return {
-    id,
-    phase,
-    ...(rootGone ? { rootGone } : {}),
-    address: { host: server?.host ?? '127.0.0.1', port: server?.port ?? 9 },
-  }
+  const { host = '127.0.0.1', port = 9, channelPort } = server ?? {}
+  const generation = spec.channel?.generation
+  const channel = channelPort !== undefined && generation ? { port: channelPort, machine: id, generation } : undefined
+  return { id, phase, ...(rootGone ? { rootGone } : {}), address: { host, port, ...(channel ? { channel } : {}) } }
 }
 
 interface Context {
@@ -137,6 +138,23 @@ const turn = async (context: Context, id: string, verb: 'freeze' | 'thaw'): Prom
   machine.phase = phase
 }
 
+const claim = async (context: Context, spec: MachineSpec): Promise<Machine> => {
+  const { id } = spec
+  await context.faults('claim', id)
+  const machine = alive(context, id, 'claim')
+  if (!machine.spec.anonymous)
+    throw fail('driver_failed', { driver: 'fake', step: 'claim', reason: `no machine ${id} was made for nobody` })
+  const claimed: FakeMachine = {
+    ...machine,
+    phase: 'running',
+    spec: { ...spec, anonymous: true },
+    limits: { memoryMb: spec.memoryMb, cpus: spec.cpus },
+  }
+  context.world.machines.set(id, claimed)
+  note(context, 'claim', id)
+  return present(id, claimed)
+}
+
 export const fakeDriver = (options: FakeOptions = {}): Driver => {
   const { world = fakeWorld(), faults = () => {}, serve } = options
   const context: Context = { world, faults, serve }
@@ -170,6 +188,12 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         await faults('resize', id)
         alive(context, id, 'resize').limits = { ...limits }
         note(context, 'resize', id)
+      },
+    },
+    claimer: {
+      claim: spec => claim(context, spec),
+      async settle({ id }) {
+        alive(context, id, 'settle')
       },
     },
     close: async () => {},

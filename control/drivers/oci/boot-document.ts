@@ -1,24 +1,26 @@
 /** What a machine's daemon is given on its standard input. */
 import { closeSync, constants, openSync, writeFileSync } from 'node:fs'
-import { workloadVariables } from '../../../shared/guarded-env.ts'
 import type { BootDocument } from '../../../shared/wire/host.ts'
+import { configurationOf } from '../configuration.ts'
 import type { MachineSpec } from '../driver.ts'
 import type { Bundle } from './bundle.ts'
 import type { Slot } from './net/link.ts'
 
 /** Undefined when the bundle's daemon has no channel, or the machine is to have none. */
 export const bootDocumentOf = (
-  { id, env, workdir, channel }: MachineSpec,
+  spec: MachineSpec,
   { channelPort }: Bundle,
   { gateway }: Pick<Slot, 'gateway'>,
-): BootDocument | undefined =>
-  channel && channelPort !== undefined
+): BootDocument | undefined => {
+  const { id, channel, anonymous } = spec
+  return channel && channelPort !== undefined
     ? {
         channel: { key: channel.key, port: channelPort, from: gateway },
-        machine: { id },
-        configuration: { environment: { ...workloadVariables(env), WORKDIR: workdir } },
+        machine: { id, ...(anonymous ? { anonymous } : {}) },
+        configuration: configurationOf(spec),
       }
     : undefined
+}
 
 // O_TMPFILE of open(2): the kernel's own bit plus O_DIRECTORY.
 const unnamed = 0o20000000 | constants.O_DIRECTORY

@@ -8,6 +8,7 @@ import type { Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { imageMark } from './image-files.ts'
 import { readMarker, writeMarker, type Marker } from './marker.ts'
+import type { Slot } from './net/link.ts'
 import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
 import { prepareAgain, prepareRoot } from './rootfs.ts'
@@ -17,7 +18,8 @@ import { convertUpper } from './users/convert.ts'
 /** The smallest memory in which a daemon starts. */
 const leastMemoryMb = 64
 
-const check = (spec: MachineSpec): void => {
+/** Throws `invalid_argument` for what no machine can be. */
+export const checkSpec = (spec: Omit<MachineSpec, 'channel'>): void => {
   if (!(spec.memoryMb >= leastMemoryMb))
     throw fail('invalid_argument', { field: 'memoryMb', reason: `must be at least ${leastMemoryMb}` })
   if (!(spec.cpus > 0)) throw fail('invalid_argument', { field: 'cpus', reason: 'must be more than 0' })
@@ -40,10 +42,19 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   kept: earlier !== undefined,
   marks: earlier?.marks ?? 'user',
   held: spec.held ?? false,
+  anonymous: spec.anonymous ?? false,
 })
 
 /** Throws where machines cannot be held to a policy: one that should be is not started without. */
-const holdOutbound = async ({ context: { outbound }, spec, slot }: Attempt): Promise<void> => {
+export const holdOutbound = async ({
+  context: { outbound },
+  spec,
+  slot,
+}: {
+  context: Pick<Context, 'outbound'>
+  spec: Omit<MachineSpec, 'channel'>
+  slot: Pick<Slot, 'interface' | 'address'>
+}): Promise<void> => {
   if (!spec.held) return
   if (!outbound)
     throw fail('driver_failed', {
@@ -53,6 +64,12 @@ const holdOutbound = async ({ context: { outbound }, spec, slot }: Attempt): Pro
     })
   await outbound.hold(slot, spec.id)
 }
+
+/** Whom a machine asks for names. */
+export const resolversOf = (
+  { outbound, resolvers }: Pick<Context, 'outbound' | 'resolvers'>,
+  { held }: Pick<MachineSpec, 'held'>,
+): readonly string[] => (held && outbound ? [outbound.address] : resolvers)
 
 /** Files of an earlier life are used again; a whole copy cannot tell the tenant's from the image's. */
 const earlierLife = async ({ overlay }: Context, files: MachineFiles): Promise<Marker | undefined> => {
@@ -77,7 +94,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   await writeMarker(files.marker, marker)
   await holdOutbound(attempt)
   const { hostname, etc = {} } = spec
-  const resolvers = spec.held && context.outbound ? [context.outbound.address] : context.resolvers
+  const resolvers = resolversOf(context, spec)
   const root = { files, image: spec.rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   await writeConfig(attempt, firstId)
@@ -90,7 +107,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
  * first process did, or the box was restarted) is started again with the files it had.
  */
 export const createMachine = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
-  check(spec)
+  checkSpec(spec)
   const { dataDir, slots, log } = context
   const files = filesOf(dataDir, spec.id)
   const before = await lookAt(context, spec.id)

@@ -11,8 +11,9 @@
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
-import { limitCpu, limitMemory, limitSockets } from './cgroup/limits.ts'
+import { limitCpu, limitMemory } from './cgroup/limits.ts'
 import { groupStats } from './cgroup/stats.ts'
+import { claimMachine } from './claim/claim.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
@@ -27,7 +28,6 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
   const { hierarchy, names, dataDir } = context
   const group = groupOf(names, id)
   await limitMemory(hierarchy, group, limits.memoryMb)
-  await limitSockets(hierarchy, group, limits.memoryMb)
   await limitCpu(hierarchy, group, id, limits.cpus)
   const files = filesOf(dataDir, id)
   const marker = await readMarker(files.marker)
@@ -52,8 +52,16 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       thaw: id => thawGroup(hierarchy, group(id), clock),
     },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
-    // What runs on gVisor has its mounts in gVisor, where no mount of this kernel comes.
-    ...(config.runtime === 'runsc' ? {} : { mounter: ociMounter(context) }),
+    // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
+    ...(config.runtime === 'runsc'
+      ? {}
+      : {
+          mounter: ociMounter(context),
+          claimer: {
+            claim: spec => claimMachine(context, spec),
+            settle: ({ id, cpus }) => limitCpu(hierarchy, group(id), id, cpus),
+          },
+        }),
     ...(context.outbound ? { outbound: { ...context.outbound, machineNetworks: [config.subnet] } } : {}),
     close,
   }

@@ -16,6 +16,8 @@ const shape = s.object({
   ready: s.boolean(),
   /** Some start has answered: what the upper layer holds is the tenant's, and outlives the machine's end. */
   kept: s._default(s.boolean(), false),
+  /** It was made for nobody, and may be claimed. */
+  anonymous: s._default(s.boolean(), false),
   /** The image's directory under its overlay, and the inode that it was. */
   image: s.optional(s.object({ path: s.string(), inode: s.int() })),
   /** Its traffic goes to the outbound proxy. */

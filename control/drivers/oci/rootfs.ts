@@ -43,16 +43,22 @@ const needImage = async ({ image }: RootInput) => {
   })
 }
 
-const writeNames = async (etc: string, input: RootInput): Promise<void> => {
-  const { hostname, address, resolvers } = input
+/** The host's files in /etc, by their names. */
+export const hostFiles = (
+  input: Pick<RootInput, 'hostname' | 'address' | 'resolvers' | 'etc'>,
+): Record<string, string> => {
+  const { hostname, address, resolvers, etc } = input
   const hosts = ['127.0.0.1 localhost', '::1 localhost ip6-localhost ip6-loopback', `${address} ${hostname}`]
-  const content: Record<string, string> = {
+  return {
     'resolv.conf': resolvers.map(resolver => `nameserver ${resolver}\n`).join(''),
     hosts: `${hosts.join('\n')}\n`,
     hostname: `${hostname}\n`,
-    ...input.etc,
+    ...etc,
   }
-  for (const [name, text] of Object.entries(content)) {
+}
+
+const writeNames = async (etc: string, input: RootInput): Promise<void> => {
+  for (const [name, text] of Object.entries(hostFiles(input))) {
     await rm(join(etc, name), { force: true })
     await writeFile(join(etc, name), text, { mode: 0o644, flag: 'wx' })
   }

@@ -2,6 +2,7 @@
  * From the network that was sent to the one that is stored. Whether a sandbox's traffic is held to a policy at all is decided when it is
  * made, because its link is made for it; what the policy says may change at any time.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { fail, isError } from '../../../shared/errors.ts'
 import { compilePolicy } from '../../../shared/policy/decide.ts'
 import type { Sealer } from '../../secrets.ts'
@@ -55,9 +56,16 @@ const acceptProxy = (
   }),
 })
 
-/** Names the first rule that this host, or this sandbox, cannot have. */
-const checkRules = (network: StoredNetwork, held: boolean, previous: boolean, egressRules: boolean): void => {
-  const rule = ruleIn(network)
+/** Names the first rule, or else the proxy, that this host, or this sandbox, cannot have. */
+const checkRules = (
+  network: StoredNetwork,
+  held: boolean,
+  previous: AcceptedNetwork | undefined,
+  egressRules: boolean,
+): void => {
+  // An empty one that was stored by an earlier build comes back with what clients have read.
+  const isNew = network.proxy !== undefined && !isDeepStrictEqual(network.proxy, previous?.network?.proxy)
+  const rule = ruleIn(network) ?? (isNew ? 'proxy' : undefined)
   if (rule && !egressRules)
     throw refuse(
       rule,
@@ -114,7 +122,7 @@ export const acceptNetwork = (
     ...(proxy ? { proxy: acceptProxy(proxy, previous?.network?.proxy, sealer) } : {}),
   }
   checkPolicy(network, sealer)
-  checkRules(network, held, previous !== undefined, egressRules)
+  checkRules(network, held, previous, egressRules)
   return {
     ...(Object.keys(network).length > 0 ? { network } : {}),
     ...(texts.length > 0 ? { networkTexts: texts } : {}),

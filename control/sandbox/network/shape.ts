@@ -1,5 +1,5 @@
 /** What may be said about a sandbox's network. Lists and maps also come as text holding JSON. */
-import { s, text, texts as textMap, type Out } from '../../../shared/schema.ts'
+import { described, s, text, texts as textMap, withoutEffect, type Out } from '../../../shared/schema.ts'
 import { sent } from './sent.ts'
 
 const list = <S extends Parameters<typeof s.array>[0]>(item: S, max = 1000) =>
@@ -34,7 +34,11 @@ export const network = s.object({
   subnet: s.nullish(text(63)),
   firewall: s.nullish(s.object({ rulesets: list(s.enum(['default', 'proxy', 'dedicated-ip'])) })),
   egress: s.nullish(
-    s.object({ gateway: s.nullish(text(63)), mode: s.nullish(text(64)), policies: list(egressPolicy) }),
+    s.object({
+      gateway: s.nullish(text(63)),
+      mode: s.nullish(text(64)),
+      policies: described(list(egressPolicy), { [withoutEffect]: true }),
+    }),
   ),
   proxy: s.nullish(proxy),
 })

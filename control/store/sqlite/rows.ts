@@ -53,7 +53,7 @@ export const toEvent = (row: Omit<EventRow, 'id'>): ResourceEvent => ({
 const toJson = (value: object | undefined): string | null => (value === undefined ? null : JSON.stringify(value))
 
 export const toInstanceRow = (instance: Instance): InstanceRow => {
-  const { owner, memoryMb, heldBytes } = instance
+  const { owner, memoryMb, heldBytes, claimed } = instance
   return {
     id: instance.id,
     owner: owner.uid,
@@ -73,7 +73,7 @@ export const toInstanceRow = (instance: Instance): InstanceRow => {
     last_used_at: instance.lastUsedAt ?? null,
     attempts: instance.attempts,
     errors: JSON.stringify(instance.errors),
-    body: JSON.stringify({ memoryMb, heldBytes }),
+    body: JSON.stringify({ memoryMb, heldBytes, claimed }),
   }
 }
 
@@ -92,5 +92,5 @@ export const toInstance = (row: InstanceRow): Instance => ({
   ...(row.last_used_at === null ? {} : { lastUsedAt: row.last_used_at }),
   attempts: row.attempts,
   errors: JSON.parse(row.errors) as Instance['errors'],
-  ...(JSON.parse(row.body) as Pick<Instance, 'memoryMb' | 'heldBytes'>),
+  ...(JSON.parse(row.body) as Pick<Instance, 'memoryMb' | 'heldBytes' | 'claimed'>),
 })

@@ -1,5 +1,5 @@
 /** An answer that is a failure, as the error of ours that it stands for. */
-import { errors, reported, type AppError, type ErrorCode } from '../../errors.ts'
+import { errors, gatewayFaces, reported, type AppError, type ErrorCode } from '../../errors.ts'
 import type { AnyRoute } from './input.ts'
 
 /** What a status means where nothing says more. */
@@ -31,6 +31,13 @@ interface Reported {
   readonly message: string
 }
 
+/** Failures that trying again does not help, by the words in which the gateway says one that it does help as well. */
+const finals: ReadonlyMap<string, ErrorCode> = new Map(
+  gatewayFaces
+    .filter(({ code, retry }) => !retry && gatewayFaces.some(other => other.retry && other.code === code))
+    .map(({ code, error }) => [code, error]),
+)
+
 const isText = (value: unknown): value is string => typeof value === 'string'
 
 /**
@@ -52,8 +59,10 @@ const read = (status: number, text: string): Reported => {
     return isCode(name) ? { code: name, message } : { message }
   }
   if (isText(error)) return { message: error }
-  const { message: said, retryable } = (error ?? {}) as { message?: unknown; retryable?: unknown }
+  const { code, message: said, retryable } = (error ?? {}) as Readonly<Record<string, unknown>>
   if (!isText(said)) return plain
+  const final = retryable === false ? finals.get(String(code)) : undefined
+  if (final) return { code: final, message: said }
   // The platform speaks, not the route: a workload that cannot be reached now is 404 there, and may be asked again.
   const meant = meaningOf(status)
   return { code: retryable === true && !errors[meant].retry ? 'unavailable' : meant, message: said }

@@ -104,12 +104,18 @@ t.test('the same names under every configured prefix', async t => {
       { header: 'Svc', short: 'svc', image: 'svc' },
       { header: 'Acme', short: 'ac', image: 'acme' },
     ],
+    apiVersions: { '2026-06-01': '2026-04-28' },
   })
   const headers = { authorization: '', 'X-Acme-Authorization': `Bearer ${key}`, 'X-Acme-Workspace': 'default' }
   t.match(await call('GET', '/sandboxes', undefined, list(headers)), { status: 200 })
   t.match(await call('GET', '/sandboxes', undefined, list({ 'svc-version': '', 'acme-version': '2026-04-28' })), {
     status: 200,
     body: { meta: {} },
+  })
+  t.match(await call('GET', '/sandboxes', undefined, list({ 'svc-version': '2026-06-01' })), { body: { meta: {} } })
+  t.match(await call('GET', '/sandboxes', undefined, list({ 'svc-version': '2026-06-02' })), {
+    status: 400,
+    body: { error: 'invalid_api_version', message: /2026-04-16, 2026-04-28, 2026-06-01$/ },
   })
 })
 

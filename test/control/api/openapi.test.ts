@@ -1,5 +1,6 @@
 import t from 'tap'
 import { control } from '../../support/control.ts'
+import { untold } from '../../support/untold.ts'
 
 t.test('the document is open, complete, and computed from the routes', async t => {
   const { call, api } = await control(t)
@@ -23,7 +24,33 @@ t.test('the document is open, complete, and computed from the routes', async t =
     'workspace',
   ])
   t.hasProps(post.responses, ['200', '400', '401', '403', '404', '409', '413', '500'])
-  const spec = post.requestBody.content['application/json'].schema.properties.spec
-  t.match(JSON.stringify(spec), /"allowedDomains"/)
-  t.match(JSON.stringify(spec), /"minimum":64/)
+  t.same(post.requestBody.content['application/json'].schema, { $ref: '#/components/schemas/SandboxInput' })
+  const { schemas, securitySchemes } = body.components
+  t.match(JSON.stringify(schemas.SandboxSpecInput), /"allowedDomains"/)
+  t.match(schemas.SandboxRuntime.properties.memory, {
+    minimum: 64,
+    description: /MB/,
+    examples: [4096],
+  })
+  t.match(schemas.SandboxSpecInput.properties.enabled, { default: true })
+  t.hasProps(securitySchemes, ['bearer', 'x-svc-authorization'])
+  t.same(
+    Object.keys(schemas).filter(name => /(Input|Output|Update){2}|Output$/.test(name)),
+    [],
+    'one form for each name',
+  )
+})
+
+t.test('every member, parameter and family says what it is', async t => {
+  const { call } = await control(t)
+  const { body } = await call('GET', '/openapi.json')
+  const undescribed = (list: { name: string; description?: string }[]) =>
+    list.filter(({ description }) => !description).map(({ name }) => name)
+  t.same(untold(body.components, ''), [], 'a text is a line in control/api/texts.ts')
+  t.same(untold(body.paths, ''), [])
+  const operations = Object.values<Record<string, { parameters: { name: string }[] }>>(body.paths).flatMap(path =>
+    Object.values(path),
+  )
+  t.same(undescribed(operations.flatMap(({ parameters }) => parameters)), [])
+  t.same(undescribed(body.tags), [])
 })

@@ -306,9 +306,9 @@ t.test('a sandbox that failed says why', async t => {
   await until('web', 'FAILED')
   const answer = await get('/x')
   t.equal(answer.status, 404)
-  t.equal(answer.headers.get('retry-after'), '1')
+  t.equal(answer.headers.get('retry-after'), null)
   t.match(await answer.json(), {
-    error: { code: 'WORKLOAD_UNAVAILABLE', retryable: true, message: /FAILED.*the disk is on fire/ },
+    error: { code: 'WORKLOAD_UNAVAILABLE', retryable: false, do_not: 'retry', message: /FAILED.*the disk is on fire/ },
   })
 })
 

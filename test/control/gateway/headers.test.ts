@@ -62,8 +62,11 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
   t.same(pairs(requestHeaders(raw, options)), [
     ['x-kept', 'me'],
     ['x-svc-subject-id', 'key-1'],
+    ['x-acme-subject-id', 'key-1'],
     ['x-svc-subject-type', 'user'],
+    ['x-acme-subject-type', 'user'],
     ['x-svc-auth-method', 'api_key'],
+    ['x-acme-auth-method', 'api_key'],
     ['x-request-id', 'r-1'],
     ['x-forwarded-for', '1.2.3.4'],
     ['x-forwarded-host', 'h'],

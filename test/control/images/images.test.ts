@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import t from 'tap'
 import { createImages } from '../../../control/images/images.ts'
+import { importShared } from '../../../control/images/import-shared.ts'
+import { sourceOf } from '../../../control/images/source.ts'
 import { isError } from '../../../shared/errors.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { systemClock } from '../../../shared/clock.ts'
@@ -88,7 +90,7 @@ t.test('imports an OCI layout and survives a restart', async t => {
 
   const again = await createImages(config, deps)
   t.same(await again.resolve('team/app:1.0'), image)
-  t.same(readdirSync(join(config.dataDir, 'images')).sort(), ['names', 'trees'], 'no work is left behind')
+  t.same(readdirSync(join(config.dataDir, 'images')).sort(), ['names', 'pulled', 'trees'], 'no work is left behind')
   t.same(await again.import('team/app:2.0', source), { ...image, name: 'team/app:2.0' }, 'same tree, another name')
 })
 
@@ -107,6 +109,28 @@ t.test('an import moves the name; the old tree stays while in use', async t => {
   t.same(await images.collect(new Set()), [second.digest])
 })
 
+t.test('an operator names a layout, an archive of either kind, or a reference', async t => {
+  const { config, images } = await open(t)
+  const source = await makeLayout(t, { hello: 'hi' }, [])
+  const layout = source.replace(/^oci:|:app$/g, '')
+  const dir = join(layout, '..')
+  const archives = ['docker-archive', 'oci-archive'].map(kind => [`${dir}/${kind}.tar`, `${kind}:${dir}/${kind}.tar`])
+  for (const [, made = ''] of archives) await execa('skopeo', ['copy', '--quiet', source, `${made}:app:1`])
+  const cases: readonly (readonly string[])[] = [
+    ['layout', `oci:${layout}`],
+    ...archives,
+    ['docker.io/alpine', 'docker://docker.io/library/alpine:latest'],
+    ['oci:elsewhere:x', 'oci:elsewhere:x'],
+  ]
+  for (const [from = '', wanted = ''] of cases) t.equal(await sourceOf(from, dir), wanted, from)
+  for (const from of ['', 'nothing', 'alpine', '--help', dir, `${layout}/oci-layout`])
+    await t.rejects(sourceOf(from, dir), { code: 'invalid_argument', details: { field: 'FROM' } }, from)
+  const places = { ...config, imageAliases: {} }
+  const digest = await importShared(places, ['mine:2', await sourceOf(`${dir}/docker-archive.tar`, '/')], deps)
+  t.match(await images.resolve('mine:2'), { digest, name: 'mine:2' }, 'a store that runs finds it')
+  await t.rejects(importShared(places, ['No Name', source], deps), { message: /^NAME: / })
+})
+
 t.test('a failed import changes nothing', async t => {
   const { images, config } = await open(t)
   await t.rejects(images.import('app', 'oci:/nowhere:x'), {
@@ -119,7 +143,7 @@ t.test('a failed import changes nothing', async t => {
   gone.abort(new Error('client left'))
   const error = await images.import('app', 'oci:/nowhere:x', gone.signal).catch(caught => caught)
   t.notOk(isError(error), 'an abort is no failure of the image')
-  t.same(readdirSync(join(config.dataDir, 'images')).sort(), ['names', 'trees'])
+  t.same(readdirSync(join(config.dataDir, 'images')).sort(), ['names', 'pulled', 'trees'])
   t.same(readdirSync(join(config.dataDir, 'images/names')), [])
 })
 
@@ -128,7 +152,7 @@ t.test('work that a crash left half done is removed', async t => {
   const left = join(config.dataDir, 'images/.new-abc/tree/rootfs')
   mkdirSync(left, { recursive: true })
   const images = await createImages(config, deps)
-  t.same(readdirSync(join(config.dataDir, 'images')).sort(), ['names', 'trees'])
+  t.same(readdirSync(join(config.dataDir, 'images')).sort(), ['names', 'pulled', 'trees'])
   t.equal((await images.list()).length, 2)
 })
 

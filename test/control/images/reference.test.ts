@@ -1,5 +1,5 @@
 import t from 'tap'
-import { keyOf } from '../../../control/images/reference.ts'
+import { keyOf, remoteOf } from '../../../control/images/reference.ts'
 
 const options = {
   wireNames: [
@@ -44,4 +44,37 @@ t.test('what is no reference has no key', async t => {
   ])
     t.equal(keyOf(reference, options), undefined, JSON.stringify(reference.slice(0, 20)))
   t.equal(keyOf('constructor', options), 'constructor', 'names of Object.prototype are plain names')
+})
+
+t.test('a reference with a host is an image of a registry', async t => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  const cases: Record<string, string> = {
+    'docker.io/python': 'docker.io/library/python:latest',
+    'index.docker.io/library/python:3.12-slim': 'docker.io/library/python:3.12-slim',
+    'docker.io/me/app': 'docker.io/me/app:latest',
+    'localhost/app:1': 'localhost/app:1',
+    'registry:5000/a/b/c': 'registry:5000/a/b/c:latest',
+    [`ghcr.io/a/b@${digest}`]: `ghcr.io/a/b@${digest}`,
+    [`ghcr.io/a/b:1@${digest}`]: `ghcr.io/a/b@${digest}`,
+  }
+  for (const [reference, name] of Object.entries(cases)) t.equal(remoteOf(reference)?.name, name, reference)
+  t.match(remoteOf('docker.io/python:3'), { host: 'docker.io', repository: 'library/python', tag: '3' })
+  for (const reference of [
+    'python',
+    'library/python',
+    'docker.io',
+    'docker.io/',
+    'docker.io/../x',
+    'docker.io/A',
+    'docker.io/a:b:c',
+    'ghcr.io/a@sha256:1',
+    `ghcr.io/a@${digest}@${digest}`,
+    'user@ghcr.io/a',
+    'https://ghcr.io/a',
+    '[::1]:5000/a',
+    'registry:0/a',
+    '/etc/passwd',
+    `ghcr.io/${'a'.repeat(400)}`,
+  ])
+    t.equal(remoteOf(reference), undefined, reference.slice(0, 40))
 })

@@ -319,3 +319,61 @@ t.test('whoever wants a machine waits until one is up, and is told why there wil
   await settle(made)
   await t.rejects(made.runner.hold(owner, signal), { code: 'unavailable', message: /crew "a" is DEACTIVATED/ })
 })
+
+t.test('what a record says after its machine has started is told to the daemon, before anybody uses it', async t => {
+  const told: Record<string, string>[] = []
+  let refuses: string | undefined
+  const options = {
+    async tell(_: unknown, { environment }: { environment: Record<string, string> }) {
+      if (refuses) throw new Error(refuses)
+      told.push(environment)
+      return []
+    },
+  }
+  const serve = async () => ({ host: '127.0.0.1', port: 9, channelPort: 10, close: () => {} })
+  const world = fakeWorld()
+  const made = await runner(t, { ...options, world, driver: fakeDriver({ world, serve }) })
+  const { uid } = await made.create('crew', 'a', { env: { A: '1' } })
+  await made.runner.start()
+  await settle(made)
+  const { signal } = new AbortController()
+  const use = async () => (await made.runner.hold({ uid, kind: 'crew', name: 'a' }, signal)).release()
+  await use()
+  t.same(told, [], 'it has started with that')
+  await made.move(uid, '', { count: 1 })
+  await use()
+  t.same(told, [], 'nothing to tell')
+
+  await made.move(uid, '', { env: { A: '2' } })
+  await Promise.all([use(), use()])
+  t.same(told, [{ A: '2', WORKDIR: '/' }], 'once')
+  await made.move(uid, '', { env: { A: '3' } })
+  await settle(made)
+  t.match(told[1], { A: '3' }, 'also when nobody uses it')
+
+  await made.clock.tick(afterMs)
+  t.same(await made.statuses(uid), ['standby'])
+  await made.move(uid, '', { env: { A: '4' } })
+  await settle(made)
+  t.same(await made.statuses(uid), ['standby'], 'it is not woken for that')
+  t.equal(told.length, 2)
+  await use()
+  t.match(told[2], { A: '4' })
+
+  refuses = 'no daemon answers there'
+  await made.move(uid, '', { env: { A: '5' } })
+  await use()
+  t.equal(told.length, 3, 'whoever uses it is served')
+  refuses = undefined
+  await use()
+  t.equal(told.length, 3, 'and nobody asks at every call')
+  await made.clock.tick(5_000)
+  await use()
+  t.match(told[3], { A: '5' })
+
+  const next = await runner(t, { ...options, world, store: made.store, driver: fakeDriver({ world, serve }) })
+  await next.runner.start()
+  await next.runner.hold({ uid, kind: 'crew', name: 'a' }, signal)
+  t.match(told[4], { A: '5' }, 'what an earlier host has told is not known')
+  t.equal(told.length, 5)
+})

@@ -228,6 +228,7 @@ t.test('an image is shared at once within an account, and with another when it a
   t.equal((await call('POST', path, { targetWorkspace: 'team' }, ours)).status, 409)
   t.equal((await call('POST', path, { targetWorkspace: 'theirs' }, ours)).status, 404, 'without its account')
   const rival = { targetWorkspace: 'theirs', targetAccountId: 'rival' }
+  await clock.tick(1000)
   const asked = await call('POST', path, rival, ours)
   t.match(asked, { status: 202, body: { imageName: 'base', sourceWorkspace: 'default', expiresAt: /^2026-01-08/ } })
   t.match((await call('GET', path, undefined, ours)).body, [

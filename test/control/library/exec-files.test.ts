@@ -111,7 +111,7 @@ t.test('what is wrong is refused with the codes of the API', async t => {
   await t.rejects(host.sandboxes.files('none').read('x'), { code: 'not_found' })
   await t.rejects(host.sandboxes.exec('a', ''), { code: 'invalid_argument' })
   await host.sandboxes.create({ name: 'off', spec: { enabled: false } })
-  await t.rejects(host.sandboxes.exec('off', 'true'), { code: 'unavailable', message: /"off" is DEACTIVATED/ })
+  await t.rejects(host.sandboxes.exec('off', 'true'), { code: 'not_running', message: /"off" is DEACTIVATED/ })
   await t.rejects(host.workspace('none'), { code: 'not_found' })
   const { sandboxes } = await host.workspace('default')
   t.match(await sandboxes.get('a'), { metadata: { name: 'a' } })

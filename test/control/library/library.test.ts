@@ -83,3 +83,13 @@ t.test('use is accounted for, and the same host serves HTTP', async t => {
   })
   t.match(await inside.json(), { stdout: 'hi\n', exitCode: 0 })
 })
+
+t.test('images of the host are listed, brought in by the operator and forgotten', async t => {
+  const { host } = await testHost(t)
+  t.match(await host.images.list(), [{ name: 'base', env: { FROM_IMAGE: 'yes' }, labels: {} }])
+  await t.rejects(host.images.import('app', 'nothing'), {
+    code: 'invalid_argument',
+    message: /^FROM: "nothing" is neither/,
+  })
+  await t.rejects(host.images.remove('app'), { code: 'not_found' })
+})

@@ -174,6 +174,8 @@ t.test('a host that does not enforce rules for outbound traffic refuses them', a
     ['proxy.allowedDomains', { proxy: { allowedDomains: ['a.example'] } }],
     ['proxy.routing', { proxy: { routing: [{ destinations: ['*'], headers: { a: 'b' } }] } }],
     ['firewall.rulesets', { firewall: { rulesets: ['proxy'] } }],
+    ['proxy', { proxy: {} }],
+    ['proxy', { proxy: { bypass: ['a.example'] } }],
   ] as const)
     t.match(await make(network), {
       status: 400,
@@ -181,5 +183,5 @@ t.test('a host that does not enforce rules for outbound traffic refuses them', a
         message: `spec.network.${field}: rules for outbound traffic cannot be enforced on this box (make doctor says why); leave them out`,
       },
     })
-  t.equal((await make({ firewall: { rulesets: ['default'] }, proxy: {} })).status, 200, 'no rule, nothing to refuse')
+  t.equal((await make({ firewall: { rulesets: ['default'] } })).status, 200, 'no rule, nothing to refuse')
 })

@@ -86,7 +86,7 @@ t.test('the proxy is on or off from the start', async t => {
   await make('off')
   const on = await call('PUT', '/sandboxes/off', { spec: { network: { allowedDomains: ['a.com'] } } })
   t.match(on, { status: 400, body: { message: /^spec.network.allowedDomains: the proxy is switched on when/ } })
-  t.equal((await call('PUT', '/sandboxes/off', { spec: { network: { proxy: {} } } })).status, 200, 'no rule, no harm')
+  t.equal((await call('PUT', '/sandboxes/off', { spec: { network: { proxy: {} } } })).status, 400, 'an empty one, too')
   t.same((await make('on', { proxy: {} })).body.spec.network, { proxy: {} }, 'an empty proxy is one')
   await call('PUT', '/sandboxes/on', { spec: {} })
   t.equal(storedSandbox(await row(store, 'on')).held, true, 'cleared, it passes everything through')
@@ -114,7 +114,7 @@ t.test('ports, protocols in any case, extra arguments and lifecycle are kept', a
     lifecycle: { expirationPolicies: [{ type: 'ttl-idle', value: '2h' }], terminatedRetention: '1h' },
     runtime: {
       ports: [{ target: 8080, protocol: 'tcp', name: 'web' }, { target: 3000 }],
-      extraArgs: '{"tun":"enabled"}',
+      extraArgs: '{"tun":"disabled"}',
       terminationGracePeriodSeconds: 3,
     },
   }
@@ -126,10 +126,49 @@ t.test('ports, protocols in any case, extra arguments and lifecycle are kept', a
     },
     runtime: {
       ports: [{ target: 8080, protocol: 'TCP', name: 'web' }, { target: 3000 }],
-      extraArgs: { tun: 'enabled' },
+      extraArgs: { tun: 'disabled' },
       terminationGracePeriodSeconds: 3,
     },
   })
+})
+
+t.test('what would do nothing is refused, and what does nothing is named', async t => {
+  const { call } = await control(t, {
+    wireNames: [
+      { header: 'Svc', short: 'svc', image: 'svc' },
+      { header: 'Acme', short: 'ac', image: 'ac' },
+    ],
+  })
+  const refused: [string, object, RegExp][] = [
+    ['/sandboxes', { runtime: { extraArgs: { tun: 'disabled', nfs: 'enabled' } } }, /^spec.runtime.extraArgs.nfs: /],
+    ['/sandboxes?upload=true', {}, /^upload: /],
+  ]
+  for (const [path, spec, message] of refused)
+    t.match(await call('POST', path, { metadata: { name: 'b' }, spec }), { status: 400, body: { message } })
+  const spec = {
+    runtme: { memory: 1 },
+    runtime: { envs: JSON.stringify([{ name: 'A', valueFrom: { secret: 'x' } }]), ports: [{ target: 1, tagret: 2 }] },
+    network: { egress: { policies: [{ name: 'x', mode: 'shared' }] } },
+  }
+  const made = await call('POST', '/sandboxes', { metadata: { name: 'a', labels: { any: 'x' }, plan: 'gold' }, spec })
+  const warnings = [
+    'spec.runtme is not known',
+    'spec.runtime.envs.0.valueFrom is not known',
+    'spec.runtime.ports.0.tagret is not known',
+    'spec.network.egress.policies has no effect',
+  ]
+  t.equal(made.status, 200)
+  t.equal(made.headers['x-svc-warnings'], warnings.map(text => JSON.stringify(text)).join(', '))
+  t.equal(made.headers['x-acme-warnings'], made.headers['x-svc-warnings'])
+  const again = await call('PUT', '/sandboxes/a', { ...made.body, spec: { ...made.body.spec, network: {} } })
+  t.equal(again.status, 200)
+  t.notHas(again.headers, 'x-svc-warnings', 'clients send back what they have read')
+  const many = Object.fromEntries(
+    Array.from({ length: 40 }, (_, at) => [`\r\nX-Evil: ${at}\u2028"é${'n'.repeat(300)}`, 1]),
+  )
+  const header = String((await call('PUT', '/sandboxes/a', many)).headers['x-svc-warnings'])
+  t.match(header, /^"\\r\\nX-Evil: 0\\u2028\\"\\u00e9n+\\u2026 is not known", .*, "and \d+ more"$/)
+  t.ok(header.length < 2_100 && /^[\x20-\x7e]+$/.test(header))
 })
 
 t.test('secrets are sealed in the store, masked in answers, and survive being sent back masked', async t => {
@@ -177,7 +216,7 @@ t.test('an update keeps what is absent, clears what is cleared, and network is c
       expires: '2030-01-01T00:00:00Z',
       envs: [{ name: 'A', value: 'b' }],
       ports: [{ target: 3000 }],
-      extraArgs: { tun: 'enabled' },
+      extraArgs: { tun: 'disabled' },
     },
     lifecycle: { expirationPolicies: [{ type: 'ttl-idle', value: '2h', action: 'delete' }] },
     network: { allowedDomains: ['a.com'] },
@@ -204,8 +243,8 @@ t.test('an update keeps what is absent, clears what is cleared, and network is c
   t.notHas((await put({ spec: { runtime: { ttl: null } } })).spec.runtime, 'ttl')
   t.notHas((await put({ spec: { runtime: { expires: null } } })).spec.runtime, 'expires')
   t.notHas((await put({ spec: { lifecycle: null } })).spec, 'lifecycle')
-  t.same((await put({ spec: { runtime: { extraArgs: { tun: 'disabled' } } } })).spec.runtime.extraArgs, {
-    tun: 'enabled',
+  t.same((await put({ spec: { runtime: { extraArgs: { iptables: 'enabled' } } } })).spec.runtime.extraArgs, {
+    tun: 'disabled',
   })
   t.notHas((await put({ spec: { runtime: { ports: [] } } })).spec.runtime, 'ports')
   const after = await put({})

@@ -1,4 +1,5 @@
 /** A daemon that has a key: every endpoint, asked by everybody. */
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { audiences } from '../../../daemon/channel/audience.ts'
 import { createConnections, type Caller } from '../../../daemon/channel/connections.ts'
@@ -63,6 +64,7 @@ t.test('what a tenant keeps and loses', async t => {
     ['POST', '/drives/mount'],
     ['DELETE', '/drives/mount/a'],
     ['PUT', '/host/configuration'],
+    ['GET', '/host/identity'],
     ['GET', '/system/activity'],
   ] as const)
     t.equal(await status(method, target, {}), 403, `${method} ${target}`)
@@ -133,6 +135,56 @@ t.test('the host replaces the environment; what was changed since stays', async 
   t.match(await configure({ 'A=': '2' }), { status: 400 })
   t.match(await call('PUT', '/host/configuration', { body: { more: 1 }, connection: by.host }), { status: 400 })
   t.equal(await get('A'), '2', 'what cannot be understood changes nothing')
+})
+
+t.test('an anonymous machine becomes somebody in one call, or stays what it was', async t => {
+  const { call, by } = await keyed(t, { SVC_WORKSPACE: 'w', SVC_NAME: 'nobody-yet', SVC_WORKSPACE_ID: 'w-1' })
+  const configure = (body: object) => call('PUT', '/host/configuration', { body, connection: by.host })
+  const whose = async () => (await call('GET', '/host/identity', { connection: by.client })).body
+  const run = async (command: string) => {
+    const body = { command, waitForCompletion: true }
+    return (await call('POST', '/process', { body, connection: by.tenant })).body.stdout.trim()
+  }
+  const document = async () => (await call('GET', '/swagger/doc.json', { connection: by.tenant })).body.basePath
+  const anonymous = { name: 'nobody-yet', workspace: 'w', workspaceId: 'w-1', labels: {}, user: '' }
+  t.same(await whose(), anonymous)
+  t.equal(await document(), '/w/sandboxes/nobody-yet')
+  const identity = { name: 'web', workspace: 'team', workspaceId: 't-1', labels: { stage: 'one' } }
+  const environment = { SVC_NAME: 'web', SVC_SANDBOX_USER_ENABLED: 'true', SECRET: 'hush' }
+
+  const refused = await configure({ environment: { ...environment, SVC_SANDBOX_USER: 'no-such-user' }, identity })
+  t.match(refused, { status: 400, body: { error: /no user "no-such-user"/ } })
+  t.match(await configure({ environment, identity: { ...identity, labels: { a: 1 } } }), { status: 400 })
+  t.match(await configure({ environment, identity, etc: { '../x': '' } }), { status: 400 })
+  t.same(await whose(), anonymous, 'what is refused changes nothing')
+  t.equal(await run('id -u; echo "$SECRET"'), '0')
+
+  const taken = await configure({ environment: { ...environment, SVC_SANDBOX_USER: '4711:4712', SHELL: '' }, identity })
+  t.match(taken, { status: 200, body: { unapplied: [] } })
+  t.same(await whose(), { ...identity, user: '4711' })
+  t.equal(await run('id -u; id -g; echo "$SECRET"; echo $SVC_NAME'), '4711\n4712\nhush\nweb')
+  const name = `hutch-claimed-${process.pid}`
+  const file = `/filesystem/%2Ftmp%2F${name}`
+  t.teardown(() => call('DELETE', file))
+  t.equal((await call('PUT', file, { body: { content: 'x' }, connection: by.tenant })).status, 200)
+  t.equal(await run(`stat -c %u:%g /tmp/${name}`), '4711:4712', 'files are theirs too')
+  t.equal((await call('GET', '/system/activity', { connection: by.host })).body.drives.uidMap, '4711')
+  t.equal(await document(), '/team/sandboxes/web')
+
+  t.match(await configure({ environment: { ...environment, DISABLE_TERMINAL: 'true' }, identity }), {
+    body: { unapplied: ['terminal'] },
+  })
+  t.equal(await run('id -u'), '0')
+})
+
+t.test('a daemon that is told of an authority points programs to it', async t => {
+  const { call, by, config } = await keyed(t)
+  const authority = join(t.testdir({ 'ca.pem': '-----BEGIN CERTIFICATE-----\nours\n' }), 'ca.pem')
+  const environment = { SANDBOX_EXTRA_CA_CERTS: authority }
+  t.equal((await call('PUT', '/host/configuration', { body: { environment }, connection: by.host })).status, 200)
+  const body = { command: 'echo $SSL_CERT_FILE; tail -1 $CURL_CA_BUNDLE', waitForCompletion: true }
+  const { stdout } = (await call('POST', '/process', { body, connection: by.tenant })).body
+  t.equal(stdout, `${config.mergedCaPath}\nours\n`)
 })
 
 t.test('a daemon without a key answers all to everybody', async t => {

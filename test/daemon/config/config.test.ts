@@ -15,7 +15,7 @@ t.test('without any variable there are working defaults', async t => {
     logRequests: true,
     serverTiming: false,
     keepAlive: true,
-    metadataPath: '/svc/metadata',
+    metadataPaths: ['/svc/metadata'],
     scaleFile: '/uk/libukp/scale_to_zero_disable',
     stateFile: '/tmp/sandbox-api-process-state.json',
     upgradeCount: 0,
@@ -82,7 +82,7 @@ t.test('further vendor prefixes are configuration; the first one that is set win
   t.equal(load({ HUTCH_WIRE_NAMES: names, SVC_WORKSPACE: 's' }).workspace, 's')
   t.equal(load({ HUTCH_WIRE_NAMES: names, ACME_SCALE_FILE: '/x' }).scaleFile, '/x')
   t.equal(load({ HUTCH_WIRE_NAMES: names, ACFS_UID_MAP: '7' }).drives.uidMap, '7')
-  t.equal(load({ HUTCH_WIRE_NAMES: names }).metadataPath, '/ac/metadata')
+  t.same(load({ HUTCH_WIRE_NAMES: names }).metadataPaths, ['/ac/metadata', '/svc/metadata'])
   t.throws(() => load({ HUTCH_WIRE_NAMES: '9:x' }), { code: 'invalid_argument', message: /HUTCH_WIRE_NAMES/ })
 })
 

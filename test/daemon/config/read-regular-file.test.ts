@@ -19,7 +19,7 @@ t.test('only a file that ends is read', async t => {
 
 t.test('a metadata document that never ends is an answer, and the daemon goes on', async t => {
   const made = await daemon(t)
-  const path = made.config.metadataPath
+  const path = made.config.metadataPaths[0] as string
   mkdirSync(join(path, '..'), { recursive: true })
   execFileSync('mkfifo', [path])
   for (let i = 0; i < 8; i++)

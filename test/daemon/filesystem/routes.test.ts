@@ -16,6 +16,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { createFilesystem } from '../../../daemon/filesystem/index.ts'
+import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
+import { readContents } from '../../../daemon/filesystem/tree-contents.ts'
 import { daemon } from '../../support/daemon.ts'
 import { smallDisk } from '../../support/small-disk.ts'
 
@@ -346,4 +349,62 @@ t.test('a name that begins with tree is no tree', async t => {
   const { call, dir } = await daemon(t, { files: { 'treehouse.txt': 'T' } })
   t.equal((await call('GET', '/filesystem/treehouse.txt')).body.content, 'T')
   t.equal((await call('GET', at(join(dir, 'treehouse.txt')))).body.content, 'T')
+})
+
+t.test('a tree with contents: all of it, nothing outside of it, and marks where something is left out', async t => {
+  const { call, dir, daemon: made } = await daemon(t)
+  const at = (name: string) => join(dir, 'tree', name)
+  mkdirSync(at('a/b/c'), { recursive: true })
+  writeFileSync(join(dir, 'secret'), 'hushed')
+  writeFileSync(at('top.txt'), 'top')
+  writeFileSync(at('a/b/deep.txt'), 'deep ☃')
+  symlinkSync(join(dir, 'secret'), at('a/link'))
+  symlinkSync(dir, at('a/way-out'))
+  execFileSync('mkfifo', [at('a/b/fifo')])
+  const tree = (query: string) => call('GET', `/filesystem/tree${join(dir, 'tree')}${query}`)
+
+  const plain = (await tree('')).body
+  t.notHas(plain.subdirectories[0], 'files', 'one level without the parameters')
+  t.notHas(plain.files[0], 'content')
+  const whole = await tree('?recursive=true&content=true')
+  t.equal(whole.status, 200)
+  const [a] = whole.body.subdirectories
+  t.match(whole.body, { path: join(dir, 'tree'), name: 'tree', files: [{ name: 'top.txt', content: 'top', size: 3 }] })
+  t.match(a.subdirectories[0], {
+    path: at('a/b'),
+    files: [
+      { name: 'deep.txt', content: 'deep ☃' },
+      { name: 'fifo', truncated: 'unreadable' },
+    ],
+    subdirectories: [{ name: 'c', files: [], subdirectories: [] }],
+  })
+  t.same(
+    a.files.map(({ name, content }: { name: string; content?: string }) => [name, content]),
+    [
+      ['link', undefined],
+      ['way-out', undefined],
+    ],
+    'links are shown and not followed',
+  )
+  t.notMatch(whole.text, /hushed/)
+  t.notMatch((await tree('?recursive=true')).text, /"content"/)
+  t.match((await tree('?content=true')).body, { files: [{ content: 'top' }], subdirectories: [{ name: 'a' }] })
+  t.notHas((await tree('?content=true')).body.subdirectories[0], 'files')
+  t.match(await call('GET', `/filesystem/tree${at('none')}?recursive=true&content=true`), { status: 400 })
+
+  const files = createFilesystem(made.core, createFilePort(undefined)).files
+  const bounded = (limits: object) =>
+    readContents(files, join(dir, 'tree'), {
+      recursive: true,
+      content: true,
+      signal: new AbortController().signal,
+      limits,
+    })
+  t.match(await bounded({ depth: 1 }), { subdirectories: [{ name: 'a', truncated: 'depth' }] })
+  const few = await bounded({ entries: 3 })
+  t.match(few, { files: [{ name: 'top.txt' }], subdirectories: [{ name: 'a', truncated: 'entries' }] })
+  t.equal(few.subdirectories?.[0]?.files?.length, 1)
+  const short = await bounded({ bytes: 4 })
+  t.match(short.files, [{ content: 'top' }])
+  t.match(short.subdirectories?.[0]?.subdirectories?.[0]?.files, [{ name: 'deep.txt', truncated: 'bytes' }])
 })

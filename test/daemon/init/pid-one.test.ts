@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
+import { until } from '../../support/until.ts'
 
 const unshare = ['--pid', '--fork', '--kill-child', '--mount-proc', '--'] as const
 const possible = spawnSync('/usr/bin/unshare', [...unshare, '/bin/true']).status === 0
@@ -70,6 +71,10 @@ const targetOf = (pid: number, fd: string): string => {
   }
 }
 
+/** How many descriptors a process has that stay: connections come and go, and so do files without a name, made in advance. */
+const lastingDescriptors = (pid: number): number =>
+  readdirSync(`/proc/${pid}/fd`).filter(fd => !/^socket:|\/#\d+ \(deleted\)$/.test(targetOf(pid, fd))).length
+
 /** State letters of a process's children. */
 const childStates = (pid: number): string[] =>
   readdirSync(`/proc/${pid}/task`)
@@ -117,13 +122,12 @@ t.test('tenant root may not change the firewall', { skip }, async t => {
 t.test('orphans are reaped and descriptors do not pile up', { skip }, async t => {
   const { run, pid } = await start(t)
   await run('true')
-  // Connections come and go with the client's mood.
-  const descriptors = () => readdirSync(`/proc/${pid}/fd`).filter(fd => !targetOf(pid, fd).startsWith('socket:')).length
+  const descriptors = () => lastingDescriptors(pid)
   const before = descriptors()
   const rounds = 8
   for (let round = 0; round < rounds; round++) await run('(sleep 0.05; (sleep 0.1 &) ) & (setsid true &) ; exit 0')
   const settled = () => childStates(pid).length === 0 && descriptors() < before + rounds / 2
-  while (!settled()) await new Promise(resolve => setTimeout(resolve, 20))
+  await until(settled, 'the orphans to be gone')
   t.strictSame(childStates(pid), [])
   t.ok(descriptors() < before + rounds / 2, 'less than one for each two processes')
 })
@@ -136,14 +140,14 @@ t.test('1,000 orphans end as nobody’s zombies, and a process sees three descri
   const fed = { command: 'exec ls /proc/self/fd', stdin: true, waitForCompletion: true }
   const answer = await fetch(`http://127.0.0.1:${port}/process`, { method: 'POST', headers, body: JSON.stringify(fed) })
   t.match(await answer.json(), { stdout: '0\n1\n2\n3\n' })
-  const descriptors = () => readdirSync(`/proc/${pid}/fd`).filter(fd => !targetOf(pid, fd).startsWith('socket:')).length
+  const descriptors = () => lastingDescriptors(pid)
   const before = descriptors()
   // Twice forked, in groups and sessions of their own, some ended by a signal.
   await run(
     'i=0; while [ $i -lt 250 ]; do i=$((i+1)); (true & exit 0) & (setsid true &) ; (sh -c "kill -9 \\$\\$" &) ; (sleep 0.2 &) ; done 2>/dev/null; exit 0',
   )
   const zombies = () => childStates(pid).filter(state => state === 'Z').length
-  while (childStates(pid).length > 0) await new Promise(resolve => setTimeout(resolve, 20))
+  await until(() => childStates(pid).length === 0, 'the orphans to be gone')
   t.equal(zombies(), 0)
   const processes = 60
   await Promise.all(Array.from({ length: processes }, () => run('true')))

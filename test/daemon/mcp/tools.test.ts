@@ -51,6 +51,7 @@ const readOnly =
 
 interface Schema {
   readonly type?: string
+  readonly description?: string
   readonly anyOf?: readonly Schema[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
@@ -68,7 +69,7 @@ const wordsOf = ({ properties = {}, required = [] }: Schema, typed: boolean): st
       const types = typesOf(schema)
       const [type] = types.filter(one => one !== 'null')
       const left = `${name}${required.includes(name) ? '' : '?'}`
-      return typed ? `${left}:${type}${types.includes('null') ? '' : '!'}` : left
+      return typed ? `${left}:${type}` : left
     }),
   )
 
@@ -88,7 +89,15 @@ t.test('arguments and results are these', async t => {
   )
   for (const { name, inputSchema, outputSchema, annotations } of listed) {
     const [input, output] = tools[name] as readonly [string, string]
-    t.equal(wordsOf(inputSchema, true), sorted(input.split(' ').filter(Boolean)), `${name}: arguments`)
+    t.equal(
+      wordsOf(inputSchema, true),
+      sorted(input.replaceAll('!', '').split(' ').filter(Boolean)),
+      `${name}: arguments`,
+    )
+    const shown = JSON.stringify(inputSchema)
+    t.notMatch(shown, /"null"|maxLength|9007199254740991|"examples"/, `${name}: nothing that only costs`)
+    for (const [argument, { description }] of Object.entries(inputSchema.properties ?? {}))
+      t.ok(description, `${name}: ${argument} says what it is`)
     t.equal(wordsOf(outputSchema, false), sorted(output.split(' ')), `${name}: result`)
     t.equal(annotations?.readOnlyHint ?? false, readOnly.test(name), `${name}: whether it only reads`)
     t.equal(inputSchema.additionalProperties, false, `${name}: nothing else`)

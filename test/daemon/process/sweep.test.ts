@@ -46,7 +46,7 @@ const swept = (t: Test, more: Partial<ProcessConfig>) => {
     ids: randomIds(),
     log,
     reaper,
-    workload: { environment, identity: undefined, dropCapabilities: undefined },
+    workload: { environment, identity: () => undefined, dropCapabilities: undefined },
     keepAwake: { hold: () => () => {} },
   })
   const awake = setInterval(() => {}, generousMs)

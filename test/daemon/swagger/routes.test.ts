@@ -1,6 +1,8 @@
 import t from 'tap'
 import { templateOf } from '../../../shared/http/openapi.ts'
+import { mayCall } from '../../../daemon/channel/audience.ts'
 import { daemon } from '../../support/daemon.ts'
+import { untold } from '../../support/untold.ts'
 
 /** Every `$ref` below `value`. */
 const references = (value: unknown): string[] => {
@@ -34,6 +36,10 @@ t.test('both documents describe every route the daemon answers', async t => {
     t.match(body, version)
     for (const { route } of made.bounds) {
       if (route.method === 'HEAD') continue
+      if (!mayCall(route.id, 'client')) {
+        t.notOk(body.paths[templateOf(route.path)], `${route.id} is for the host`)
+        continue
+      }
       const operation = body.paths[templateOf(route.path)]?.[route.method.toLowerCase()]
       t.equal(operation?.operationId, route.id, `${file}: ${route.method} ${route.path}`)
       const inPath = operation.parameters.filter((one: { in: string }) => one.in === 'path')
@@ -51,6 +57,29 @@ t.test('both documents describe every route the daemon answers', async t => {
     )
     t.equal(new Set(ids).size, ids.length, 'ids are unique')
   }
+})
+
+t.test('every member and parameter says what it is', async t => {
+  const { call } = await daemon(t)
+  const { paths, components, tags, security } = (await call('GET', '/swagger/openapi.json')).body
+  t.same(untold(components, ''), [])
+  t.same(untold(paths, ''), [])
+  t.same(
+    Object.values<Record<string, { parameters: { name: string; description?: string }[] }>>(paths)
+      .flatMap(path => Object.values(path).flatMap(({ parameters }) => parameters))
+      .filter(({ description }) => !description),
+    [],
+  )
+  t.same(
+    tags.filter(({ description }: { description?: string }) => !description),
+    [],
+  )
+  t.same(security, [{ bearer: [] }, { 'x-svc-authorization': [] }, {}])
+  t.match(components.schemas, {
+    Process: { properties: { exitCode: { description: '0 while it runs, -1 after a signal', examples: [0] } } },
+    StartProcess: { properties: { timeout: { description: /^Seconds/ }, restartOnFailure: { default: false } } },
+    Tree: { properties: { subdirectories: { items: { $ref: '#/components/schemas/TreeDirectory' } } } },
+  })
 })
 
 t.test('the base address is the one behind the edge when the platform says where we are', async t => {

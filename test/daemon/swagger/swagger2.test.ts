@@ -23,7 +23,13 @@ t.test('what Swagger 2.0 cannot say is said as near as it can', async t => {
 
 t.test('a form is a form: its fields are parameters, its file is one', async t => {
   const routes = [uploadPart, writePath] as never
-  const document = openApi(routes, { title: 't', version: '1' })
+  const document = openApi(routes, {
+    title: 't',
+    version: '1',
+    credential: { headers: [], optional: true },
+    texts: {},
+    families: {},
+  })
   const types = Object.keys(document.paths['/filesystem/{path}']?.['put']?.requestBody?.content ?? {})
   t.same(types, ['application/json', 'multipart/form-data', 'application/octet-stream'])
   const told = swagger2(document, { basePath: '/', schemes: ['http'] }) as never as {

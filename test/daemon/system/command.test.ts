@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Log } from '../../../shared/log.ts'
 import { silentLog } from '../../../shared/log.ts'
+import { nothingInherited } from '../../../daemon/upgrade/handover.ts'
 import { daemon } from '../../support/daemon.ts'
 
 /** A log that lets a test wait for one of its lines. */
@@ -84,4 +85,21 @@ t.test('a shell that does not exist is logged and stops nothing', async t => {
   const { call } = await daemon(t, { argv: ['-c', 'true'], env: { SHELL: '/no/such/shell' }, log })
   t.match(await line('command.failed'), { error: /shell/ })
   t.equal((await call('GET', '/health')).status, 200)
+})
+
+t.test('an entrypoint is a process of the API, started with the machine and not by a later daemon', async t => {
+  const words = ['sh', '-c', 'echo "$0" in $(pwd); exit 3', "it's $HOME"]
+  const env = { HUTCH_ENTRYPOINT: JSON.stringify(words) }
+  const { call } = await daemon(t, { env })
+  const look = async () => (await call('GET', '/process/entrypoint')).body
+  while ((await look()).restartCount < 1) await new Promise(resolve => setTimeout(resolve, 20))
+  t.match(await look(), { name: 'entrypoint', restartOnFailure: true, maxRestarts: 5, env: undefined })
+  t.match((await call('GET', '/process/entrypoint/logs')).body.stdout, `it's $HOME in ${process.cwd()}\n`)
+  await call('DELETE', '/process/entrypoint/kill')
+
+  const lastUpgrade = { status: 'completed', step: 'completed', version: 'latest' } as const
+  const later = await daemon(t, { env, inherited: { ...nothingInherited, lastUpgrade } })
+  t.same((await later.call('GET', '/process')).body, [])
+  const wrong = await daemon(t, { env: { HUTCH_ENTRYPOINT: '{"no":"list"}' } })
+  t.same((await wrong.call('GET', '/process')).body, [])
 })

@@ -33,7 +33,7 @@ t.test('health has every field clients read', async t => {
 
 t.test('a reload applies the metadata document to what is started from now on', async t => {
   const { call, config, daemon: made } = await daemon(t, { env: { BOOT: 'boot' } })
-  const write = (document: unknown) => writeFileSync(config.metadataPath, JSON.stringify(document))
+  const write = (document: unknown) => writeFileSync(config.metadataPaths[0] as string, JSON.stringify(document))
   t.equal((await call('POST', '/environment/reload')).status, 404, 'no document yet')
   write({ generation: 1, environment: { A: '1', B: '2', BOOT: 'x' } })
   const first = await call('POST', '/environment/reload')
@@ -46,10 +46,10 @@ t.test('a reload applies the metadata document to what is started from now on', 
 
 t.test('a document that cannot be used is 500 and changes nothing', async t => {
   const { call, config, daemon: made } = await daemon(t)
-  writeFileSync(config.metadataPath, JSON.stringify({ generation: 1, environment: { A: '1' } }))
+  writeFileSync(config.metadataPaths[0] as string, JSON.stringify({ generation: 1, environment: { A: '1' } }))
   await call('POST', '/environment/reload')
   for (const bad of ['', '{', '[]', '{"environment":{"A=B":"x"}}', '{"environment":{"A":7}}', '{"generation":"x"}']) {
-    writeFileSync(config.metadataPath, bad)
+    writeFileSync(config.metadataPaths[0] as string, bad)
     const { status, body } = await call('POST', '/environment/reload')
     t.equal(status, 500, bad)
     t.match(body.error, /metadata document/)
@@ -59,7 +59,7 @@ t.test('a document that cannot be used is 500 and changes nothing', async t => {
 
 t.test('a metadata path that is a directory is 500', async t => {
   const { call, config } = await daemon(t)
-  mkdirSync(config.metadataPath)
+  mkdirSync(config.metadataPaths[0] as string)
   t.equal((await call('POST', '/environment/reload')).status, 500)
 })
 

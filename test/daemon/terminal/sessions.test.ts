@@ -21,7 +21,7 @@ const make = (t: Test) => {
     clock,
     log,
     environment,
-    identity: undefined,
+    identity: () => undefined,
     reaper,
     opener: nativePtyOpener,
     cwd: '/',

@@ -32,7 +32,6 @@ const make = async (t: Test, options: Partial<UpgradeDeps> = {}, content = progr
       ended: new Promise(() => {}),
       stop: async () => {},
     }),
-    digest: async () => undefined,
     hold: () => () => undefined,
     replace: async (fd, done) => void became.push({ content: readFileSync(`/proc/self/fd/${fd}`, 'utf8'), done }),
     ...options,

@@ -4,6 +4,14 @@ import { route } from '../../../shared/route.ts'
 import { declaredRoutes } from '../../docs/endpoints.ts'
 import { flag, intText, s, toJsonSchema } from '../../../shared/schema.ts'
 
+const told = {
+  title: 'T',
+  version: '1',
+  credential: { headers: ['authorization', 'x-a-authorization'], optional: false },
+  texts: { size: ['Bytes', 7, 1], 'parameter.word': ['A word', 'a'] },
+  families: { thing: 'Things' },
+} as const
+
 const make = route('PUT /thing/:name/*path', {
   id: 'thing.put',
   summary: 'Puts a thing',
@@ -24,7 +32,7 @@ const live = route('GET /live', { id: 'live', summary: 'A socket', upgrade: true
 const probe = route('HEAD /live', { id: 'probe', summary: 'A probe' })
 
 t.test('a declaration becomes an operation: parameters, body, answers, errors by status', async t => {
-  const { paths, openapi } = openApi([make], { title: 'T', version: '1' })
+  const { paths, openapi, components, tags, info } = openApi([make], told)
   t.equal(openapi, '3.1.0')
   const put = paths['/thing/{name}/{path}']?.['put']
   t.match(put, { operationId: 'thing.put', summary: 'Puts a thing', tags: ['thing'] })
@@ -40,17 +48,24 @@ t.test('a declaration becomes an operation: parameters, body, answers, errors by
   )
   t.match(put?.requestBody, {
     required: true,
-    content: { 'application/json': { schema: { type: 'object', required: ['size'] } } },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/ThingPutRequest' } } },
   })
+  t.match(components.schemas['ThingPutRequest'], { type: 'object', required: ['size'] })
+  t.same(
+    components.schemas['ThingPutRequest']?.['properties'],
+    { size: { type: 'integer', description: 'Bytes', examples: [7], default: 1 } },
+    'a text, an example and a default, and no bounds that mean nothing',
+  )
+  t.match(put?.parameters.at(-1), { description: 'A word', schema: { examples: ['a'] } })
+  t.same(tags, [{ name: 'thing', description: 'Things' }])
+  t.ok(info['license'])
   t.same(Object.keys(put?.responses ?? {}), ['200', '400', '404', '413', '500'])
   t.equal(put?.responses['400']?.description, 'invalid_body, invalid_argument')
-  t.match(put?.responses['200']?.content, {
-    'application/json': { schema: { properties: { ok: { type: 'boolean' } } } },
-  })
+  t.match(components.schemas['ThingPutResponse'], { properties: { ok: { type: 'boolean' } } })
 })
 
 t.test('streams, sockets and probes are what they are', async t => {
-  const { paths } = openApi([upload, live, probe], { title: 'T', version: '1' })
+  const { paths } = openApi([upload, live, probe], told)
   t.same(Object.keys(paths['/upload']?.['post']?.requestBody?.content ?? {}), ['application/octet-stream'])
   t.ok(paths['/upload']?.['post']?.responses['200']?.content?.['text/plain'])
   t.ok(paths['/live']?.['get']?.responses['101'])
@@ -58,9 +73,12 @@ t.test('streams, sockets and probes are what they are', async t => {
 })
 
 t.test('a bearer token is asked for except where a route is open', async t => {
-  const document = openApi([make, upload], { title: 'T', version: '1', bearer: true, servers: ['https://x/y'] })
-  t.same(document.security, [{ bearer: [] }])
-  t.ok(document.components.securitySchemes?.['bearer'])
+  const document = openApi([make, upload], { ...told, servers: ['https://x/y'] })
+  t.same(document.security, [{ bearer: [] }, { 'x-a-authorization': [] }])
+  t.match(document.components.securitySchemes, {
+    bearer: { type: 'http', scheme: 'bearer' },
+    'x-a-authorization': { type: 'apiKey', in: 'header', name: 'x-a-authorization' },
+  })
   t.same(document.paths['/upload']?.['post']?.security, [])
   t.notOk(document.paths['/thing/{name}/{path}']?.['put']?.security)
   t.same(document.servers, [{ url: 'https://x/y' }])
@@ -69,7 +87,7 @@ t.test('a bearer token is asked for except where a route is open', async t => {
 
 t.test('what one answer leads to is a link, and every link leads to a route', async t => {
   const routes = (await declaredRoutes()).filter(({ family }) => family !== 'billing')
-  const document = openApi(routes, { title: 't', version: '1' })
+  const document = openApi(routes, told)
   const ids = new Map(routes.map(route => [route.id, route]))
   let links = 0
   for (const route of routes)

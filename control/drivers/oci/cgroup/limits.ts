@@ -8,6 +8,8 @@ import { readControl, type Hierarchy } from './hierarchy.ts'
 /** Scheduler period in µs; a machine may use `cpus` periods' worth of it. */
 const periodUs = 100_000
 export const quotaUs = (cpus: number): number => Math.max(1_000, Math.round(cpus * periodUs))
+/** Weighs as much as so many processors. */
+const hurriedCpus = 4
 /** Weight between machines when all want the processor: 1024 per core. */
 export const sharesOf = (cpus: number): number => Math.max(2, Math.round(cpus * 1024))
 /** The kernel's own mapping of 2…262144 shares to 1…10000 weights. */
@@ -63,6 +65,13 @@ export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, c
   if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(id, cpus))
 }
 
+/** Somebody waits for it: before machines that nobody waits for, until `limitCpu`. */
+export const hurryCpu = (hierarchy: Hierarchy, path: string): Promise<void> => {
+  const [name, weight] =
+    hierarchy.version === 2 ? ['cpu.weight', weightOf(hurriedCpus)] : ['cpu.shares', sharesOf(hurriedCpus)]
+  return set(file(hierarchy, 'cpu', path, name), weight)
+}
+
 const mb = 1024 * 1024
 
 /** Bytes that the sockets of a machine may hold, sent and not yet read. */
@@ -79,8 +88,7 @@ export const limitSockets = async (hierarchy: Hierarchy, path: string, memoryMb:
   if ((await readControl(limit)) !== undefined) await set(limit, Math.round(socketBytes(memoryMb)))
 }
 
-/** Memory and swap together are limited to `memoryMb`; throws `busy` when more is in use and cannot be reclaimed. */
-export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
+const limitBytes = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
   const bytes = Math.round(memoryMb * mb)
   if (hierarchy.version === 2) {
     const current = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
@@ -100,4 +108,10 @@ export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: 
   if (swapCounted && bytes > limit) await set(withSwap, bytes)
   await set(plain, bytes)
   if (swapCounted && bytes <= limit) await set(withSwap, bytes)
+}
+
+/** Memory and swap together are limited to `memoryMb`, and sockets to a part; throws `busy` when more is in use and cannot be reclaimed. */
+export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
+  await limitBytes(hierarchy, path, memoryMb)
+  await limitSockets(hierarchy, path, memoryMb)
 }

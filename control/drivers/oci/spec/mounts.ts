@@ -26,6 +26,9 @@ export interface MountInput {
   readonly ownUsers: boolean
 }
 
+/** Counted as the machine's memory; half of it as on any Linux. */
+export const sharedMemoryMb = (memoryMb: number): number => Math.max(64, Math.floor(memoryMb / 2))
+
 /** `/dev` holds the standard nodes only, `/sys` and the control groups are read-only, `/.hutch` is the runtime bundle. */
 export const mountsOf = ({ memoryMb, releases, ownUsers }: MountInput): Mount[] => [
   { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
@@ -40,8 +43,7 @@ export const mountsOf = ({ memoryMb, releases, ownUsers }: MountInput): Mount[] 
     destination: '/dev/shm',
     type: 'tmpfs',
     source: 'shm',
-    // Counted as the machine's memory; half of it as on any Linux.
-    options: [...quiet, 'mode=1777', `size=${Math.max(64, Math.floor(memoryMb / 2))}m`],
+    options: [...quiet, 'mode=1777', `size=${sharedMemoryMb(memoryMb)}m`],
   },
   { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: quiet },
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: [...quiet, 'ro'] },

@@ -7,6 +7,7 @@
 'use strict'
 exports[`test/control/sandbox/life.test.ts > TAP > the table is the one that is documented > must match snapshot 1`] = `
 Array [
+  "DEPLOYING -- waiting --> DEPLOYING",
   "DEPLOYING -- deployed --> DEPLOYED",
   "DEPLOYING -- broke --> FAILED",
   "DEPLOYING -- redeploy --> DEPLOYING",

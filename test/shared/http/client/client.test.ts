@@ -164,6 +164,8 @@ t.test('where an answer names no code the route and the status decide', async t 
   const answers: readonly (readonly [number, string, ErrorCode, string])[] = [
     [404, '{"error":{"code":"WORKLOAD_NOT_FOUND","message":"no box","retryable":false}}', 'not_found', 'no box'],
     [404, '{"error":{"code":"WORKLOAD_UNAVAILABLE","message":"asleep","retryable":true}}', 'unavailable', 'asleep'],
+    [404, '{"error":{"code":"WORKLOAD_UNAVAILABLE","message":"off","retryable":false}}', 'not_running', 'off'],
+    [502, '{"error":{"code":"UPSTREAM_FAILED","message":"odd","retryable":false}}', 'upstream_malformed', 'odd'],
     [500, '{"error":{"code":"INTERNAL","message":"bug","retryable":true}}', 'unavailable', 'bug'],
     [404, '{"error":"no file"}', 'path_not_found', 'no file'],
     [502, '{"error":{"code":"UPSTREAM_FAILED","message":"no port","retryable":true}}', 'unavailable', 'no port'],

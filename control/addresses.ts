@@ -1,0 +1,33 @@
+/** Where this host and what runs on it are reached. */
+import type { Config } from './config.ts'
+import { workloadUrl } from './gateway/url.ts'
+import type { KindsByName } from './host-kinds.ts'
+import { publicUrlOf } from './listening.ts'
+import { previewUrlOf } from './previews/open.ts'
+import type { Resource } from './store/store.ts'
+
+export interface Addresses {
+  /** Of a record whose machines are reached; undefined for others. */
+  url(record: Resource): string | undefined
+  /** The name that custom domains point to. */
+  domain(): string
+  /** The host listens on that port; answers its address. */
+  listening(port: number): string
+}
+
+export const createAddresses = (config: Config, rules: KindsByName): Addresses => {
+  const { sandboxDomain } = config
+  let publicUrl = publicUrlOf(config, config.port)
+  return {
+    url(record) {
+      const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
+      if (!dataPlane) return previewUrlOf(record, publicUrl, config)
+      return workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
+    },
+    domain: () => sandboxDomain || new URL(publicUrl).hostname,
+    listening(port) {
+      publicUrl = publicUrlOf(config, port)
+      return publicUrl
+    },
+  }
+}

@@ -1,0 +1,52 @@
+/** Gives a machine that was made for nobody to somebody: what is set from outside of it. */
+import { truncate } from 'node:fs/promises'
+import { fail } from '../../../../shared/errors.ts'
+import type { Machine, MachineSpec } from '../../driver.ts'
+import { thawGroup } from '../cgroup/freezer.ts'
+import { hurryCpu, limitMemory } from '../cgroup/limits.ts'
+import { groupOf, type Context } from '../context.ts'
+import { checkSpec, holdOutbound, resolversOf } from '../create.ts'
+import { filesOf } from '../layout.ts'
+import { readMarker, writeMarker, type Marker } from '../marker.ts'
+import { interfaceOf } from '../net/link.ts'
+import { addressOf } from '../phase.ts'
+import { hostFiles } from '../rootfs.ts'
+import { sharedMemoryMb } from '../spec/mounts.ts'
+import { enterMachine } from './enter.ts'
+
+type Spec = Omit<MachineSpec, 'channel'>
+
+const names = (context: Context, spec: Spec, { address, firstId = 0 }: Marker): Promise<void> => {
+  const { hostname, memoryMb, etc = {} } = spec
+  return enterMachine(context.hierarchy, groupOf(context.names, spec.id), {
+    hostname,
+    shmBytes: sharedMemoryMb(memoryMb) * 1024 * 1024,
+    rootId: firstId,
+    etc: hostFiles({ hostname, address, resolvers: resolversOf(context, spec), etc }),
+  })
+}
+
+export const claimMachine = async (context: Context, spec: Spec): Promise<Machine> => {
+  checkSpec(spec)
+  const { id, memoryMb, cpus, held = false } = spec
+  const files = filesOf(context.dataDir, id)
+  const marker = await readMarker(files.marker)
+  if (!marker?.ready || !marker.anonymous)
+    throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `no machine ${id} was made for nobody` })
+  const group = groupOf(context.names, id)
+  // While it is frozen nothing in it sees a half of it.
+  await Promise.all([
+    names(context, spec, marker),
+    limitMemory(context.hierarchy, group, memoryMb),
+    hurryCpu(context.hierarchy, group),
+    holdOutbound({
+      context,
+      spec,
+      slot: { address: marker.address, interface: interfaceOf(context.names, marker.slot) },
+    }),
+    truncate(files.output),
+    writeMarker(files.marker, { ...marker, memoryMb, cpus, held }),
+  ])
+  await thawGroup(context.hierarchy, group, context.clock)
+  return { id, phase: 'running', address: addressOf(id, marker) }
+}

@@ -1,0 +1,38 @@
+/** The gateway of this host. */
+import { wireNames as spellings } from '../shared/wire-names.ts'
+import type { Keys } from './auth/keys.ts'
+import type { Config } from './config.ts'
+import { openDrives } from './drives/open.ts'
+import { forwarder } from './gateway/forward.ts'
+import { gateway, type Gateway } from './gateway/gateway.ts'
+import { withoutTunnels } from './gateway/no-tunnel.ts'
+import { resolver } from './gateway/resolve.ts'
+import type { KindsByName } from './host-kinds.ts'
+import type { Runner } from './instances/runner.ts'
+import type { Outbound } from './outbound/outbound.ts'
+import type { Parts } from './parts.ts'
+
+export const gatewayOf = async (
+  config: Config,
+  parts: Parts,
+  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined },
+): Promise<Gateway> => {
+  const { store, names, connections } = parts
+  const { rules, runner, keys, outbound } = deps
+  const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
+    dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
+  )
+  const { regions, wireNames } = config
+  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
+  return gateway(
+    { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
+    {
+      ...parts,
+      resolve: resolver({ store, rules }),
+      hold: runner.hold,
+      forwarder: forwarder(connections),
+      keys,
+      answers,
+    },
+  )
+}

@@ -1,0 +1,222 @@
+/** Pools of a whole host: machines in memory, whose daemons are one that only says that it was claimed. */
+import t, { type Test } from 'tap'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fakeDriver, fakeWorld, type FakeOptions } from '../../../control/drivers/fake/index.ts'
+import { hashKey } from '../../../control/auth/keys.ts'
+import { call, type Answer } from '../../support/call.ts'
+import { answerJson, standIn } from '../../support/stand-in.ts'
+import { openTestHost, type HostOptions, type TestHost } from '../../support/whole-host.ts'
+
+interface Pools {
+  readonly pools: readonly { image: string; ready: number; starting: number; demanded: number; problem?: string }[]
+  readonly obstacle?: string
+  readonly claimed: number
+  readonly missed: number
+}
+
+const pools = async ({ api }: TestHost): Promise<Pools> => (await api('GET', '/warm-pools')).body as Pools
+
+/** Waits for a state of the pools; throws after half a minute. */
+const until = async (host: TestHost, right: (found: Pools) => boolean): Promise<Pools> => {
+  for (let tries = 0; tries < 3_000; tries++) {
+    const found = await pools(host)
+    if (right(found)) return found
+    await sleep(10)
+  }
+  throw new Error(`the pools never came to that: ${JSON.stringify(await pools(host))}`)
+}
+
+const full = (host: TestHost, ready: number) => until(host, ({ pools: [first] }) => first?.ready === ready)
+
+/** A box whose daemons answer claims with `status`. */
+const box = async (t: Test) => {
+  const state = { status: 200 }
+  const daemon = await standIn(t, ({ path }, response) => {
+    if (path === '/system/activity') answerJson(response, { keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
+    else answerJson(response, state.status === 200 ? { claimed: true } : { error: 'no' }, state.status)
+  })
+  const { hostname: host, port } = new URL(daemon.url)
+  const serve: FakeOptions['serve'] = async () => ({ host, port: Number(port), close() {} })
+  const claims = () => daemon.asked.filter(({ path }) => path === '/host/claim').map(({ body }) => JSON.parse(body))
+  return { world: fakeWorld(), serve, state, claims, dataDir: t.testdir() }
+}
+
+const open = (t: Test, { dataDir, world, serve }: Awaited<ReturnType<typeof box>>, options: HostOptions = {}) =>
+  openTestHost(t, dataDir, { world, serve, ...options, config: { warm: { base: 2 }, ...options.config } })
+
+const create = (host: TestHost, name: string, runtime: object = {}): Promise<Answer> =>
+  host.api('POST', '/sandboxes', { metadata: { name }, spec: { runtime: { image: 'base', memory: 512, ...runtime } } })
+
+const machinesOf = async ({ host }: TestHost, name: string) =>
+  host.store.instances.ofKey({ kind: 'sandbox', workspace: 'default', parent: '', name })
+
+t.test(
+  'a sandbox is given a machine that was there, which is nobody’s bill before, and the pool fills up again',
+  async t => {
+    const on = await box(t)
+    const host = await open(t, on)
+    await full(host, 2)
+    const before = [...on.world.machines.keys()]
+    t.same(
+      [...on.world.machines.values()].map(({ phase }) => phase),
+      ['frozen', 'frozen'],
+    )
+    for (const id of before) t.same(await host.host.store.meter.intervals(id), [], 'costs nobody anything')
+    t.equal((await create(host, 'a', { envs: [{ name: 'FOO', value: 'bar' }] })).status, 200)
+    await host.until('a', 'DEPLOYED')
+    const [instance] = await machinesOf(host, 'a')
+    t.ok(before.includes(instance?.id ?? ''), 'a machine of before')
+    t.match(instance, { status: 'running', memoryMb: 512, errors: [], owner: { kind: 'sandbox', name: 'a' } })
+    t.notOk(instance?.claimed, 'it is settled')
+    t.match(on.claims(), [{ environment: { FOO: 'bar', SVC_NAME: 'a', WORKDIR: String } }])
+    const machine = on.world.machines.get(instance?.id ?? '')
+    t.match(machine, { phase: 'running', spec: { hostname: 'a', memoryMb: 512 }, limits: { memoryMb: 512 } })
+    t.match(await host.host.store.meter.intervals(instance?.id ?? ''), [{ resourceName: 'a', quantity: 0.5, to: null }])
+    t.match(await full(host, 2), { claimed: 1, missed: 0 })
+    t.equal(on.world.machines.size, 3)
+    // What it was to the pool is over: the record goes, and only its own machine with it.
+    await host.api('DELETE', '/sandboxes/a')
+    await host.until('a', 'TERMINATED')
+    t.notOk(on.world.machines.has(instance?.id ?? ''))
+    t.equal(on.world.machines.size, 2)
+  },
+)
+
+t.test(
+  'more than there are, and another image: the rest is made as always; a pool of what there is not says why',
+  async t => {
+    const on = await box(t)
+    const host = await open(t, on, { config: { warm: { base: 2, nothing: 1 } } })
+    await full(host, 2)
+    const names = ['a', 'b', 'c', 'd']
+    await Promise.all(names.map(name => create(host, name)))
+    await create(host, 'e', { image: 'busybox' })
+    for (const name of [...names, 'e']) await host.until(name, 'DEPLOYED')
+    t.match(await pools(host), { claimed: 2, missed: 3 })
+    t.equal(on.claims().length, 2)
+    t.match((await pools(host)).pools[1], { image: 'nothing', ready: 0, problem: /"nothing" is not known/ })
+  },
+)
+
+t.test('a daemon that does not become somebody’s: its machine goes, and a new one is made', async t => {
+  const on = await box(t)
+  const host = await open(t, on)
+  await full(host, 2)
+  const before = [...on.world.machines.keys()]
+  on.state.status = 409
+  await create(host, 'a')
+  const { errors } = await host.until('a', 'DEPLOYED')
+  t.equal(errors, undefined, 'nobody is told of a thing that was mended')
+  const [instance] = await machinesOf(host, 'a')
+  t.equal(on.claims().length, 1)
+  t.ok(on.world.journal.includes(`remove ${instance?.id}`), 'the half-claimed one went')
+  t.ok(before.includes(instance?.id ?? ''))
+  t.match(on.world.machines.get(instance?.id ?? '')?.spec, { hostname: 'a', env: { SVC_NAME: 'a' } })
+})
+
+t.test('the host dies in the middle of a claim: the next one finishes it, and nothing is left over', async t => {
+  const on = await box(t)
+  for (const point of ['claim', 'create.half'] as const) {
+    const struck = Promise.withResolvers<void>()
+    let strike = false
+    const faults: FakeOptions['faults'] = at => {
+      if (at !== point || !strike) return undefined
+      struck.resolve()
+      throw new Error('struck')
+    }
+    const first = await open(t, on, { faults })
+    await full(first, 2)
+    on.state.status = point === 'claim' ? 200 : 409
+    strike = true
+    await create(first, point === 'claim' ? 'a' : 'b')
+    await struck.promise
+    await first.close()
+    on.state.status = 200
+    const next = await open(t, on)
+    await next.until('a', 'DEPLOYED')
+    if (point !== 'claim') await next.until('b', 'DEPLOYED')
+    await full(next, 2)
+    const rows = await next.host.store.instances.every()
+    t.same(rows.map(({ id }) => id).toSorted(), [...on.world.machines.keys()].toSorted(), 'each machine has its row')
+    await next.close()
+  }
+})
+
+t.test('switched off: the pools of before go with their machines, and nobody asks', async t => {
+  const on = await box(t)
+  const first = await open(t, on)
+  await full(first, 2)
+  await first.close()
+  const next = await open(t, on, { config: { warm: {} } })
+  for (let tries = 0; on.world.machines.size > 0 && tries < 1_000; tries++) await sleep(10)
+  t.equal(on.world.machines.size, 0)
+  t.same(await pools(next), { pools: [], claimed: 0, missed: 0 })
+  await create(next, 'a')
+  await next.until('a', 'DEPLOYED')
+  t.same(on.claims(), [])
+})
+
+t.test('a driver that cannot give machines away: it says so, and makes each when it is asked for', async t => {
+  const on = await box(t)
+  const { claimer: _, ...driver } = fakeDriver({ world: on.world, serve: on.serve })
+  const host = await open(t, on, { driver })
+  t.match(await pools(host), { obstacle: /driver fake cannot give/, pools: [] })
+  await create(host, 'a')
+  await host.until('a', 'DEPLOYED')
+  t.equal(on.world.machines.size, 1)
+})
+
+t.test('what is asked for is made ahead, as far as configured', async t => {
+  const on = await box(t)
+  const host = await open(t, on, { config: { warm: {}, warmDemand: 2 } })
+  for (const name of ['a', 'b', 'c']) await create(host, name)
+  const {
+    pools: [pool],
+  } = await full(host, 2)
+  t.match(pool, { image: 'base', configured: 0, demanded: 2, ready: 2 })
+  await create(host, 'd')
+  await host.until('d', 'DEPLOYED')
+  t.equal(on.claims().length, 1)
+})
+
+t.test('a hundred at once are let in; when the box does not keep up, the next are told when to come again', async t => {
+  const on = await box(t)
+  const host = await open(t, on, {
+    config: { warm: {} },
+    faults: (point, _id, signal) =>
+      point === 'create.before'
+        ? new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+        : undefined,
+  })
+  const answers = await Promise.all(Array.from({ length: 230 }, (_, at) => create(host, `n${at}`)))
+  const counted = Map.groupBy(answers, ({ status }) => status)
+  t.same([...counted.keys()].toSorted(), [200, 429])
+  t.equal(counted.get(200)?.length, 200, 'what is made in 50 s before anything is known')
+  const [refused] = counted.get(429) ?? []
+  t.match(refused?.headers, { 'retry-after': /^[1-9]/ })
+  t.match(refused?.body, { error: 'OVERLOADED', code: 429, status_code: 429, workspace: 'default', step: String })
+  t.equal((await host.api('POST', '/sandboxes?createIfNotExist=true', { metadata: { name: 'n0' } })).status, 200)
+})
+
+t.test('only an admin of the account sees the pools', async t => {
+  const { host } = await open(t, await box(t), { config: { warm: {} } })
+  t.match(await call(host.api, 'GET', '/v0/warm-pools'), { status: 401 })
+  const secret = 'key-of-the-workspace'
+  await host.store.tenants.addApiKey({
+    id: 'k',
+    hash: hashKey(secret),
+    name: 'k',
+    account: 'default',
+    workspace: 'default',
+    role: 'admin',
+    accountAdmin: false,
+    createdAt: 0,
+    expiresAt: null,
+    scopes: null,
+    owner: null,
+    person: null,
+    defaultWorkspace: null,
+  })
+  const headers = { authorization: `Bearer ${secret}` }
+  t.match(await call(host.api, 'GET', '/v0/warm-pools', { headers }), { status: 403 })
+})

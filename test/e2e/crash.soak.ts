@@ -1,0 +1,2 @@
+/** Every moment of a create, a delete and a first start. */
+import './crash.test.ts'

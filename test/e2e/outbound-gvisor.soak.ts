@@ -1,0 +1,2 @@
+/** With every program that is to trust the proxy. */
+import './outbound-gvisor.test.ts'

@@ -1,0 +1,2 @@
+/** A thousand users of gVisor, too. */
+import './shared-tables.test.ts'

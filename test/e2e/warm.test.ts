@@ -1,0 +1,120 @@
+/** Machines made ahead of need, given to sandboxes of a real server; beside one that was made for its sandbox. */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { filesOf } from '../../control/drivers/oci/layout.ts'
+import { whyNoMachines } from '../support/machine.ts'
+import { server } from '../support/server.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+const host = await server(t, { HUTCH_WARM: 'busybox=3', HUTCH_LOG_LEVEL: 'info' })
+
+/** Waits until so many are ready, and answers what the pools say. */
+const ready = async (count: number) => {
+  for (const end = performance.now() + 120_000; ; await sleep(20)) {
+    const { body } = await host.call('GET', '/v0/warm-pools')
+    if (body.pools[0].ready >= count) return body
+    if (performance.now() > end) throw new Error(`the pool stays ${JSON.stringify(body)}\n${host.output()}`)
+  }
+}
+
+const create = async (name: string, spec: object = {}, runtime: object = {}) => {
+  const envs = [{ name: 'MINE', value: name }]
+  const whole = { runtime: { image: 'busybox', memory: 512, envs, ...runtime }, ...spec }
+  const { status, text } = await host.call('POST', '/v0/sandboxes', { metadata: { name }, spec: whole })
+  if (status !== 200) throw new Error(text)
+}
+
+const run = async (name: string, command: string): Promise<string> => {
+  const { body, text } = await host.call('POST', `/default/sandboxes/${name}/process`, {
+    command,
+    waitForCompletion: true,
+    timeout: 60,
+  })
+  if (body?.status !== 'completed' && body?.status !== 'failed') throw new Error(text)
+  return body.logs
+}
+
+/** Ids of machines by the sandbox whose host name they have. */
+const machineOf = (name: string): string => {
+  const machines = join(host.dataDir, 'machines')
+  const found = readdirSync(machines).find(
+    id => readFileSync(join(filesOf(host.dataDir, id).upper, 'etc/hostname'), 'utf8') === `${name}\n`,
+  )
+  if (!found) throw new Error(`no machine of ${name}`)
+  return found
+}
+
+const filesIn = (id: string): string[] =>
+  execFileSync('find', ['.', '-printf', '%p %y %m %U:%G\n'], { cwd: filesOf(host.dataDir, id).upper, encoding: 'utf8' })
+    .split('\n')
+    .filter(line => !/\/state\/[^/]+\/.|\/proc-/.test(line))
+    .toSorted()
+
+/** What a sandbox sees of itself. */
+const look = [
+  'hostname',
+  'echo $MINE $SVC_NAME $HOSTNAME $HOME $PWD',
+  'cat /etc/hostname',
+  'tail -1 /etc/hosts | cut -d" " -f2',
+  'cat /etc/resolv.conf',
+  'df -m /dev/shm | tail -1 | tr -s " " | cut -d" " -f2',
+  'id',
+  'nproc',
+  'cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null',
+  'cat /proc/self/mounts | cut -d" " -f2-4 | grep -v ^/proc/ | sed "s/id=[0-9]*//g" | sort',
+].join('; ')
+
+t.test('a sandbox that was given a machine sees what one sees whose machine was made for it', async t => {
+  await ready(3)
+  await create('made', {}, { extraArgs: { nfs: 'enabled' } })
+  await create('given')
+  const made = await run('made', look)
+  const given = await run('given', look)
+  const { claimed, missed } = await ready(3)
+  t.same({ claimed, missed }, { claimed: 1, missed: 0 }, 'what needs a new machine does not ask')
+  t.equal(given.replaceAll('given', 'made'), made)
+  t.same(filesIn(machineOf('given')), filesIn(machineOf('made')), 'and has the same files, whoever’s they are')
+  for (const name of ['given', 'made']) await host.call('DELETE', `/v0/sandboxes/${name}`)
+})
+
+t.test('its outbound policy holds as that of one whose machine was made for it', async t => {
+  await ready(3)
+  const { claimed } = await ready(3)
+  const policy = { network: { allowedDomains: ['allowed.test'], proxy: { bypass: [] } } }
+  await create('held', policy)
+  await create('held-made', policy, { extraArgs: { nfs: 'enabled' } })
+  const tries = [
+    'wget -S -O- http://forbidden.test/ 2>&1',
+    'unset http_proxy HTTP_PROXY; wget -T 20 -S -O- http://93.184.215.14/ 2>&1',
+    'env | grep -i -e proxy -e CERT | sort; cat /etc/resolv.conf /etc/hutch-*; nslookup forbidden.test 2>&1 | tail -2',
+  ].map(line => `${line}; echo "ended with $?"`)
+  for (const line of tries) {
+    const given = await run('held', line)
+    t.equal(given, await run('held-made', line), line)
+    t.match(given, /403|ended with 1|BEGIN CERTIFICATE/)
+  }
+  t.equal((await ready(3)).claimed, claimed + 1)
+  for (const name of ['held', 'held-made']) await host.call('DELETE', `/v0/sandboxes/${name}`)
+})
+
+t.test('killed while it gives machines away, the next start finishes it and leaves nothing over', async t => {
+  await ready(3)
+  const names = ['k1', 'k2', 'k3', 'k4']
+  await Promise.all(names.map(name => create(name)))
+  await host.kill()
+  await host.start()
+  for (const name of names) t.equal(await run(name, 'hostname; echo $MINE'), `${name}\n${name}\n`)
+  await ready(3)
+  for (const name of names) await host.call('DELETE', `/v0/sandboxes/${name}`)
+  for (const name of names) await host.until(name, (body, status) => status === 404 || body.status === 'TERMINATED')
+  const left = readdirSync(join(host.dataDir, 'machines'))
+  t.equal(left.length, 3, 'the pool’s')
+})
