@@ -3,6 +3,7 @@
  * member is in and its name where that makes a difference.
  */
 import type { Texts } from '../../shared/http/texts.ts'
+import { moreFamilies, moreTexts } from './more-texts.ts'
 import { specTexts } from './spec-texts.ts'
 
 const time = 'ISO 8601, in UTC'
@@ -10,6 +11,7 @@ const at = '2026-03-04T10:11:12.000Z'
 
 /** What the families of the management API are about. */
 export const managementFamilies: Readonly<Record<string, string>> = {
+  ...moreFamilies,
   about: 'This document',
   accounts: 'Who pays',
   agents: 'HTTP servers of the customer that are called by name',
@@ -217,4 +219,4 @@ const recordTexts: Texts = {
   'parameter.workspaceName': ['Name of the workspace', 'default'],
 }
 
-export const managementTexts: Texts = { ...recordTexts, ...specTexts }
+export const managementTexts: Texts = { ...moreTexts, ...recordTexts, ...specTexts }
