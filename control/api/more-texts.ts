@@ -55,7 +55,7 @@ export const moreTexts: Texts = {
   sha: ['Commit', 'f00dfeed'],
   icon: ['Address of a picture', 'https://example.com/icon.svg'],
   iconDark: ['The same on a dark ground', 'https://example.com/icon-dark.svg'],
-  topics: ['What it is about', ['sandbox']],
+  topics: ['What it is about', ['web']],
   downloadCount: count('How often it was fetched'),
   forksCount: count('How often it was forked'),
   starCount: count('How many like it'),
