@@ -3,6 +3,7 @@ import type { Config } from './config.ts'
 import { workloadUrl } from './gateway/url.ts'
 import type { KindsByName } from './host-kinds.ts'
 import { publicUrlOf } from './listening.ts'
+import { previewUrlOf } from './previews/open.ts'
 import type { Resource } from './store/store.ts'
 
 export interface Addresses {
@@ -22,7 +23,8 @@ export const createAddresses = (config: Config, rules: KindsByName): Addresses =
   return {
     url(record) {
       const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
-      return dataPlane && workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
+      if (!dataPlane) return previewUrlOf(record, publicUrl, config)
+      return workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
     },
     domain: () => sandboxDomain || new URL(publicUrl).hostname,
     publicUrl: () => publicUrl,

@@ -4,7 +4,7 @@ import { installation as thisInstallation, type Installation } from '../shared/i
 import type { WireName } from '../shared/wire-names.ts'
 import type { ApiVersion } from './config/api-versions.ts'
 import { refuseUnknown } from './config/names.ts'
-import { allowedFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
+import { allowedFrom, providersFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
@@ -37,6 +37,8 @@ export interface Config {
   readonly publicUrl: string
   /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
   readonly sandboxDomain: string
+  /** Domain with a wildcard DNS entry for this box, under whose regions previews are served by host name. */
+  readonly previewDomain: string
   readonly dataDir: string
   /** Where the drives of all workspaces are, `<workspace>/<drive>/`; '' for no drives. */
   readonly drivesDir: string
@@ -76,6 +78,8 @@ export interface Config {
   readonly userNamespaces: UserNamespaces
   /** USD per unit of each billing dimension. */
   readonly prices: Readonly<Record<string, number>>
+  /** Origins of providers that connections may lead to; none unless given. */
+  readonly providers: readonly string[]
   /** The unpacked runtime bundle that goes into every sandbox. */
   readonly bundleDir: string
   /** Images that were built on this machine; only read. */
@@ -113,6 +117,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
     publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
     sandboxDomain: domainOf(env, 'HUTCH_SANDBOX_DOMAIN'),
+    previewDomain: domainOf(env, 'HUTCH_PREVIEW_DOMAIN'),
     dataDir,
     drivesDir: textOf(env, 'HUTCH_DRIVES_DIR') && path('HUTCH_DRIVES_DIR', ''),
     driver: textOf(env, 'HUTCH_DRIVER') || 'auto',
@@ -136,6 +141,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     prices: pricesFrom(env),
+    providers: providersFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
     registries: registriesFrom(env),

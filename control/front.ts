@@ -8,6 +8,7 @@ import { listener, serveWith, type Listener } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import type { Log } from '../shared/log.ts'
 import { isPage } from './browser/pages.ts'
+import type { Previews } from './previews/serve.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { People } from './browser/people.ts'
 
@@ -18,16 +19,20 @@ export const frontServer = (deps: {
   api: Dispatcher
   people: Pick<People, 'pages' | 'newcomers'>
   gateway: Gateway
+  previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
   log: Log
 }): Server => {
-  const { api, people, gateway, rootAddress, log } = deps
+  const { api, people, gateway, previews, rootAddress, log } = deps
   const management = listener(api, { log })
   const pages = listener(people.pages(gateway), { log })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
   const on: Listener = {
     request(message, response) {
+      // First: on a host name of its own every path is the application's.
+      const preview = previews.addressOf(message)
+      if (preview) return previews.handle(preview, message, response)
       const address = gateway.addressOf(message)
       if (isPage(message.url ?? '', address !== undefined)) pages.request(message, response)
       else if (address) gateway.handle(address, message, response)
@@ -38,6 +43,8 @@ export const frontServer = (deps: {
       }
     },
     upgrade(message, socket, head) {
+      const preview = previews.addressOf(message)
+      if (preview) return previews.upgrade(preview, message, socket, head)
       const address = gateway.addressOf(message)
       if (address) gateway.upgrade(address, message, socket, head)
       else endRaw(socket, { status: 404 })

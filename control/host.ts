@@ -7,8 +7,11 @@ import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen, type Listening } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
+import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
+import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
+import { createDenials } from './audit/denials.ts'
 import { createKeyUses } from './auth/key-uses.ts'
 import { warmRoutes } from './api/warm.ts'
 import { createKeys } from './auth/keys.ts'
@@ -33,12 +36,15 @@ import { teller } from './instances/tell.ts'
 import { askToEnd } from './instances/terminate.ts'
 import { listenFailure } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
-import { openWayOut } from './outbound/way-out.ts'
+import { openWayOut, type WayOut } from './outbound/way-out.ts'
+import { openPreviews } from './previews/open.ts'
+import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
 import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
 import { waitingLine } from './reconcile/waiting-line.ts'
+import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
@@ -107,10 +113,28 @@ const running = async (
 const plan = 'self-hosted'
 
 /** Who may call, and how that is given out. */
-const keysOf = ({ store: { tenants }, clock, ids, log }: Parts, closer: Closing) => {
+const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
   const uses = createKeyUses({ tenants, clock, log }, closer)
-  return { uses, keys: createKeys({ tenants, clock, uses }), personal: personalKeys({ tenants, clock, ids, uses }) }
+  return {
+    uses,
+    keys: createKeys({ tenants, clock, uses }),
+    personal: personalKeys({ tenants, clock, ids, uses }),
+    denials: createDenials({ audit, clock, log }, closer),
+  }
 }
+
+const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
+  regions,
+  drives: drivesDir !== '',
+  outboundPolicies: wayOut !== undefined,
+})
+
+/** What the verbs ask besides records. */
+const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 'image' | 'providers'> => ({
+  txtRecords,
+  image: (workspace, named) => imageNamed(parts.images, workspace, named),
+  providers: createProviders(config.providers, parts),
+})
 
 const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, closer: Closing): Promise<Listening> => {
   const listening = await listen(front, config).catch(error => {
@@ -121,8 +145,8 @@ const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, c
 }
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
-  const { clock, log, store, names, cursors } = parts
-  const { uses, keys, personal } = keysOf(parts, closer)
+  const { clock, log, store, cursors } = parts
+  const { uses, keys, personal, denials } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -140,7 +164,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     url: addresses.url,
     plan,
     domain: addresses.domain,
-    txtRecords,
+    ...outsideOf(config, parts),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
   const { sandboxDomain } = config
@@ -149,17 +173,19 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     ...parts,
     ...people,
     upkeep,
-    names,
     apiVersions: config.apiVersions,
     keys,
+    denials,
     personalKeys: personal,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
+    abilities: abilitiesOf(config, wayOut),
     routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound, people })
+  const previews = openPreviews(config, { ...parts, kinds: rules, hold: runner.hold })
   await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
@@ -168,7 +194,8 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     verbs,
     runner,
     async listen() {
-      const front = frontServer({ api, people, gateway: plane, rootAddress: rootAddresses(Object.values(kinds)), log })
+      const rootAddress = rootAddresses(Object.values(kinds))
+      const front = frontServer({ api, people, gateway: plane, previews, rootAddress, log })
       const { port } = await listenOn(front, config, closer)
       return { url: addresses.listening(port), port }
     },

@@ -7,6 +7,7 @@ import type { Log } from '../shared/log.ts'
 import { bootstrap, type Bootstrap } from './bootstrap.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { createChannelKeys, type ChannelKeys } from './channel/keys.ts'
+import { openCatalogues, type Catalogues } from './catalogues/catalogues.ts'
 import type { Config } from './config.ts'
 import { prepareDataDir } from './data-dir.ts'
 import type { Driver } from './drivers/driver.ts'
@@ -36,6 +37,7 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   readonly names: WireNames
   readonly sealer: Sealer
   readonly cursors: Cursors
+  readonly catalogues: Catalogues
   readonly images: Images
   readonly drivers: Drivers
   readonly channelKeys: ChannelKeys
@@ -59,6 +61,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   const connections = createConnections(channelKeys)
   closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
+  const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const images = await createImages(config, { ids, log, clock, loginFor: registryLogins({ store, sealer }) })
   closer.add('image pulls', images.close)
   const inUse = new Set((await store.instances.every()).map(({ driver }) => driver))
@@ -67,5 +70,19 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     : await openDrivers(config, inUse, { log, clock })
   closer.add('drivers', drivers.close)
   const names = wireNames(config.wireNames)
-  return { clock, ids, log, store, first, names, sealer, cursors, images, drivers, channelKeys, connections }
+  return {
+    clock,
+    ids,
+    log,
+    store,
+    first,
+    names,
+    sealer,
+    cursors,
+    catalogues,
+    images,
+    drivers,
+    channelKeys,
+    connections,
+  }
 }

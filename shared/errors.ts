@@ -113,10 +113,17 @@ export const errors = {
     (d: { kind: string; name: string }) => `${d.kind} "${d.name}" was changed by someone else meanwhile`,
     true,
   ),
+  expired: entry(410, (d: { kind: string; name: string }) => `${d.kind} "${d.name}" has expired`),
   in_use: entry(
     409,
     (d: { kind: string; name: string; users: readonly string[]; more: number }) =>
       `${d.kind} "${d.name}" is in use by ${d.users.join(', ')}${d.more > 0 ? ` and ${d.more} more` : ''}`,
+  ),
+  not_available: entry(400, (d: { what: string }) => `this host has no ${d.what}`),
+  provider_failed: entry(
+    424,
+    (d: { connection: string; reason: string }) => `the provider of connection "${d.connection}": ${d.reason}`,
+    true,
   ),
   no_capacity: entry(429, (d: { reason: string }) => `Maximum parallel executions limit reached: ${d.reason}`, true),
   overloaded: entry(

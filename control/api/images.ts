@@ -77,7 +77,9 @@ const imageOf = (name: string, parts: readonly Part[], workspace: string) => {
   }
 }
 
-const partsOf = async ({ images }: ImageRoutesDeps, workspace: string): Promise<Part[]> => {
+type Listing = Pick<ImageRoutesDeps, 'images'>
+
+const partsOf = async ({ images }: Listing, workspace: string): Promise<Part[]> => {
   const here: Part[] = (await images.list()).map(({ name, labels }) => ({ reference: name, status: 'BUILT', labels }))
   const pulled: Part[] = await Promise.all(
     (await images.pulling.list(workspace)).map(async one => ({
@@ -95,7 +97,7 @@ const partsOf = async ({ images }: ImageRoutesDeps, workspace: string): Promise<
   return [...here, ...pulled, ...underWay]
 }
 
-const listed = async (deps: ImageRoutesDeps, workspace: string) => {
+const listed = async (deps: Listing, workspace: string) => {
   const byName = Map.groupBy(await partsOf(deps, workspace), ({ reference }) => split(reference)[0])
   return [...byName].map(([name, parts]) => imageOf(name, parts, workspace))
 }
@@ -108,11 +110,17 @@ interface Address {
 const isType = (type: string): boolean => ['_', sandboxFace.kind].includes(type)
 
 const found = async (deps: ImageRoutesDeps, { resourceType, imageName }: Address, workspace: string) => {
-  const all = isType(resourceType) ? await listed(deps, workspace) : []
-  const image = all.find(({ metadata }) => metadata.name === imageName)
+  const image = await imageNamed(deps.images, workspace, [resourceType, imageName])
   if (!image) throw fail('not_found', { kind: 'image', name: imageName })
   return image
 }
+
+/** The image of that name as answered to a workspace; `_` stands for any type. Undefined when there is none. */
+export const imageNamed = async (
+  images: ImageRoutesDeps['images'],
+  workspace: string,
+  [type, name]: readonly [type: string, name: string],
+) => (isType(type) ? (await listed({ images }, workspace)).find(({ metadata }) => metadata.name === name) : undefined)
 
 /** Removes what the workspace has pulled under that name, of one tag or of all; answers the image as it was. */
 const remove = async (deps: ImageRoutesDeps, address: Address & { tagName?: string }, context: Context) => {

@@ -10,10 +10,17 @@ import type { Logins } from '../gateway/logins.ts'
 import type { Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
 import { accessOf } from '../auth/access.ts'
+import type { Denials } from '../audit/denials.ts'
+import { auditRoutes } from './audit.ts'
 import { accountRoutes } from './accounts.ts'
 import type { PersonalKeys } from '../auth/personal-keys.ts'
 import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { createCaller } from './caller.ts'
+import { catalogueRoutes } from './catalogues.ts'
+import { driveKeyRoutes } from './drive-keys.ts'
+import { placeRoutes, type Abilities } from './places.ts'
+import type { Catalogues } from '../catalogues/catalogues.ts'
+import { leaveRoutes } from './leave.ts'
 import { imageRoutes, type ImageRoutesDeps } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
@@ -35,6 +42,10 @@ export interface ApiDeps {
   readonly keys: Keys
   readonly personalKeys: PersonalKeys
   readonly removeWorkspace: RemoveWorkspace
+  readonly denials: Denials
+  readonly catalogues: Catalogues
+  /** What this host can do. */
+  readonly abilities: Abilities
   readonly images: ImageRoutesDeps['images']
   readonly upkeep: ImageRoutesDeps['upkeep']
   /** What can be done with each kind. */
@@ -53,16 +64,22 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, upkeep, verbs, outbound, removeWorkspace, routes = [] } = deps
-  const { apiVersions, checkReplies = false, logRequests = false, admitted, logins } = deps
+  const { store, clock, ids, log, names, keys, images, upkeep, catalogues, abilities, verbs, outbound } = deps
+  const { removeWorkspace, denials, admitted, logins, routes = [] } = deps
+  const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...kinds.filter(({ dataPlane }) => dataPlane).flatMap(kind => linkRoutes(kind, { store, logins })),
     ...accountRoutes({ store }),
+    ...catalogueRoutes({ catalogues }),
+    ...placeRoutes({ catalogues, abilities, clock }),
+    ...auditRoutes({ store, denials }),
+    ...driveKeyRoutes(),
+    ...leaveRoutes({ store, verbs }),
+    ...workspaceRoutes({ store, clock, ids, kinds, names, removeWorkspace }),
     ...imageRoutes({ images, upkeep }),
-    ...workspaceRoutes({ store, clock, ids, kinds, removeWorkspace }),
     ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
     openApiRoutes(() => bounds, names),
@@ -70,6 +87,15 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)
   const caller = createCaller({ keys, tenants: store.tenants, names })
-  const surface = managementSurface({ caller, clock, names, apiVersions, admitted, checkReplies, logRequests })
+  const surface = managementSurface({
+    caller,
+    clock,
+    names,
+    admitted,
+    denials,
+    apiVersions,
+    checkReplies,
+    logRequests,
+  })
   return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
 }

@@ -173,7 +173,7 @@ const paramsIn = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(m
 
 /** The endpoint of an action of the kind. */
 const declareAction = (kind: Kind, action: Action) => {
-  const { collection, one, outer, stated, query, answer } = partsOf(kind)
+  const { collection, one, outer, stated, answer } = partsOf(kind)
   const places = {
     record: { at: one, names: [...outer, paramOf(kind)] },
     collection: { at: collection, names: outer },
@@ -185,7 +185,8 @@ const declareAction = (kind: Kind, action: Action) => {
     summary: action.summary,
     ...stated(action.access),
     params: texts([...names, ...paramsIn(action.path)]),
-    query,
+    query: s.object({ ...tenantQuery, ...action.query }),
+    ...(action.statuses ? { statuses: action.statuses } : {}),
     ...(action.body ? { body: action.body, bodyLimit } : {}),
     returns: action.returns ?? answer,
     errors: [...(action.body ? writing : always), ...(action.errors ?? [])],

@@ -82,9 +82,9 @@ const act =
   (verbs, asked, context) => {
     const action = verbs.kind.actions.find(one => one.name === name)
     if (!action) throw new Error(`${verbs.kind.kind} has no action "${name}"`)
-    const { params, body } = asked
+    const { params, query, body } = asked
     const one = action.on === 'record' ? nameIn(verbs, asked) : undefined
-    return verbs.act(action, { actor: actorOf(context), params, body }, inside(verbs, asked), one)
+    return verbs.act(action, { actor: actorOf(context), params, query, body }, inside(verbs, asked), one)
   }
 
 /** The bound endpoints of a kind. */

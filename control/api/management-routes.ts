@@ -3,7 +3,12 @@ import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../sh
 import { plainKinds } from '../kinds/index.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
-import { listAccounts } from './accounts.ts'
+import { auditHead, listAudit } from './audit.ts'
+import { listAccounts, listQuotas } from './accounts.ts'
+import { changelog, getIntegration, getTemplate, listTemplates, mcpHub, sandboxHub } from './catalogues.ts'
+import { driveKeys } from './drive-keys.ts'
+import { getConfiguration, getFeature, listFeatures, listLocations, listPublicIps } from './place-declarations.ts'
+import { leaveWorkspace } from './leave.ts'
 import { deleteImage, deleteImages, deleteTag, getImage, imageProgress, listImages } from './image-declarations.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
@@ -22,9 +27,26 @@ import {
 } from './workspace-declarations.ts'
 
 export const managementRoutes = {
-  accounts: { list: listAccounts },
+  accounts: { list: listAccounts, quotas: listQuotas },
+  audit: { list: listAudit, head: auditHead },
   billing: { metrics: accountMetrics, groupings: metricsGroupings, resourceTypes: metricsResourceTypes },
+  catalogues: {
+    sandboxHub,
+    mcpHub,
+    templates: listTemplates,
+    template: getTemplate,
+    integration: getIntegration,
+    changelog,
+  },
   documents: { openApi: openApiRoute },
+  driveKeys: { list: driveKeys },
+  places: {
+    configuration: getConfiguration,
+    locations: listLocations,
+    publicIps: listPublicIps,
+    features: listFeatures,
+    feature: getFeature,
+  },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
   images: {
     list: listImages,
@@ -46,5 +68,6 @@ export const managementRoutes = {
     update: updateWorkspace,
     remove: removeWorkspace,
     availability: workspaceAvailability,
+    leave: leaveWorkspace,
   },
 } as const

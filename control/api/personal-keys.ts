@@ -32,11 +32,11 @@ const present = (key: PersonalKey) => {
 export const personalKeyRoutes = ({ keys }: { readonly keys: PersonalKeys }): Bound[] => [
   handle(listPersonalKeys, async (_input, context) => (await keys.list(factsOf(context).key)).map(present)),
   handle(createPersonalKey, async ({ body }, context) => {
-    const { key, secret } = await keys.create(factsOf(context).key, body)
+    const { key, secret } = await keys.create(factsOf(context).key, body, factsOf(context).by)
     return { ...present(key), apiKey: secret }
   }),
   handle(removePersonalKey, async ({ params }, context) => {
-    await keys.revoke(factsOf(context).key, params.apiKeyId)
+    await keys.revoke(factsOf(context).key, params.apiKeyId, factsOf(context).by)
     return reply(200, { 'content-length': '0' })
   }),
 ]

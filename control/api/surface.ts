@@ -4,9 +4,10 @@ import { fail, isError, type AppError, type ErrorCode } from '../../shared/error
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
-import type { ApiKey, Workspace } from '../store/store.ts'
+import type { ApiKey, AuditedBy, Workspace } from '../store/store.ts'
 import { accessOf, needAccess, type Access } from '../auth/access.ts'
 import { everyScope } from '../auth/keys.ts'
+import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
 import { warningsOf } from './warnings.ts'
@@ -20,6 +21,8 @@ export interface Facts {
   readonly key: ApiKey
   readonly workspace: Workspace
   readonly actor: Actor
+  /** What the audit says of the caller. */
+  readonly by: AuditedBy
 }
 
 export const factsOf = (context: Context): Facts => context.facts as unknown as Facts
@@ -48,6 +51,19 @@ const allowedHeaders = (names: WireNames): string =>
     'accept',
     'x-request-id',
     'cache-control',
+    'user-agent',
+    // What generated clients tell of themselves.
+    ...[
+      'lang',
+      'package-version',
+      'os',
+      'arch',
+      'runtime',
+      'runtime-version',
+      'retry-count',
+      'timeout',
+      'read-timeout',
+    ].map(name => `x-stainless-${name}`),
   ].join(', ')
 
 /** Failure texts of a create that clients know by name. */
@@ -110,21 +126,41 @@ const admitted = async (
   { caller, versions }: { caller: Caller; versions: VersionNames },
   request: Request,
   route: Route,
+  { requestId, known }: { requestId: string; known: (facts: Partial<Facts>) => void },
 ): Promise<Partial<Facts>> => {
   const version = versionOf(request.headers, versions)
   const access = accessOf(route)
   if (!access) return { version }
   const key = await caller.keyOf(request)
+  const by: AuditedBy = { actor: key.name, credential: key.id, remote: request.remote, requestId }
+  known({ key, by })
   const length = Number(request.headers['content-length'] ?? 0)
   if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
   const workspace = extraOf(route).tenant === 'none' ? undefined : await caller.workspaceOf(key, request)
+  known({ key, by, ...(workspace ? { workspace } : {}) })
   needAccess(access, key)
-  if (!workspace) return { version, key }
+  if (!workspace) return { version, key, by }
   const { name, role, scopes } = key
   const limits = scopes?.includes(everyScope) ? null : scopes
-  const actor: Actor = { workspace: workspace.name, name, admin: role === 'admin', scopes: limits }
-  return { version, key, workspace, actor }
+  const actor: Actor = { workspace: workspace.name, name, admin: role === 'admin', scopes: limits, by }
+  return { version, key, workspace, actor, by }
 }
+
+interface Refused {
+  readonly request: Request
+  readonly route: Route
+  readonly requestId: string
+  readonly facts?: Partial<Facts> | undefined
+}
+
+/** What the audit says of a call that was denied: of one without a credential, where it came from. */
+const deniedOf = (error: AppError, { request, route, requestId, facts = {} }: Refused): Denied => ({
+  ...(facts.by ?? { actor: '', credential: '', remote: request.remote, requestId }),
+  account: facts.key?.account ?? '',
+  workspace: facts.workspace?.name ?? facts.key?.workspace ?? '',
+  endpoint: route.id,
+  reason: error.message,
+})
 
 export const managementSurface = (deps: {
   caller: Caller
@@ -132,23 +168,26 @@ export const managementSurface = (deps: {
   admitted?: ((connection: object | undefined) => void) | undefined
   clock: Clock
   names: WireNames
+  denials: Pick<Denials, 'note'>
   /** Versions beside ours: theirs → ours. */
   apiVersions?: VersionNames['accepted'] | undefined
   checkReplies?: boolean
   logRequests?: boolean
 }): Surface => {
-  const { caller, clock, names, apiVersions = {}, checkReplies = false, logRequests = false } = deps
+  const { caller, clock, names, denials, apiVersions = {}, checkReplies = false, logRequests = false } = deps
   const versions = { headers: names.versionHeaders, accepted: apiVersions }
-  const actors = new WeakMap<Request, Actor>()
+  const knownOf = new WeakMap<Request, Partial<Facts>>()
   const warned = warningsOf()
   const { cors, preflight } = corsHeaders(names)
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
+    if (route && [401, 403].includes(error.status))
+      denials.note(deniedOf(error, { request, route, requestId, facts: knownOf.get(request) }))
     const kind = extraOf(route).detailedErrors
     const body = {
       error: said[error.code] ?? error.code,
       code: error.status,
       message: error.message,
-      ...(kind ? detailed(error, kind, { actor: actors.get(request), now: clock.now() }) : {}),
+      ...(kind ? detailed(error, kind, { actor: knownOf.get(request)?.actor, now: clock.now() }) : {}),
     }
     const headers = { vary: 'Accept', 'x-request-id': requestId, ...errorHeaders(error) }
     if (wantsHtml(request)) return errorPageReply(error, request, headers)
@@ -174,10 +213,11 @@ export const managementSurface = (deps: {
       const refused = renderError(fail('method_not_allowed', { reason }), context)
       return reply(refused.status, { ...refused.headers, allow: methods.join(', ') }, refused.body)
     },
-    async before(request, route) {
-      const facts = await admitted({ caller, versions }, request, route)
+    async before(request, route, requestId) {
+      const known = (facts: Partial<Facts>) => void knownOf.set(request, facts)
+      const facts = await admitted({ caller, versions }, request, route, { requestId, known })
       if (facts.key) deps.admitted?.(request.connection)
-      if (facts.actor) actors.set(request, facts.actor)
+      known(facts)
       return { ...facts }
     },
   }

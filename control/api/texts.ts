@@ -4,6 +4,7 @@
  */
 import type { Texts } from '../../shared/http/texts.ts'
 import { directoryTexts } from './directory-texts.ts'
+import { moreFamilies, moreTexts } from './more-texts.ts'
 import { specTexts } from './spec-texts.ts'
 
 const time = 'ISO 8601, in UTC'
@@ -11,6 +12,7 @@ const at = '2026-03-04T10:11:12.000Z'
 
 /** What the families of the management API are about. */
 export const managementFamilies: Readonly<Record<string, string>> = {
+  ...moreFamilies,
   about: 'This document',
   accounts: 'Who pays',
   agents: 'HTTP servers of the customer that are called by name',
@@ -229,4 +231,4 @@ const recordTexts: Texts = {
   'parameter.workspaceName': ['Name of the workspace', 'default'],
 }
 
-export const managementTexts: Texts = { ...directoryTexts, ...recordTexts, ...specTexts }
+export const managementTexts: Texts = { ...directoryTexts, ...moreTexts, ...recordTexts, ...specTexts }

@@ -19,6 +19,8 @@ const answer = s.object({
   resourceCounts: s.optional(s.record(s.string(), s.int())),
 })
 
+export { answer as workspaceAnswer }
+
 const common = (action: string, role: Role) => {
   const access: Access = { scope: `workspaces:${action}`, role }
   return { family: 'workspaces', extra: { tenant: 'none', access } } as const
@@ -88,7 +90,7 @@ export const workspaceAvailability = route('POST /v0/workspaces/availability', {
     s.boolean(),
     s.object({
       available: s.boolean(),
-      reason: s.enum(['', 'taken', 'forbidden_reserved', 'forbidden_v_prefix']),
+      reason: s.enum(['', 'taken', 'forbidden_reserved', 'forbidden_svc', 'forbidden_v_prefix']),
       message: s.string(),
     }),
   ]),

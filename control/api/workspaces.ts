@@ -7,7 +7,8 @@ import { needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
 import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { checkName } from '../resources/naming.ts'
-import type { Store, Workspace } from '../store/store.ts'
+import type { AuditEntry, Store, Workspace } from '../store/store.ts'
+import type { WireNames } from '../wire/names.ts'
 import { factsOf } from './surface.ts'
 import {
   createWorkspace,
@@ -34,16 +35,19 @@ const present = (workspace: Workspace) => {
   }
 }
 
+export { present as presentWorkspace }
+
 /** Host names and paths of this host begin with these. */
 const reserved: ReadonlySet<string> = new Set(['any', 'api', 'run'])
 
 /** Names share their first path segment with the versions of the API: `/v0`. */
 const looksLikeVersion = (name: string): boolean => /^v\d/.test(name)
 
-const checkWorkspaceName = (name: string): string => {
+const checkWorkspaceName = ({ names }: Deps, name: string): string => {
   const refuse = (reason: string) => fail('invalid_argument', { field: 'name', reason })
   if (looksLikeVersion(name)) throw refuse('must not look like a version of the API')
   if (reserved.has(name)) throw refuse('is reserved')
+  if (names.isBranded(name)) throw refuse('is reserved for the vendor')
   return checkName(name, 'name')
 }
 
@@ -54,6 +58,7 @@ interface Deps {
   readonly clock: Clock
   readonly ids: Ids
   readonly kinds: readonly Kind[]
+  readonly names: Pick<WireNames, 'isBranded'>
   readonly removeWorkspace: RemoveWorkspace
 }
 
@@ -70,14 +75,13 @@ const countsIn = async ({ store, kinds }: Deps, workspace: string): Promise<Reco
   return Object.fromEntries(await Promise.all(pairs))
 }
 
-const availability = async ({ store }: Deps, name: string) => {
-  const no = (reason: 'taken' | 'forbidden_reserved' | 'forbidden_v_prefix', message: string) => ({
-    available: false,
-    reason,
-    message,
-  })
+type Refusal = 'taken' | 'forbidden_reserved' | 'forbidden_svc' | 'forbidden_v_prefix'
+
+const availability = async ({ store, names }: Deps, name: string) => {
+  const no = (reason: Refusal, message: string) => ({ available: false, reason, message })
   if (looksLikeVersion(name)) return no('forbidden_v_prefix', 'looks like a version of the API')
   if (reserved.has(name)) return no('forbidden_reserved', 'is reserved')
+  if (names.isBranded(name)) return no('forbidden_svc', 'is reserved for the vendor')
   try {
     checkName(name, 'name')
   } catch (error) {
@@ -106,13 +110,24 @@ const reading = (deps: Deps): Bound[] => [
   }),
 ]
 
+const auditOf = (context: Context, action: string, { id, name, account }: Workspace): AuditEntry => ({
+  ...factsOf(context).by,
+  account,
+  workspace: name,
+  action,
+  kind: 'workspace',
+  name,
+  uid: id,
+  detail: {},
+})
+
 export const workspaceRoutes = (deps: Deps): Bound[] => {
   const { store, clock, ids } = deps
   return [
     ...reading(deps),
     handle(createWorkspace, async ({ body }, context) => {
       const { key } = factsOf(context)
-      const name = checkWorkspaceName(body.name)
+      const name = checkWorkspaceName(deps, body.name)
       const made: Workspace = {
         id: ids.uuid(),
         name,
@@ -123,26 +138,31 @@ export const workspaceRoutes = (deps: Deps): Bound[] => {
         updatedBy: key.name,
         createdAt: clock.now(),
       }
-      await store.tenants.addWorkspace(made)
+      await store.tenants.addWorkspace(made, auditOf(context, 'create', made))
       return present(made)
     }),
     handle(updateWorkspace, async ({ params, body }, context) => {
-      const { name } = await need(deps, params.workspaceName, context)
+      const found = await need(deps, params.workspaceName, context)
+      const { name } = found
       if (body.name && body.name !== name)
         throw fail('invalid_argument', { field: 'name', reason: `cannot be changed from "${name}"` })
       const { displayName, labels } = body
       return present(
-        await store.tenants.updateWorkspace(name, {
-          ...(displayName === undefined ? {} : { displayName: displayName || name }),
-          ...(labels === undefined ? {} : { labels: labels ?? {} }),
-          updatedBy: factsOf(context).key.name,
-          updatedAt: clock.now(),
-        }),
+        await store.tenants.updateWorkspace(
+          name,
+          {
+            ...(displayName === undefined ? {} : { displayName: displayName || name }),
+            ...(labels === undefined ? {} : { labels: labels ?? {} }),
+            updatedBy: factsOf(context).key.name,
+            updatedAt: clock.now(),
+          },
+          auditOf(context, 'update', found),
+        ),
       )
     }),
     handle(removeWorkspace, async ({ params }, context) => {
       const found = await need(deps, params.workspaceName, context)
-      await deps.removeWorkspace(found.name)
+      await deps.removeWorkspace(found.name, factsOf(context).by)
       return { ...present(found), message: `the name "${found.name}" is not given again: ${keepsName}` }
     }),
   ]

@@ -5,7 +5,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import type { ApiKey, KeyHolder, Tenants, Workspace } from '../store/store.ts'
+import type { ApiKey, AuditedBy, AuditEntry, KeyHolder, Tenants, Workspace } from '../store/store.ts'
 import { expiryFrom, needScopesFor, scopeBeyond, type Scopes } from './key-terms.ts'
 import type { KeyUses } from './key-uses.ts'
 import { hashKey, newKey, reaches } from './keys.ts'
@@ -37,9 +37,13 @@ export interface PersonalKeys {
   /** Oldest first. Throws `forbidden` for a key that is nobody's. */
   list(by: ApiKey): Promise<PersonalKey[]>
   /** `secret` is the key itself, told here alone. Throws `forbidden`, and `invalid_argument` naming the member. */
-  create(by: ApiKey, asked: KeyAsked): Promise<{ readonly key: PersonalKey; readonly secret: string }>
+  create(
+    by: ApiKey,
+    asked: KeyAsked,
+    audited?: AuditedBy,
+  ): Promise<{ readonly key: PersonalKey; readonly secret: string }>
   /** It is refused from now on. Throws `not_found`, and `wrong_state` for the key of the first start. */
-  revoke(by: ApiKey, id: string): Promise<void>
+  revoke(by: ApiKey, id: string, audited?: AuditedBy): Promise<void>
 }
 
 interface Deps {
@@ -123,17 +127,29 @@ const drafted = async (deps: Deps, by: ApiKey, asked: KeyAsked): Promise<Omit<Ap
   }
 }
 
+/** What the audit says of a key: its id, never the key. */
+const entryOf = (by: AuditedBy, action: string, { id, account, workspace }: Omit<ApiKey, 'hash'>): AuditEntry => ({
+  ...by,
+  account,
+  workspace: workspace ?? '',
+  action,
+  kind: 'API key',
+  name: id,
+  uid: id,
+  detail: {},
+})
+
 export const personalKeys = (deps: Deps): PersonalKeys => {
   const { tenants, ids } = deps
   return {
     list: by => within(deps, by),
-    async create(by, asked) {
+    async create(by, asked, audited) {
       const secret = newKey(ids)
       const key = { ...(await drafted(deps, by, asked)), hash: hashKey(secret) }
-      await tenants.addApiKey(key)
+      await tenants.addApiKey(key, audited && entryOf(audited, 'create', key))
       return { key: { ...key, person: holderOf(key), lastUsedAt: undefined }, secret }
     },
-    async revoke(by, id) {
+    async revoke(by, id, audited) {
       const found = (await within(deps, by)).find(key => key.id === id)
       if (!found) throw fail('not_found', { kind: 'API key', name: id.slice(0, 64) })
       if (id === firstKeyId)
@@ -144,7 +160,7 @@ export const personalKeys = (deps: Deps): PersonalKeys => {
             'kept in the file admin-key of the data directory, and a new one takes its place when that file is removed and the server started again',
           wanted: 'a delete',
         })
-      await tenants.removeApiKey(id)
+      await tenants.removeApiKey(id, audited && entryOf(audited, 'delete', found), deps.clock.now())
     },
   }
 }

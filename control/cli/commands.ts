@@ -58,4 +58,18 @@ export const commands: readonly Command[] = [
     ],
     run: async invocation => (await import('./image.ts')).run(invocation),
   },
+  {
+    name: 'audit',
+    words: 'verify | head',
+    summary: 'says whether the audit in the data directory is what was written, or prints where it ends',
+    options: {
+      head: {
+        type: 'string',
+        value: 'HEAD',
+        help: 'an end printed earlier; verify fails when it is not there any more',
+      },
+    },
+    help: ['A server may run. Keep what head prints somewhere else: a tail that was cut off shows by it alone.'],
+    run: async invocation => (await import('./audit.ts')).run(invocation),
+  },
 ]

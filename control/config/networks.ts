@@ -49,3 +49,12 @@ export const resolversFrom = (env: Environment): NameServer[] =>
     if (server) return server
     throw refuse('HUTCH_EGRESS_RESOLVERS', `"${text}" is not an IPv4 address, with or without a port`)
   })
+
+/** Origins of providers that connections may lead to: `https://api.openai.com`. */
+export const providersFrom = (env: Environment): string[] =>
+  listOf(env, 'HUTCH_PROVIDERS').map(text => {
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (url && ['http:', 'https:'].includes(url.protocol) && [url.origin, `${url.origin}/`].includes(text))
+      return url.origin
+    throw refuse('HUTCH_PROVIDERS', `"${text}" is not an origin such as https://api.openai.com`)
+  })

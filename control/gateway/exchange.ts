@@ -11,6 +11,8 @@ export interface Exchange {
   readonly withheld: Withheld
   /** Headers that say who calls: names and values. */
   readonly identity: readonly string[]
+  /** What becomes of the answer's headers: names and values. */
+  readonly reshape?: (headers: readonly string[]) => readonly string[]
 }
 
 /** Whether the request has no body: it can be sent twice. */
@@ -30,7 +32,10 @@ interface Ending {
 }
 
 /** Writes the workload's answer to the client. */
-const answering = ({ response, answerRules }: Exchange, { done, failed }: Ending): Dispatcher.DispatchHandler => {
+const answering = (
+  { response, answerRules, reshape = headers => headers }: Exchange,
+  { done, failed }: Ending,
+): Dispatcher.DispatchHandler => {
   let controller: Dispatcher.DispatchController | undefined
   let started = false
   const clientGone = () => {
@@ -50,7 +55,7 @@ const answering = ({ response, answerRules }: Exchange, { done, failed }: Ending
       response.writeHead(
         status,
         reasonPhrase(statusText),
-        responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], answerRules),
+        reshape(responseHeaders((given.rawHeaders ?? []) as (Buffer | string)[], answerRules)) as string[],
       )
       // Out at once. `flushHeaders` would write bytes beyond ASCII a second time in UTF-8.
       response.write(nothing)

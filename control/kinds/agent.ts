@@ -4,7 +4,15 @@ import { defineKind } from '../resources/define-kind.ts'
 import { namedPolicies } from './named.ts'
 import { lastFive, listRevisions } from './revisions.ts'
 import { noRunner } from './unserved.ts'
-import { namedVolumes, runtimeOf, scaling, specOf, withTriggers } from './workload.ts'
+import {
+  callbackSecrets,
+  hiddenCallbackSecrets,
+  namedVolumes,
+  runtimeOf,
+  scaling,
+  specOf,
+  withTriggers,
+} from './workload.ts'
 
 const volume = s.object({
   name: text(63),
@@ -26,6 +34,8 @@ export const agentKind = defineKind({
   fallback: { enabled: true, public: false },
   absent: 'clear',
   complete: withTriggers,
+  generate: callbackSecrets,
+  presentSpec: ({ spec }) => hiddenCallbackSecrets(spec),
   sealed: [{ at: ['runtime', 'envs'], as: 'envs' }],
   showsSecrets: true,
   uploads: true,

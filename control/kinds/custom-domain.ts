@@ -5,9 +5,10 @@ import type { Action } from '../resources/action.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { withInstances } from '../resources/context.ts'
 import type { Found } from '../resources/kind.ts'
-import { commonMetadata } from '../resources/metadata.ts'
+import { commonMetadata, presentMetadata } from '../resources/metadata.ts'
 import { domainNames } from '../resources/naming.ts'
 import { answer } from '../resources/context.ts'
+import { needOwned, needUnshared, shareActions, sharedFrom } from './domain-shares.ts'
 
 const life = stateTable('pending', {
   pending: { verified: 'verified', failed: 'failed', delete: 'deleted' },
@@ -40,10 +41,10 @@ const verify: Action = {
   path: 'verify',
   on: 'record',
   access: { scope: 'customdomains:update', role: 'member' },
-  returns: s.looseObject({ spec: answered }),
-  errors: ['changed_meanwhile'],
+  errors: ['changed_meanwhile', 'wrong_state'],
   async run(context, { found }) {
     const { record } = found as Found
+    needOwned(record, 'a verification')
     const { kind, transition, clock, txtRecords } = context
     const error = await obstacle(record.spec['txtRecords'] as Record<string, string>, txtRecords)
     const { verificationError: _, ...spec } = record.spec
@@ -59,16 +60,18 @@ const verify: Action = {
   },
 }
 
+const metadata = {
+  ...commonMetadata,
+  takes: ['displayName', 'labels'],
+  shows: ['createdAt', 'updatedAt', 'createdBy', 'updatedBy'],
+} as const
+
 export const customDomainKind = defineKind({
   kind: 'customDomain',
   plural: 'customdomains',
   param: 'domainName',
   scope: 'customdomains',
-  metadata: {
-    ...commonMetadata,
-    takes: ['displayName', 'labels'],
-    shows: ['createdAt', 'updatedAt', 'createdBy', 'updatedBy'],
-  },
+  metadata,
   names: domainNames,
   spec: s.object({
     domainType: s.nullish(s.enum(['previews', 'applications'])),
@@ -81,7 +84,24 @@ export const customDomainKind = defineKind({
   life,
   statusMember: 'status',
   keptWhileReferenced: true,
-  actions: [verify],
+  actions: [verify, ...shareActions],
+  // A share is as good as the domain.
+  initialStatus: spec => (sharedFrom({ spec }) ? 'verified' : life.initial),
+  check(_spec, previous) {
+    if (previous) needOwned(previous, 'an update')
+  },
+  beforeRemoval: needUnshared,
+  present({ record }) {
+    const owner = sharedFrom(record)
+    if (!owner) return {}
+    return {
+      metadata: { ...presentMetadata(record, metadata, { url: undefined, plan: '' }), sharedFromWorkspace: owner },
+    }
+  },
+  presentSpec({ spec }) {
+    const { sharedFromWorkspace: _, ...shown } = spec
+    return shown
+  },
   issue: ({ name }, { ids, domain }) => ({
     spec: { txtRecords: { [`_hutch-verify.${name}`]: `hutch-verify=${ids.secret(18)}` }, cnameRecords: domain },
   }),

@@ -3,10 +3,13 @@ import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
 import { agentKind } from './agent.ts'
 import { apiKeyKind } from './api-key.ts'
+import { applicationKind } from './application.ts'
 import { connectionKind } from './connection.ts'
 import { customDomainKind } from './custom-domain.ts'
+import { driveKind } from './drive.ts'
 import { executionKind, taskKind } from './execution.ts'
 import { functionKind } from './function.ts'
+import { imageShareKind } from './image-share.ts'
 import { jobKind } from './job.ts'
 import { modelKind } from './model.ts'
 import { policyKind } from './policy.ts'
@@ -14,7 +17,9 @@ import { previewTokenKind } from './preview-token.ts'
 import { previewKind } from './preview.ts'
 import { registryKind } from './registry.ts'
 import { serviceAccountKind } from './service-account.ts'
+import { userKind } from './user.ts'
 import { volumeTemplateKind } from './volume-template.ts'
+import { volumeKind } from './volume.ts'
 import { egressGatewayKind, egressIpKind, vpcKind } from './vpc.ts'
 
 export interface KindDeps extends SandboxDeps {}
@@ -36,6 +41,11 @@ export const plainKinds: readonly Kind[] = [
   previewKind,
   previewTokenKind,
   volumeTemplateKind,
+  volumeKind,
+  driveKind,
+  applicationKind,
+  userKind,
+  imageShareKind,
   vpcKind,
   egressGatewayKind,
   egressIpKind,

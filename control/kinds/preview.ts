@@ -1,9 +1,10 @@
-/** A preview: an address under which one port of a sandbox is reached from outside. Its record; nothing serves it yet. */
+/** A preview: an address under which one port of a sandbox is reached from outside. */
 import { durationMs } from '../../shared/durations.ts'
 import { fail } from '../../shared/errors.ts'
 import { s, text, texts } from '../../shared/schema.ts'
 import { stateTable } from '../reconcile/state-table.ts'
 import { defineKind } from '../resources/define-kind.ts'
+import { hashKey } from '../auth/keys.ts'
 import { statuses, type Spec } from '../resources/kind.ts'
 import { innerMetadata } from '../resources/metadata.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
@@ -11,8 +12,10 @@ import type { Resource } from '../store/store.ts'
 import { customDomainKind } from './custom-domain.ts'
 import { duration, instant } from './shapes.ts'
 
-const life = stateTable('FAILED', {
-  FAILED: { delete: 'DELETING', expire: 'TERMINATED' },
+const life = stateTable('DEPLOYED', {
+  DEPLOYED: { broke: 'FAILED', delete: 'DELETING', expire: 'TERMINATED' },
+  // Made when nothing served it; the next change brings it up.
+  FAILED: { serve: 'DEPLOYED', delete: 'DELETING', expire: 'TERMINATED' },
   DELETING: { delete: 'DELETING' },
   TERMINATED: { delete: 'TERMINATED' },
 })
@@ -46,6 +49,23 @@ const expiryOf = ({ spec: given, createdAt }: Resource) => {
   return rules.toSorted((a, b) => a.at - b.at)[0]
 }
 
+/** The same for a preview of the same name in the same sandbox, whenever it is made. */
+const idOf = ({ workspace, parent, name }: Pick<Resource, 'workspace' | 'parent' | 'name'>): string =>
+  BigInt(`0x${hashKey(`${workspace}/${parent}/${name}`)}`)
+    .toString(36)
+    .slice(0, 20)
+
+/** Headers that belong to a connection or say where a message ends: nobody else's to set. */
+const framing = /^(connection|content-length|expect|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i
+
+/** Throws `invalid_argument` for what cannot be sent as a header. */
+const checkHeader = (field: string, name: string, value: string): void => {
+  const refuse = (reason: string) => fail('invalid_argument', { field, reason })
+  if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) throw refuse('is not a name of a header')
+  if (framing.test(name)) throw refuse('cannot be set')
+  if (!/^[\t\x20-\x7e]*$/.test(value)) throw refuse('has characters that no header can carry')
+}
+
 export const previewKind = defineKind({
   kind: 'preview',
   plural: 'previews',
@@ -57,7 +77,6 @@ export const previewKind = defineKind({
   fallback: { public: false },
   life,
   statuses,
-  createdMessage: () => 'this host does not serve previews yet',
   hiddenStatuses: ['TERMINATED'],
   replaceableStatuses: ['TERMINATED'],
   expiry: expiryOf,
@@ -78,15 +97,28 @@ export const previewKind = defineKind({
         ]
       : [],
   // Two of one address would be one too many.
-  claims: (given, name) =>
-    given['prefixUrl'] || given['customDomain']
+  claims: (given, name) => [
+    ...(given['prefixUrl'] || given['customDomain']
       ? [`${member(given, 'prefixUrl') || name}.${member(given, 'customDomain')}`]
-      : [],
+      : []),
+    ...(given['previewId'] ? [`id:${member(given, 'previewId')}`] : []),
+  ],
+  issue: (draft, { parents: [sandbox] }) => ({
+    spec: { previewId: idOf(draft), region: member(sandbox?.spec ?? {}, 'region') },
+  }),
+  consequence: ({ status }) => (status === 'FAILED' ? { event: 'serve', message: 'served from now on' } : undefined),
+  presentSpec({ spec: stored }, { url }) {
+    const { previewId: _, ...shown } = stored
+    return { ...shown, ...(url ? { url } : {}) }
+  },
   example: {
     create: { metadata: { name: 'app' }, spec: { port: 3000, public: true, responseHeaders: { 'X-App': 'a' } } },
     update: { metadata: { displayName: 'App' }, spec: { port: 3001 } },
   },
   check(given) {
     if (given['port'] === undefined) throw fail('invalid_argument', { field: 'spec.port', reason: 'is missing' })
+    for (const headers of ['requestHeaders', 'responseHeaders'])
+      for (const [name, value] of Object.entries((given[headers] ?? {}) as Record<string, string>))
+        checkHeader(`spec.${headers}.${name}`, name, value)
   },
 })

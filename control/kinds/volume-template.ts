@@ -1,6 +1,21 @@
 /** A volume template: what a volume may begin with. It has no versions while this host takes no uploads. */
+import { fail } from '../../shared/errors.ts'
 import { s, text } from '../../shared/schema.ts'
+import type { Action } from '../resources/action.ts'
 import { defineKind } from '../resources/define-kind.ts'
+
+const removeVersion: Action = {
+  name: 'removeVersion',
+  summary: 'Deletes a version; there are none while this host takes no uploads',
+  method: 'DELETE',
+  path: 'versions/:versionName',
+  on: 'record',
+  access: { scope: 'volumeTemplates:delete', role: 'member' },
+  returns: s.object({ message: s.string(), template: s.looseObject({}) }),
+  run(_context, { params }) {
+    throw fail('not_found', { kind: 'version', name: params['versionName'] as string })
+  },
+}
 
 export const volumeTemplateKind = defineKind({
   kind: 'volumeTemplate',
@@ -20,6 +35,8 @@ export const volumeTemplateKind = defineKind({
       versions: s.array(s.looseObject({})),
     },
   },
+  actions: [removeVersion],
+  keptWhileReferenced: true,
   present: () => ({ state: { status: 'created', versionCount: 0 }, versions: [] }),
   example: {
     create: { metadata: { name: 'dataset' }, spec: { defaultSize: 2048, description: 'what we train on' } },

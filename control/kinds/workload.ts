@@ -1,5 +1,7 @@
 /** What specs of agents, functions and jobs have in common. */
 import { s, text, type Shape } from '../../shared/schema.ts'
+import type { Kind } from '../resources/kind.ts'
+import { mask } from '../resources/sealing.ts'
 import { env, port } from '../sandbox/spec.ts'
 import type { Reference } from '../store/store.ts'
 import { revisionConfig } from './revisions.ts'
@@ -70,6 +72,42 @@ const numbered = (triggers: readonly Trigger[]): Trigger[] => {
 
 export const withTriggers = (spec: Spec): Spec =>
   spec['triggers'] ? { ...spec, triggers: numbered(spec['triggers'] as readonly Trigger[]) } : spec
+
+type Configuration = Readonly<Record<string, unknown>>
+
+const configurationOf = (trigger: Trigger): Configuration => (trigger['configuration'] ?? {}) as Configuration
+
+const triggersOf = (spec: Spec): readonly Trigger[] => (spec['triggers'] ?? []) as readonly Trigger[]
+
+/** The spec with what `value` gives for each trigger by its id as its secret; undefined leaves a trigger as it is. */
+const withSecrets = (spec: Spec, value: (id: string) => string | undefined): Spec => ({
+  ...spec,
+  triggers: triggersOf(spec).map(one => {
+    const secret = value(one.id ?? '')
+    return secret === undefined ? one : { ...one, configuration: { ...configurationOf(one), callbackSecret: secret } }
+  }),
+})
+
+/** A trigger that calls back signs what it sends with a secret of its own, which stays as long as the trigger calls back. */
+export const callbackSecrets: NonNullable<Kind['generate']> = (spec, previous, { ids, sealer }) => {
+  const before = new Map(triggersOf(previous?.spec ?? {}).map(one => [one.id, configurationOf(one)['callbackSecret']]))
+  const calling = triggersOf(spec).filter(one => one.type === 'http-async' && configurationOf(one)['callbackUrl'])
+  const fresh = new Map<string, string>()
+  const sealed = new Map<string, string>()
+  for (const { id = '' } of calling) {
+    const kept = before.get(id) as string | undefined
+    if (!kept) fresh.set(id, ids.secret(32))
+    sealed.set(id, kept ?? sealer.seal(fresh.get(id) as string))
+  }
+  if (sealed.size === 0) return { spec, told: shown => shown }
+  return { spec: withSecrets(spec, id => sealed.get(id)), told: shown => withSecrets(shown, id => fresh.get(id)) }
+}
+
+/** Nobody is shown them again. */
+export const hiddenCallbackSecrets = (spec: Spec): Spec => {
+  const has = new Set(triggersOf(spec).flatMap(one => (configurationOf(one)['callbackSecret'] ? [one.id] : [])))
+  return has.size > 0 ? withSecrets(spec, id => (has.has(id) ? mask : undefined)) : spec
+}
 
 /** Volumes that a spec attaches; they have to be there. */
 export const namedVolumes = (spec: Spec): Reference[] =>

@@ -5,7 +5,8 @@
  */
 import type { Clock } from '../../shared/clock.ts'
 import { isError } from '../../shared/errors.ts'
-import type { Instance, Resource, Write, WritableStore, Written } from '../store/store.ts'
+import type { AuditedBy, Instance, Resource, Write, WritableStore, Written } from '../store/store.ts'
+import { auditWrites } from './audited.ts'
 import type { Changes } from './changes.ts'
 import { instanceLife } from './instance-life.ts'
 import type { Move } from './moves.ts'
@@ -18,9 +19,9 @@ export type { Draft, InstanceDraft, Move } from './moves.ts'
 export interface Transition {
   /**
    * Makes all of it happen, or nothing. Throws `changed_meanwhile` when a row is not as it was read, `wrong_state` for an
-   * event that its table does not allow, and what `Write` says.
+   * event that its table does not allow, and what `Write` says. `by` asked for it, which is written down with it; without one nobody did: a loop.
    */
-  write(moves: readonly Move[]): Promise<Written>
+  write(moves: readonly Move[], by?: AuditedBy): Promise<Written>
 }
 
 interface Context {
@@ -108,7 +109,7 @@ export const transition = (deps: {
 }): Transition => {
   const { store, clock, rules, changes, written: tell } = deps
   return {
-    async write(moves) {
+    async write(moves, by) {
       const now = clock.now()
       const context: Context = { store, rules, now, after: new Map() }
       const ofRecords = moves.filter(isRecordMove).flatMap(move => {
@@ -119,7 +120,7 @@ export const transition = (deps: {
       const rest = [...moves, ...(await stopping(context, moves))]
       const others: Write[] = []
       for (const move of rest) others.push(...(await writesOf(context, move)))
-      const written = await store.apply([...ofRecords, ...others], now)
+      const written = await store.apply([...(by ? auditWrites(moves, by) : []), ...ofRecords, ...others], now)
       tell?.(written)
       for (const uid of new Set([...moves.flatMap(concerned), ...written.removed.map(({ uid }) => uid)]))
         changes.changed(uid)

@@ -10,6 +10,7 @@ import type { Found } from './kind.ts'
 export interface Asked {
   readonly actor: Actor
   readonly params: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, unknown>>
   readonly body: unknown
   /** The record that is meant; undefined for an action on the collection. */
   readonly found?: Found
@@ -24,7 +25,10 @@ export interface Action {
   readonly path: string
   readonly on: 'record' | 'collection' | 'workspace'
   readonly access: Access
+  readonly query?: Readonly<Record<string, Shape>>
   readonly body?: Shape
+  /** Statuses of its answers besides 200 and those of errors, and when. */
+  readonly statuses?: Readonly<Record<number, string>>
   /** The record as it is answered, unless given. */
   readonly returns?: Shape
   readonly errors?: readonly ErrorCode[]

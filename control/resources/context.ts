@@ -3,9 +3,10 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { KeyUses } from '../auth/key-uses.ts'
+import type { Providers } from '../providers.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Sealer } from '../secrets.ts'
-import type { Key, Resource, Store, Written } from '../store/store.ts'
+import type { AuditedBy, Key, Resource, Store, Written } from '../store/store.ts'
 import type { Cursors } from '../wire/cursors.ts'
 import { ancestorsOf } from './address.ts'
 import { statusOf, type Around, type Found, type Kind } from './kind.ts'
@@ -34,6 +35,10 @@ export interface CrudDeps {
   readonly domain: () => string
   /** TXT records of a name, each as one text; none where there are none. Throws what a resolver that cannot be reached throws. */
   readonly txtRecords: (name: string) => Promise<string[]>
+  /** The image of that type and name as answered to a workspace; undefined when there is none. */
+  readonly image: (workspace: string, named: readonly [type: string, name: string]) => Promise<object | undefined>
+  /** What connections lead to. */
+  readonly providers: Providers
 }
 
 /** Who acts, and where. */
@@ -44,7 +49,13 @@ export interface Actor {
   readonly admin: boolean
   /** What its credential is limited to; null for all. */
   readonly scopes?: readonly string[] | null
+  /** How it asks; nothing of it is known in process. */
+  readonly by?: AuditedBy
 }
+
+/** What the audit says of who acts. */
+export const auditedBy = ({ name, by }: Pick<Actor, 'name' | 'by'>): AuditedBy =>
+  by ?? { actor: name, credential: '', remote: '', requestId: '' }
 
 /** Names of what a resource lives inside, outermost first; none for kinds of their own. */
 export interface Inside {

@@ -20,7 +20,7 @@ import {
 import { displacing } from './displace.ts'
 import { isImplied } from './implied.ts'
 import type { Credential, Issued } from './issue.ts'
-import { statusOf, type Around, type Found } from './kind.ts'
+import { statusOf, toldOnce, type Around, type Found, type Generated } from './kind.ts'
 import { mergeMetadata } from './metadata.ts'
 import { rendered, type Presented } from './present.ts'
 import { revise, type Revised } from './revisions.ts'
@@ -49,6 +49,7 @@ const nameFor = ({ kind, ids }: Context, input: ResourceInput): string => {
 interface Drafted {
   readonly draft: Draft
   readonly issued: Issued
+  readonly generated?: Generated | undefined
   /** Which revision it begins with. */
   readonly of?: Revised['of']
 }
@@ -60,6 +61,8 @@ const drafted = async (
   here: Around,
 ): Promise<Drafted> => {
   const { kind, ids, sealer } = context
+  const accept = await accepted(context, input.spec, undefined, here)
+  const generated = kind.generate?.(accept, undefined, { ids, sealer })
   const draft: Draft = {
     uid: ids.uuid(),
     kind: kind.kind,
@@ -67,14 +70,15 @@ const drafted = async (
     parent: pathTo(here.parents.map(parent => parent.name)),
     name,
     metadata: mergeMetadata(input.metadata ?? undefined, undefined, actor.name),
-    spec: await accepted(context, input.spec, undefined, here),
+    spec: generated?.spec ?? accept,
   }
   const issued = kind.issue?.(draft, { ...here, ids, sealer }) ?? {}
   const spec = { ...draft.spec, ...issued.spec }
   const named = { ...draft, name: issued.name ?? name }
-  if (!kind.revisions) return { draft: { ...named, spec }, issued }
+  if (!kind.revisions) return { draft: { ...named, spec }, issued, generated }
   const revised = revise(kind.revisions, spec, undefined, { ids, now: here.now, name: actor.name })
-  return { draft: { ...named, spec: revised.spec, internal: { revisions: revised.revisions } }, issued, of: revised.of }
+  const revisions = { revisions: revised.revisions }
+  return { draft: { ...named, spec: revised.spec, internal: revisions }, issued, generated, of: revised.of }
 }
 
 const keyFrom = async ({ store, clock }: Context, draft: Draft, credential: Credential): Promise<ApiKey> => {
@@ -114,6 +118,7 @@ const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promi
 
 interface Made {
   readonly found: Found
+  readonly generated?: Generated | undefined
   readonly told?: Issued['told']
   readonly isNew: boolean
 }
@@ -130,7 +135,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
     throw fail('already_exists', { kind: kind.kind, name })
   }
   const made = await drafted(context, actor, [name, input], here)
-  const { draft, issued } = made
+  const { draft, issued, generated } = made
   if (kind.workload) context.admit?.()
   try {
     const written = await transition.write([
@@ -141,7 +146,8 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
     ])
     pokeAll(context, written)
     const stored = written.resources.find(({ uid }) => uid === draft.uid) as Resource
-    return { found: { record: stored, instances: [] }, isNew: true, ...(issued.told ? { told: issued.told } : {}) }
+    const { told } = issued
+    return { found: { record: stored, instances: [] }, isNew: true, generated, ...(told ? { told } : {}) }
   } catch (error) {
     // Somebody else was first: that one is what was asked for.
     if (createIfNotExist && isError(error, 'already_exists'))
@@ -159,9 +165,9 @@ export const create = async (
 ): Promise<Presented> => {
   const { kind } = context
   const input = inputOf(kind, body)
-  const { found, told, isNew } = await onNewest(() => attempt(context, actor, input, options), attempts)
+  const { found, told, generated, isNew } = await onNewest(() => attempt(context, actor, input, options), attempts)
   const standard = await whole(context, found)
   const created = isNew ? kind.wire?.created : undefined
   const answered = created ? created.render(standard, found.record) : rendered(kind, standard, found)
-  return { ...answered, ...told } as Presented
+  return { ...toldOnce(answered, generated), ...told } as Presented
 }

@@ -3,7 +3,7 @@
  * Every verb is one decision and one transaction; what takes time is left to the runner, which is poked.
  */
 import type { Action, Asked } from './action.ts'
-import { find, needParents, type Actor, type Context, type CrudDeps, type Inside } from './context.ts'
+import { auditedBy, find, needParents, type Actor, type Context, type CrudDeps, type Inside } from './context.ts'
 import { create, type CreateOptions } from './create.ts'
 import type { Kind } from './kind.ts'
 import type { ListingOptions, ListQuery } from './list-query.ts'
@@ -41,16 +41,22 @@ const act = async (
   return action.run(context, { ...asked, ...(found ? { found } : {}) })
 }
 
+/** Whatever is written is written down as the actor's. */
+const acting = (context: Context, actor: Actor): Context => {
+  const by = auditedBy(actor)
+  return { ...context, transition: { write: moves => context.transition.write(moves, by) } }
+}
+
 export const crud = (kind: Kind, deps: CrudDeps): Crud => {
   const context: Context = { ...deps, kind }
   return {
     kind,
-    create: (actor, body, options) => create(context, actor, body, options),
+    create: (actor, body, options) => create(acting(context, actor), actor, body, options),
     get: (actor, name, options) => get(context, actor, name, options),
     getByExternalId: (actor, externalId) => getByExternalId(context, actor, externalId),
     list: (actor, query, options) => list(context, actor, query, options),
-    update: (actor, name, body, inside) => update(context, actor, name, body, inside),
-    remove: (actor, name, inside) => remove(context, actor, name, inside),
-    act: (action, asked, inside, name) => act(context, action, asked, [inside, name]),
+    update: (actor, name, body, inside) => update(acting(context, actor), actor, name, body, inside),
+    remove: (actor, name, inside) => remove(acting(context, actor), actor, name, inside),
+    act: (action, asked, inside, name) => act(acting(context, asked.actor), action, asked, [inside, name]),
   }
 }

@@ -6,10 +6,12 @@
  * they end by themselves (`reconcile/rules.ts`): the runner does the rest.
  */
 import type { ErrorCode } from '../../shared/errors.ts'
+import type { Ids } from '../../shared/ids.ts'
 import type { Out, Shape } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
 import type { Rules } from '../reconcile/rules.ts'
-import type { Instance, Resource, Sort } from '../store/store.ts'
+import type { Sealer } from '../secrets.ts'
+import type { Instance, Resource, Sort, Store } from '../store/store.ts'
 import type { Action } from './action.ts'
 import type { Issue } from './issue.ts'
 import type { MetadataShape } from './metadata.ts'
@@ -45,6 +47,8 @@ export interface PresentOptions {
   /** The caller is a workspace admin who asked to see secret values. */
   readonly showSecrets: boolean
   readonly now: number
+  /** Its address, where it has one. */
+  readonly url?: string | undefined
   /** Opens what is sealed. */
   readonly open: (sealed: string) => string
 }
@@ -76,6 +80,16 @@ export interface Around {
   readonly domain: string
   /** What the actor's own credential is limited to, or null. */
   readonly scopes: readonly string[] | null
+}
+
+export interface Makers {
+  readonly ids: Ids
+  readonly sealer: Sealer
+}
+
+export interface Generated {
+  readonly spec: Spec
+  told(shown: Spec): Spec
 }
 
 export type Verb = 'list' | 'create' | 'get' | 'update' | 'delete'
@@ -160,6 +174,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly sealed: readonly SealedMember[]
   /** `show_secrets` of a GET opens them to admins. */
   readonly showsSecrets: boolean
+  /** Its records are people of a workspace, who may leave it. */
+  readonly leaves?: boolean
   /** Each change that is deployed makes a revision. */
   readonly revisions?: RevisionRules
   /** Its records are keys: answers say when each was last used. */
@@ -193,8 +209,15 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
    * naming the field.
    */
   accept?(spec: Out<S> | undefined, previous: Resource | undefined, around: Around): Promise<Spec> | Spec
+  /**
+   * Secrets that this host makes for members of a spec: the spec with them sealed, and the answered spec with those told
+   * that are new, which happens once.
+   */
+  generate?(spec: Spec, previous: Resource | undefined, makers: Makers): Generated
   /** What a new record is given that its creator did not send. */
   readonly issue?: Issue
+  /** Throws what keeps a record from being deleted that references do not tell. */
+  beforeRemoval?(context: { readonly store: Store }, record: Resource): Promise<void>
   /** Text of the event of the create. */
   createdMessage?(spec: Spec): string
   /** What the new spec means for a resource that lives; undefined when nothing but the record changes. */
@@ -213,3 +236,7 @@ export const statusesOf = (kind: Pick<Kind, 'statuses' | 'life'>): readonly stri
 /** The status of a record at `now`; '' for kinds without one. */
 export const statusOf = (kind: Pick<Kind, 'statusAt'>, found: Found, now: number): string =>
   kind.statusAt?.(found, now) ?? found.record.status
+
+/** An answer to whoever made the secrets come about. */
+export const toldOnce = <T extends object>(answered: T, generated: Generated | undefined): T =>
+  generated && 'spec' in answered ? { ...answered, spec: generated.told(answered.spec as Spec) } : answered

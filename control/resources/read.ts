@@ -1,5 +1,14 @@
 import { fail } from '../../shared/errors.ts'
-import { answer, find, needParents, withInstances, type Actor, type Context, type Inside } from './context.ts'
+import {
+  answer,
+  auditedBy,
+  find,
+  needParents,
+  withInstances,
+  type Actor,
+  type Context,
+  type Inside,
+} from './context.ts'
 import { statusOf, type Found } from './kind.ts'
 import type { ListingOptions, ListQuery } from './list-query.ts'
 import { listing, type Page } from './listing.ts'
@@ -8,6 +17,13 @@ import type { Presented } from './present.ts'
 export interface GetOptions extends Inside {
   /** Only admins of the workspace may: `forbidden`. */
   readonly showSecrets?: boolean
+}
+
+/** Secrets are shown only after it was written down to whom. */
+const noteReveal = ({ store, clock }: Context, actor: Actor, { record }: Found): Promise<void> => {
+  const { kind, workspace, parent, name, uid } = record
+  const what = { action: 'reveal', kind, workspace, name: parent ? `${parent}/${name}` : name, uid, detail: {} }
+  return store.audit.append([{ ...auditedBy(actor), ...what, account: '' }], clock.now())
 }
 
 export const get = async (
@@ -20,7 +36,9 @@ export const get = async (
   await needParents(context, actor, options)
   if (showSecrets && !actor.admin)
     throw fail('forbidden', { reason: 'show_secrets needs the admin role of the workspace' })
-  return answer(context, await find(context, actor, name, options), showSecrets)
+  const found = await find(context, actor, name, options)
+  if (showSecrets) await noteReveal(context, actor, found)
+  return answer(context, found, showSecrets)
 }
 
 export const list = async (

@@ -49,6 +49,7 @@ export const remove = async (context: Context, actor: Actor, name: string, insid
     const found = await find(context, actor, name, inside)
     if (isImplied(found.record))
       throw fail('wrong_state', { kind: kind.kind, name, state: 'always there', wanted: 'a delete' })
+    await kind.beforeRemoval?.(context, found.record)
     return kind.removal === 'immediate' ? erase(context, found) : leave(context, found)
   }, attempts)
   return { record: gone.record, answered: await answer(context, gone) }

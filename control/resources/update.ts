@@ -16,7 +16,7 @@ import {
   type Inside,
 } from './context.ts'
 import { create } from './create.ts'
-import { statusOf, type Around, type Consequence, type Found } from './kind.ts'
+import { statusOf, toldOnce, type Around, type Consequence, type Found, type Generated } from './kind.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { Presented } from './present.ts'
 import { revise, type Revised } from './revisions.ts'
@@ -27,14 +27,21 @@ const eventOf = ({ event: name, message }: Consequence, revised: Revised | undef
   ...(revised ? { revisions: revised.of } : {}),
 })
 
+interface Changed {
+  readonly after: Resource
+  readonly generated: Generated | undefined
+}
+
 const change = async (
   context: Context,
   actor: Actor,
   { record }: Found,
   [input, here]: readonly [ResourceInput, Around],
-): Promise<Resource> => {
-  const { kind, transition, ids } = context
-  const accept = await accepted(context, input.spec, record, here)
+): Promise<Changed> => {
+  const { kind, transition, ids, sealer } = context
+  const plain = await accepted(context, input.spec, record, here)
+  const generated = kind.generate?.(plain, record, { ids, sealer })
+  const accept = generated?.spec ?? plain
   const revised = kind.revisions && revise(kind.revisions, accept, record, { ids, now: here.now, name: actor.name })
   const spec = revised?.spec ?? accept
   const consequence = kind.consequence?.(record, spec)
@@ -55,7 +62,7 @@ const change = async (
     },
   ])
   pokeAll(context, written)
-  return written.resources[0] as Resource
+  return { after: written.resources[0] as Resource, generated }
 }
 
 /** The name in the address says which one; a body that says otherwise is wrong. */
@@ -84,8 +91,8 @@ export const update = async (
     return change(context, actor, found, [input, here])
   }
   try {
-    const after = await onNewest(step, attempts)
-    return await answer(context, await withInstances(context, kind, after))
+    const { after, generated } = await onNewest(step, attempts)
+    return toldOnce(await answer(context, await withInstances(context, kind, after)), generated)
   } catch (error) {
     if (!kind.upsert || !isError(error, 'not_found')) throw error
     const named = { ...input, metadata: { ...input.metadata, name } }

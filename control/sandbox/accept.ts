@@ -79,7 +79,7 @@ const checkExtraArgs = (given: RuntimeInput['extraArgs']): void => {
 const checkVolumes = (volumes: SandboxSpecInput['volumes']): void => {
   for (const [at, { name, type }] of (volumes ?? []).entries()) {
     if (type === 'ephemeral') throw refuse(`volumes.${at}.type`, 'ephemeral volumes are not available on this host')
-    throw refuse(`volumes.${at}.name`, `volume "${name}" not found`)
+    throw refuse(`volumes.${at}.name`, `"${name}" cannot be attached: volumes are not available on this host`)
   }
 }
 

@@ -12,6 +12,7 @@ import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { restartAction } from './restart.ts'
 import { sandboxSpec } from './spec.ts'
 import { storedSandbox, type StoredSandbox } from './stored.ts'
+import { notAvailable } from './not-available.ts'
 import { redeployed, sandboxWorkload } from './workload.ts'
 
 /** What cannot change under a running machine. */
@@ -54,7 +55,7 @@ export const sandboxFace = {
   names: namesFrom('sandbox'),
   createsIfMissing: true,
   showsSecrets: true,
-  actions: [restartAction],
+  actions: [restartAction, ...notAvailable],
 } as const satisfies KindFace
 
 /** Makes the kind; the same for every host but for what it is given. */

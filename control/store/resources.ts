@@ -96,6 +96,8 @@ export interface Resources {
   events(uid: string): Promise<ResourceEvent[]>
   /** Which resource of that kind and workspace has the claim. */
   claimant(kind: string, workspace: string, claim: string): Promise<Resource | undefined>
+  /** The one with a claim that is nobody else's in any workspace. */
+  byClaim(kind: string, claim: string): Promise<Resource | undefined>
   /** Who names the target, by kind and name; at most `limit`. */
   usages(target: Key, limit: number): Promise<Usage[]>
   /** How many resources of each kind name the target; kinds of which none does are left out. */

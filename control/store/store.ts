@@ -14,6 +14,7 @@
  *     events        resource uid, time, type, status, message, revision|null, canary_revision|null
  *     intervals     instance id, workspace, type, name, dimension, quantity, from, to|null (open), accounted_to
  *     rollups       hour, workspace, type, name, id, dimension, usage         computed from intervals
+ *     audit         seq PK, time, who, what, to what, detail JSON, hash over the hash before and the row: only added to
  *     meta          key, value
  *
  * **Owners and instances.** A resource is a record; what runs for it on the box is its *instances*, none to many. A
@@ -25,12 +26,14 @@
  *
  * Lists are scoped by workspace in the query itself. Times are epoch milliseconds.
  */
+import type { Audit } from './audit.ts'
 import type { Instances } from './instances.ts'
 import type { Meter } from './meter.ts'
 import type { Resources } from './resources.ts'
 import type { Tenants } from './tenants.ts'
 import type { Transactions } from './writes.ts'
 
+export type * from './audit.ts'
 export type * from './instances.ts'
 export type * from './meter.ts'
 export type * from './resources.ts'
@@ -43,6 +46,7 @@ export interface Store {
   readonly instances: Instances
   readonly tenants: Tenants
   readonly meter: Meter
+  readonly audit: Audit
   close(): Promise<void>
 }
 

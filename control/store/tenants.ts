@@ -1,3 +1,5 @@
+import type { AuditEntry } from './audit.ts'
+
 /** Who there is: accounts, their workspaces, and the keys that reach them. */
 export interface Account {
   readonly id: string
@@ -58,6 +60,7 @@ export interface KeyUse {
   readonly at: number
 }
 
+/** Each change may be written down with it: `audit` says who made it. */
 export interface Tenants {
   accounts(): Promise<Account[]>
   account(id: string): Promise<Account | undefined>
@@ -69,11 +72,11 @@ export interface Tenants {
   apiKeyByHash(hash: string): Promise<ApiKey | undefined>
   /** Adding throws `already_exists` when the id, name or hash is taken, `not_found` when the account is unknown. */
   addAccount(account: Account): Promise<void>
-  addWorkspace(workspace: Workspace): Promise<void>
+  addWorkspace(workspace: Workspace, audit?: AuditEntry): Promise<void>
   /** Throws `not_found`. */
-  updateWorkspace(name: string, change: WorkspaceChange): Promise<Workspace>
-  addApiKey(key: ApiKey): Promise<void>
-  removeApiKey(id: string): Promise<void>
+  updateWorkspace(name: string, change: WorkspaceChange, audit?: AuditEntry): Promise<Workspace>
+  addApiKey(key: ApiKey, audit?: AuditEntry): Promise<void>
+  removeApiKey(id: string, audit?: AuditEntry, now?: number): Promise<void>
   /** Keys of persons of the account, oldest first. */
   personalKeys(account: string): Promise<ApiKey[]>
   /** When a key was last used, as far as that was written down; undefined for one that never was. */

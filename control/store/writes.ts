@@ -5,6 +5,7 @@
  * Every change and removal compares and swaps on `version` and throws `changed_meanwhile` when the row has moved on or is
  * gone; the caller looks again and decides anew.
  */
+import type { AuditEntry } from './audit.ts'
 import type { Instance, Owner } from './instances.ts'
 import type { Rate } from './meter.ts'
 import type { ApiKey } from './tenants.ts'
@@ -102,6 +103,8 @@ export type Write =
     }
   /** Closes its intervals; they stay for the bill. */
   | { readonly type: 'removeInstance'; readonly id: string; readonly version: number }
+  /** Writes down who did what is written beside it. */
+  | { readonly type: 'audit'; readonly entry: AuditEntry }
   /**
    * Deletes a workspace with its keys and all its resources; nothing can be created in it afterwards, and what its
    * instances cost ends now. Its name stays taken, and its bill stays. Throws `not_found`, and `wrong_state` for the last

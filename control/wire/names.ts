@@ -13,6 +13,8 @@ export interface WireNames {
   headers(suffix: string): readonly string[]
   /** Variables injected into workloads: `{ SVC_NAME, … }` for every prefix, from `{ NAME, … }`. */
   environment(values: Readonly<Record<string, string>>): Record<string, string>
+  /** Whether a name says that it is the vendor's: `svc`, `svc-tools`. */
+  isBranded(name: string): boolean
   /** The image under the first prefix: `base-image:latest` → `svc/base-image:latest`. */
   imageName(image: string): string
 }
@@ -33,6 +35,7 @@ export const wireNames = (names: readonly WireName[]): WireNames => {
     headers: suffix => names.map(name => `X-${name.header}-${suffix}`),
     environment: values =>
       Object.fromEntries(Object.entries(values).flatMap(([suffix, value]) => env(suffix).map(name => [name, value]))),
+    isBranded: name => names.some(({ short }) => name === short || name.startsWith(`${short}-`)),
     imageName: image => `${first.image}/${image}`,
   }
 }

@@ -29,7 +29,7 @@ export interface Surface {
   /** Nothing matched; `methods` are those the path would answer to. */
   unmatched?(request: Request, methods: readonly string[]): Reply
   /** Runs after matching: authentication, versions. What it returns becomes `context.facts`. */
-  before?(request: Request, route: Route): Promise<Record<string, unknown>> | Record<string, unknown>
+  before?(request: Request, route: Route, requestId: string): Promise<Record<string, unknown>> | Record<string, unknown>
   /** Headers of the answer to this body, as it was sent; whether it is of the route's shape is not known yet. */
   remarks?(route: Route, body: unknown): Readonly<Record<string, string>>
   /** Checks replies against `returns`; on in tests. */
@@ -78,7 +78,7 @@ const requestIdOf = ({ headers }: Request, ids: Ids): string => {
 const run = async ({ surface, log }: Serving, passage: Passage, match: Match): Promise<Reply | SocketUpgrade> => {
   const { request, requestId, signal } = passage
   const { route, run: handler } = match.bound
-  const facts = (await surface.before?.(request, route)) ?? {}
+  const facts = (await surface.before?.(request, route, requestId)) ?? {}
   const input = await inputOf(request, route, match.params, body => {
     passage.remarks = surface.remarks?.(route, body)
   })

@@ -128,6 +128,37 @@ t.test('from nothing to code running in a sandbox, asleep, awake, gone, with a b
     t.pass('the terminal answered')
   })
 
+  await t.test(
+    'a preview shows a port to everybody; a session opens the API to its token, but for what is the owner’s',
+    async t => {
+      const previews = '/v0/sandboxes/job/previews'
+      const made = await s.call('POST', previews, { metadata: { name: 'app' }, spec: { port: 3000, public: true } })
+      t.match(await (await fetch(`${made.body.spec.url}/`)).text(), /x\.bin/)
+      const session = await s.call('POST', previews, { metadata: { name: 'session-1' }, spec: { port: 443 } })
+      const { token } = (await s.call('POST', `${previews}/session-1/tokens`, { metadata: { name: 'me' } })).body.spec
+      const call = async (method: string, path: string, body?: object) => {
+        const headers = { 'x-svc-preview-token': token as string, 'content-type': 'application/json' }
+        const init = { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) }
+        const answer = await fetch(`${session.body.spec.url}${path}`, init)
+        return { status: answer.status, text: await answer.text() }
+      }
+      t.equal((await fetch(`${session.body.spec.url}/health`)).status, 401)
+      t.match(await call('GET', '/health'), { status: 200, text: /"ok"/ })
+      const command = { command: 'echo from-session', waitForCompletion: true, env: { LD_PRELOAD: '' } }
+      t.match(await call('POST', '/process', command), { status: 200, text: /from-session/ })
+      for (const [method, path] of [
+        ['PUT', '/network/tunnel/config'],
+        ['DELETE', '/network/tunnel'],
+        ['POST', '/upgrade'],
+        ['POST', '/drives/mount'],
+        ['GET', '/drives/mount'],
+        ['PUT', '/host/configuration'],
+        ['PUT', '/network%2Ftunnel%2Fconfig'],
+      ] as const)
+        t.equal((await call(method, path, method === 'GET' ? undefined : {})).status, 403, `${method} ${path}`)
+    },
+  )
+
   await t.test('it sleeps when nobody calls and wakes on the next byte', async t => {
     await s.until('job', body => body.state === 'STANDBY')
     t.match(await s.call('GET', `${url}/process/web`), { status: 200, body: { status: 'running' } })

@@ -2,20 +2,24 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
+import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
 import { bootstrap } from '../../control/bootstrap.ts'
 import { createLogins } from '../../control/gateway/logins.ts'
+import { openCatalogues } from '../../control/catalogues/catalogues.ts'
 import { createKinds } from '../../control/kinds/index.ts'
 import { changes } from '../../control/reconcile/changes.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { crud } from '../../control/resources/crud.ts'
 import type { Kind } from '../../control/resources/kind.ts'
+import { createProviders } from '../../control/providers.ts'
 import { createSealer, type Sealer } from '../../control/secrets.ts'
 import { openStore } from '../../control/store/sqlite/open.ts'
 import type { ApiKey, Resource, WritableStore } from '../../control/store/store.ts'
+import { createDenials } from '../../control/audit/denials.ts'
 import { createKeyUses } from '../../control/auth/key-uses.ts'
 import { createKeys, hashKey } from '../../control/auth/keys.ts'
 import { personalKeys } from '../../control/auth/personal-keys.ts'
@@ -33,6 +37,8 @@ export interface ControlOptions {
   readonly egressRules?: boolean
   /** What DNS says, by name. */
   readonly txtRecords?: ReadonlyMap<string, string[]>
+  /** Origins that connections may lead to. */
+  readonly providers?: readonly string[]
   /** Kinds besides those of the host. */
   readonly kinds?: readonly Kind[]
   readonly wireNames?: Parameters<typeof wireNames>[0]
@@ -128,6 +134,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const poked: string[] = []
   const cursors = createCursors({ key: 'test', clock })
   const move = transition({ store, clock, rules, changes: changes() })
+  const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const verbs = {
     keyUses: uses,
@@ -143,6 +150,8 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     plan: 'test',
     domain: () => 'run.test',
     txtRecords: async (name: string) => options.txtRecords?.get(name) ?? [],
+    image: (workspace: string, named: readonly [string, string]) => imageNamed(images, workspace, named),
+    providers: createProviders(options.providers ?? [], { catalogues }),
   }
   const api = createApi({
     store,
@@ -152,9 +161,12 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     names,
     apiVersions: options.apiVersions,
     keys: createKeys({ tenants: store.tenants, clock, uses }),
+    denials: createDenials({ audit: store.audit, clock, log }, closer),
     personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
     removeWorkspace: workspaceRemover(verbs),
     images,
+    catalogues,
+    abilities: { regions: ['local', 'eu-fra-1'], drives: false, outboundPolicies: true },
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
     logins: createLogins({

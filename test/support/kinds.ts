@@ -24,8 +24,10 @@ export const nameOf = (kind: Kind, body: unknown): string => {
     id?: string
     client_id?: string
     executionId?: string
+    email?: string
   }
-  const name = given.metadata?.name ?? given.executionId ?? given.metadata?.id ?? given.client_id ?? given.id
+  const name =
+    given.metadata?.name ?? given.email ?? given.executionId ?? given.metadata?.id ?? given.client_id ?? given.id
   if (!name) throw new Error(`${kind.kind} answers no name: ${JSON.stringify(body)}`)
   return name
 }
@@ -37,6 +39,14 @@ export const validName = ({ names }: Kind, word: string): string => {
   } catch {
     return names.check(`${word}.example.com`)
   }
+}
+
+/** The example of a kind for another one, where callers give names; else the example. */
+export const exampleNamed = (kind: Kind, word: string): object => {
+  const { create = {} } = kind.example ?? {}
+  if ('email' in create) return { ...create, email: `${word}@example.com` }
+  if (!('metadata' in create)) return create
+  return { ...create, metadata: { ...(create.metadata as object), name: validName(kind, word) } }
 }
 
 /** Creates what the example of the kind names, unless it is there. */

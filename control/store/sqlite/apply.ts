@@ -1,6 +1,7 @@
 /** Runs lists of writes, each list in one transaction. */
 import { fail } from '../../../shared/errors.ts'
 import type { Instance, Key, Metered, Resource, ResourceEvent, Transactions, Write } from '../store.ts'
+import type { Auditing } from './audit.ts'
 import type { Claims } from './claims.ts'
 import { toApiKeyRow, type KeyWriting } from './keys.ts'
 import type { Prepare } from './prepared.ts'
@@ -20,6 +21,7 @@ export interface ApplyParts {
   readonly claims: Claims
   readonly keys: KeyWriting
   readonly workspaces: Pick<WorkspaceRows, 'needLive' | 'remove'>
+  readonly auditing: Pick<Auditing, 'add'>
   /** Answers about keys and workspaces, forgotten when a key comes or goes. */
   readonly memory: Remembered
 }
@@ -136,6 +138,9 @@ const steps: Steps = {
     const after = toInstance(row)
     meter(context, after, metered)
     context.instances.push(after)
+  },
+  audit({ auditing, now }, { entry }) {
+    auditing.add(entry, now)
   },
   removeInstance(context, { id, version }) {
     instanceAt(context, id, version)

@@ -13,6 +13,9 @@ const statements = (prepare: Prepare) => ({
       .where('workspace', '=', given.workspace)
       .where('claim', '=', given.claim),
   ),
+  anywhere: prepare((given: Pick<ClaimRow, 'kind' | 'claim'>) =>
+    query.selectFrom('claims').select('uid').where('kind', '=', given.kind).where('claim', '=', given.claim).limit(1),
+  ),
   add: prepare((given: ClaimRow) =>
     query
       .insertInto('claims')
@@ -21,13 +24,14 @@ const statements = (prepare: Prepare) => ({
   removeOf: prepare((given: { uid: string }) => query.deleteFrom('claims').where('uid', '=', given.uid)),
 })
 
-/** Everything but `holder` must run inside the transaction of the resource that is written. */
+/** Everything but `holder` and `anywhere` must run inside the transaction of the resource that is written. */
 export const claims = (prepare: Prepare) => {
   const run = statements(prepare)
   const holder = (kind: string, workspace: string, claim: string): string | undefined =>
     run.holder.get({ kind, workspace, claim })?.uid
   return {
     holder,
+    anywhere: (kind: string, claim: string): string | undefined => run.anywhere.get({ kind, claim })?.uid,
     /** Puts `wanted` in the place of those it had; throws `already_exists` for one that another has. */
     replace({ uid, kind, workspace }: Resource, wanted: readonly string[]): void {
       run.removeOf.run({ uid })

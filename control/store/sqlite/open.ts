@@ -5,6 +5,7 @@ import { errno, fail, isError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { WritableStore } from '../store.ts'
 import { sqliteApply } from './apply.ts'
+import { auditing, sqliteAudit } from './audit.ts'
 import { claims } from './claims.ts'
 import { sqliteInstances } from './instances.ts'
 import { keyWriting } from './keys.ts'
@@ -53,6 +54,7 @@ const compose = (db: Database): WritableStore => {
   const keys = keyWriting(prepare)
   const memory = remembered(db)
   const rows = workspaces(prepare)
+  const auditor = auditing(prepare, rows)
   return {
     resources: sqliteResources({ prepare, transact, references: named, claims: claimed, list: lister(db, prepare) }),
     instances: sqliteInstances(prepare, transact),
@@ -64,9 +66,11 @@ const compose = (db: Database): WritableStore => {
       claims: claimed,
       keys,
       workspaces: rows,
+      auditing: auditor,
       memory,
     }),
-    tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows }),
+    audit: sqliteAudit(auditor, transact),
+    tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
       db.close()

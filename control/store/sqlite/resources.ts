@@ -98,6 +98,12 @@ export const sqliteResources = ({ prepare, transact, references, claims, list }:
         const row = uid === undefined ? undefined : run.byUid.get({ uid })
         return row && toResource(row)
       }),
+    byClaim: (kind, claim) =>
+      look(() => {
+        const uid = claims.anywhere(kind, claim)
+        const row = uid === undefined ? undefined : run.byUid.get({ uid })
+        return row && toResource(row)
+      }),
     usages: (target, limit) => look(() => references.usages(target, limit)),
     usageCounts: target => look(() => references.counts(target)),
   }

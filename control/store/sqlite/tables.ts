@@ -155,6 +155,25 @@ export interface RollupRow {
   low: number
 }
 
+/** What was done by whom; only added to. */
+export interface AuditRow {
+  seq: number
+  time: number
+  account: string
+  workspace: string
+  actor: string
+  credential: string
+  remote: string
+  request_id: string
+  action: string
+  kind: string
+  name: string
+  uid: string
+  /** JSON map. */
+  detail: string
+  hash: string
+}
+
 /** Rollups summed over the subjects of a type. */
 export interface TotalRow {
   grain: Grain
@@ -188,5 +207,6 @@ export interface Tables {
   intervals: IntervalRow
   rollups: RollupRow
   totals: TotalRow
+  audit: AuditRow
   meta: { key: string; value: string }
 }

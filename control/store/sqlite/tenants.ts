@@ -1,5 +1,6 @@
 import { fail } from '../../../shared/errors.ts'
-import type { Account, Tenants } from '../store.ts'
+import type { Account, AuditEntry, Tenants } from '../store.ts'
+import type { Auditing } from './audit.ts'
 import { keyReading, toApiKey, toApiKeyRow, type KeyWriting } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { Remembered } from './remembered.ts'
@@ -21,25 +22,29 @@ const statements = (prepare: Prepare) => ({
   ),
 })
 
-export const sqliteTenants = (parts: {
-  prepare: Prepare
-  transact: Transact
-  memory: Remembered
-  keys: KeyWriting
-  workspaces: WorkspaceRows
-}): Tenants => {
-  const { prepare, transact, memory, keys, workspaces: of } = parts
-  const { look, write } = transact
-  const run = statements(prepare)
-  const read = keyReading(prepare)
+interface TenantParts {
+  readonly prepare: Prepare
+  readonly transact: Transact
+  readonly memory: Remembered
+  readonly keys: KeyWriting
+  readonly workspaces: WorkspaceRows
+  readonly auditing: Pick<Auditing, 'add'>
+}
+
+/** What is written down with a change, and when it happens. */
+type Audited = readonly [entry: AuditEntry | undefined, now: number]
+
+const changing = ({ transact: { write }, memory, auditing }: TenantParts) => {
   // Nobody looks between here and the commit: a transaction runs in one go.
-  const change = <T>(task: () => T): Promise<T> =>
+  const change = <T>(task: () => T, audit?: Audited): Promise<T> =>
     write(() => {
       memory.forget()
+      const [entry, now = 0] = audit ?? []
+      if (entry) auditing.add(entry, now)
       return task()
     })
-  const adding = (kind: string, name: string, account: string, add: () => unknown) =>
-    change(() => {
+  const adding = (kind: string, [name, account]: readonly [string, string], add: () => unknown, audit?: Audited) => {
+    const task = () => {
       try {
         add()
       } catch (error) {
@@ -47,7 +52,18 @@ export const sqliteTenants = (parts: {
         if (isOrphan(error)) throw fail('not_found', { kind: 'account', name: account }, error)
         throw error
       }
-    })
+    }
+    return change(task, audit)
+  }
+  return { change, adding }
+}
+
+export const sqliteTenants = (parts: TenantParts): Tenants => {
+  const { prepare, transact, memory, keys, workspaces: of } = parts
+  const { look, write } = transact
+  const run = statements(prepare)
+  const read = keyReading(prepare)
+  const { change, adding } = changing(parts)
   const ofAccount = memory.of(of.ofAccount)
   const workspace = memory.of(of.find)
   const apiKeyByHash = memory.of(hash => {
@@ -65,11 +81,13 @@ export const sqliteTenants = (parts: {
     workspace: key => look(() => workspace(key)),
     isTaken: name => look(() => of.isTaken(name)),
     apiKeyByHash: hash => look(() => apiKeyByHash(hash)),
-    addAccount: account => adding('account', account.id, account.id, () => run.addAccount.run(account)),
-    addWorkspace: workspace => adding('workspace', workspace.name, workspace.account, () => of.add(workspace)),
-    updateWorkspace: (name, given) => change(() => of.update(name, given)),
-    addApiKey: key => adding('api key', key.name, key.account, () => keys.add.run(toApiKeyRow(key))),
-    removeApiKey: id => change(() => void keys.remove.run({ id })),
+    addAccount: account => adding('account', [account.id, account.id], () => run.addAccount.run(account)),
+    addWorkspace: (workspace, audit) =>
+      adding('workspace', [workspace.name, workspace.account], () => of.add(workspace), [audit, workspace.createdAt]),
+    updateWorkspace: (name, given, audit) => change(() => of.update(name, given), [audit, given.updatedAt]),
+    addApiKey: (key, audit) =>
+      adding('api key', [key.name, key.account], () => keys.add.run(toApiKeyRow(key)), [audit, key.createdAt]),
+    removeApiKey: (id, audit, now = 0) => change(() => void keys.remove.run({ id }), [audit, now]),
     personalKeys: account => look(() => read.personal.all({ account }).map(toApiKey)),
     keyUse: id => look(() => read.use.get({ id })?.last_used_at ?? undefined),
     // Nobody remembers when a key was used: nothing is forgotten.

@@ -26,6 +26,13 @@ t.test('CORS: preflight without credentials, origin on every answer', async t =>
   const asked = await call('OPTIONS', '/sandboxes', undefined, { headers: { authorization: '' } })
   t.match(asked, { status: 204, headers: { 'access-control-allow-origin': '*' } })
   t.match(asked.headers['access-control-allow-headers'], /x-svc-authorization.*x-svc-workspace.*svc-version/)
+  const allowed = (asked.headers['access-control-allow-headers'] ?? '').split(', ')
+  const sent = ['authorization', 'content-type', 'accept', 'cache-control', 'user-agent', 'x-stainless-retry-count']
+  t.same(
+    sent.filter(name => !allowed.includes(name)),
+    [],
+    'what clients send',
+  )
   t.match((await call('GET', '/sandboxes')).headers, { 'access-control-allow-origin': '*' })
   t.match((await call('GET', '/sandboxes/none')).headers, { 'access-control-allow-origin': '*' })
 })

@@ -95,12 +95,16 @@ t.test('availability says yes or no, and why when asked', async t => {
   t.equal(await ask('free'), true)
   t.equal(await ask('default'), false)
   const why = async (name: string) => (await ask(name, '?withReason=true')).reason
-  t.same(await Promise.all(['free', 'default', 'run', 'v2', 'No!'].map(why)), [
+  t.same(await Promise.all(['free', 'default', 'run', 'v2', 'No!', 'svc', 'svc-tools', 'svcs'].map(why)), [
     '',
     'taken',
     'forbidden_reserved',
     'forbidden_v_prefix',
     'forbidden_reserved',
+    'forbidden_svc',
+    'forbidden_svc',
+    '',
   ])
+  t.match(await call('POST', '/workspaces', { name: 'svc-x' }), { status: 400, body: { message: /^name: / } })
   t.match(await call('POST', '/workspaces', { name: 'run' }), { status: 400 })
 })

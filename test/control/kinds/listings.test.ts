@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { statusesOf, type Kind } from '../../../control/resources/kind.ts'
 import { control, type TestControl } from '../../support/control.ts'
-import { collectionOf, makeExample, nameOf, validName } from '../../support/kinds.ts'
+import { collectionOf, exampleNamed, makeExample, nameOf } from '../../support/kinds.ts'
 
 const versions = ['2026-04-16', '2026-04-28'] as const
 
@@ -17,12 +17,7 @@ const three = async (made: TestControl, kind: Kind): Promise<{ collection: strin
   const names = [name]
   for (const given of ['beta', 'alpha']) {
     await made.clock.tick(1000)
-    const { create = {} } = kind.example ?? {}
-    const body =
-      'metadata' in create
-        ? { ...create, metadata: { ...(create.metadata as object), name: validName(kind, given) } }
-        : create
-    const answer = await made.call('POST', collection, body)
+    const answer = await made.call('POST', collection, exampleNamed(kind, given))
     if (answer.status !== 200) throw new Error(`${kind.kind}: ${answer.text}`)
     names.push(nameOf(kind, answer.body))
   }

@@ -16,8 +16,8 @@ t.test('metadata of previews and tokens name what they are inside', async t => {
   const { metadata, status, spec } = (await call('GET', '/sandboxes/web/previews/app')).body
   t.match(metadata, { name: 'app', resourceName: 'web', resourceType: 'sandbox', workspace: 'default' })
   t.notHas(metadata, 'externalId')
-  t.same(spec, { port: 3000, public: false })
-  t.equal(status, 'FAILED', 'nothing serves it yet, and it says so')
+  t.same(spec, { port: 3000, public: false, region: 'local', url: 'http://run.test/default/preview/app' })
+  t.equal(status, 'DEPLOYED')
   const token = (await call('POST', '/sandboxes/web/previews/app/tokens', { metadata: { name: 'guest' } })).body
   t.same(token.metadata, {
     name: 'guest',
@@ -85,6 +85,14 @@ t.test('what makes no sense is refused by its field', async t => {
   t.match(await wrong({ port: 1, ttl: 'soon' }), /^400 .*spec.ttl/)
   t.match(await wrong({ port: 1, expires: 'soon' }), /^400 .*spec.expires/)
   t.match(await wrong({ port: 1, responseHeaders: { a: 1 } }), /^400 .*spec.responseHeaders.a/)
+  for (const [name, value] of [
+    ['a b', 'x'],
+    ['X-A', 'x\r\nX-B: y'],
+    ['Content-Length', '1'],
+    ['transfer-encoding', 'chunked'],
+  ] as const)
+    for (const member of ['requestHeaders', 'responseHeaders'])
+      t.match(await wrong({ port: 1, [member]: { [name]: value } }), new RegExp(`^400 spec.${member}.`), name)
   t.match(
     await wrong({ port: 1, customDomain: 'example.org' }),
     /^400 spec.customDomain: customDomain "example.org" not found/,

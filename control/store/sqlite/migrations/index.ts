@@ -4,6 +4,16 @@ import { counts } from './0002-counts.ts'
 import { instances } from './0003-instances.ts'
 import { keysAndRevisions } from './0004-keys-revisions.ts'
 import { keyUse } from './0005-key-use.ts'
+import { audit } from './0006-audit.ts'
+import { claimsEverywhere } from './0007-claims.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
-export const migrations: readonly Migration[] = [start, counts, instances, keysAndRevisions, keyUse]
+export const migrations: readonly Migration[] = [
+  start,
+  counts,
+  instances,
+  keysAndRevisions,
+  keyUse,
+  audit,
+  claimsEverywhere,
+]

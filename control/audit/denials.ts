@@ -1,0 +1,80 @@
+/**
+ * Calls that were denied. Those of one credential at one endpoint within a minute are one row with their number, and so are all
+ * of those without a credential: somebody who knocks does not fill the disk.
+ */
+import type { Clock } from '../../shared/clock.ts'
+import type { Closing } from '../../shared/closing.ts'
+import { messageOf } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Audit, AuditedBy, AuditEntry } from '../store/store.ts'
+
+const writtenEveryMs = 60_000
+
+/** Rows that a minute can have; what is beyond them is counted in one more. */
+const mostGroups = 500
+
+export interface Denied extends AuditedBy {
+  readonly account: string
+  readonly workspace: string
+  /** Id of the endpoint. */
+  readonly endpoint: string
+  readonly reason: string
+}
+
+export interface Denials {
+  note(denied: Denied): void
+  /** Writes down what was noted. */
+  flush(): Promise<void>
+}
+
+interface Group {
+  readonly first: Denied
+  count: number
+}
+
+const groupOf = ({ credential, account, workspace, endpoint }: Denied): string =>
+  credential ? JSON.stringify([credential, account, workspace, endpoint]) : ''
+
+const entryOf = ({ first, count }: Group, isRest: boolean): AuditEntry => {
+  const { endpoint, reason, ...by } = first
+  const detail = { reason, ...(count > 1 ? { count } : {}) }
+  const unknown = { account: '', workspace: '', actor: '', credential: '', kind: '', name: '', uid: '' }
+  return isRest
+    ? { ...by, ...unknown, action: 'denied', detail: { count } }
+    : { ...by, action: 'denied', kind: 'endpoint', name: endpoint, uid: '', detail }
+}
+
+export const createDenials = (
+  deps: { audit: Pick<Audit, 'append'>; clock: Clock; log: Log },
+  closer: Closing,
+): Denials => {
+  const { audit, clock, log } = deps
+  let groups = new Map<string, Group>()
+  const rest = 'rest'
+  const flush = async (): Promise<void> => {
+    const noted = groups
+    groups = new Map()
+    if (noted.size > 0)
+      await audit.append(
+        [...noted].map(([name, group]) => entryOf(group, name === rest)),
+        clock.now(),
+      )
+  }
+  const stop = clock.every(writtenEveryMs, () => {
+    void flush().catch(error => log.error('audit.failed', { reason: messageOf(error), error }))
+  })
+  closer.add('denials', async () => {
+    stop()
+    await flush()
+  })
+  return {
+    note(denied) {
+      const wanted = groupOf(denied)
+      const name = groups.has(wanted) || groups.size < mostGroups ? wanted : rest
+      const group = groups.get(name)
+      if (group) group.count++
+      else groups.set(name, { first: denied, count: 1 })
+    },
+    flush,
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * A user of a workspace, known by an e-mail address: invited, and not more than that while nobody can sign in. The record is
+ * the invitation and the membership in one.
+ */
+import { fail } from '../../shared/errors.ts'
+import { s, text } from '../../shared/schema.ts'
+import { defineKind } from '../resources/define-kind.ts'
+import type { Naming } from '../resources/naming.ts'
+import type { Presented } from '../resources/present.ts'
+import type { Wire } from '../resources/wire.ts'
+import type { Resource } from '../store/store.ts'
+
+/** How long an invitation can be accepted. */
+const invitedMs = 7 * 86_400_000
+
+const addressPattern = /^[^\s@"(),:;<>[\]\\/]{1,64}@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/
+
+/** Addresses that differ in case are one user's. */
+const addresses: Naming = {
+  check(name, field = 'email') {
+    const address = name.trim().toLowerCase()
+    if (address.length > 254 || !addressPattern.test(address))
+      throw fail('invalid_argument', { field, reason: 'must be an e-mail address' })
+    return address
+  },
+  stored: given => given.toLowerCase(),
+}
+
+const role = s.enum(['member', 'admin'])
+
+interface Body {
+  readonly email?: string | null
+  readonly role?: string | null
+}
+
+const endOf = ({ spec }: Resource): string => new Date(spec['expiresAt'] as number).toISOString()
+
+/** What a listing and a change of the role answer. */
+const member = ({ spec }: Presented, { uid, name }: Resource) => ({
+  sub: uid,
+  email: name,
+  role: spec['role'],
+  accepted: false,
+  email_verified: false,
+  expired: spec['expired'],
+  source: 'invitation',
+})
+
+const invitation = ({ metadata }: Presented, record: Resource) => {
+  const { createdAt, updatedAt, createdBy, updatedBy } = metadata
+  return {
+    email: record.name,
+    role: record.spec['role'],
+    workspace: record.workspace,
+    invitedBy: createdBy,
+    expiresAt: endOf(record),
+    createdAt,
+    updatedAt,
+    createdBy,
+    updatedBy,
+  }
+}
+
+const wire: Wire = {
+  create: s.object({ email: text(256).check(s.minLength(1, 'must not be empty')), role: s.nullish(role) }),
+  update: s.object({ role }),
+  read: ({ email, role: given }: Body) => ({
+    metadata: email ? { name: email } : {},
+    spec: given ? { role: given } : {},
+  }),
+  answer: s.object({
+    sub: s.string(),
+    email: s.string(),
+    role,
+    accepted: s.boolean(),
+    email_verified: s.boolean(),
+    expired: s.boolean(),
+    source: s.literal('invitation'),
+  }),
+  render: member,
+  created: {
+    shape: s.object({
+      email: s.string(),
+      role,
+      workspace: s.string(),
+      invitedBy: s.string(),
+      expiresAt: s.string(),
+      createdAt: s.string(),
+      updatedAt: s.string(),
+      createdBy: s.string(),
+      updatedBy: s.string(),
+    }),
+    render: invitation,
+  },
+}
+
+const by = (action: string) => ({ scope: `workspaces:${action}`, role: 'admin' }) as const
+
+export const userKind = defineKind({
+  kind: 'workspaceUser',
+  plural: 'users',
+  param: 'subOrEmail',
+  scope: 'workspaces',
+  access: { create: by('invite'), update: by('update'), delete: by('remove') },
+  verbs: ['list', 'create', 'update', 'delete'],
+  names: addresses,
+  alias: ({ uid }) => uid,
+  leaves: true,
+  spec: s.object({}),
+  fallback: { role: 'member' },
+  wire,
+  removed: { status: 200 },
+  issue: (_draft, { now }) => ({ spec: { expiresAt: now + invitedMs } }),
+  presentSpec: ({ spec }, { now }) => ({ ...spec, expired: (spec['expiresAt'] as number) <= now }),
+  example: { create: { email: 'ada@example.com' }, update: { role: 'admin' } },
+})

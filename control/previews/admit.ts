@@ -1,0 +1,109 @@
+/** Who may see a preview, what of the request the application gets, and what of its answer the caller gets. */
+import type { IncomingMessage } from 'node:http'
+import { fail } from '../../shared/errors.ts'
+import type { Destination } from '../channel/connections.ts'
+import type { Withheld } from '../gateway/headers.ts'
+import type { Address } from '../store/store.ts'
+import type { PreviewAddress, PreviewNames } from './address.ts'
+import { findPreview, needToken, type FindDeps, type Preview } from './find.ts'
+import { readToken, type TokenNames } from './token.ts'
+
+export interface PreviewOptions extends PreviewNames {
+  readonly tokens: TokenNames
+  /** Lower-case names of headers that no application gets from a client: credentials, and what only the gateway says. */
+  readonly withheld: readonly string[]
+  /** Lower-case prefixes of headers that only we send. */
+  readonly ourHeaders: readonly string[]
+  /** The words in our headers: `Svc`. */
+  readonly words: readonly string[]
+  /** The box is reached by TLS. */
+  readonly isSecure: boolean
+}
+
+/** Stands for the sandbox's own API. */
+const apiPort = 443
+
+/** The page runs, but as nobody: what is on the origin of the API must not act as a page of it. */
+const opaque = 'sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads'
+
+interface Admitted {
+  readonly preview: Preview
+  readonly target: string
+  readonly withheld: Withheld
+  /** Headers for the application, names and values. */
+  readonly added: readonly string[]
+  readonly cookie: string | undefined
+}
+
+export interface Admitting extends FindDeps {
+  readonly options: PreviewOptions
+}
+
+const cookieFor = ({ options }: Admitting, token: string, expiresAt: number | null): string => {
+  const { tokens, isSecure } = options
+  const ends = expiresAt === null ? '' : `; Expires=${new Date(expiresAt).toUTCString()}`
+  return `${tokens.cookie}=${token}; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
+}
+
+/** Throws `route_not_found`, `unauthenticated`. */
+export const admit = async (
+  context: Admitting,
+  address: PreviewAddress,
+  request: IncomingMessage,
+): Promise<Admitted> => {
+  const { options } = context
+  const preview = await findPreview(context, address)
+  const path = `${request.headers.host ?? ''}${address.base}`
+  if (!preview) throw fail('route_not_found', { method: request.method ?? 'GET', path })
+  // A cookie of the API's origin is nobody's here.
+  const names = { ...options.tokens, cookies: !address.isShared }
+  const { token, fromQuery, target, cookies } = readToken(request, address.target, names)
+  const expiresAt = preview.isPublic ? null : await needToken(context, preview, token)
+  const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const kept = cookies ? ['cookie', cookies] : []
+  return {
+    preview,
+    target,
+    // What is kept of the cookies is added.
+    withheld: {
+      headers: new Set([...options.withheld, ...options.tokens.headers, ...extra.map(([name]) => name)]),
+      cookies: true,
+    },
+    added: [...kept, ...extra.flat()],
+    cookie:
+      fromQuery && token && !preview.isPublic && !address.isShared ? cookieFor(context, token, expiresAt) : undefined,
+  }
+}
+
+/**
+ * The port that is meant. The API of a sandbox is for holders of a token only, and is spoken to as somebody inside of the
+ * sandbox would: its owner's routes (tunnel, upgrade, drives, environment) refuse that. Throws `forbidden`.
+ */
+export const destinationOf = (address: Address, { port, isPublic }: Preview): Destination => {
+  if (port === address.channel?.port)
+    throw fail('invalid_argument', { field: 'port', reason: `${port} of a sandbox is the host's own` })
+  if (port !== apiPort && port !== address.port) return { address, port }
+  if (isPublic) throw fail('forbidden', { reason: 'a public preview does not lead to the API of its sandbox' })
+  // Without a channel the daemon could not tell who asks.
+  if (!address.channel) throw fail('forbidden', { reason: 'the machine of this sandbox has to be upgraded first' })
+  return { address, port: address.port }
+}
+
+/** The application's headers with what the preview says in their place. */
+export const reshaping = ({ preview, cookie }: Admitted, { isShared }: PreviewAddress) => {
+  const own = Object.entries(preview.responseHeaders)
+  const dropped = new Set([...own.map(([name]) => name.toLowerCase()), ...(isShared ? ['set-cookie'] : [])])
+  const added = [
+    ...own.flat(),
+    ...(cookie ? ['set-cookie', cookie] : []),
+    // The preview's own stands beside it.
+    ...(isShared && dropped.has('content-security-policy') ? ['content-security-policy', opaque] : []),
+  ]
+  return (headers: readonly string[]): string[] => {
+    const kept: string[] = []
+    for (let at = 0; at < headers.length; at += 2)
+      if (!dropped.has((headers[at] as string).toLowerCase()))
+        kept.push(headers[at] as string, headers[at + 1] as string)
+    return [...kept, ...added]
+  }
+}

@@ -1,0 +1,82 @@
+/** From an address to the preview, and whether the caller may see it. */
+import { fail } from '../../shared/errors.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { hashKey } from '../auth/keys.ts'
+import { isUp } from '../reconcile/instance-life.ts'
+import type { Kind } from '../resources/kind.ts'
+import type { Instance, Key, Owner, Resource, Store } from '../store/store.ts'
+import type { PreviewAddress } from './address.ts'
+
+export interface FindDeps {
+  readonly store: Store
+  readonly kinds: ReadonlyMap<string, Kind>
+  readonly clock: Clock
+}
+
+export interface Preview {
+  readonly record: Resource
+  readonly port: number
+  readonly isPublic: boolean
+  readonly requestHeaders: Readonly<Record<string, string>>
+  readonly responseHeaders: Readonly<Record<string, string>>
+}
+
+const recordAt = async ({ store }: FindDeps, { id, workspace, readings }: PreviewAddress) => {
+  if (id !== undefined) {
+    const found = await store.resources.byClaim('preview', `id:${id}`)
+    return !workspace || found?.workspace === workspace ? found : undefined
+  }
+  for (const reading of readings) {
+    const known = await store.tenants.workspace(reading.workspace)
+    const found = known && (await store.resources.claimant('preview', known.name, `${reading.prefix}.`))
+    if (found) return found
+  }
+  return undefined
+}
+
+/** Undefined for one that is not there, or whose time is over. */
+export const findPreview = async (deps: FindDeps, address: PreviewAddress): Promise<Preview | undefined> => {
+  const record = await recordAt(deps, address)
+  if (!record) return undefined
+  const kind = deps.kinds.get(record.kind)
+  const status = kind?.statusAt?.({ record, instances: [] }, deps.clock.now()) ?? record.status
+  if (status !== 'DEPLOYED') return undefined
+  const { port, public: isPublic, requestHeaders, responseHeaders } = record.spec
+  return {
+    record,
+    port: port as number,
+    isPublic: isPublic === true,
+    requestHeaders: (requestHeaders ?? {}) as Record<string, string>,
+    responseHeaders: (responseHeaders ?? {}) as Record<string, string>,
+  }
+}
+
+/** Until when a token opens the preview, epoch ms or null for ever. Throws `unauthenticated`. */
+export const needToken = async (
+  { store, clock, kinds }: FindDeps,
+  { record }: Preview,
+  token: string | undefined,
+): Promise<number | null> => {
+  const { workspace, parent, name } = record
+  const kind = [...kinds.values()].find(one => one.parent?.kind === record.kind)?.kind as string
+  const key = token && { kind, workspace, parent: `${parent}/${name}`, name: hashKey(token) }
+  const found = key ? await store.resources.get(key) : undefined
+  const expiresAt = found?.spec['expiresAt'] ? Date.parse(found.spec['expiresAt'] as string) : null
+  if (!found || (expiresAt !== null && expiresAt <= clock.now()))
+    throw fail('unauthenticated', { reason: 'the preview is private, and its token is missing, wrong or over' })
+  return expiresAt
+}
+
+/** Whose machines are meant, and one of them that is up where there is one. Throws `workload_not_found`. */
+export const machineOf = async (
+  { store, kinds }: FindDeps,
+  { record }: Preview,
+): Promise<{ owner: Owner; instance?: Instance }> => {
+  const kind = kinds.get(record.kind)?.parent?.kind as string
+  const key: Key = { kind, workspace: record.workspace, parent: '', name: record.parent }
+  const instance = (await store.instances.ofKey(key)).find(isUp)
+  if (instance) return { owner: instance.owner, instance }
+  const outer = await store.resources.get(key)
+  if (!outer) throw fail('workload_not_found', { kind, wanted: `"${key.name}" in "${key.workspace}"` })
+  return { owner: { ...key, uid: outer.uid } }
+}

@@ -1,0 +1,60 @@
+/** The previews of a host, and their addresses. */
+import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Clock } from '../../shared/clock.ts'
+import { wireNames as spellings } from '../../shared/wire-names.ts'
+import type { Connections } from '../channel/connections.ts'
+import type { Config } from '../config.ts'
+import { forwarder } from '../gateway/forward.ts'
+import { identityHeaders } from '../gateway/identity.ts'
+import type { Reach } from '../instances/reach.ts'
+import type { Kind } from '../resources/kind.ts'
+import type { Resource, Store } from '../store/store.ts'
+import type { WireNames } from '../wire/names.ts'
+import { previewUrl } from './address.ts'
+import { createPreviews, type Previews } from './serve.ts'
+
+type PreviewConfig = Pick<Config, 'regions' | 'previewDomain' | 'publicUrl' | 'wireNames'>
+
+/** The address of a preview; undefined for a record of another kind. */
+export const previewUrlOf = (record: Resource, publicUrl: string, config: PreviewConfig): string | undefined =>
+  record.kind === 'preview'
+    ? previewUrl(record, publicUrl, { regions: config.regions, domain: config.previewDomain })
+    : undefined
+
+export const openPreviews = (
+  config: PreviewConfig,
+  deps: {
+    readonly store: Store
+    readonly names: WireNames
+    readonly connections: Connections
+    readonly clock: Clock
+    readonly ids: Ids
+    readonly log: Log
+    readonly kinds: ReadonlyMap<string, Kind>
+    readonly hold: Reach['hold']
+  },
+): Previews => {
+  const { names, connections } = deps
+  const { regions, previewDomain: domain, wireNames, publicUrl } = config
+  const isSecure = publicUrl.startsWith('https:')
+  const [query = ''] = names.previewTokenQueries
+  const options = {
+    regions,
+    domain,
+    isSecure,
+    ourHeaders: spellings(wireNames).header(''),
+    words: wireNames.map(({ header }) => header),
+    tokens: {
+      headers: names.previewTokenHeaders,
+      queries: names.previewTokenQueries,
+      // Without TLS no browser takes the prefix.
+      cookie: isSecure ? `__Host-${query}` : query,
+    },
+    withheld: [
+      ...names.credentialHeaders.filter(name => name !== 'authorization'),
+      ...identityHeaders(spellings(wireNames)),
+    ],
+  }
+  return createPreviews(options, { ...deps, forwarder: forwarder(connections) })
+}

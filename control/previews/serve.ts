@@ -1,0 +1,154 @@
+/** Previews as they are served: whoever may see one is led to its port of the sandbox, which wakes for it. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { connectionClosed } from '../../shared/http/connection-closed.ts'
+import { endRaw } from '../../shared/http/raw-answer.ts'
+import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Connections, Destination } from '../channel/connections.ts'
+import { errorReply, sendError, shown, type ErrorReply } from '../gateway/errors.ts'
+import type { Forwarder } from '../gateway/forward.ts'
+import type { AnswerRules } from '../gateway/headers.ts'
+import { splice } from '../gateway/splice.ts'
+import type { Reach } from '../instances/reach.ts'
+import { previewAddress, type PreviewAddress } from './address.ts'
+import { admit, destinationOf, reshaping, type PreviewOptions } from './admit.ts'
+import { findPreview, machineOf, type FindDeps } from './find.ts'
+import { asPage, wantsPage } from './page.ts'
+
+export interface PreviewDeps extends FindDeps {
+  readonly hold: Reach['hold']
+  readonly forwarder: Forwarder
+  readonly connections: Connections
+  readonly ids: Ids
+  readonly log: Log
+}
+
+export interface Previews {
+  /** The preview a request is for, or undefined when it is not for one. */
+  addressOf(request: IncomingMessage): PreviewAddress | undefined
+  handle(address: PreviewAddress, request: IncomingMessage, response: ServerResponse): void
+  upgrade(address: PreviewAddress, request: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+/** A connection lives at most so long. */
+const cutAfterMs = 15 * 60_000
+
+interface Context extends PreviewDeps {
+  readonly options: PreviewOptions
+}
+
+/** How the application's answers are changed, before what the preview itself says of them. */
+const answerRulesOf = ({ options }: Context, { base, isShared }: PreviewAddress): AnswerRules => ({
+  base,
+  ours: options.ourHeaders,
+  shared: isShared,
+  cookies: isShared,
+})
+
+/** A browser asks first, without a token: what the preview says of origins is the answer. */
+const preflight = async (
+  context: Context,
+  address: PreviewAddress,
+  request: IncomingMessage,
+  response: ServerResponse,
+) => {
+  if (request.method !== 'OPTIONS' || !request.headers['access-control-request-method']) return false
+  const preview = await findPreview(context, address)
+  const names = Object.keys(preview?.responseHeaders ?? {}).map(name => name.toLowerCase())
+  if (!preview || !names.some(name => name.startsWith('access-control-'))) return false
+  response.writeHead(204, preview.responseHeaders)
+  response.end()
+  return true
+}
+
+const run = async (context: Context, address: PreviewAddress, request: IncomingMessage, response: ServerResponse) => {
+  const { hold, forwarder, clock } = context
+  if (await preflight(context, address, request, response)) return
+  const gone = new AbortController()
+  const stop = clock.after(cutAfterMs, () => response.destroy())
+  response.once('close', () => {
+    stop()
+    gone.abort(connectionClosed)
+  })
+  const admitted = await admit(context, address, request)
+  const { owner, instance } = await machineOf(context, admitted.preview)
+  const { upstream, release } = await hold(owner, gone.signal, instance)
+  try {
+    const { target, withheld, added: identity } = admitted
+    const to = destinationOf(upstream, admitted.preview)
+    const reshape = reshaping(admitted, address)
+    const answerRules = answerRulesOf(context, address)
+    await forwarder.forward({ to, target, answerRules, request, response, withheld, identity, reshape })
+  } finally {
+    release()
+  }
+}
+
+const runUpgrade = async (
+  context: Context,
+  address: PreviewAddress,
+  request: IncomingMessage,
+  [socket, head]: readonly [Duplex, Buffer],
+) => {
+  const { hold, clock } = context
+  const gone = new AbortController()
+  const stop = clock.after(cutAfterMs, () => socket.destroy())
+  socket.once('close', () => {
+    stop()
+    gone.abort(connectionClosed)
+  })
+  const { preview, target, withheld, added: identity } = await admit(context, address, request)
+  const { owner, instance } = await machineOf(context, preview)
+  const { upstream, release } = await hold(owner, gone.signal, instance)
+  let to: Destination
+  try {
+    to = destinationOf(upstream, preview)
+  } catch (error) {
+    release()
+    throw error
+  }
+  const again = async () => (await hold(owner, gone.signal)).release
+  const answerRules = answerRulesOf(context, address)
+  await splice({ to, target, answerRules, request, socket, head, withheld, identity, release, hold: again }, context)
+}
+
+/** Logs a failure, and says it as the data plane does. */
+const failure = ({ ids, log, clock, options }: Context, error: unknown, request: IncomingMessage): ErrorReply => {
+  const requestId = ids.uuid()
+  const known = shown(error, requestId)
+  const line = {
+    requestId,
+    method: request.method,
+    host: request.headers.host,
+    code: known.code,
+    reason: known.message,
+  }
+  if (known.code === 'internal') log.error('preview.failed', { ...line, error })
+  else log.info('preview.refused', line)
+  // As JSON, of which a page of the preview's own is made.
+  const { url } = request
+  const reply = errorReply(known, { headers: options.words, now: clock.now(), request: { url, headers: {} } })
+  return wantsPage(request) ? asPage(reply) : reply
+}
+
+export const createPreviews = (options: PreviewOptions, deps: PreviewDeps): Previews => {
+  const context: Context = { ...deps, options }
+  const { log } = deps
+  return {
+    addressOf: ({ url = '/', headers }) => previewAddress(headers.host ?? '', url, options),
+    handle(address, request, response) {
+      run(context, address, request, response).catch((error: unknown) => {
+        if (response.headersSent || response.destroyed) response.destroy()
+        else sendError(failure(context, error, request), response)
+        request.resume()
+      })
+    },
+    upgrade(address, request, socket, head) {
+      socket.on('error', error => log.debug('preview.socket', { error }))
+      runUpgrade(context, address, request, [socket, head]).catch((error: unknown) => {
+        endRaw(socket, failure(context, error, request))
+      })
+    },
+  }
+}

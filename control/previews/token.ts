@@ -1,0 +1,59 @@
+/** The token of a request to a private preview, and the request without it: an application never sees it. */
+import type { IncomingMessage } from 'node:http'
+import { headerOf } from '../wire/names.ts'
+
+export interface TokenNames {
+  /** Lower case. */
+  readonly headers: readonly string[]
+  readonly queries: readonly string[]
+  readonly cookie: string
+}
+
+export interface TokenRead {
+  readonly token: string | undefined
+  /** It came with the address: a browser needs a cookie for what follows. */
+  readonly fromQuery: boolean
+  readonly target: string
+  /** The cookies of the application; undefined for none. */
+  readonly cookies: string | undefined
+}
+
+const nameIn = (pair: string): string => {
+  const [name = ''] = pair.split('=', 1)
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '))
+  } catch {
+    // Not encoded as names of ours would be.
+    return name
+  }
+}
+
+const fromQuery = (target: string, names: readonly string[]) => {
+  const cut = target.indexOf('?')
+  if (cut < 0) return { target, token: undefined }
+  const pairs = target.slice(cut + 1).split('&')
+  const own = pairs.filter(pair => names.includes(nameIn(pair)))
+  if (own.length === 0) return { target, token: undefined }
+  const rest = pairs.filter(pair => !own.includes(pair)).join('&')
+  const token = new URLSearchParams(own[0]).values().next().value
+  return { target: `${target.slice(0, cut)}${rest ? `?${rest}` : ''}`, token }
+}
+
+const fromCookies = (header: string | undefined, name: string) => {
+  const pairs = (header ?? '').split(';').map(pair => pair.trim())
+  const own = pairs.find(pair => pair.startsWith(`${name}=`))
+  const rest = pairs.filter(pair => pair && !pair.startsWith(`${name}=`)).join('; ')
+  return { token: own?.slice(name.length + 1), cookies: rest || undefined }
+}
+
+/** Header before query before cookie; cookies are neither read nor passed on where `cookies` says no. */
+export const readToken = (
+  { headers }: IncomingMessage,
+  given: string,
+  { cookies: useCookies, ...names }: TokenNames & { readonly cookies: boolean },
+): TokenRead => {
+  const header = headerOf(headers, names.headers)
+  const { target, token: query } = fromQuery(given, names.queries)
+  const { token: cookie, cookies } = fromCookies(useCookies ? headers.cookie : undefined, names.cookie)
+  return { token: header || query || cookie || undefined, fromQuery: !header && Boolean(query), target, cookies }
+}

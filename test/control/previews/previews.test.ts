@@ -1,0 +1,213 @@
+/** Previews as they are served: by host name and by path, public and private, and what never reaches an application. */
+import { once } from 'node:events'
+import { createServer, request, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import WebSocket, { WebSocketServer } from 'ws'
+import { testHost } from '../../support/whole-host.ts'
+
+/** An application that says what it saw, and sets a cookie. */
+const application = async (t: Test): Promise<number> => {
+  const sockets = new WebSocketServer({ noServer: true })
+  const server = createServer(({ url, method, headers }, response) => {
+    response.setHeader('set-cookie', 'app=1')
+    response.setHeader('x-frame-options', 'DENY')
+    response.end(JSON.stringify({ url, method, headers }))
+  })
+  server.on('upgrade', (asked, socket, head) =>
+    sockets.handleUpgrade(asked, socket, head, client =>
+      client.send(JSON.stringify({ url: asked.url, headers: asked.headers })),
+    ),
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const client of sockets.clients) client.terminate()
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+interface Seen {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any
+}
+
+const ready = async (t: Test) => {
+  const made = await testHost(t, {
+    serve: async () => {
+      const server = createServer((_, response) => response.end('the daemon')).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      t.teardown(() => void server.close())
+      return {
+        host: '127.0.0.1',
+        port: (server.address() as AddressInfo).port,
+        close: () => server.closeAllConnections(),
+      }
+    },
+  })
+  const { url, port } = await made.host.listen()
+  const appPort = await application(t)
+  const spec = { runtime: { image: 'busybox' } }
+  t.equal((await made.api('POST', '/sandboxes', { metadata: { name: 'web' }, spec })).status, 200)
+  const get = async (
+    host: string,
+    path: string,
+    headers: Record<string, string> = {},
+    method = 'GET',
+  ): Promise<Seen> => {
+    const asked = request({ host: '127.0.0.1', port, path, method, headers: { host, ...headers } }).end()
+    const [answer] = await once(asked, 'response')
+    const said = await text(answer)
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text: said,
+      body: said.startsWith('{') ? JSON.parse(said) : undefined,
+    }
+  }
+  const preview = async (name: string, given: object = {}) => {
+    const body = { metadata: { name }, spec: { port: appPort, public: true, ...given } }
+    const answer = await made.api('POST', '/sandboxes/web/previews', body)
+    if (answer.status !== 200) throw new Error(answer.text)
+    const address = answer.body.spec.url as string
+    const id = address.split('/').at(-1) as string
+    return { answer: answer.body, address, path: address.slice(url.length), host: `${id}.preview.localhost:${port}` }
+  }
+  const token = async (name: string, given: object = {}) => {
+    const body = { metadata: { name: 'guest' }, spec: given }
+    return (await made.api('POST', `/sandboxes/web/previews/${name}/tokens`, body)).body.spec.token as string
+  }
+  return { ...made, url, port, local: `127.0.0.1:${port}`, get, preview, token }
+}
+
+t.test('a public preview is served by name and by path, with headers of its own', async t => {
+  const s = await ready(t)
+  const { get, preview, local } = s
+  const { answer, path, host } = await preview('app', {
+    requestHeaders: { 'X-From': 'preview', Cookie: 'forged=1' },
+    responseHeaders: { 'X-Frame-Options': 'ALLOW', 'Access-Control-Allow-Origin': 'https://a.example' },
+  })
+  t.match(answer, { status: 'DEPLOYED', spec: { region: 'local' } })
+  const named = await get(host, '/v0/sandboxes?a=1', {
+    cookie: 'mine=2',
+    'x-from': 'client',
+    'x-svc-authorization': `Bearer ${s.host.first.adminKey}`,
+    'x-svc-subject-id': 'somebody',
+    'x-svc-preview-token': 'x',
+  })
+  t.match(named, { status: 200, body: { url: '/v0/sandboxes?a=1', headers: { host, 'x-from': 'preview' } } })
+  t.match(named.headers, {
+    'x-frame-options': 'ALLOW',
+    'access-control-allow-origin': 'https://a.example',
+    'set-cookie': ['app=1'],
+  })
+  for (const name of ['x-svc-authorization', 'x-svc-subject-id', 'x-svc-preview-token'])
+    t.notHas(named.body.headers, name, 'not for an application')
+  t.notMatch(named.headers, { 'content-security-policy': /sandbox/ }, 'an origin of its own')
+
+  const shared = await get(local, `${path}/a/b?c`, { cookie: 'of=api' })
+  t.match(shared, {
+    status: 200,
+    body: { url: '/a/b?c' },
+    headers: { 'content-security-policy': /^sandbox allow-scripts/ },
+  })
+  t.notHas(shared.headers, 'set-cookie', 'the origin of the API keeps its cookies')
+  t.notMatch(shared.body.headers.cookie, /of=api/)
+  t.equal((await get(local, path)).body.url, '/')
+  t.equal((await get(local, `${path}?x=1`)).body.url, '/?x=1')
+  t.equal((await get(local, path.replace('/default/', '/other/'))).status, 404, 'of another workspace')
+
+  const asked = { 'access-control-request-method': 'PUT', origin: 'https://a.example' }
+  const preflight = await get(host, '/', asked, 'OPTIONS')
+  t.match(preflight, { status: 204, text: '', headers: { 'access-control-allow-origin': 'https://a.example' } })
+
+  const prefixed = await preview('shop', { prefixUrl: 'my-shop' })
+  t.equal((await get(`my-shop-default.preview.localhost:${s.port}`, '/x')).body.url, '/x')
+  t.equal((await get(`other-default.preview.localhost:${s.port}`, '/x')).status, 404)
+  await s.api('DELETE', '/sandboxes/web/previews/app')
+  const gone = await get(host, '/')
+  t.match(gone, { status: 404, body: { error: { code: 'ROUTE_NOT_FOUND' } } })
+  t.equal((await preview('app')).address, answer.spec.url, 'made again it has its address')
+  t.not(prefixed.address, answer.spec.url)
+})
+
+t.test('a private preview opens to its own tokens, while they hold', async t => {
+  const s = await ready(t)
+  const { get, preview, token, local } = s
+  const { host, path } = await preview('app', { public: false })
+  await preview('other', { public: false })
+  const [mine, late, theirs] = [
+    await token('app'),
+    await token('app', { expiresAt: '2020-01-01T00:00:00Z' }),
+    await token('other'),
+  ]
+  const by = (given: string) => ({ 'x-svc-preview-token': given })
+  for (const headers of [{}, by('wrong'), by(late), by(theirs), { authorization: `Bearer ${s.host.first.adminKey}` }])
+    t.match(await get(host, '/', headers), { status: 401, body: { error: { status: 401 } } })
+  t.equal((await get(host, '/', by(mine))).status, 200)
+  t.equal((await get(local, `${path}/`, by(mine))).status, 200)
+
+  const opened = await get(host, `/a?b=%20c&svc_preview_token=${mine}&d`, { cookie: 'x=1' })
+  t.match(opened, { status: 200, body: { url: '/a?b=%20c&d', headers: { cookie: 'x=1' } } })
+  t.notMatch(opened.text, mine)
+  const [, cookie] = opened.headers['set-cookie'] as string[]
+  t.match(cookie, /^svc_preview_token=[\w-]+; Path=\/; HttpOnly; SameSite=Lax$/)
+  const [pair = ''] = (cookie as string).split(';')
+  const followed = await get(host, '/b', { cookie: `a=1; ${pair}; b=2` })
+  t.match(followed, { status: 200, body: { headers: { cookie: 'a=1; b=2' } } })
+  const shared = await get(local, `${path}/?svc_preview_token=${mine}`)
+  t.equal(shared.status, 200)
+  t.notHas(shared.headers, 'set-cookie')
+  t.equal((await get(local, `${path}/`, { cookie: pair })).status, 401, 'cookies of the API open nothing')
+
+  await s.api('DELETE', `/sandboxes/web/previews/app/tokens/${mine}`)
+  t.equal((await get(host, '/', by(mine))).status, 401, 'at once')
+  t.equal((await get(host, '/', { cookie: pair })).status, 401)
+  const page = await get(host, '/', { accept: 'text/html' })
+  t.match(page, { status: 401, headers: { 'content-type': /^text\/html/ }, text: /This preview is private/ })
+
+  const ending = await preview('ending', { expires: '2020-01-01T00:00:00Z' })
+  t.equal((await get(ending.host, '/')).status, 404, 'its time is over')
+})
+
+t.test('sockets, ports where nothing is, and the API of the sandbox', async t => {
+  const s = await ready(t)
+  const { get, preview, token } = s
+  const { host, path } = await preview('live', { public: false })
+  const mine = await token('live')
+  const socket = new WebSocket(`ws://127.0.0.1:${s.port}/hot?svc_preview_token=${mine}`, {
+    headers: { host, 'x-svc-authorization': 'Bearer x' },
+  })
+  const [said] = await once(socket, 'message')
+  const seen = JSON.parse(String(said))
+  t.match(seen, { url: '/hot', headers: { host } })
+  t.notHas(seen.headers, 'x-svc-authorization')
+  socket.terminate()
+  const refused = new WebSocket(`ws://127.0.0.1:${s.port}${path}/hot`)
+  const [, answer] = await once(refused, 'unexpected-response')
+  t.equal(answer.statusCode, 401)
+  refused.on('error', () => {})
+  refused.terminate()
+
+  const nothing = await preview('nothing', { port: 1 })
+  t.match(await get(nothing.host, '/'), { status: 502, body: { error: { code: 'UPSTREAM_FAILED' } } })
+  t.match(await get(nothing.host, '/<b>', { accept: 'text/html' }), {
+    status: 502,
+    headers: { 'content-security-policy': /default-src 'none'/ },
+    text: /Nothing listens on the port/,
+  })
+  const [{ server }] = [...s.world.machines.values()] as unknown as [{ server: { port: number } }]
+  for (const port of [443, server.port]) {
+    const open = await preview(`open-${port}`, { port })
+    t.match(await get(open.host, '/health'), { status: 403 }, 'never to everybody')
+    const closed = await preview(`closed-${port}`, { port, public: false })
+    const headers = { 'x-svc-preview-token': await token(`closed-${port}`) }
+    t.match(await get(closed.host, '/health', headers), { status: 403 }, 'nor where the daemon cannot tell who asks')
+  }
+})
