@@ -158,7 +158,8 @@ t.test('processes go on by themselves, are followed, fed and ended', async t => 
 t.test('what listens in it is asked by its port; changes of files are watched', async t => {
   const { sandboxes } = host
   const script = `const { createServer } = require('node:http')
-    const server = createServer((q, r) => { r.setHeader('x-path', q.url); q.pipe(r) })
+    const endless = r => { while (r.write(Buffer.alloc(1 << 20))); r.once('drain', () => endless(r)) }
+    const server = createServer((q, r) => { r.setHeader('x-path', q.url); q.url === '/endless' ? endless(r) : q.pipe(r) })
     server.listen(0, '127.0.0.1', () => console.log(server.address().port))`
   await sandboxes.files('a').write('serve.cjs', script)
   const processes = sandboxes.processes('a')
@@ -174,6 +175,7 @@ t.test('what listens in it is asked by its port; changes of files are watched', 
   t.match({ status: answer.status, path: answer.headers.get('x-path') }, { status: 200, path: '/x?y=1' })
   t.equal(await answer.text(), 'sent')
   t.match(await ports.of(Number(pid)), [{ localPort: port, state: 'LISTEN' }])
+  await t.rejects(ports.fetch(port, '/endless'), { code: 'upstream_malformed', message: /more than 67108864 bytes/ })
   await processes.kill(name)
   await until(
     () =>
