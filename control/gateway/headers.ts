@@ -60,7 +60,7 @@ export const requestHeaders = (
 export interface AnswerRules {
   /** What our address has before the workload's. */
   readonly base: string
-  /** Lower-case prefixes of headers that only we send. */
+  /** Lower-case prefixes of headers that only we send; but for the cursor of a stream, which is the daemon's. */
   readonly ours: readonly string[]
   /** The address is one of the API's own origin: pages get an origin that nobody else has. */
   readonly shared: boolean
@@ -101,7 +101,7 @@ export const responseHeaders = (
     const value = raw[i + 1]?.toString('latin1') ?? ''
     const lower = name.toLowerCase()
     if (hopByHop.has(lower) && !(keepUpgrade && upgrading.has(lower))) continue
-    if (ours.some(prefix => lower.startsWith(prefix))) continue
+    if (ours.some(prefix => lower.startsWith(prefix) && lower !== `${prefix}cursor`)) continue
     if (shared && originWide.has(lower)) continue
     if (lower === 'set-cookie' && (cookies || setsAccess(value))) continue
     if (lower === 'referrer-policy') referrerPolicy = true

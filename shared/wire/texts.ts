@@ -23,6 +23,11 @@ export const sandboxFamilies: Readonly<Record<string, string>> = {
 }
 
 export const sandboxTexts: Texts = {
+  // The sandbox itself
+  workspace: ['Name of the workspace of the sandbox', 'default'],
+  workspaceId: ['Id of the workspace of the sandbox', '6f1c9b52-3d1e-4c0e-9f5c-0c8a3d1f2b44'],
+  labels: ['Labels of the sandbox, as its owner has set them last', { team: 'data' }],
+  user: ['User that workloads run as; empty for root', 'app'],
   // Files
   path: ['Path, as it was asked for; below a directory it is the directory and the name', '/app/main.py'],
   'parameter.path': [

@@ -55,7 +55,7 @@ const machineOf = (name: string): string => {
 const filesIn = (id: string): string[] =>
   execFileSync('find', ['.', '-printf', '%p %y %m %U:%G\n'], { cwd: filesOf(host.dataDir, id).upper, encoding: 'utf8' })
     .split('\n')
-    .filter(line => !/\/state\/[^/]+\/.|\/proc-/.test(line))
+    .filter(line => !/\/state\/[^/]+\/.|\/proc-|\/entrypoint\./.test(line))
     .toSorted()
 
 /** What a sandbox sees of itself. */
@@ -74,7 +74,7 @@ const look = [
 
 t.test('a sandbox that was given a machine sees what one sees whose machine was made for it', async t => {
   await ready(3)
-  await create('made', {}, { extraArgs: { nfs: 'enabled' } })
+  await create('made', {}, { entrypoint: ['true'] })
   await create('given')
   const made = await run('made', look)
   const given = await run('given', look)
@@ -90,7 +90,7 @@ t.test('its outbound policy holds as that of one whose machine was made for it',
   const { claimed } = await ready(3)
   const policy = { network: { allowedDomains: ['allowed.test'], proxy: { bypass: [] } } }
   await create('held', policy)
-  await create('held-made', policy, { extraArgs: { nfs: 'enabled' } })
+  await create('held-made', policy, { entrypoint: ['true'] })
   const tries = [
     'wget -S -O- http://forbidden.test/ 2>&1',
     'unset http_proxy HTTP_PROXY; wget -T 20 -S -O- http://93.184.215.14/ 2>&1',

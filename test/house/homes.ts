@@ -26,7 +26,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Packages that nothing imports: the types of Node, which are for the compiler of whoever uses the library. */
-export const notImported: readonly string[] = ['@types/node']
+export const notImported: readonly string[] = ['@types/node', '@types/dns-packet']
 
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {

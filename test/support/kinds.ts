@@ -34,11 +34,15 @@ export const nameOf = (kind: Kind, body: unknown): string => {
 
 /** The word as a name of the kind: as it is, or as a domain. */
 export const validName = ({ names }: Kind, word: string): string => {
-  try {
-    return names.check(word)
-  } catch {
-    return names.check(`${word}.example.com`)
+  const forms = [word, `${word}.example.com`, `${word}@example.com`]
+  const isValid = (name: string): boolean => {
+    try {
+      return names.check(name) === name
+    } catch {
+      return false
+    }
   }
+  return forms.find(isValid) ?? word
 }
 
 /** The example of a kind for another one, where callers give names; else the example. */

@@ -101,4 +101,6 @@ t.test('an answer keeps its own headers', async t => {
   )
   const rules = { base: '', ours: ['x-svc-'], shared: false, cookies: false }
   t.same(responseHeaders(raw, rules), ['Content-Type', 'text/plain', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2'])
+  const said = ['X-Svc-Source', 'platform', 'X-Svc-Request-Id', '1', 'X-Svc-Cursor', '7'].map(v => Buffer.from(v))
+  t.same(responseHeaders(said, rules), ['X-Svc-Cursor', '7'], 'what only the gateway says is not passed on')
 })
