@@ -34,7 +34,8 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ],
   ],
   'address and headers of a request': [
-    ['1 MiB', 'shared/http/server.ts', 'maxHeaderSize: 1024 * 1024'],
+    ['64 KiB together at the host', 'control/front.ts', 'maxHeadBytes = 64 * 1024'],
+    ['1 MiB at a daemon', 'shared/http/server.ts', 'maxHeadBytes = 1024 * 1024'],
     ['30 s', 'shared/http/server.ts', 'headersTimeout: 30_000'],
   ],
   'idle connection': [['120 s', 'shared/http/server.ts', 'keepAliveTimeout: 120_000']],
