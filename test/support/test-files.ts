@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 
 /** Folders whose files take longest come first, so that none of them runs on alone at the end. */
-const longest = ['test/images/package/', 'test/e2e/', 'test/control/drivers/']
+const longest = ['test/images/package/', 'test/e2e/', 'test/docs/examples', 'test/control/drivers/']
 const rank = (file: string): number => {
   const place = longest.findIndex(folder => file.startsWith(folder))
   return place < 0 ? longest.length : place
