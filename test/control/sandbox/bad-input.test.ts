@@ -50,7 +50,11 @@ const bodies: readonly [string, unknown, RegExp][] = [
   ['an unknown image', runtime({ image: 'nowhere/none' }), /image "nowhere\/none" is not known/],
   ['an unknown region', named({ region: 'mars' }), /spec.region: /],
   ['an unknown vpc', named({ vpc: 'mine' }), /spec.vpc: this host has one network only/],
-  ['a volume there is not', named({ volumes: [{ name: 'v', mountPath: '/v' }] }), /spec.volumes.0.name: "v" cannot be attached/],
+  [
+    'a volume there is not',
+    named({ volumes: [{ name: 'v', mountPath: '/v' }] }),
+    /spec.volumes.0.name: "v" cannot be attached/,
+  ],
   ['a relative mount path', named({ volumes: [{ name: 'v', mountPath: 'v' }] }), /spec.volumes.0.mountPath/],
   ['a policy of no type', named({ lifecycle: { expirationPolicies: [{ value: '1h' }] } }), /expirationPolicies.0.type/],
   [
