@@ -112,12 +112,15 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
   const dataDir = path('HUTCH_DATA_DIR', '.hutch')
   const runtimeDir = runtimeDirOf(installation, dataDir)
   const wire = wireFrom(env, name => path(name, ''))
+  const [sandboxDomain, previewDomain] = [domainOf(env, 'HUTCH_SANDBOX_DOMAIN'), domainOf(env, 'HUTCH_PREVIEW_DOMAIN')]
+  if (previewDomain && previewDomain === sandboxDomain)
+    throw refuse('HUTCH_PREVIEW_DOMAIN', 'must not be HUTCH_SANDBOX_DOMAIN: both name hosts below the regions')
   return Object.freeze({
     host: hostOf(env, 'HUTCH_HOST', '127.0.0.1'),
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
     publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
-    sandboxDomain: domainOf(env, 'HUTCH_SANDBOX_DOMAIN'),
-    previewDomain: domainOf(env, 'HUTCH_PREVIEW_DOMAIN'),
+    sandboxDomain,
+    previewDomain,
     dataDir,
     drivesDir: textOf(env, 'HUTCH_DRIVES_DIR') && path('HUTCH_DRIVES_DIR', ''),
     driver: textOf(env, 'HUTCH_DRIVER') || 'auto',

@@ -96,6 +96,7 @@ const running = async (
     changes: waiting,
     configurer,
     onDown: connections.forget,
+    onWaiting: line.leave,
     spare: warm.spare,
     claimDaemon: claimDaemonBy(connections),
     keepAlive: address => keepAliveCount(connections, address),
@@ -185,7 +186,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     logRequests: true,
   })
   const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound, people })
-  const previews = openPreviews(config, { ...parts, kinds: rules, hold: runner.hold })
+  const previews = openPreviews(config, { ...parts, ...people, kinds: rules, hold: runner.hold })
   await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {

@@ -32,7 +32,9 @@ export const declareLinks = (kind: Kind) => {
         /** Of an application in it; left out for the terminal. */
         port: s.optional(s.int().check(s.minimum(1), s.maximum(65_535))),
         /** Path and query at that port. */
-        path: s.optional(s.string().check(s.regex(/^\/[^\s#]*$/, 'must begin with a slash and have no blanks'))),
+        path: s.optional(
+          s.string().check(s.regex(/^\/[!"$-~]*$/, 'must begin with a slash, be percent-encoded and have no blanks')),
+        ),
       }),
       returns: link,
       errors: ['invalid_argument', 'unauthenticated', 'forbidden', 'not_found', 'internal'],

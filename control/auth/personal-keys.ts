@@ -98,6 +98,10 @@ const workspaceOf = async (
   return found
 }
 
+/** Of two ends of a key the one that comes first; null is never. */
+const earlier = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.min(one, other)
+
 const drafted = async (deps: Deps, by: ApiKey, asked: KeyAsked): Promise<Omit<ApiKey, 'hash'>> => {
   const { account, name } = by
   const { clock, ids } = deps
@@ -119,7 +123,7 @@ const drafted = async (deps: Deps, by: ApiKey, asked: KeyAsked): Promise<Omit<Ap
     role,
     accountAdmin: by.accountAdmin && role === 'admin' && workspace === null,
     createdAt,
-    expiresAt: expiryFrom(asked.expires_in, createdAt),
+    expiresAt: earlier(expiryFrom(asked.expires_in, createdAt), by.expiresAt),
     scopes,
     owner: null,
     person: { sub, label: asked.name ?? '', expiresIn: asked.expires_in ?? '' },

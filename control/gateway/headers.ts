@@ -79,7 +79,7 @@ const outside = (location: string, base: string): string =>
   /^\/(?!\/)/.test(location) && !`${location}/`.startsWith(`${base}/`) ? `${base}${location}` : location
 
 /** What counts for all of an origin, whichever page of it said so. */
-const originWide: ReadonlySet<string> = new Set([
+export const originWide: ReadonlySet<string> = new Set([
   'alt-svc',
   'clear-site-data',
   'nel',
@@ -103,6 +103,8 @@ export const responseHeaders = (
     if (hopByHop.has(lower) && !(keepUpgrade && upgrading.has(lower))) continue
     if (ours.some(prefix => lower.startsWith(prefix) && lower !== `${prefix}cursor`)) continue
     if (shared && originWide.has(lower)) continue
+    // Behind a path of ours no page takes over the rest of the origin: the terminal's address may hold a key.
+    if (base !== '' && lower === 'service-worker-allowed') continue
     if (lower === 'set-cookie' && (cookies || setsAccess(value))) continue
     if (lower === 'referrer-policy') referrerPolicy = true
     headers.push(name, lower === 'location' ? outside(value, base) : value)

@@ -44,7 +44,9 @@ const answerRules = (
  * The daemon's port means the daemon, however it is addressed. The port of the channel means nobody: who came that way
  * would have no role, and the host's own proof is not for clients.
  */
-const destinationOf = (upstream: Address, { port }: WorkloadAddress): Destination => {
+const destinationOf = (upstream: Address, { port }: WorkloadAddress, { claim }: WorkloadCredential): Destination => {
+  if (port === upstream.port && 'passes' in claim)
+    throw fail('forbidden', { reason: 'a login leads to applications and the terminal, not to the API of the sandbox' })
   if (port === undefined || port === upstream.port) return { address: upstream }
   if (port === upstream.channel?.port)
     throw fail('invalid_argument', { field: 'port', reason: `${port} of a sandbox is the host's own` })
@@ -55,12 +57,12 @@ const destinationOf = (upstream: Address, { port }: WorkloadAddress): Destinatio
 const holdFor = async (
   { hold }: Context,
   { owner, instance }: Resolved,
-  address: WorkloadAddress,
+  [address, credential]: readonly [WorkloadAddress, WorkloadCredential],
   signal: AbortSignal,
 ): Promise<Held & { readonly to: Destination }> => {
   const held = await hold(owner, signal, instance)
   try {
-    return { ...held, to: destinationOf(held.upstream, address) }
+    return { ...held, to: destinationOf(held.upstream, address, credential) }
   } catch (error) {
     held.release()
     throw error
@@ -80,7 +82,7 @@ export const run = async (
   const entered = await enter(context, address, request)
   if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
   const { resolved, credential, key } = entered
-  const { instance, upstream, release, to } = await holdFor(context, resolved, address, gone.signal)
+  const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   const { target, withheld } = credential
   const identity = context.identityOf(key)
   try {
@@ -105,7 +107,7 @@ export const runUpgrade = async (
   socket.once('close', () => gone.abort(connectionClosed))
   const { resolved, credential, key } = await enter(context, address, request)
   const { owner } = resolved
-  const { release, to } = await holdFor(context, resolved, address, gone.signal)
+  const { release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   await splice(
     {
       to,

@@ -157,7 +157,10 @@ const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
     },
     async need(reference, workspace) {
       const here = await resolveHere(context, reference)
-      if (here) return here
+      if (here) {
+        leases.hold(here.digest)
+        return here
+      }
       const remote = await pullable(context, reference)
       const digest = await pulling.need(remote, workspace)
       leases.hold(digest)

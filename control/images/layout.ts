@@ -31,7 +31,8 @@ export const readJson = async (file: string): Promise<unknown> => {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
-    if (errno(error) === 'ENOENT') return undefined
+    // A reference may be longer than a file's name.
+    if (['ENOENT', 'ENAMETOOLONG'].includes(errno(error) ?? '')) return undefined
     throw error
   }
 }

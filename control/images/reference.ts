@@ -46,7 +46,10 @@ const hostPattern = /^(?=[^/]*[.:]|localhost$)([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)
 const repositoryPattern = new RegExp(`^${part}(?:/${part})*$`)
 const digestPattern = /^sha256:[0-9a-f]{64}$/
 
-/** The image of a registry that a reference names, or undefined when it names no host. */
+/** Bytes, what is put behind it left out. */
+const longestFileName = 230
+
+/** The image of a registry that a reference names, or undefined when it names no host, or is too long to be kept. */
 export const remoteOf = (reference: string): Remote | undefined => {
   const slash = reference.indexOf('/')
   const host = reference.slice(0, Math.max(0, slash))
@@ -64,5 +67,8 @@ export const remoteOf = (reference: string): Remote | undefined => {
   const registry = isHub ? 'docker.io' : host
   const suffix = digest ? `@${digest}` : `:${version ?? 'latest'}`
   const chosen = digest ? undefined : (version ?? 'latest')
-  return { host: registry, repository, tag: chosen, digest, name: `${registry}/${repository}${suffix}` }
+  const name = `${registry}/${repository}${suffix}`
+  // It is kept under its name.
+  if (Buffer.byteLength(encodeURIComponent(name)) > longestFileName) return undefined
+  return { host: registry, repository, tag: chosen, digest, name }
 }

@@ -37,6 +37,8 @@ export interface Context {
   pokeInstance(id: string): void
   /** A machine is gone; connections to its address are of no use. */
   readonly onDown: (host: string) => void
+  /** It waits for something that no turn brings, such as its image. */
+  readonly onWaiting?: ((uid: string) => void) | undefined
 }
 
 /** One instance, the record it runs for, and who has its machine. */

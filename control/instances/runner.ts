@@ -48,6 +48,8 @@ export interface RunnerDeps {
   readonly configurer: Omit<Configurer, 'written'>
   /** A machine is gone; connections to it are of no use. */
   readonly onDown: (host: string) => void
+  /** A record waits for something that no turn brings, such as its image. */
+  readonly onWaiting?: ((uid: string) => void) | undefined
   /** Machines made ahead of need; none when it is left out. */
   readonly spare?: Spare | undefined
   readonly claimDaemon: ClaimDaemon

@@ -41,6 +41,7 @@ const problem = (context: Context, error: unknown, fatal: boolean) =>
 /** Says in an event, once, what the record waits for. */
 const waiting = async (context: Context, { owner }: Subject, error: AppError<'busy'>): Promise<Outcome> => {
   const { store, transition } = context
+  context.onWaiting?.(owner.uid)
   const message = error.details?.what ?? error.message
   const last = (await store.resources.events(owner.uid)).at(-1)
   if (last?.message !== message && allows(context, owner, 'waiting'))

@@ -124,7 +124,7 @@ const unshare = async (context: Context, { actor, params, found }: Asked): Promi
 }
 
 const member = { role: 'member' } as const
-const changing = { scope: 'customdomains:update', ...member }
+const changing = { scope: 'customdomains:update', role: 'admin' } as const
 
 export const shareActions: readonly Action[] = [
   {

@@ -52,7 +52,12 @@ export const share = async (context: Context, asked: Asked): Promise<unknown> =>
   const source = await needWorkspace(context, actor.workspace)
   const target = await targetOf(context, asked, source)
   const before = (await sharesOf(context, asked)).find(one => shareOf(one).targetWorkspace === target.name)
-  if (before) throw fail('already_exists', { kind: 'share with', name: target.name })
+  const isOver = before && (shareOf(before).expiresAt ?? Infinity) <= context.clock.now()
+  if (before && !isOver) throw fail('already_exists', { kind: 'share with', name: target.name })
+  if (before) {
+    const other = await twin(context, before)
+    await context.transition.write([before, other].filter(one => one !== undefined).map(remove => ({ remove })))
+  }
   const isOurs = target.account === source.account
   const drafts = records(context, actor, {
     resourceType,

@@ -66,8 +66,8 @@ const incoming = async (context: Context, { actor, params }: Asked) => {
 
 export const accept = async (context: Context, asked: Asked): Promise<unknown> => {
   const found = await incoming(context, asked)
-  const { resourceType, imageName } = shareOf(found[0] as Resource)
-  const image = await imageIn(context, asked.actor.workspace, [resourceType, imageName])
+  const { resourceType, imageName, sourceWorkspace } = shareOf(found[0] as Resource)
+  const image = await imageIn(context, sourceWorkspace, [resourceType, imageName])
   const moves = found.map(record => {
     const { expiresAt: _, ...active } = shareOf(record)
     return { record, change: { spec: active } }

@@ -102,14 +102,16 @@ const fed = async function* (daemon: Client, body: StartProcess & { name: string
   const { stdin = '', signal } = options
   await daemon.ask(startProcess, { body: { ...body, stdin: true } })
   // One that ends without reading it all is no failure: what it did is what counts.
+  const lost = new AbortController()
   const feeding = daemon
     .ask(writeStdin, { params, body: stdin })
     .then(() => daemon.ask(closeStdin, { params }))
     .catch((error: unknown) => {
-      if (!isError(error, 'wrong_state')) throw error
+      if (!isError(error, 'wrong_state')) lost.abort(error)
     })
   const asked = { params, query: { stream: 'events' as const, cursor: 0 } }
-  yield* daemon.events(streamProcessLogs, asked, signal ? { signal } : {})
+  const ended = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
+  yield* daemon.events(streamProcessLogs, asked, { signal: ended })
   await feeding
 }
 
@@ -145,7 +147,7 @@ export const exec = async (
     )
   } catch (error) {
     // Leaving only detaches: the command has to be told. One that has not started or has ended cannot be killed.
-    if (signal?.aborted || isError(error, 'unprocessable')) await kill().catch(() => undefined)
+    if (signal?.aborted || stdin !== undefined || isError(error, 'unprocessable')) await kill().catch(() => undefined)
     throw error
   }
 }

@@ -69,6 +69,7 @@ export const ports = (
           [value ?? []].flat().map((one): [string, string] => [name, one]),
         )
         const { statusCode: status } = answer
+        if (status > 599) throw fail('upstream_malformed', { port, reason: `its status is ${status}` })
         return new Response(bodiless.has(status) ? null : bytes, { status, headers: fields })
       } finally {
         release()

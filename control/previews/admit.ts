@@ -1,6 +1,8 @@
 /** Who may see a preview, what of the request the application gets, and what of its answer the caller gets. */
 import type { IncomingMessage } from 'node:http'
 import { fail } from '../../shared/errors.ts'
+import { bearerOf } from '../auth/credential.ts'
+import { hashKey } from '../auth/keys.ts'
 import type { Destination } from '../channel/connections.ts'
 import type { Withheld } from '../gateway/headers.ts'
 import type { Address } from '../store/store.ts'
@@ -60,13 +62,21 @@ export const admit = async (
   const { token, fromQuery, target, cookies } = readToken(request, address.target, names)
   const expiresAt = preview.isPublic ? null : await needToken(context, preview, token)
   const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
+  // A program may send its key of the API along, and no application is to have it.
+  const bearer = bearerOf(request.headers.authorization)
+  const isKey = bearer !== undefined && (await context.store.tenants.apiKeyByHash(hashKey(bearer))) !== undefined
   const kept = cookies ? ['cookie', cookies] : []
   return {
     preview,
     target,
     // What is kept of the cookies is added.
     withheld: {
-      headers: new Set([...options.withheld, ...options.tokens.headers, ...extra.map(([name]) => name)]),
+      headers: new Set([
+        ...options.withheld,
+        ...options.tokens.headers,
+        ...(isKey ? ['authorization'] : []),
+        ...extra.map(([name]) => name),
+      ]),
       cookies: true,
     },
     added: [...kept, ...extra.flat()],

@@ -2,6 +2,7 @@
 import { fail } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { hashKey } from '../auth/keys.ts'
+import { originWide } from '../gateway/headers.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { Kind } from '../resources/kind.ts'
 import type { Instance, Key, Owner, Resource, Store } from '../store/store.ts'
@@ -21,17 +22,25 @@ export interface Preview {
   readonly responseHeaders: Readonly<Record<string, string>>
 }
 
+/** At the origin of the API a preview says nothing that counts for all of it. */
+const saidAt = ({ isShared }: PreviewAddress, headers: Readonly<Record<string, string>>): Record<string, string> => {
+  const counts = (name: string): boolean => name === 'set-cookie' || originWide.has(name)
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isShared || !counts(name.toLowerCase())))
+}
+
 const recordAt = async ({ store }: FindDeps, { id, workspace, readings }: PreviewAddress) => {
   if (id !== undefined) {
     const found = await store.resources.byClaim('preview', `id:${id}`)
     return !workspace || found?.workspace === workspace ? found : undefined
   }
+  const found: Resource[] = []
   for (const reading of readings) {
     const known = await store.tenants.workspace(reading.workspace)
-    const found = known && (await store.resources.claimant('preview', known.name, `${reading.prefix}.`))
-    if (found) return found
+    const one = known && (await store.resources.claimant('preview', known.name, `${reading.prefix}.`))
+    if (one) found.push(one)
   }
-  return undefined
+  // One that another workspace makes later under the same host name does not take it over.
+  return found.toSorted((one, other) => one.createdAt - other.createdAt)[0]
 }
 
 /** Undefined for one that is not there, or whose time is over. */
@@ -47,7 +56,7 @@ export const findPreview = async (deps: FindDeps, address: PreviewAddress): Prom
     port: port as number,
     isPublic: isPublic === true,
     requestHeaders: (requestHeaders ?? {}) as Record<string, string>,
-    responseHeaders: (responseHeaders ?? {}) as Record<string, string>,
+    responseHeaders: saidAt(address, (responseHeaders ?? {}) as Record<string, string>),
   }
 }
 

@@ -33,6 +33,7 @@ export const openPreviews = (
     readonly log: Log
     readonly kinds: ReadonlyMap<string, Kind>
     readonly hold: Reach['hold']
+    readonly admitted: (connection: object) => void
   },
 ): Previews => {
   const { names, connections } = deps

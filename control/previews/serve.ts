@@ -22,6 +22,8 @@ export interface PreviewDeps extends FindDeps {
   readonly connections: Connections
   readonly ids: Ids
   readonly log: Log
+  /** Told of each connection that has shown a token. */
+  readonly admitted: (connection: object) => void
 }
 
 export interface Previews {
@@ -72,6 +74,7 @@ const run = async (context: Context, address: PreviewAddress, request: IncomingM
     gone.abort(connectionClosed)
   })
   const admitted = await admit(context, address, request)
+  if (!admitted.preview.isPublic) context.admitted(request.socket)
   const { owner, instance } = await machineOf(context, admitted.preview)
   const { upstream, release } = await hold(owner, gone.signal, instance)
   try {
@@ -99,6 +102,7 @@ const runUpgrade = async (
     gone.abort(connectionClosed)
   })
   const { preview, target, withheld, added: identity } = await admit(context, address, request)
+  if (!preview.isPublic) context.admitted(request.socket)
   const { owner, instance } = await machineOf(context, preview)
   const { upstream, release } = await hold(owner, gone.signal, instance)
   let to: Destination

@@ -68,7 +68,7 @@ const instanceWrites = async (context: Context, move: Extract<Move, { instance: 
   if (!event) return [{ type: 'updateInstance', id, version, change: change ?? {} }]
   const status = instanceLife.next(before, event, { kind: 'instance', name: id })
   const next = { ...instance, ...(change as Partial<Instance>), status }
-  const owner = status === 'stopping' ? undefined : await ownerOf(context, next.owner.uid)
+  const owner = await ownerOf(context, next.owner.uid)
   const rates = owner ? (rules.get(owner.kind)?.workload?.rates(next, owner) ?? []) : []
   const metered = { rates, lost: event === 'lost' }
   const write: Write = { type: 'updateInstance', id, version, change: { ...change, status }, metered }

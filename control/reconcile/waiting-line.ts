@@ -11,8 +11,13 @@ import type { Resource, Written } from '../store/store.ts'
 export interface WaitingLine {
   /** To be told of everything that is written. */
   written(written: Written): void
-  /** Throws `overloaded` when there is no room for one more. */
-  admit(): void
+  /**
+   * Throws `overloaded` when there is no room for one more of that workspace. A workspace that has all the room leaves each other one
+   * its part of it.
+   */
+  admit(workspace: string): void
+  /** It waits for something that is no turn: its image. */
+  leave(uid: string): void
   readonly length: number
 }
 
@@ -30,7 +35,8 @@ const wants = (rules: RulesByKind, record: Resource): boolean => {
 }
 
 export const waitingLine = ({ rules, clock }: { rules: RulesByKind; clock: Clock }): WaitingLine => {
-  const waiting = new Set<string>()
+  /** By uid, the workspace of each. */
+  const waiting = new Map<string, string>()
   let everyMs = firstGuessMs
   /** When the last one was done, or the first one came. */
   let since = 0
@@ -49,18 +55,22 @@ export const waitingLine = ({ rules, clock }: { rules: RulesByKind; clock: Clock
         if (!wants(rules, record)) waiting.delete(uid)
         else if (record.version === 1) {
           if (waiting.size === 0) since = clock.elapsed()
-          waiting.add(uid)
+          waiting.set(uid, record.workspace)
         }
       }
       for (const instance of instances) if (isUp(instance)) done(instance.owner.uid)
       for (const { uid } of removed) waiting.delete(uid)
     },
-    admit() {
+    admit(workspace) {
       const room = Math.max(leastRoom, Math.floor(patienceMs / everyMs))
       if (waiting.size < room) return
+      const whose = [...waiting.values()]
+      const part = Math.floor(room / new Set([...whose, workspace]).size)
+      if (whose.filter(one => one === workspace).length < part) return
       const retryAfterS = Math.max(1, Math.ceil(((waiting.size + 1 - room) * everyMs) / 1000))
       throw fail('overloaded', { waiting: waiting.size, retryAfterS })
     },
+    leave: uid => void waiting.delete(uid),
     get length() {
       return waiting.size
     },

@@ -24,7 +24,7 @@ export interface CrudDeps {
   /** Every kind of this host, by its name. */
   readonly kinds: ReadonlyMap<string, Kind>
   /** Throws `overloaded` when a new record would wait too long for its machine; anybody may come in when it is left out. */
-  admit?(): void
+  admit?(workspace: string): void
   /** Tells the runner that a resource changed or went; must not throw and must not wait. */
   poke(kind: string, uid: string): void
   /** Absolute address of the resource's data plane, without a trailing slash; undefined for kinds that have none. */

@@ -136,7 +136,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
   }
   const made = await drafted(context, actor, [name, input], here)
   const { draft, issued, generated } = made
-  if (kind.workload) context.admit?.()
+  if (kind.workload) context.admit?.(actor.workspace)
   try {
     const written = await transition.write([
       ...(holder ? [{ remove: holder.record }] : []),

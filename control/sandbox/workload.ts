@@ -5,9 +5,17 @@ import { storedSandbox } from './stored.ts'
 
 const bytesPerGb = 2 ** 30
 
+/** One that was told to end and has time for it runs on, woken if it slept. */
+const isEnding = ({ status, startedAt }: Instance, owner: Resource): boolean =>
+  status === 'stopping' &&
+  startedAt !== undefined &&
+  (storedSandbox(owner).runtime.terminationGracePeriodSeconds ?? 0) > 0
+
 /** A running one is metered for the memory it was given, a sleeping one for what its frozen processes hold. */
-const rates = ({ status, memoryMb = 0, heldBytes = 0 }: Instance): Rate[] => {
-  if (status === 'running') return [{ dimension: 'sandbox_compute_runtime_gbs', quantity: memoryMb / 1024 }]
+const rates = (instance: Instance, owner: Resource): Rate[] => {
+  const { status, memoryMb = 0, heldBytes = 0 } = instance
+  if (status === 'running' || isEnding(instance, owner))
+    return [{ dimension: 'sandbox_compute_runtime_gbs', quantity: memoryMb / 1024 }]
   if (status === 'standby') return [{ dimension: 'sandbox_snapshot_storage_gbs', quantity: heldBytes / bytesPerGb }]
   return []
 }

@@ -8,6 +8,8 @@ import { checkAddress, guardedLookup, targetOf, type Target } from './reach.ts'
 
 export interface Answer {
   readonly status: number
+  /** Of who answered, which after a redirect may be another. */
+  readonly origin: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readable & { text(): Promise<string>; dump(): Promise<void> }
 }
@@ -101,7 +103,8 @@ export const createHttp = (options: HttpOptions): Http => {
         }
         const { statusCode: status, headers: received, body } = answer
         const { location } = received
-        if (!redirects.includes(status) || typeof location !== 'string') return { status, headers: received, body }
+        if (!redirects.includes(status) || typeof location !== 'string')
+          return { status, headers: received, body, origin: url.origin }
         await body.dump()
         const next = URL.parse(location, url.href)
         if (!next || hops >= mostRedirects || (url.protocol === 'https:' && next.protocol !== 'https:'))

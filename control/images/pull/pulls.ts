@@ -5,7 +5,7 @@
 import type { Clock } from '../../../shared/clock.ts'
 import { fail, isError, messageOf, type AppError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
-import { semaphore } from '../../../shared/sync.ts'
+import { keyedMutex, semaphore } from '../../../shared/sync.ts'
 import type { Progress } from './pull.ts'
 
 export interface Pull {
@@ -72,6 +72,8 @@ interface Context {
   readonly timeMs: number
   readonly entries: Map<string, Entry>
   readonly turn: ReturnType<typeof semaphore>
+  /** One at a time of each: none keeps all the turns from others. */
+  readonly ofWorkspace: ReturnType<typeof keyedMutex>
 }
 
 const tell = ({ clock }: Context, entry: Entry, change: Partial<Progress>): void => {
@@ -81,24 +83,31 @@ const tell = ({ clock }: Context, entry: Entry, change: Partial<Progress>): void
 }
 
 /** Nobody who waits for it is to wait for ever: a pull has its time, its turn included. */
-const limitTime = ({ clock, timeMs }: Context, { reference, stop }: Entry): (() => void) =>
+const limitTime = ({ clock, timeMs }: Context, entry: Entry): (() => void) =>
   clock.after(timeMs, () => {
     const reason = `it was not here within ${timeMs / 1000} seconds`
-    stop.abort(fail('image_refused', { image: reference, reason }))
+    const { reference, stop, progress } = entry
+    // Who has not had a turn can try again.
+    stop.abort(
+      progress.step === 'waiting'
+        ? fail('image_failed', { image: reference, step: 'pull', reason })
+        : fail('image_refused', { image: reference, reason }),
+    )
   })
 
 const work = async (context: Context, entry: Entry, run: Run): Promise<void> => {
-  const { clock, log, turn } = context
+  const { clock, log, turn, ofWorkspace } = context
   const { workspace, reference, stop } = entry
   const about = { image: reference, workspace }
   const begun = clock.elapsed()
   const inTime = limitTime(context, entry)
   try {
-    await turn(async () => {
+    const pull = async () => {
       stop.signal.throwIfAborted()
       log.info('image.pulling', about)
       await run(change => tell(context, entry, change), stop.signal)
-    })
+    }
+    await ofWorkspace(workspace, () => turn(pull))
     log.info('image.pulled', { ...about, ms: Math.round(clock.elapsed() - begun) })
     entry.endedAt = clock.elapsed()
     tell(context, entry, { step: 'done' })
@@ -153,7 +162,7 @@ export const createPulls = (
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Pulls => {
   const entries = new Map<string, Entry>()
-  const context: Context = { clock, log, timeMs, entries, turn: semaphore(atOnce) }
+  const context: Context = { clock, log, timeMs, entries, turn: semaphore(atOnce), ofWorkspace: keyedMutex() }
   const stopTidying = clock.every(5_000, () => tidy(context))
   return {
     want(workspace, reference, run) {

@@ -110,7 +110,8 @@ export const openRepository = (
     const url = new URL(`/v2/${remote.repository}/${path}`, base)
     const ask = () => http.get(url, { accept, ...(authorization ? { authorization } : {}) }, signal)
     let answer = await ask()
-    if (answer.status === 401) {
+    // Whom a redirect leads to may not ask for the credentials of the registry.
+    if (answer.status === 401 && answer.origin === base.origin) {
       await answer.body.dump()
       const challenge = challengeOf(oneOf(answer.headers['www-authenticate']))
       const isBasic = /\bbasic\b/i.test(oneOf(answer.headers['www-authenticate']))

@@ -35,6 +35,10 @@ t.test('browsers', async t => {
   })
   await new Promise<void>(resolve => workload.listen(0, '127.0.0.1', resolve))
   const { port: upstreamPort } = workload.address() as AddressInfo
+  /** What listens beside the daemon. */
+  const application = createServer(answer)
+  await new Promise<void>(resolve => application.listen(0, '127.0.0.1', resolve))
+  const { port: appPort } = application.address() as AddressInfo
   const {
     host,
     api,
@@ -44,8 +48,10 @@ t.test('browsers', async t => {
     serve: async () => ({ host: '127.0.0.1', port: upstreamPort, close: () => {} }),
   })
   t.teardown(() => {
-    workload.closeAllConnections()
-    workload.close()
+    for (const server of [workload, application]) {
+      server.closeAllConnections()
+      server.close()
+    }
   })
   const { url, port } = await host.listen()
   const key = host.first.adminKey
@@ -184,8 +190,8 @@ t.test('browsers', async t => {
   })
 
   await t.test('a link opens one port, once, in a browser that comes by the name of the sandbox', async t => {
-    const path = `/port/${upstreamPort}`
-    const ticket = await link({ port: upstreamPort, path: '/a?b=1' })
+    const path = `/port/${appPort}`
+    const ticket = await link({ port: appPort, path: '/a?b=1' })
     t.equal(ticket.host, sandboxHost)
     const open = (at = sandboxHost) => get(`${ticket.pathname}${ticket.search}`, asBrowser, at)
     const opened = await open()
@@ -203,6 +209,11 @@ t.test('browsers', async t => {
     t.equal(await visit(`${path}/a?b=1`), 200)
     t.same([seen().url, seen().headers.cookie], ['/a?b=1', undefined], 'the workload does not see it')
     t.equal(await visit('/port/9/'), 401, 'another port')
+    const daemons = await link({ port: upstreamPort })
+    const login = cookieOf(await get(`${daemons.pathname}${daemons.search}`, asBrowser, sandboxHost))
+    const before = asked.length
+    t.equal(await visit(`/port/${upstreamPort}/process`, { cookie: login }), 403, 'the port of the daemon')
+    t.equal(asked.length, before)
     t.equal(await visit('/process'), 401, 'the daemon')
     t.equal(await visit('/terminal'), 401, 'the terminal')
     t.equal(await visit(`/default/sandboxes/web${path}/`, {}, `127.0.0.1:${port}`), 401, 'at the origin of the API')

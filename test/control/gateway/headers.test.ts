@@ -101,6 +101,9 @@ t.test('an answer keeps its own headers', async t => {
   )
   const rules = { base: '', ours: ['x-svc-'], shared: false, cookies: false }
   t.same(responseHeaders(raw, rules), ['Content-Type', 'text/plain', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2'])
+  const worker = ['Service-Worker-Allowed', '/'].map(v => Buffer.from(v))
+  t.same(responseHeaders(worker, { ...rules, base: '/port/3000' }), [], 'no page takes over what is beside it')
+  t.same(responseHeaders(worker, rules), ['Service-Worker-Allowed', '/'])
   const said = ['X-Svc-Source', 'platform', 'X-Svc-Request-Id', '1', 'X-Svc-Cursor', '7'].map(v => Buffer.from(v))
   t.same(responseHeaders(said, rules), ['X-Svc-Cursor', '7'], 'what only the gateway says is not passed on')
 })

@@ -59,19 +59,28 @@ t.test('a hundred are always let in; beyond that as many as are made in 50 secon
     up(one)
   }
   for (let count = 0; count < 100; count++) {
-    line.admit()
+    line.admit('main')
     waiting.push(come())
   }
-  t.match(refusal(t, line.admit), { waiting: 100, retryAfterS: 2 })
+  t.match(
+    refusal(t, () => line.admit('main')),
+    { waiting: 100, retryAfterS: 2 },
+  )
   // It gets faster: a tenth of a second for each.
   for (const one of waiting.splice(0, 90)) {
     await clock.tick(100)
     up(one)
   }
   for (let count = 0; count < 200; count++) {
-    line.admit()
+    line.admit('main')
     waiting.push(come())
   }
   while (line.length < 2_000) come()
-  t.match(refusal(t, line.admit), { waiting: 2_000, retryAfterS: Number })
+  t.match(
+    refusal(t, () => line.admit('main')),
+    { waiting: 2_000, retryAfterS: Number },
+  )
+  t.doesNotThrow(() => line.admit('other'), 'who waits for nothing is let in all the same')
+  for (const { uid } of waiting) line.leave(uid)
+  t.ok(line.length < 2_000, 'who waits for an image is not in the line')
 })

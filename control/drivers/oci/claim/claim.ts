@@ -2,6 +2,7 @@
 import { truncate } from 'node:fs/promises'
 import { fail } from '../../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../../driver.ts'
+import { isImageGone } from '../image-files.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
 import { hurryCpu, limitMemory } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
@@ -33,9 +34,11 @@ export const claimMachine = async (context: Context, spec: Spec): Promise<Machin
   const marker = await readMarker(files.marker)
   if (!marker?.ready || !marker.anonymous)
     throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `no machine ${id} was made for nobody` })
+  if (await isImageGone(marker))
+    throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: 'the files of its image are gone' })
   const group = groupOf(context.names, id)
   // Nothing is in it but its daemon, which looks at none of it before it is told to: it may wake meanwhile.
-  await Promise.all([
+  const steps = await Promise.allSettled([
     names(context, spec, marker),
     limitMemory(context.hierarchy, group, memoryMb),
     hurryCpu(context.hierarchy, group),
@@ -48,5 +51,8 @@ export const claimMachine = async (context: Context, spec: Spec): Promise<Machin
     writeMarker(files.marker, { ...marker, memoryMb, cpus, held }),
     thawGroup(context.hierarchy, group, context.clock),
   ])
+  // Only when none of them goes on: whoever hears of a failure removes the machine.
+  const broken = steps.find(step => step.status === 'rejected')
+  if (broken) throw broken.reason
   return { id, phase: 'running', address: addressOf(id, marker) }
 }
