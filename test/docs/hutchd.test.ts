@@ -24,7 +24,7 @@ const inTable = (heading: string): string[] => {
 
 t.test('every variable that is read is on the page, and every one on the page is read', async t => {
   const names = wireNames([{ header: 'Svc', short: 'svc', image: 'svc' }])
-  const plain = found(/(?:env(?:ironment)?\[|environment\.get\()'([A-Z_]+)'/g)
+  const plain = found(/(?:env(?:ironment)?\[|environment\.get\(|wordsOf\(env, )'([A-Z_]+)'/g)
   const vendor = found(/\b(?:own\(|vendor\(\w+, \w+(?:\(\w+\))?, )'([A-Z_]+)'/g).flatMap(name => names.env(name))
   const drive = found(/driveVendor\(\w+, \w+, '([A-Z_]+)'/g).flatMap(name => names.driveEnv(name))
   // What a shim or a bundle points programs to is told in the text.
