@@ -91,13 +91,18 @@ t.test('a public preview is served by name and by path, with headers of its own'
   const { get, preview, local } = s
   const { answer, path, host } = await preview('app', {
     requestHeaders: { 'X-From': 'preview', Cookie: 'forged=1' },
-    responseHeaders: { 'X-Frame-Options': 'ALLOW', 'Access-Control-Allow-Origin': 'https://a.example' },
+    responseHeaders: {
+      'X-Frame-Options': 'ALLOW',
+      'Access-Control-Allow-Origin': 'https://a.example',
+      'Clear-Site-Data': '"cookies"',
+    },
   })
   t.match(answer, { status: 'DEPLOYED', spec: { region: 'local' } })
   const named = await get(host, '/v0/sandboxes?a=1', {
     cookie: 'mine=2',
     'x-from': 'client',
     'x-svc-authorization': `Bearer ${s.host.first.adminKey}`,
+    authorization: `Bearer ${s.host.first.adminKey}`,
     'x-svc-subject-id': 'somebody',
     'x-svc-preview-token': 'x',
   })
@@ -107,8 +112,9 @@ t.test('a public preview is served by name and by path, with headers of its own'
     'access-control-allow-origin': 'https://a.example',
     'set-cookie': ['app=1'],
   })
-  for (const name of ['x-svc-authorization', 'x-svc-subject-id', 'x-svc-preview-token'])
-    t.notHas(named.body.headers, name, 'not for an application')
+  t.match(named.headers, { 'clear-site-data': '"cookies"' }, 'at an origin of its own')
+  for (const name of ['authorization', 'x-svc-authorization', 'x-svc-subject-id', 'x-svc-preview-token'])
+    t.notOk(named.body.headers[name], 'not for an application')
   t.notMatch(named.headers, { 'content-security-policy': /sandbox/ }, 'an origin of its own')
 
   const shared = await get(local, `${path}/a/b?c`, { cookie: 'of=api' })
@@ -117,7 +123,10 @@ t.test('a public preview is served by name and by path, with headers of its own'
     body: { url: '/a/b?c' },
     headers: { 'content-security-policy': /^sandbox allow-scripts/ },
   })
-  t.notHas(shared.headers, 'set-cookie', 'the origin of the API keeps its cookies')
+  t.notOk(shared.headers['set-cookie'], 'the origin of the API keeps its cookies')
+  t.notOk(shared.headers['clear-site-data'])
+  const own = await get(host, '/', { authorization: 'Bearer of-the-application' })
+  t.equal(own.body.headers.authorization, 'Bearer of-the-application', 'what is no key of ours passes')
   t.notMatch(shared.body.headers.cookie, /of=api/)
   t.equal((await get(local, path)).body.url, '/')
   t.equal((await get(local, `${path}?x=1`)).body.url, '/?x=1')
