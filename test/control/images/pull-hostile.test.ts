@@ -199,6 +199,17 @@ t.test('credentials do not follow a redirect to another host, not even to one th
     )
   t.match(await settle(other, reference('moved:1')), { name: reference('moved:1') })
   t.same(new Set(storage.asked.map(({ authorization }) => authorization)), new Set([undefined]))
+  const challenge = { 'www-authenticate': 'Basic realm="x"' }
+  h.answers.set('/v2/lured/manifests/1', (_, response) =>
+    response.writeHead(307, { location: `http://${storage.host}/v2/lured/manifests/1` }).end(),
+  )
+  storage.answers.set('/v2/lured/manifests/1', (_, response) => response.writeHead(401, challenge).end())
+  t.match(await reasonOf(settle(other, reference('lured:1'))), /refuses the credentials/, 'nor when it asks for them')
+  t.same(new Set(storage.asked.map(({ authorization }) => authorization)), new Set([undefined]))
+  t.same(
+    h.asked.filter(({ url, authorization }) => url?.includes('lured') && authorization),
+    [],
+  )
 })
 
 t.test('through the proxy of a network that opens TLS', async t => {
