@@ -1,5 +1,7 @@
 import t from 'tap'
 import { sandboxLife } from '../../../control/sandbox/life.ts'
+import { sandboxWorkload } from '../../../control/sandbox/workload.ts'
+import { instanceOf, record } from '../../support/records.ts'
 
 const who = { kind: 'sandbox', name: 'a' }
 
@@ -23,4 +25,19 @@ t.test('an illegal move names state and event', async t => {
     message: 'sandbox "a" is TERMINATED; deployed is not allowed',
   })
   t.throws(() => sandboxLife.next('NOWHERE', 'deployed', who), { code: 'wrong_state' })
+})
+
+t.test('a machine that has time to end is paid for until it has ended', t => {
+  const { rates } = sandboxWorkload({ standbyAfterMs: 1, outbound: {} as never, plan: async () => ({}) as never })
+  const owner = (seconds: number) =>
+    record({ kind: 'sandbox', name: 'a', spec: { runtime: { memory: 512, terminationGracePeriodSeconds: seconds } } })
+  const stopping = instanceOf(owner(5), { status: 'stopping', startedAt: 1, memoryMb: 512 })
+  t.same(rates(stopping, owner(5)), [{ dimension: 'sandbox_compute_runtime_gbs', quantity: 0.5 }])
+  t.same(rates(stopping, owner(0)), [], 'one without is gone at once')
+  t.same(
+    rates(instanceOf(owner(5), { status: 'stopping', memoryMb: 512 }), owner(5)),
+    [],
+    'one that never ran costs nothing',
+  )
+  t.end()
 })
