@@ -25,7 +25,7 @@ if (why) {
 t.test('from nothing to code running in a sandbox, asleep, awake, gone, with a bill', async t => {
   const s = await server(t, { HUTCH_STANDBY_SECONDS: '1' })
   t.equal(statSync(join(s.dataDir, 'admin-key')).mode & 0o777, 0o600)
-  t.match(s.output(), /admin key is in/)
+  await until(() => /admin key is in/.test(s.output()), 'the line that says where the key is')
   const startTime = new Date(Date.now() - 1000).toISOString()
   const made = await s.call('POST', '/v0/sandboxes', {
     metadata: { name: 'job', labels: { team: 'red' } },

@@ -203,7 +203,7 @@ t.test('a workload user watches what it may read', { skip: process.getuid?.() !=
   const { dir, watch, url } = await harness(t, ['--user', '4711'])
   await fs.mkdir(join(dir, 'private'), { mode: 0o700 })
   await fs.mkdir(join(dir, 'public'))
-  for (let path = dir; path !== '/'; path = dirname(path)) await fs.chmod(path, 0o755)
+  for (let path = dir; path !== '/'; path = dirname(path)) await fs.chmod(path, (await fs.stat(path)).mode | 0o055)
   t.equal((await fetch(`${url}/watch/filesystem/private`)).status, 422)
   const { line, seen } = await watch('/**')
   t.match(await line('', 'private'), { error: /not watched/ })
