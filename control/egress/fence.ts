@@ -5,28 +5,7 @@
 import { BlockList } from 'node:net'
 import { fail } from '../../shared/errors.ts'
 import { isIpv4 } from '../../shared/policy/host.ts'
-
-/**
- * Not globally reachable, from IANA's registry of special addresses. The three networks for documentation are left out: nobody is
- * there.
- */
-const closedNetworks = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-] as const
-
-/** Open whatever the operator allows: every cloud has credentials there. */
-const neverOpen = ['169.254.169.254', '169.254.170.2', '100.100.100.200'] as const
+import { closedNetworks, metadataServices } from '../../shared/special-networks.ts'
 
 export interface Fence {
   /** Whether a connection may go there. IPv6 is closed as a whole. */
@@ -56,7 +35,7 @@ export const createFence = (options: {
 }): Fence => {
   const closed = networkList(closedNetworks, 'closedNetworks')
   const allowed = networkList(options.allowNetworks, 'allowNetworks')
-  const never = networkList([...neverOpen, ...options.closedNetworks], 'closedNetworks')
+  const never = networkList([...metadataServices, ...options.closedNetworks], 'closedNetworks')
   return {
     isOpen: address =>
       isIpv4(address) &&

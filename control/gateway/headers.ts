@@ -69,10 +69,7 @@ export interface AnswerRules {
 }
 
 /** Applications run, but a page can neither act as the API's origin nor read what that keeps in the browser. */
-const sandboxed = [
-  'content-security-policy',
-  'sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads',
-] as const
+export const opaqueOrigin = 'sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads'
 
 /** Where a workload sends the client: it does not know what stands before its own addresses. */
 const outside = (location: string, base: string): string =>
@@ -110,7 +107,7 @@ export const responseHeaders = (
     headers.push(name, lower === 'location' ? outside(value, base) : value)
   }
   if (shared) {
-    headers.push(...sandboxed)
+    headers.push('content-security-policy', opaqueOrigin)
     // Other workloads have the same origin in their addresses, and a link to them would tell the whole address.
     if (!referrerPolicy) headers.push('referrer-policy', 'no-referrer')
   }

@@ -4,7 +4,7 @@ import { fail } from '../../shared/errors.ts'
 import { bearerOf } from '../auth/credential.ts'
 import { hashKey } from '../auth/keys.ts'
 import type { Destination } from '../channel/connections.ts'
-import type { Withheld } from '../gateway/headers.ts'
+import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
 import type { Address } from '../store/store.ts'
 import type { PreviewAddress, PreviewNames } from './address.ts'
 import { findPreview, needToken, type FindDeps, type Preview } from './find.ts'
@@ -24,9 +24,6 @@ export interface PreviewOptions extends PreviewNames {
 
 /** Stands for the sandbox's own API. */
 const apiPort = 443
-
-/** The page runs, but as nobody: what is on the origin of the API must not act as a page of it. */
-const opaque = 'sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads'
 
 interface Admitted {
   readonly preview: Preview
@@ -107,7 +104,7 @@ export const reshaping = ({ preview, cookie }: Admitted, { isShared }: PreviewAd
     ...own.flat(),
     ...(cookie ? ['set-cookie', cookie] : []),
     // The preview's own stands beside it.
-    ...(isShared && dropped.has('content-security-policy') ? ['content-security-policy', opaque] : []),
+    ...(isShared && dropped.has('content-security-policy') ? ['content-security-policy', opaqueOrigin] : []),
   ]
   return (headers: readonly string[]): string[] => {
     const kept: string[] = []

@@ -7,26 +7,11 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { RegistryRule } from '../../config.ts'
 import { fail } from '../../../shared/errors.ts'
+import { closedNetworks, metadataServices } from '../../../shared/special-networks.ts'
 
-/** Not globally reachable, from IANA's registries of special addresses. */
-const closed4 = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-] as const
 /** Of IPv6 only 2000::/3 is the internet, and these are not: tunnels that end in IPv4, benchmarks, documentation. */
 const closed6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'] as const
-/** Every cloud has credentials there. */
-const metadata = ['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254'] as const
+const metadata = [...metadataServices, 'fd00:ec2::254'] as const
 
 const listOf = (networks: readonly string[]): BlockList => {
   const list = new BlockList()
@@ -39,7 +24,7 @@ const listOf = (networks: readonly string[]): BlockList => {
   return list
 }
 
-const closed = listOf([...closed4, ...closed6])
+const closed = listOf([...closedNetworks, ...closed6])
 const internet6 = listOf(['2000::/3'])
 const never = listOf(metadata)
 
