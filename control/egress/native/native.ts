@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
 import type { Relay } from '../relay.ts'
+import { nativeAddon } from '../../native-addon.ts'
 
 interface Addon {
   start(told: (id: number, fromClient: number, fromServer: number) => void): number
@@ -10,16 +11,7 @@ interface Addon {
   originalDestination(descriptor: number): [number, number] | undefined
 }
 
-let loaded: Addon | undefined
-
-/** Throws with `ERR_DLOPEN_FAILED` when it was not built (images/setup/native.sh). */
-const addon = (): Addon => {
-  if (loaded) return loaded
-  const module = { exports: {} }
-  process.dlopen(module, join(import.meta.dirname, 'build/relay.node'))
-  loaded = module.exports as Addon
-  return loaded
-}
+const addon = nativeAddon<Addon>(join(import.meta.dirname, 'build/relay.node'))
 
 interface Handle {
   readonly fd: number

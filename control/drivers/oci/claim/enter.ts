@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { fail } from '../../../../shared/errors.ts'
 import { readControl, type Hierarchy } from '../cgroup/hierarchy.ts'
+import { nativeAddon } from '../../../native-addon.ts'
 
 interface Addon {
   enter(
@@ -16,16 +17,7 @@ interface Addon {
   ): Promise<readonly [step: string, errno: number] | undefined>
 }
 
-let loaded: Addon | undefined
-
-/** Throws with `ERR_DLOPEN_FAILED` when it was not built (images/setup/native.sh). */
-const addon = (): Addon => {
-  if (loaded) return loaded
-  const module = { exports: {} }
-  process.dlopen(module, join(import.meta.dirname, 'build/enter-machine.node'))
-  loaded = module.exports as Addon
-  return loaded
-}
+const addon = nativeAddon<Addon>(join(import.meta.dirname, 'build/enter-machine.node'))
 
 const failed = (reason: string) => fail('driver_failed', { driver: 'oci', step: 'claim', reason })
 
