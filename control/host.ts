@@ -5,7 +5,6 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { listen, type Listening } from '../shared/http/listen.ts'
 import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
@@ -23,7 +22,7 @@ import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
 import { createAddresses } from './addresses.ts'
-import { frontServer } from './front.ts'
+import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
 import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
@@ -34,7 +33,6 @@ import { createRunner, type Runner } from './instances/runner.ts'
 import { claimDaemonBy } from './instances/spare.ts'
 import { teller } from './instances/tell.ts'
 import { askToEnd } from './instances/terminate.ts'
-import { listenFailure } from './listening.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openPreviews } from './previews/open.ts'
@@ -46,6 +44,7 @@ import { transition } from './reconcile/transition.ts'
 import { waitingLine } from './reconcile/waiting-line.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
+import { serveFront, type Served } from './serving.ts'
 import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
@@ -65,7 +64,7 @@ export interface Host {
   readonly connections: Connections
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
-  listen(): Promise<{ url: string; port: number }>
+  listen(): Promise<{ url: string } & Served>
   /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
@@ -137,14 +136,6 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 
   providers: createProviders(config.providers, parts),
 })
 
-const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, closer: Closing): Promise<Listening> => {
-  const listening = await listen(front, config).catch(error => {
-    throw listenFailure(error, config)
-  })
-  closer.add('http', () => listening.close(5_000))
-  return listening
-}
-
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, cursors } = parts
   const { uses, keys, personal, denials } = keysOf(parts, closer)
@@ -196,9 +187,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     runner,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds))
-      const front = frontServer({ api, people, gateway: plane, previews, rootAddress, log })
-      const { port } = await listenOn(front, config, closer)
-      return { url: addresses.listening(port), port }
+      const front = frontListener({ api, people, gateway: plane, previews, rootAddress, log })
+      const served = await serveFront(config, front, { ...parts, newcomers: people.newcomers }, closer)
+      return { url: addresses.listening(served.port), ...served }
     },
     close: closer.close,
   }
