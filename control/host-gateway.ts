@@ -2,6 +2,7 @@
 import { wireNames as spellings } from '../shared/wire-names.ts'
 import type { People } from './browser/people.ts'
 import type { Keys } from './auth/keys.ts'
+import type { Standing } from './auth/standing.ts'
 import type { Config } from './config.ts'
 import { openDrives } from './drives/open.ts'
 import { forwarder } from './gateway/forward.ts'
@@ -16,10 +17,17 @@ import type { Parts } from './parts.ts'
 export const gatewayOf = async (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined; people: People },
+  deps: {
+    rules: KindsByName
+    runner: Runner
+    keys: Keys
+    standing: Standing
+    outbound: Outbound | undefined
+    people: People
+  },
 ): Promise<Gateway> => {
   const { store, names, connections } = parts
-  const { rules, runner, keys, outbound, people } = deps
+  const { rules, runner, keys, standing, outbound, people } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
@@ -34,6 +42,7 @@ export const gatewayOf = async (
       hold: runner.hold,
       forwarder: forwarder(connections),
       keys,
+      standing,
       answers,
     },
   )

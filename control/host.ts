@@ -16,6 +16,7 @@ import { createKeyUses } from './auth/key-uses.ts'
 import { warmRoutes } from './api/warm.ts'
 import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
+import { createStanding } from './auth/standing.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
@@ -119,6 +120,7 @@ const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: C
   return {
     uses,
     keys: createKeys({ tenants, clock, uses }),
+    standing: createStanding({ clock, log }, closer),
     personal: personalKeys({ tenants, clock, ids, uses }),
     denials: createDenials({ audit, clock, log }, closer),
   }
@@ -147,7 +149,7 @@ const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, c
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, cursors } = parts
-  const { uses, keys, personal, denials } = keysOf(parts, closer)
+  const { uses, keys, standing, personal, denials } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -176,6 +178,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     upkeep,
     apiVersions: config.apiVersions,
     keys,
+    standing,
     denials,
     personalKeys: personal,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
@@ -185,8 +188,8 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound, people })
-  const previews = openPreviews(config, { ...parts, ...people, kinds: rules, hold: runner.hold })
+  const plane = await gatewayOf(config, parts, { rules, runner, keys, standing, outbound, people })
+  const previews = openPreviews(config, { ...parts, ...people, standing, kinds: rules, hold: runner.hold })
   await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {

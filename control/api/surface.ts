@@ -6,7 +6,8 @@ import { json, reply, type Context, type Reply, type Request, type Route } from 
 import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, AuditedBy, Workspace } from '../store/store.ts'
 import { accessOf, needAccess, type Access } from '../auth/access.ts'
-import { everyScope } from '../auth/keys.ts'
+import { everyScope, type Keys } from '../auth/keys.ts'
+import type { Standing } from '../auth/standing.ts'
 import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
@@ -164,6 +165,8 @@ const deniedOf = (error: AppError, { request, route, requestId, facts = {} }: Re
 
 export const managementSurface = (deps: {
   caller: Caller
+  keys: Pick<Keys, 'right'>
+  standing: Standing
   /** Told of each connection that has brought a valid credential. */
   admitted?: ((connection: object | undefined) => void) | undefined
   clock: Clock
@@ -174,7 +177,17 @@ export const managementSurface = (deps: {
   checkReplies?: boolean
   logRequests?: boolean
 }): Surface => {
-  const { caller, clock, names, denials, apiVersions = {}, checkReplies = false, logRequests = false } = deps
+  const {
+    caller,
+    keys,
+    standing,
+    clock,
+    names,
+    denials,
+    apiVersions = {},
+    checkReplies = false,
+    logRequests = false,
+  } = deps
   const versions = { headers: names.versionHeaders, accepted: apiVersions }
   const knownOf = new WeakMap<Request, Partial<Facts>>()
   const warned = warningsOf()
@@ -216,7 +229,10 @@ export const managementSurface = (deps: {
     async before(request, route, requestId) {
       const known = (facts: Partial<Facts>) => void knownOf.set(request, facts)
       const facts = await admitted({ caller, versions }, request, route, { requestId, known })
-      if (facts.key) deps.admitted?.(request.connection)
+      if (facts.key) {
+        deps.admitted?.(request.connection)
+        if (request.exchange) standing.watch(keys.right(facts.key), request.exchange)
+      }
       known(facts)
       return { ...facts }
     },
