@@ -163,20 +163,22 @@ const deniedOf = (error: AppError, { request, route, requestId, facts = {} }: Re
   reason: error.message,
 })
 
-export const managementSurface = (deps: {
-  caller: Caller
-  keys: Pick<Keys, 'right'>
-  standing: Standing
+interface SurfaceDeps {
+  readonly caller: Caller
+  readonly keys: Pick<Keys, 'right'>
+  readonly standing: Standing
   /** Told of each connection that has brought a valid credential. */
-  admitted?: ((connection: object | undefined) => void) | undefined
-  clock: Clock
-  names: WireNames
-  denials: Pick<Denials, 'note'>
+  readonly admitted?: ((connection: object | undefined) => void) | undefined
+  readonly clock: Clock
+  readonly names: WireNames
+  readonly denials: Pick<Denials, 'note'>
   /** Versions beside ours: theirs → ours. */
-  apiVersions?: VersionNames['accepted'] | undefined
-  checkReplies?: boolean
-  logRequests?: boolean
-}): Surface => {
+  readonly apiVersions?: VersionNames['accepted'] | undefined
+  readonly checkReplies?: boolean
+  readonly logRequests?: boolean
+}
+
+export const managementSurface = (deps: SurfaceDeps): Surface => {
   const {
     caller,
     keys,
