@@ -179,17 +179,8 @@ interface SurfaceDeps {
 }
 
 export const managementSurface = (deps: SurfaceDeps): Surface => {
-  const {
-    caller,
-    keys,
-    standing,
-    clock,
-    names,
-    denials,
-    apiVersions = {},
-    checkReplies = false,
-    logRequests = false,
-  } = deps
+  const { caller, keys, standing, clock, names, denials } = deps
+  const { apiVersions = {}, checkReplies = false, logRequests = false } = deps
   const versions = { headers: names.versionHeaders, accepted: apiVersions }
   const knownOf = new WeakMap<Request, Partial<Facts>>()
   const warned = warningsOf()
