@@ -22,6 +22,8 @@ import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
+import type { MachineDrives } from './drives/machine-drives.ts'
+import { openDrives } from './drives/open.ts'
 import { createAddresses } from './addresses.ts'
 import { frontServer } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
@@ -63,6 +65,8 @@ export interface Host {
   readonly runner: Runner
   readonly cursors: Cursors
   readonly connections: Connections
+  /** Undefined when no drives are configured. */
+  readonly drives: MachineDrives | undefined
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
@@ -185,7 +189,8 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound, people })
+  const drives = await openDrives(config, parts)
+  const plane = gatewayOf(config, parts, { rules, runner, keys, outbound, people, drives })
   const previews = openPreviews(config, { ...parts, ...people, kinds: rules, hold: runner.hold })
   await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
@@ -194,6 +199,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     api,
     verbs,
     runner,
+    drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds))
       const front = frontServer({ api, people, gateway: plane, previews, rootAddress, log })
