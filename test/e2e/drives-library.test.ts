@@ -35,7 +35,10 @@ t.test('a program mounts a drive, lists it, and takes it away', async t => {
   await t.rejects(drives.mount({ driveName: 'none', mountPath: '/mnt/none' }), { code: 'not_found' })
   await t.rejects(drives.mount({ driveName: 'other', mountPath: '/mnt/data' }), { code: 'wrong_state' })
   await t.rejects(drives.mount({ driveName: 'data', mountPath: '/proc/x' }), { code: 'invalid_argument' })
-  await t.rejects(drives.mount({ driveName: '../theirs', mountPath: '/x' }), { details: { field: 'driveName' } })
+  await t.rejects(drives.mount({ driveName: '../theirs', mountPath: '/x' }), {
+    code: 'invalid_argument',
+    details: { field: 'driveName' },
+  })
   const misspelt = { driveName: 'data', mountPath: '/x', readonly: true } as never
   await t.rejects(drives.mount(misspelt), { message: 'readonly: is not known; did you mean readOnly?' })
   await t.rejects(sandboxes.drives('none').list(), { code: 'not_found' })
