@@ -4,7 +4,8 @@ import type { People } from './browser/people.ts'
 import type { Keys } from './auth/keys.ts'
 import type { Standing } from './auth/standing.ts'
 import type { Config } from './config.ts'
-import { openDrives } from './drives/open.ts'
+import { driveAnswers } from './drives/answers.ts'
+import type { MachineDrives } from './drives/machine-drives.ts'
 import { forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway } from './gateway/gateway.ts'
 import { withoutTunnels } from './gateway/no-tunnel.ts'
@@ -14,7 +15,7 @@ import type { Runner } from './instances/runner.ts'
 import type { Outbound } from './outbound/outbound.ts'
 import type { Parts } from './parts.ts'
 
-export const gatewayOf = async (
+export const gatewayOf = (
   config: Config,
   parts: Parts,
   deps: {
@@ -24,15 +25,16 @@ export const gatewayOf = async (
     standing: Standing
     outbound: Outbound | undefined
     people: People
+    drives: MachineDrives | undefined
   },
-): Promise<Gateway> => {
+): Gateway => {
   const { store, names, connections } = parts
-  const { rules, runner, keys, standing, outbound, people } = deps
+  const { rules, runner, keys, standing, outbound, people, drives } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
   const { regions, wireNames } = config
-  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
+  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, drives && driveAnswers(drives, parts))
   return gateway(
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {

@@ -23,6 +23,8 @@ import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
+import type { MachineDrives } from './drives/machine-drives.ts'
+import { openDrives } from './drives/open.ts'
 import { createAddresses } from './addresses.ts'
 import { frontServer } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
@@ -64,6 +66,8 @@ export interface Host {
   readonly runner: Runner
   readonly cursors: Cursors
   readonly connections: Connections
+  /** Undefined when no drives are configured. */
+  readonly drives: MachineDrives | undefined
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
@@ -188,7 +192,8 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys, standing, outbound, people })
+  const drives = await openDrives(config, parts)
+  const plane = gatewayOf(config, parts, { rules, runner, keys, standing, outbound, people, drives })
   const previews = openPreviews(config, { ...parts, ...people, standing, kinds: rules, hold: runner.hold })
   await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
@@ -197,6 +202,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     api,
     verbs,
     runner,
+    drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds))
       const front = frontServer({ api, people, gateway: plane, previews, rootAddress, log })
