@@ -119,13 +119,13 @@ const running = async (
 const plan = 'self-hosted'
 
 /** Who may call, and how that is given out. */
-const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
+const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
   const uses = createKeyUses({ tenants, clock, log }, closer)
   return {
     uses,
     keys: createKeys({ tenants, clock, uses }),
     standing: createStanding({ clock, log }, closer),
-    personal: personalKeys({ tenants, clock, ids, uses }),
+    personalKeys: personalKeys({ tenants, clock, ids, uses }),
     denials: createDenials({ audit, clock, log }, closer),
   }
 }
@@ -153,7 +153,7 @@ const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, c
 
 const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
   const { clock, log, store, cursors } = parts
-  const { uses, keys, standing, personal, denials } = keysOf(parts, closer)
+  const callers = callersOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -166,7 +166,7 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     kinds: rules,
     transition: move,
     admit: line.admit,
-    keyUses: uses,
+    keyUses: callers.uses,
     poke: runner.poke,
     url: addresses.url,
     plan,
@@ -179,12 +179,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const api = createApi({
     ...parts,
     ...people,
+    ...callers,
     upkeep,
     apiVersions: config.apiVersions,
-    keys,
-    standing,
-    denials,
-    personalKeys: personal,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
@@ -193,8 +190,8 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     logRequests: true,
   })
   const drives = await openDrives(config, parts)
-  const plane = gatewayOf(config, parts, { rules, runner, keys, standing, outbound, people, drives })
-  const previews = openPreviews(config, { ...parts, ...people, standing, kinds: rules, hold: runner.hold })
+  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
+  const previews = openPreviews(config, { ...parts, ...people, ...callers, kinds: rules, hold: runner.hold })
   await start()
   keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
