@@ -1,4 +1,5 @@
 /** TLS of the main listener: whose certificates, and what becomes of plain HTTP. */
+import { s } from '../../shared/schema.ts'
 import { integerOf, refuse, textOf, type Environment } from './values.ts'
 
 export interface TlsConfig {
@@ -14,6 +15,16 @@ export interface TlsConfig {
 }
 
 const maxSeconds = 63_072_000
+const ports = { min: 0, max: 65_535 }
+
+/** The same from a program. */
+export const tlsShape = s.strictObject({
+  cert: s.string(),
+  key: s.string(),
+  dir: s.string(),
+  httpPort: s.optional(s.int().check(s.minimum(ports.min), s.maximum(ports.max))),
+  hstsSeconds: s.int().check(s.minimum(0), s.maximum(maxSeconds)),
+})
 
 /** `path` makes a name of a file absolute. */
 export const tlsFrom = (env: Environment, path: (name: string) => string): TlsConfig => {
@@ -30,7 +41,7 @@ export const tlsFrom = (env: Environment, path: (name: string) => string): TlsCo
     key,
     dir,
     httpPort: textOf(env, 'HUTCH_HTTP_PORT')
-      ? integerOf(env, 'HUTCH_HTTP_PORT', { fallback: 80, min: 0, max: 65_535 })
+      ? integerOf(env, 'HUTCH_HTTP_PORT', { fallback: 80, ...ports })
       : undefined,
     hstsSeconds: integerOf(env, 'HUTCH_HSTS_SECONDS', { fallback: 0, min: 0, max: maxSeconds }),
   }
