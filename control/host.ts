@@ -18,11 +18,14 @@ import { createKeyUses } from './auth/key-uses.ts'
 import { warmRoutes } from './api/warm.ts'
 import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
+import { createStanding } from './auth/standing.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
 import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
+import type { MachineDrives } from './drives/machine-drives.ts'
+import { openDrives } from './drives/open.ts'
 import { createAddresses } from './addresses.ts'
 import { drainOf } from './drain.ts'
 import { frontServer } from './front.ts'
@@ -69,6 +72,8 @@ export interface Host {
   readonly runner: Runner
   readonly cursors: Cursors
   readonly connections: Connections
+  /** Undefined when no drives are configured. */
+  readonly drives: MachineDrives | undefined
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
   listen(): Promise<{ url: string; port: number }>
@@ -126,12 +131,13 @@ const running = async (
 const plan = 'self-hosted'
 
 /** Who may call, and how that is given out. */
-const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
+const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
   const uses = createKeyUses({ tenants, clock, log }, closer)
   return {
     uses,
     keys: createKeys({ tenants, clock, uses }),
-    personal: personalKeys({ tenants, clock, ids, uses }),
+    standing: createStanding({ clock, log }, closer),
+    personalKeys: personalKeys({ tenants, clock, ids, uses }),
     denials: createDenials({ audit, clock, log }, closer),
   }
 }
@@ -171,7 +177,7 @@ const furtherRoutes = (
 
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
-  const { uses, keys, personal, denials } = keysOf(parts, closer)
+  const callers = callersOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -185,7 +191,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     kinds: rules,
     transition: move,
     admit,
-    keyUses: uses,
+    keyUses: callers.uses,
     poke: runner.poke,
     url: addresses.url,
     plan,
@@ -198,11 +204,9 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const api = createApi({
     ...parts,
     ...people,
+    ...callers,
     upkeep,
     apiVersions: config.apiVersions,
-    keys,
-    denials,
-    personalKeys: personal,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
@@ -210,14 +214,16 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     routes: furtherRoutes(config, parts, { metrics, kinds: rules, runner, warm, draining }, closer),
     logRequests: true,
   })
-  const plane = await gatewayOf(config, parts, { rules, runner, keys, outbound, people })
-  const previews = openPreviews(config, { ...parts, ...people, kinds: rules, hold: runner.hold })
+  const drives = await openDrives(config, parts)
+  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
+  const previews = openPreviews(config, { ...parts, ...people, ...callers, kinds: rules, hold: runner.hold })
   await start()
   return {
     ...parts,
     api,
     verbs,
     runner,
+    drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
       const { answered } = metrics
