@@ -11,7 +11,6 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   esbuild: ['images/runtime'],
   execa: [
     'control/cli',
-    'control/drivers/oci',
     'control/images',
     'control/runtime',
     'images/package',
@@ -32,7 +31,6 @@ export const notImported: readonly string[] = ['@types/node', '@types/dns-packet
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:child_process': [
-    'control/drivers/oci',
     'control/runtime',
     'daemon/tunnel',
     'daemon/upgrade',
