@@ -1,6 +1,6 @@
 /** How the management API answers: error bodies, versions, credentials, CORS. */
 import type { Clock } from '../../shared/clock.ts'
-import { fail, isError, type AppError, type ErrorCode } from '../../shared/errors.ts'
+import { fail, type AppError, type ErrorCode } from '../../shared/errors.ts'
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
@@ -96,11 +96,17 @@ const detailed = (error: AppError, kind: string, known: { actor: Actor | undefin
 /** What `error` says where clients look for a text of their own. */
 const said: Partial<Record<ErrorCode, string>> = { no_capacity: 'Maximum parallel executions limit reached' }
 
+/** Of those that know when. */
+const retryAfter = (error: AppError): Record<string, string> => {
+  const { retryAfterS } = (error.details ?? {}) as { retryAfterS?: number }
+  return retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }
+}
+
 const errorHeaders = (error: AppError): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
   ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
   ...(error.status === 503 ? { 'retry-after': '1' } : {}),
-  ...(isError(error, 'overloaded') && error.details ? { 'retry-after': String(error.details.retryAfterS) } : {}),
+  ...retryAfter(error),
   ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
 })
 

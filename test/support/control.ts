@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { healthRoutes } from '../../control/api/health.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
@@ -185,6 +186,10 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     routes: [
       ...(options.routes ?? []),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+      ...healthRoutes({
+        health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),
+        metrics: { contentType: 'text/plain', text: async () => '' },
+      }),
       ...warmRoutes({ report: async () => ({ pools: [], claimed: 0, missed: 0 }) }),
     ],
     checkReplies: options.checkReplies ?? true,
