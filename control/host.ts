@@ -25,7 +25,7 @@ import type { Drivers } from './drivers/drivers.ts'
 import { createAddresses } from './addresses.ts'
 import { frontServer } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
-import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
+import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
@@ -124,10 +124,11 @@ const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: C
   }
 }
 
-const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
+const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
   drives: drivesDir !== '',
   outboundPolicies: wayOut !== undefined,
+  egressAddresses: wayOut ? egressAddresses : [],
 })
 
 /** What the verbs ask besides records. */
@@ -150,10 +151,11 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const { uses, keys, personal, denials } = keysOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
-  const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+  const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const { move, runner, line, warm, start } = await running(config, parts, { kinds: rules, outbound }, closer)
+  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
