@@ -15,6 +15,7 @@ import {
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
+import { tlsFrom, type TlsConfig } from './config/tls.ts'
 import { warmDemandFrom, warmFrom } from './config/warm.ts'
 import {
   choiceOf,
@@ -38,30 +39,39 @@ export type { WireName } from '../shared/wire-names.ts'
 export type UserNamespaces = 'auto' | 'on' | 'off'
 
 export interface Config {
+  /** Address or name to listen on. Default `127.0.0.1`. */
   readonly host: string
+  /** 0 to 65535; 0 takes a free one. Default 8080. */
   readonly port: number
   /** Address under which this box is reached from outside, without a trailing slash; '' means the one it listens on. */
   readonly publicUrl: string
+  /** Whether the main listener speaks TLS, and with which certificates. */
+  readonly tls: TlsConfig
   /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
   readonly sandboxDomain: string
   /** Domain with a wildcard DNS entry for this box, under whose regions previews are served by host name. */
   readonly previewDomain: string
+  /** Records, keys, sandboxes' files. Default `./.hutch`. */
   readonly dataDir: string
   /** Where the drives of all workspaces are, `<workspace>/<drive>/`; '' for no drives. */
   readonly drivesDir: string
+  /** `auto`, the default, or the name of a driver. */
   readonly driver: string
-  /** OCI runtime binary of the oci driver: runc, runsc or crun. */
+  /** OCI runtime binary of the oci driver: `runc`, the default, `runsc` or `crun`. */
   readonly runtime: string
+  /** Prefixes of names on the wire; ours are always among them. Default ours alone. */
   readonly wireNames: readonly WireName[]
   /** Versions of the API beside ours: theirs → ours. */
   readonly apiVersions: Readonly<Record<string, ApiVersion>>
+  /** Names this box answers to; the first is where a sandbox goes that names none. Default `['local']`. */
   readonly regions: readonly string[]
-  /** Idle time before a sandbox is frozen, in ms. */
+  /** Idle time before a sandbox is frozen, ms: 50 to 86,400,000. Default 15,000. */
   readonly standbyAfterMs: number
+  /** Default `info`. */
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
-  /** `auto`: text on a terminal, JSON lines elsewhere. */
+  /** `auto`, the default: text on a terminal, JSON lines elsewhere. */
   readonly logFormat: 'auto' | 'text' | 'json'
-  /** IPv4 network that sandbox addresses are cut from. */
+  /** Private IPv4 network of /8 to /24 that sandbox addresses are cut from. Default `10.89.0.0/16`. */
   readonly subnet: string
   /** Private networks that sandboxes may reach all the same, as CIDR: a registry mirror, a model server. */
   readonly allowNetworks: readonly string[]
@@ -75,17 +85,17 @@ export interface Config {
   readonly egressResolvers: readonly NameServer[]
   /** Addresses of this box that egress gateways leave from. */
   readonly egressAddresses: readonly string[]
-  /** Network slots kept ready ahead of need. */
+  /** Network slots kept ready ahead of need, 0 to 1024. Default 8. */
   readonly slotsAhead: number
-  /** Machines made ahead of need, by image. */
+  /** Machines made ahead of need, by image: 0 to 1000 of each. Default none. */
   readonly warm: Readonly<Record<string, number>>
-  /** How many are made ahead besides, of what was asked for lately. */
+  /** How many are made ahead besides, of what was asked for lately: 0 to 1000. Default 0. */
   readonly warmDemand: number
-  /** Processes and threads of one sandbox. */
+  /** Processes and threads of one sandbox, 32 to 4,194,304. Default 4096. */
   readonly pidsLimit: number
-  /** Whether sandboxes have users of their own: where the box can, always or not at all, never. */
+  /** Whether sandboxes have users of their own: where the box can (`auto`, the default), always or not at all (`on`), never (`off`). */
   readonly userNamespaces: UserNamespaces
-  /** USD per unit of each billing dimension. */
+  /** USD per unit of each billing dimension; those that are left out keep their defaults. */
   readonly prices: Readonly<Record<string, number>>
   /** Origins of providers that connections may lead to; none unless given. */
   readonly providers: readonly string[]
@@ -93,18 +103,20 @@ export interface Config {
   readonly bundleDir: string
   /** Images that were built on this machine; only read. */
   readonly imagesDir: string
-  /** Where images may be pulled from; none for no pulls. */
+  /** Where images may be pulled from; none for no pulls. Default any public registry. */
   readonly registries: readonly RegistryRule[]
-  /** Further names of images, and what they stand for. */
+  /** Further names of images, and what they stand for; `base-image` is `base`. */
   readonly imageAliases: Readonly<Record<string, string>>
   readonly pullLimits: PullLimits
-  /** Proxies that images are pulled through. */
+  /** Proxies that images are pulled through. Default none. */
   readonly proxies: Proxies
 }
 
 /** Where a checkout keeps what it builds, and a package what it unpacks for its data directory. */
 export const runtimeDirOf = ({ kind, root }: Installation, dataDir: string): string =>
   kind === 'checkout' ? join(root, '.runtime') : join(dataDir, 'runtime')
+
+export const standbySeconds = { fallback: 15, min: 0.05, max: 86_400 } as const
 
 const regionsFrom = (env: Environment, more: readonly string[]): string[] => {
   const regions = listOf(env, 'HUTCH_REGIONS')
@@ -128,6 +140,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     host: hostOf(env, 'HUTCH_HOST', '127.0.0.1'),
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
     publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
+    tls: tlsFrom(env, name => path(name, '')),
     sandboxDomain,
     previewDomain,
     dataDir,
@@ -138,7 +151,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     imageAliases: { ...wire.imageAliases, ...aliasesFrom(env) },
     apiVersions: wire.versions,
     regions: regionsFrom(env, wire.regions),
-    standbyAfterMs: numberOf(env, 'HUTCH_STANDBY_SECONDS', { fallback: 15, min: 0.05, max: 86_400 }) * 1000,
+    standbyAfterMs: numberOf(env, 'HUTCH_STANDBY_SECONDS', standbySeconds) * 1000,
     logLevel: choiceOf(env, 'HUTCH_LOG_LEVEL', ['info', 'debug', 'warn', 'error']),
     logFormat: choiceOf(env, 'HUTCH_LOG_FORMAT', ['auto', 'text', 'json']),
     subnet: subnetFrom(env),

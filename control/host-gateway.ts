@@ -1,11 +1,11 @@
 /** The gateway of this host. */
 import { wireNames as spellings } from '../shared/wire-names.ts'
 import type { People } from './browser/people.ts'
-import type { Keys } from './auth/keys.ts'
 import type { Config } from './config.ts'
-import { openDrives } from './drives/open.ts'
+import { driveAnswers } from './drives/answers.ts'
+import type { MachineDrives } from './drives/machine-drives.ts'
 import { forwarder } from './gateway/forward.ts'
-import { gateway, type Gateway } from './gateway/gateway.ts'
+import { gateway, type Gateway, type GatewayDeps } from './gateway/gateway.ts'
 import { withoutTunnels } from './gateway/no-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
 import type { KindsByName } from './host-kinds.ts'
@@ -13,27 +13,34 @@ import type { Runner } from './instances/runner.ts'
 import type { Outbound } from './outbound/outbound.ts'
 import type { Parts } from './parts.ts'
 
-export const gatewayOf = async (
+export const gatewayOf = (
   config: Config,
   parts: Parts,
-  deps: { rules: KindsByName; runner: Runner; keys: Keys; outbound: Outbound | undefined; people: People },
-): Promise<Gateway> => {
+  deps: {
+    rules: KindsByName
+    runner: Runner
+    callers: Pick<GatewayDeps, 'keys' | 'standing'>
+    outbound: Outbound | undefined
+    people: People
+    drives: MachineDrives | undefined
+  },
+): Gateway => {
   const { store, names, connections } = parts
-  const { rules, runner, keys, outbound, people } = deps
+  const { rules, runner, callers, outbound, people, drives } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
   const { regions, wireNames } = config
-  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, await openDrives(config, parts))
+  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, drives && driveAnswers(drives, parts))
   return gateway(
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {
       ...parts,
       ...people,
+      ...callers,
       resolve: resolver({ store, rules }),
       hold: runner.hold,
       forwarder: forwarder(connections),
-      keys,
       answers,
     },
   )

@@ -9,7 +9,6 @@
 /// <reference types="node" preserve="true" />
 import { systemClock } from '../shared/clock.ts'
 import type { Config } from './config.ts'
-import { loadConfig } from './config.ts'
 import { fail } from '../shared/errors.ts'
 import { randomIds } from '../shared/ids.ts'
 import { silentLog } from '../shared/log.ts'
@@ -17,8 +16,8 @@ import type { MetricsAnswer } from '../shared/wire/billing.ts'
 import { queryMetrics } from './billing/metrics.ts'
 import type { MetricsQuery } from './billing/question.ts'
 import { createHost, type Host, type HostDeps } from './host.ts'
-import { checkMembers } from './library/check-options.ts'
 import { imageLibrary, type ImageLibrary } from './library/images.ts'
+import { configOf } from './library/options.ts'
 import { sandboxLibrary, type SandboxLibrary } from './library/sandboxes.ts'
 
 export { AppError, isError } from '../shared/errors.ts'
@@ -29,6 +28,7 @@ export type { CallInput, CallOptions } from '../shared/http/client/input.ts'
 export { sandboxRoutes } from '../shared/wire/index.ts'
 export type { Config } from './config.ts'
 export { managementRoutes } from './api/management-routes.ts'
+export type { DriveMount, MountOptions, SandboxDrives } from './library/drives.ts'
 export type { ExecOptions, ExecResult } from './library/exec.ts'
 export type { Directory, FileEntry, Files } from './library/files.ts'
 export type { ImageLibrary, LibraryImage } from './library/images.ts'
@@ -61,12 +61,12 @@ export interface Hutch {
 const actorName = 'library'
 
 const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
-  const { verbs, store, runner, first, connections } = host
+  const { verbs, store, runner, first, connections, drives } = host
   let closed: Promise<void> | undefined
   const needOpen = () => {
     if (closed) throw fail('unavailable', { what: 'this host is closed', next: 'open another one' })
   }
-  const shared = { verbs: verbs.sandbox, store, hold: runner.hold, connections, ids: deps.ids, needOpen }
+  const shared = { verbs: verbs.sandbox, store, hold: runner.hold, connections, ids: deps.ids, drives, needOpen }
   const of = (workspace: string): SandboxLibrary => sandboxLibrary({ workspace, name: actorName, admin: true }, shared)
   return {
     sandboxes: of(first.workspace),
@@ -96,13 +96,12 @@ const libraryOf = (host: Host, config: Config, deps: HostDeps): Hutch => {
 
 /**
  * Opens a host on this box: finds the sandboxes of an earlier one on the same data directory and looks after them.
- * What `config` leaves out has the defaults of the server; the environment is not read. One process at a time
+ * What `config` leaves out has the defaults of the server; the environment is not read. What it gives is checked as the variables of
+ * the server are: throws `invalid_argument` naming the option. One process at a time
  * per data directory; throws `busy` for a second one, and what is missing for a driver that cannot run.
  */
 export const openHost = async (config: Partial<Config> = {}, overrides: Partial<HostDeps> = {}): Promise<Hutch> => {
-  const usual = loadConfig({ HUTCH_DATA_DIR: config.dataDir }, process.cwd())
-  checkMembers(config, Object.keys(usual))
-  const whole: Config = { ...usual, ...config }
+  const whole = configOf(config)
   const deps: HostDeps = { clock: systemClock(), ids: randomIds(), log: silentLog, ...overrides }
   return libraryOf(await createHost(whole, deps), whole, deps)
 }

@@ -60,18 +60,25 @@ export const aliasesFrom = (env: Environment): Readonly<Record<string, string>> 
 
 /** What one pull may use. */
 export interface PullLimits {
-  /** Bytes of all layers together, unpacked. */
+  /** Bytes of all layers together, unpacked: 1 MiB to 1 TiB. Default 20 GiB. */
   readonly maxBytes: number
-  /** Pulls at a time; the others wait. */
+  /** Pulls at a time, 1 to 64; the others wait. Default 2. */
   readonly atOnce: number
-  /** From the first request until the image is there, ms. */
+  /** From the first request until the image is there, ms: 1000 to 86,400,000. Default 1,800,000. */
   readonly timeMs: number
 }
 
 const MiB = 1024 * 1024
 
+/** In MiB, pulls and seconds. */
+export const pullRanges = {
+  maxMb: { fallback: 20_480, min: 1, max: 1_048_576 },
+  atOnce: { fallback: 2, min: 1, max: 64 },
+  seconds: { fallback: 1_800, min: 1, max: 86_400 },
+} as const
+
 export const pullLimitsFrom = (env: Environment): PullLimits => ({
-  maxBytes: integerOf(env, 'HUTCH_IMAGE_MAX_MB', { fallback: 20_480, min: 1, max: 1_048_576 }) * MiB,
-  atOnce: integerOf(env, 'HUTCH_IMAGE_PULLS', { fallback: 2, min: 1, max: 64 }),
-  timeMs: integerOf(env, 'HUTCH_IMAGE_PULL_SECONDS', { fallback: 1_800, min: 1, max: 86_400 }) * 1000,
+  maxBytes: integerOf(env, 'HUTCH_IMAGE_MAX_MB', pullRanges.maxMb) * MiB,
+  atOnce: integerOf(env, 'HUTCH_IMAGE_PULLS', pullRanges.atOnce),
+  timeMs: integerOf(env, 'HUTCH_IMAGE_PULL_SECONDS', pullRanges.seconds) * 1000,
 })

@@ -17,19 +17,31 @@ const label = s
   .check(s.refine(word => isLabel(word) && word !== 'auto', 'must be a host label and not "auto"'))
 const version = s.string().check(s.regex(/^\d{4}-\d\d-\d\d(\.preview)?$/, 'must be YYYY-MM-DD'))
 
-const profile = s.strictObject({
+const words = {
   header: word(wordForms.header, 'must be letters and digits'),
-  short: s.optional(word(wordForms.short, 'must be lower-case letters and digits')),
-  image: s.optional(word(wordForms.image, 'must be lower-case letters, digits and hyphens')),
   variable: s.optional(word(/^[A-Z][A-Z0-9]{0,31}$/, 'must be upper-case letters and digits')),
   previewToken: s.optional(token),
   cookie: s.optional(token),
   oauthClient: s.optional(token),
   label: s.optional(prefix),
   extension: s.optional(prefix),
+}
+const short = word(wordForms.short, 'must be lower-case letters and digits')
+const image = word(wordForms.image, 'must be lower-case letters, digits and hyphens')
+
+/** Versions of the API: theirs → ours. */
+export const versionMap = s.record(version, s.enum(apiVersions))
+
+/** The names of every vendor, as a program has them. */
+export const wireNameList = s.array(s.strictObject({ ...words, short, image }))
+
+const profile = s.strictObject({
+  ...words,
+  short: s.optional(short),
+  image: s.optional(image),
   imageAliases: s.optional(s.record(text(255), text(255))),
   regions: s.optional(s.array(label)),
-  versions: s.optional(s.record(version, s.enum(apiVersions))),
+  versions: s.optional(versionMap),
 })
 
 /** What the wire has beside ours. */

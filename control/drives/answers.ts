@@ -3,7 +3,6 @@
  * need CAP_SYS_ADMIN and the mount calls in the filter of its machine, where every tenant process would have them too.
  */
 import { once } from 'node:events'
-import { createDrives } from '../../shared/drives/drives.ts'
 import { driveBounds } from '../../shared/drives/routes.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { dispatcher, type Dispatcher } from '../../shared/http/dispatch.ts'
@@ -13,26 +12,16 @@ import { listener } from '../../shared/http/server.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { json, type Request } from '../../shared/route.ts'
-import { keyedMutex } from '../../shared/sync.ts'
 import { sandboxHeaders } from '../../shared/wire/sandbox-headers.ts'
-import type { Connections } from '../channel/connections.ts'
 import type { Answers } from '../gateway/answers.ts'
-import type { Mounter } from '../drivers/driver.ts'
-import type { Drivers } from '../drivers/drivers.ts'
 import type { Address, Instance } from '../store/store.ts'
-import { driveOwnerOf } from './owner.ts'
-import { hostDrives } from './provider.ts'
+import type { MachineDrives } from './machine-drives.ts'
 
-export interface DriveAnswersDeps {
-  readonly drivers: Drivers
-  readonly connections: Connections
+interface Deps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
 }
-
-/** Where the daemon lives and keeps what it must not lose. */
-const reserved = ['/.hutch', '/.hutch-drives', '/var/lib/hutchd']
 
 const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 'rawQuery'> => {
   const cut = target.indexOf('?')
@@ -41,20 +30,12 @@ const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 
   return { rawPath, path: decodePath(rawPath), search: new URLSearchParams(rawQuery), rawQuery }
 }
 
-/** `base` is the real path of the directory of drives. Machines of a driver that cannot mount answer for themselves. */
-export const driveAnswers = (base: string, { drivers, connections, clock, ids, log }: DriveAnswersDeps): Answers => {
-  const locks = keyedMutex()
-  const mounterOf = ({ driver }: Instance) => drivers.need(driver).mounter
+/** Machines of a driver that cannot mount answer for themselves. */
+export const driveAnswers = (drives: MachineDrives, { clock, ids, log }: Deps): Answers => {
   const bounds = driveBounds(({ facts }) => {
-    const instance = facts['instance'] as Instance
-    const { workspace, name } = instance.owner
-    const mounter = mounterOf(instance) as Mounter
-    return createDrives({
-      provider: hostDrives({ base, workspace, machine: instance.id, mounter }),
-      reserved,
-      maps: () => driveOwnerOf(connections, name, facts['upstream'] as Address),
-      alone: (path, task) => locks(`${instance.id} ${path}`, task),
-    })
+    const of = drives(facts['instance'] as Instance)
+    if (!of) throw new Error('asked for a machine that this host mounts nothing in')
+    return of(facts['upstream'] as Address)
   })
   const routes = matcher(bounds, 'whole')
 
@@ -78,7 +59,7 @@ export const driveAnswers = (base: string, { drivers, connections, clock, ids, l
   return {
     takes(instance, method, target) {
       const { rawPath, path } = partsOf(target)
-      return routes.match(method, rawPath, path) !== undefined && mounterOf(instance) !== undefined
+      return routes.match(method, rawPath, path) !== undefined && drives(instance) !== undefined
     },
     async answer({ instance, target, upstream, request, response }) {
       // A client that has gone has had its 'close'; no other one would come.

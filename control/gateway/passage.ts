@@ -79,7 +79,8 @@ export const run = async (
   const { forwarder, answers } = context
   const gone = new AbortController()
   response.once('close', () => gone.abort(connectionClosed))
-  const entered = await enter(context, address, request)
+  const exchange = { over: gone.signal, cut: () => void response.destroy() }
+  const entered = await enter(context, address, request, exchange)
   if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
   const { resolved, credential, key } = entered
   const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
@@ -105,7 +106,8 @@ export const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential, key } = await enter(context, address, request)
+  const exchange = { over: gone.signal, cut: () => void socket.destroy() }
+  const { resolved, credential, key } = await enter(context, address, request, exchange)
   const { owner } = resolved
   const { release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   await splice(

@@ -22,6 +22,7 @@ export interface ExecOptions {
   readonly command: string | readonly string[]
   /** What it reads as its input; it has none unless given. */
   readonly stdin?: string | Uint8Array
+  /** Default: the working directory of the sandbox. */
   readonly workingDir?: string
   readonly env?: Readonly<Record<string, string>>
   /** The command is killed after so many seconds; absent means never. */

@@ -8,10 +8,12 @@ import type { Presented } from '../resources/present.ts'
 import { bodyOf } from '../resources/body.ts'
 import type { Owner, Store } from '../store/store.ts'
 import type { Connections } from '../channel/connections.ts'
+import type { MachineDrives } from '../drives/machine-drives.ts'
 import type { Reach } from '../instances/reach.ts'
 import type { statuses } from '../resources/kind.ts'
 import { checkMembers } from './check-options.ts'
 import { daemonCalls, daemonEvents } from './daemon.ts'
+import { sandboxDrives, type SandboxDrives } from './drives.ts'
 import { ports, type Ports } from './ports.ts'
 import { processes, type Processes } from './processes.ts'
 import { watch, type FileChange, type WatchOptions } from './watch.ts'
@@ -21,7 +23,9 @@ import { files, type Files } from './files.ts'
 export interface CreateSandbox {
   /** Given by the host when absent. */
   readonly name?: string
+  /** An image of this host, or a reference with its registry. Default `base-image`, which is `base` unless an alias says otherwise. */
   readonly image?: string
+  /** MiB, 64 to 262144. Default 4096. */
   readonly memoryMb?: number
   readonly env?: Readonly<Record<string, string>>
   /** Variables whose values are sealed in the store and masked in every answer. */
@@ -70,6 +74,7 @@ export interface SandboxLibrary {
   files(name: string): Files
   processes(name: string): Processes
   ports(name: string): Ports
+  drives(name: string): SandboxDrives
   watch(name: string, path: string, options?: WatchOptions): AsyncIterable<FileChange>
   /** Ends all that runs in it and starts it anew with its files; calls wait meanwhile. */
   restart(name: string): Promise<Sandbox>
@@ -94,6 +99,8 @@ export interface LibraryDeps extends Reach {
   readonly store: Store
   readonly connections: Connections
   readonly ids: Ids
+  /** Undefined when the host has none. */
+  readonly drives: MachineDrives | undefined
   /** Throws when the host is closed. */
   readonly needOpen: () => void
 }
@@ -149,6 +156,7 @@ export const sandboxLibrary = (actor: Actor, deps: LibraryDeps): SandboxLibrary 
     files: name => files(of(name), { call }),
     processes: name => processes(of(name), { call, events }),
     ports: name => ports(of(name), { ...deps, call }),
+    drives: name => sandboxDrives(of(name), deps),
     watch: (name, path, options = {}) => watch(of(name), [path, options], events),
   }
 }

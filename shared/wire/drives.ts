@@ -29,24 +29,26 @@ export const listMounts = route('GET /drives/mount', {
   errors: ['operation_failed'],
 })
 
+export const mountRequest = s.object({
+  driveName: text(128).check(
+    s.regex(/^[a-zA-Z0-9][a-zA-Z0-9_-]*$/, 'must be letters, digits, dashes and underscores, the first no dash'),
+  ),
+  mountPath: text(512).check(s.minLength(1, 'is required'), s.refine(withoutDots, 'must not contain ..')),
+  drivePath: s.nullish(
+    text(4096).check(
+      s.refine(value => value === '' || value.startsWith('/'), 'must begin with /'),
+      s.refine(withoutDots, 'must not contain ..'),
+    ),
+  ),
+  readOnly: s.nullish(s.boolean()),
+  uidMap: id,
+  gidMap: id,
+})
+
 export const mountDrive = route('POST /drives/mount', {
   id: 'drives.mount',
   summary: 'Mounts a drive, or a directory of it; the same mount again is fine',
-  body: s.object({
-    driveName: text(128).check(
-      s.regex(/^[a-zA-Z0-9][a-zA-Z0-9_-]*$/, 'must be letters, digits, dashes and underscores, the first no dash'),
-    ),
-    mountPath: text(512).check(s.minLength(1, 'is required'), s.refine(withoutDots, 'must not contain ..')),
-    drivePath: s.nullish(
-      text(4096).check(
-        s.refine(value => value === '' || value.startsWith('/'), 'must begin with /'),
-        s.refine(withoutDots, 'must not contain ..'),
-      ),
-    ),
-    readOnly: s.nullish(s.boolean()),
-    uidMap: id,
-    gidMap: id,
-  }),
+  body: mountRequest,
   bodyLimit: 64 * 1024,
   returns: s.extend(driveMount, { success: s.boolean(), message: s.string() }),
   errors: ['invalid_argument', 'invalid_body', 'not_found', 'wrong_state', 'operation_failed'],

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Mounter } from '../../../control/drivers/driver.ts'
 import { driversOf } from '../../../control/drivers/drivers.ts'
 import { fakeDriver } from '../../../control/drivers/fake/index.ts'
+import { driveAnswers } from '../../../control/drives/answers.ts'
 import { openDrivesDirectory } from '../../../control/drives/directory.ts'
 import { createConnections } from '../../../control/channel/connections.ts'
 import { openDrives } from '../../../control/drives/open.ts'
@@ -49,10 +50,11 @@ t.test('without a directory there are no drives; without a driver that mounts th
   })
   t.equal(existsSync(drivesDir), false)
   const instance = instanceOf(record({ name: 'a' }), { driver: 'oci' })
-  const answers = await openDrives(
+  const drives = await openDrives(
     { drivesDir },
     { ...deps, drivers: driversOf({ ...fake, name: 'oci', mounter }, [fake]) },
   )
+  const answers = driveAnswers(drives as NonNullable<typeof drives>, deps)
   for (const [method, target, taken] of [
     ['GET', '/drives/mount', true],
     ['POST', '/drives/mount?x=1', true],
@@ -64,12 +66,8 @@ t.test('without a directory there are no drives; without a driver that mounts th
     ['GET', '/drives', false],
     ['GET', '/process', false],
   ] as const) {
-    t.equal(answers?.takes(instance, method, target), taken, `${method} ${target}`)
+    t.equal(answers.takes(instance, method, target), taken, `${method} ${target}`)
     const elsewhere = { ...instance, driver: 'fake' }
-    t.equal(
-      answers?.takes(elsewhere, method, target),
-      false,
-      'machines of a driver that cannot mount answer themselves',
-    )
+    t.equal(answers.takes(elsewhere, method, target), false, 'machines of a driver that cannot mount answer themselves')
   }
 })
