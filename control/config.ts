@@ -83,7 +83,7 @@ export interface Config {
   readonly sandboxNoProxy: readonly string[]
   /** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
   readonly egressResolvers: readonly NameServer[]
-  /** Addresses of this box that egress gateways leave from. */
+  /** Addresses of this box that egress gateways leave from. Default none. */
   readonly egressAddresses: readonly string[]
   /** Network slots kept ready ahead of need, 0 to 1024. Default 8. */
   readonly slotsAhead: number
