@@ -6,8 +6,6 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen, type Listening } from '../shared/http/listen.ts'
-import type { Bound } from '../shared/route.ts'
-import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
@@ -15,7 +13,6 @@ import { rootAddresses } from './api/root-addresses.ts'
 import { watchersAddresses } from './api/health.ts'
 import { createDenials } from './audit/denials.ts'
 import { createKeyUses } from './auth/key-uses.ts'
-import { warmRoutes } from './api/warm.ts'
 import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
 import { createStanding } from './auth/standing.ts'
@@ -30,7 +27,8 @@ import { createAddresses } from './addresses.ts'
 import { drainOf } from './drain.ts'
 import { frontServer } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
-import { watchRoutes, type Watched } from './host-watch.ts'
+import { answerTheOperator } from './host-operator.ts'
+import { furtherRoutes } from './host-watch.ts'
 import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
@@ -57,7 +55,6 @@ import { workspaceRemover } from './resources/remove-workspace.ts'
 import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
-import type { Warm } from './warm/warm.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -163,18 +160,6 @@ const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, c
   return listening
 }
 
-/** What is no kind's: the bill, and what operators ask. */
-const furtherRoutes = (
-  config: Config,
-  parts: Parts,
-  watched: Watched & { readonly warm: Warm },
-  closer: Closing,
-): Bound[] => [
-  ...billingRoutes({ ...parts, prices: config.prices }),
-  ...warmRoutes(watched.warm),
-  ...watchRoutes(config, parts, watched, closer),
-]
-
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
   const callers = callersOf(parts, closer)
@@ -218,6 +203,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
   const previews = openPreviews(config, { ...parts, ...people, ...callers, kinds: rules, hold: runner.hold })
   await start()
+  answerTheOperator(config, parts, runner)
   return {
     ...parts,
     api,
