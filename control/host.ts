@@ -111,6 +111,7 @@ const running = async (
     keepAlive: address => keepAliveCount(connections, address),
     askToEnd: address => askToEnd(connections, address),
   })
+  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
     await runner.start()
@@ -162,7 +163,6 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
   const { move, runner, admit, warm, start, draining } = await running(config, parts, deps, closer)
-  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
