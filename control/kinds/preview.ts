@@ -101,6 +101,8 @@ export const previewKind = defineKind({
     ...(given['prefixUrl'] || given['customDomain']
       ? [`${member(given, 'prefixUrl') || name}.${member(given, 'customDomain')}`]
       : []),
+    // Its workspace may share the domain with others.
+    ...(given['customDomain'] ? [`/${member(given, 'prefixUrl') || name}.${member(given, 'customDomain')}`] : []),
     ...(given['previewId'] ? [`id:${member(given, 'previewId')}`] : []),
   ],
   issue: (draft, { parents: [sandbox] }) => ({
