@@ -43,7 +43,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
-import { createDomains, ownNames, type Domains } from './previews/domains.ts'
+import { openDomains, type Domains } from './previews/domains.ts'
 import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
@@ -175,8 +175,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const domains = createDomains(store, ownNames(config))
-  await domains.load()
+  const domains = await openDomains(store, config)
   const deps = { kinds: rules, outbound, metrics, domains }
   const { move, runner, admit, warm, start, draining } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)

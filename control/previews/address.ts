@@ -1,4 +1,5 @@
 /** Which preview a request is for, and the address that leads to one. */
+import { customHostOf } from '../kinds/preview.ts'
 import type { Resource } from '../store/store.ts'
 import type { CustomHost } from './domains.ts'
 
@@ -69,23 +70,15 @@ export const previewAddress = (
   return { id, workspace, readings: [], target: rest, base: `/${workspace}/previews/${id}`, isShared: true }
 }
 
-/** What stands before a custom domain in a preview's address. */
-export const customLabel = (spec: Resource['spec'], name: string): string => String(spec['prefixUrl'] || name)
-
 /** A preview's own address, absolute and without a trailing slash: by host name where there is a domain, else by path. */
-export const previewUrl = (
-  { workspace, name, spec }: Resource,
-  publicUrl: string,
-  { domain }: PreviewNames,
-): string => {
-  const id = String(spec['previewId'])
-  const custom = spec['customDomain']
-  if (custom) {
-    const { protocol, port } = new URL(publicUrl)
-    return `${protocol}//${customLabel(spec, name)}.${String(custom)}${port ? `:${port}` : ''}`
-  }
-  if (!domain) return `${publicUrl}/${workspace}/previews/${id}`
+export const previewUrl = (record: Resource, publicUrl: string, { domain }: PreviewNames): string => {
+  const { workspace, spec } = record
   const { protocol, port } = new URL(publicUrl)
+  const after = port ? `:${port}` : ''
+  const custom = customHostOf(record)
+  if (custom) return `${protocol}//${custom.label}.${custom.domain}${after}`
+  const id = String(spec['previewId'])
+  if (!domain) return `${publicUrl}/${workspace}/previews/${id}`
   const label = spec['prefixUrl'] ? `${String(spec['prefixUrl'])}-${workspace}` : id
-  return `${protocol}//${label}.${String(spec['region'])}.${domain}${port ? `:${port}` : ''}`
+  return `${protocol}//${label}.${String(spec['region'])}.${domain}${after}`
 }

@@ -1,5 +1,6 @@
 /** Which custom domains lead to this host: known by heart, for every request is asked about by its host name. */
 import type { Config } from '../config.ts'
+import { customDomainKind } from '../kinds/custom-domain.ts'
 import type { Resource, Store, Written } from '../store/store.ts'
 
 export interface CustomHost {
@@ -10,7 +11,6 @@ export interface CustomHost {
 }
 
 export interface Domains {
-  load(): Promise<void>
   /** To be told of everything that is written. */
   written(all: Pick<Written, 'resources' | 'removed'>): void
   /** For a host name without a port, lower case; undefined when it belongs to no verified domain. */
@@ -19,7 +19,7 @@ export interface Domains {
   workspaces(domain: string): readonly string[]
 }
 
-const kind = 'customDomain'
+const { kind } = customDomainKind
 
 interface Use {
   readonly workspace: string
@@ -30,22 +30,18 @@ interface Use {
 /** Owners before those it is shared with, and who was first before who claims it too. */
 const order = (one: Use, other: Use): number => Number(other.isOwner) - Number(one.isOwner) || one.since - other.since
 
+type Names = Pick<Config, 'publicUrl' | 'sandboxDomain' | 'previewDomain'>
+
 /** Whether a name is the operator's own: no customer's domain takes it. */
-export const ownNames = ({
-  publicUrl,
-  sandboxDomain,
-  previewDomain,
-}: Pick<Config, 'publicUrl' | 'sandboxDomain' | 'previewDomain'>) => {
+const ownNames = ({ publicUrl, sandboxDomain, previewDomain }: Names) => {
   const names = [...(publicUrl ? [new URL(publicUrl).hostname] : []), sandboxDomain, previewDomain, 'localhost']
   const own = names.filter(Boolean)
   return (host: string): boolean => own.some(name => host === name || host.endsWith(`.${name}`))
 }
 
-/** `reserved` says whether a name is the operator's own. */
-export const createDomains = (
-  { resources }: Pick<Store, 'resources'>,
-  reserved: (host: string) => boolean,
-): Domains => {
+/** Knows those that there are. */
+export const openDomains = async ({ resources }: Pick<Store, 'resources'>, config: Names): Promise<Domains> => {
+  const reserved = ownNames(config)
   /** By domain, who uses it, by uid. */
   const known = new Map<string, Map<string, Use>>()
   const forget = (domain: string, uid: string): void => {
@@ -58,10 +54,8 @@ export const createDomains = (
     const uses = known.get(name) ?? new Map<string, Use>()
     known.set(name, uses.set(uid, { workspace, isOwner: !spec['sharedFromWorkspace'], since: createdAt }))
   }
+  for (const record of await resources.everyOf(kind)) learn(record)
   return {
-    async load() {
-      for (const record of await resources.everyOf(kind)) learn(record)
-    },
     written(all) {
       for (const one of all.removed) if (one.kind === kind) forget(one.name, one.uid)
       for (const record of all.resources) learn(record)

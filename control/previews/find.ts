@@ -3,6 +3,8 @@ import { fail } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { hashKey } from '../auth/keys.ts'
 import { originWide } from '../gateway/headers.ts'
+import { customDomainKind } from '../kinds/custom-domain.ts'
+import { customHostOf } from '../kinds/preview.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { Kind } from '../resources/kind.ts'
 import type { Instance, Key, Owner, Resource, Store } from '../store/store.ts'
@@ -38,7 +40,7 @@ const customAt = async ({ store: { resources }, domains }: FindDeps, { domain, l
   const [, id] = /^([a-z0-9]+)\.preview$/.exec(label) ?? []
   if (id !== undefined) {
     const found = await resources.byClaim('preview', `id:${id}`)
-    return found && workspaces.includes(found.workspace) && found.spec['customDomain'] === domain ? found : undefined
+    return found && workspaces.includes(found.workspace) && customHostOf(found)?.domain === domain ? found : undefined
   }
   for (const workspace of workspaces) {
     const found = await resources.claimant('preview', workspace, `${label}.${domain}`)
@@ -50,7 +52,7 @@ const customAt = async ({ store: { resources }, domains }: FindDeps, { domain, l
 /** The preview of the domain's own workspace that stands for those that are not there. */
 const fallbackAt = async ({ store: { resources }, domains }: FindDeps, { domain }: CustomHost) => {
   const [workspace = ''] = domains.workspaces(domain)
-  const record = await resources.get({ kind: 'customDomain', workspace, parent: '', name: domain })
+  const record = await resources.get({ kind: customDomainKind.kind, workspace, parent: '', name: domain })
   const id = record?.spec['fallbackPreviewId']
   const found = id ? await resources.byClaim('preview', `id:${String(id)}`) : undefined
   return found?.workspace === workspace ? found : undefined
