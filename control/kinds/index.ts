@@ -1,4 +1,5 @@
 /** Every kind this host serves, by its name. A new one is a definition file and a line here. */
+import { parseWireNames, wireNames, type WireName } from '../../shared/wire-names.ts'
 import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
 import { agentKind } from './agent.ts'
@@ -25,7 +26,7 @@ import { egressGatewayKind, egressIpKind, vpcKind } from './vpc.ts'
 export interface KindDeps extends SandboxDeps {}
 
 /** Those that need nothing of a host. */
-export const plainKinds: readonly Kind[] = [
+const plainKindsFor = (names: readonly WireName[]): readonly Kind[] => [
   serviceAccountKind,
   apiKeyKind,
   policyKind,
@@ -43,7 +44,7 @@ export const plainKinds: readonly Kind[] = [
   volumeTemplateKind,
   volumeKind,
   driveKind,
-  applicationKind,
+  applicationKind(wireNames(names)),
   userKind,
   imageShareKind,
   vpcKind,
@@ -51,10 +52,13 @@ export const plainKinds: readonly Kind[] = [
   egressIpKind,
 ]
 
+/** The same for programs, whose types know our names alone. */
+export const plainKinds = plainKindsFor(parseWireNames('', ''))
+
 export const createKinds = (deps: KindDeps) =>
   ({
     sandbox: sandboxKind(deps),
-    ...(Object.fromEntries(plainKinds.map(kind => [kind.kind, kind])) as Record<never, Kind>),
+    ...(Object.fromEntries(plainKindsFor(deps.names.list).map(kind => [kind.kind, kind])) as Record<never, Kind>),
   }) satisfies Record<string, Kind>
 
 export type Kinds = ReturnType<typeof createKinds>

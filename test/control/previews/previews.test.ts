@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import WebSocket, { WebSocketServer } from 'ws'
+import type { Config } from '../../../control/config.ts'
 import { testHost } from '../../support/whole-host.ts'
 
 /** An application that says what it saw, and sets a cookie. */
@@ -38,8 +39,9 @@ interface Seen {
   readonly body: any
 }
 
-const ready = async (t: Test) => {
+const ready = async (t: Test, config: Partial<Config> = {}) => {
   const made = await testHost(t, {
+    config,
     serve: async () => {
       const server = createServer((_, response) => response.end('the daemon')).listen(0, '127.0.0.1')
       await once(server, 'listening')
@@ -219,4 +221,20 @@ t.test('sockets, ports where nothing is, and the API of the sandbox', async t =>
     const headers = { 'x-svc-preview-token': await token(`closed-${port}`) }
     t.match(await get(closed.host, '/health', headers), { status: 403 }, 'nor where the daemon cannot tell who asks')
   }
+})
+
+t.test("the cookie goes out under the name of a vendor's profile, too, and comes in under any", async t => {
+  const acme = { header: 'Acme', short: 'ac', image: 'ac', previewToken: 'ac-preview', cookie: 'acme_login' }
+  const { get, preview, token } = await ready(t, { wireNames: [{ header: 'Svc', short: 'svc', image: 'svc' }, acme] })
+  const { host } = await preview('app', { public: false })
+  const mine = await token('app')
+  const opened = await get(host, `/?ac-preview=${mine}`)
+  t.match(opened, { status: 200, body: { url: '/' } })
+  const cookies = (opened.headers['set-cookie'] as string[]).slice(1).map(cookie => cookie.replace(/;.*/, ''))
+  t.same(cookies, [`svc_preview_token=${mine}`, `acme_login=${mine}`])
+  for (const cookie of cookies) {
+    const followed = await get(host, '/', { cookie: `a=1; ${cookie}` })
+    t.match(followed, { status: 200, body: { headers: { cookie: 'a=1' } } }, cookie)
+  }
+  t.equal((await get(host, '/', { cookie: `ac_session=${mine}` })).status, 401)
 })
