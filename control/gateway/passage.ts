@@ -12,6 +12,7 @@ import type { WorkloadAddress } from './address.ts'
 import { enter, type EnterContext } from './admit.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
+import { answerDocumentation, asksForDocumentation, type Documenting } from './documentation.ts'
 import type { Forwarder } from './forward.ts'
 import type { AnswerRules } from './headers.ts'
 import type { IdentityWriter } from './identity.ts'
@@ -20,7 +21,7 @@ import type { Records, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
 import { answerTerminalPage, asksForTerminalPage } from './terminal.ts'
 
-export interface Context extends EnterContext {
+export interface Context extends EnterContext, Documenting {
   readonly hold: Reach['hold']
   readonly forwarder: Forwarder
   readonly answers?: Answers | undefined
@@ -79,7 +80,10 @@ export const run = async (
   const { forwarder, answers } = context
   const gone = new AbortController()
   response.once('close', () => gone.abort(connectionClosed))
-  const entered = await enter(context, address, request)
+  const entering = () => enter(context, address, request)
+  if (asksForDocumentation(address, request))
+    return answerDocumentation(context, address, { request, response, enter: entering })
+  const entered = await entering()
   if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
   const { resolved, credential, key } = entered
   const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
