@@ -22,9 +22,11 @@ export const frontServer = (deps: {
   previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
+  /** Told of the status of each answer to a request for a workload. */
+  answered: (status: number) => void
   log: Log
 }): Server => {
-  const { api, people, gateway, previews, rootAddress, log } = deps
+  const { api, people, gateway, previews, rootAddress, answered, log } = deps
   const management = listener(api, { log })
   const pages = listener(people.pages(gateway), { log })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
@@ -35,8 +37,10 @@ export const frontServer = (deps: {
       if (preview) return previews.handle(preview, message, response)
       const address = gateway.addressOf(message)
       if (isPage(message.url ?? '', address !== undefined)) pages.request(message, response)
-      else if (address) gateway.handle(address, message, response)
-      else {
+      else if (address) {
+        response.once('close', () => answered(response.statusCode))
+        gateway.handle(address, message, response)
+      } else {
         message.url = rootAddress(message.url ?? '') ?? message.url
         if (isManagement(message.url)) management.request(message, response)
         else gateway.refuse(message, response)

@@ -1,12 +1,11 @@
 /** The gateway of this host. */
 import { wireNames as spellings } from '../shared/wire-names.ts'
 import type { People } from './browser/people.ts'
-import type { Keys } from './auth/keys.ts'
 import type { Config } from './config.ts'
 import { driveAnswers } from './drives/answers.ts'
 import type { MachineDrives } from './drives/machine-drives.ts'
 import { forwarder } from './gateway/forward.ts'
-import { gateway, type Gateway } from './gateway/gateway.ts'
+import { gateway, type Gateway, type GatewayDeps } from './gateway/gateway.ts'
 import { withoutTunnels } from './gateway/no-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
 import type { KindsByName } from './host-kinds.ts'
@@ -20,14 +19,14 @@ export const gatewayOf = (
   deps: {
     rules: KindsByName
     runner: Runner
-    keys: Keys
+    callers: Pick<GatewayDeps, 'keys' | 'standing'>
     outbound: Outbound | undefined
     people: People
     drives: MachineDrives | undefined
   },
 ): Gateway => {
   const { store, names, connections } = parts
-  const { rules, runner, keys, outbound, people, drives } = deps
+  const { rules, runner, callers, outbound, people, drives } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
@@ -38,10 +37,10 @@ export const gatewayOf = (
     {
       ...parts,
       ...people,
+      ...callers,
       resolve: resolver({ store, rules }),
       hold: runner.hold,
       forwarder: forwarder(connections),
-      keys,
       answers,
     },
   )

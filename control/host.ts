@@ -3,20 +3,22 @@
  * finds and adopts them.
  */
 import { closing, type Closing } from '../shared/closing.ts'
-import { isError } from '../shared/errors.ts'
+import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen, type Listening } from '../shared/http/listen.ts'
+import type { Bound } from '../shared/route.ts'
 import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
+import { watchersAddresses } from './api/health.ts'
 import { createDenials } from './audit/denials.ts'
 import { createKeyUses } from './auth/key-uses.ts'
 import { warmRoutes } from './api/warm.ts'
 import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
-import { keepCheckpoints } from './billing/checkpoints.ts'
+import { createStanding } from './auth/standing.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
@@ -25,8 +27,10 @@ import type { Drivers } from './drivers/drivers.ts'
 import type { MachineDrives } from './drives/machine-drives.ts'
 import { openDrives } from './drives/open.ts'
 import { createAddresses } from './addresses.ts'
+import { drainOf } from './drain.ts'
 import { frontServer } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
+import { watchRoutes, type Watched } from './host-watch.ts'
 import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
@@ -37,6 +41,8 @@ import { claimDaemonBy } from './instances/spare.ts'
 import { teller } from './instances/tell.ts'
 import { askToEnd } from './instances/terminate.ts'
 import { listenFailure } from './listening.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
 import { openPreviews } from './previews/open.ts'
@@ -45,12 +51,13 @@ import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
 import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
-import { waitingLine } from './reconcile/waiting-line.ts'
+import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
+import type { Warm } from './warm/warm.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -78,12 +85,13 @@ export interface Host {
 const running = async (
   config: Config,
   parts: Parts,
-  deps: { kinds: KindsByName; outbound: Outbound | undefined },
+  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics },
   closer: Closing,
 ) => {
   const { store, clock, connections } = parts
-  const { kinds, outbound } = deps
-  const warm = await openWarm(config, parts, closer)
+  const { kinds, outbound, metrics } = deps
+  const draining = drainOf(config.dataDir)
+  const warm = await openWarm(config, { ...parts, draining }, closer)
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
@@ -103,6 +111,7 @@ const running = async (
     onWaiting: line.leave,
     spare: warm.spare,
     claimDaemon: claimDaemonBy(connections),
+    observer: metrics.observer,
     keepAlive: address => keepAliveCount(connections, address),
     askToEnd: address => askToEnd(connections, address),
   })
@@ -111,19 +120,24 @@ const running = async (
     await runner.start()
     warm.begin(runner.poke)
   }
-  return { move, runner, line, warm, start }
+  const admit: WaitingLine['admit'] = workspace => {
+    if (draining()) throw fail('draining', { retryAfterS: 30 })
+    line.admit(workspace)
+  }
+  return { move, runner, admit, warm, start, draining }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
 /** Who may call, and how that is given out. */
-const keysOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
+const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
   const uses = createKeyUses({ tenants, clock, log }, closer)
   return {
     uses,
     keys: createKeys({ tenants, clock, uses }),
-    personal: personalKeys({ tenants, clock, ids, uses }),
+    standing: createStanding({ clock, log }, closer),
+    personalKeys: personalKeys({ tenants, clock, ids, uses }),
     denials: createDenials({ audit, clock, log }, closer),
   }
 }
@@ -149,22 +163,35 @@ const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, c
   return listening
 }
 
-const compose = async (config: Config, parts: Parts, closer: Closing): Promise<Host> => {
-  const { clock, log, store, cursors } = parts
-  const { uses, keys, personal, denials } = keysOf(parts, closer)
+/** What is no kind's: the bill, and what operators ask. */
+const furtherRoutes = (
+  config: Config,
+  parts: Parts,
+  watched: Watched & { readonly warm: Warm },
+  closer: Closing,
+): Bound[] => [
+  ...billingRoutes({ ...parts, prices: config.prices }),
+  ...warmRoutes(watched.warm),
+  ...watchRoutes(config, parts, watched, closer),
+]
+
+const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
+  const { log, store } = parts
+  const callers = callersOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const { move, runner, line, warm, start } = await running(config, parts, { kinds: rules, outbound }, closer)
+  const deps = { kinds: rules, outbound, metrics }
+  const { move, runner, admit, warm, start, draining } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
     kinds: rules,
     transition: move,
-    admit: line.admit,
-    keyUses: uses,
+    admit,
+    keyUses: callers.uses,
     poke: runner.poke,
     url: addresses.url,
     plan,
@@ -177,23 +204,20 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
   const api = createApi({
     ...parts,
     ...people,
+    ...callers,
     upkeep,
     apiVersions: config.apiVersions,
-    keys,
-    denials,
-    personalKeys: personal,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
     abilities: abilitiesOf(config, wayOut),
-    routes: [...billingRoutes({ store, clock, cursors, prices: config.prices }), ...warmRoutes(warm)],
+    routes: furtherRoutes(config, parts, { metrics, kinds: rules, runner, warm, draining }, closer),
     logRequests: true,
   })
   const drives = await openDrives(config, parts)
-  const plane = gatewayOf(config, parts, { rules, runner, keys, outbound, people, drives })
-  const previews = openPreviews(config, { ...parts, ...people, kinds: rules, hold: runner.hold })
+  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
+  const previews = openPreviews(config, { ...parts, ...people, ...callers, kinds: rules, hold: runner.hold })
   await start()
-  keepCheckpoints({ meter: store.meter, clock, log }, closer)
   return {
     ...parts,
     api,
@@ -201,8 +225,9 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
     runner,
     drives,
     async listen() {
-      const rootAddress = rootAddresses(Object.values(kinds))
-      const front = frontServer({ api, people, gateway: plane, previews, rootAddress, log })
+      const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
+      const { answered } = metrics
+      const front = frontServer({ api, people, gateway: plane, previews, rootAddress, answered, log })
       const { port } = await listenOn(front, config, closer)
       return { url: addresses.listening(port), port }
     },
@@ -212,10 +237,11 @@ const compose = async (config: Config, parts: Parts, closer: Closing): Promise<H
 
 /** Opens everything; a failure half-way closes what was opened. Throws what says which part is missing and what to do. */
 export const createHost = async (config: Config, deps: HostDeps): Promise<Host> => {
-  const { log } = deps
+  const metrics = createMetrics()
+  const log = notingLog(deps.log, metrics.noted)
   const closer = closing({ log, boundMs: 30_000 })
   try {
-    return await compose(config, await openParts(config, deps, closer), closer)
+    return await compose(config, await openParts(config, { ...deps, log }, closer), metrics, closer)
   } catch (error) {
     if (!isError(error)) log.error('host.failed', { error })
     await closer.close()

@@ -132,6 +132,11 @@ export const errors = {
       `${d.waiting} others wait for a machine already, longer than anybody would; try again in ${d.retryAfterS} s`,
     true,
   ),
+  draining: entry(
+    503,
+    (d: { retryAfterS: number }) => `this host takes no new sandboxes just now; try again in ${d.retryAfterS} s`,
+    true,
+  ),
   // Images
   invalid_image: entry(
     400,

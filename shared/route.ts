@@ -123,6 +123,14 @@ export const route = <
   })
 }
 
+/** From a request to the end of its answer, or of the connection it became. */
+export interface Exchange {
+  /** Aborted at its end. */
+  readonly over: AbortSignal
+  /** Ends it at once, in the middle of an answer that has begun. */
+  readonly cut: () => void
+}
+
 /** A request as handlers and hooks see it; HTTP objects stay inside shared/http. */
 export interface Request {
   readonly method: string
@@ -142,6 +150,8 @@ export interface Request {
   readonly local: string
   /** What it came by, to look up what is known of it; undefined in process. */
   readonly connection?: object | undefined
+  /** The exchange itself, which ends before its time with `cut`; undefined in process. */
+  readonly exchange?: Exchange | undefined
 }
 
 export interface Context {

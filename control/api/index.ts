@@ -5,6 +5,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Bound } from '../../shared/route.ts'
 import type { Keys } from '../auth/keys.ts'
+import type { Standing } from '../auth/standing.ts'
 import type { Crud } from '../resources/crud.ts'
 import type { Logins } from '../gateway/logins.ts'
 import type { Store } from '../store/store.ts'
@@ -40,6 +41,7 @@ export interface ApiDeps {
   /** Versions of the API beside ours: theirs → ours. */
   readonly apiVersions?: VersionNames['accepted'] | undefined
   readonly keys: Keys
+  readonly standing: Standing
   readonly personalKeys: PersonalKeys
   readonly removeWorkspace: RemoveWorkspace
   readonly denials: Denials
@@ -64,7 +66,7 @@ export interface ApiDeps {
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
-  const { store, clock, ids, log, names, keys, images, upkeep, catalogues, abilities, verbs, outbound } = deps
+  const { store, clock, ids, log, names, keys, standing, images, upkeep, catalogues, abilities, verbs, outbound } = deps
   const { removeWorkspace, denials, admitted, logins, routes = [] } = deps
   const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
@@ -89,6 +91,8 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
   const caller = createCaller({ keys, tenants: store.tenants, names })
   const surface = managementSurface({
     caller,
+    keys,
+    standing,
     clock,
     names,
     admitted,

@@ -13,6 +13,7 @@ import { deleteImage, deleteImages, deleteTag, getImage, imageProgress, listImag
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { declareLinks } from './links.ts'
+import { getHealth, getMetrics } from './health.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
@@ -48,6 +49,7 @@ export const managementRoutes = {
     feature: getFeature,
   },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
+  health: { get: getHealth, metrics: getMetrics },
   images: {
     list: listImages,
     get: getImage,

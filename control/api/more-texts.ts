@@ -16,6 +16,10 @@ export const moreFamilies: Readonly<Record<string, string>> = {
 const count = (what: string) => [what, 0] as const
 
 export const moreTexts: Texts = {
+  'health.database': ['`ok`, or why nothing can be written down', 'ok'],
+  'health.drivers': ['`ok`, or why machines cannot be looked after', 'ok'],
+  'health.disk': ['`ok`, or what the disk of the data directory lacks', 'ok'],
+  'health.draining': ['Whether no new sandboxes are taken', false],
   targetWorkspace: ['Workspace that it is shared with', 'team'],
   targetAccountId: ['Account of that workspace, where it is another one', 'default'],
   workspaceDisplayName: ['Name of the workspace for people', 'Team'],

@@ -1,12 +1,13 @@
 /** How the management API answers: error bodies, versions, credentials, CORS. */
 import type { Clock } from '../../shared/clock.ts'
-import { fail, isError, type AppError, type ErrorCode } from '../../shared/errors.ts'
+import { fail, type AppError, type ErrorCode } from '../../shared/errors.ts'
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, AuditedBy, Workspace } from '../store/store.ts'
 import { accessOf, needAccess, type Access } from '../auth/access.ts'
-import { everyScope } from '../auth/keys.ts'
+import { everyScope, type Keys } from '../auth/keys.ts'
+import type { Standing } from '../auth/standing.ts'
 import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
@@ -95,11 +96,17 @@ const detailed = (error: AppError, kind: string, known: { actor: Actor | undefin
 /** What `error` says where clients look for a text of their own. */
 const said: Partial<Record<ErrorCode, string>> = { no_capacity: 'Maximum parallel executions limit reached' }
 
+/** Of those that know when. */
+const retryAfter = (error: AppError): Record<string, string> => {
+  const { retryAfterS } = (error.details ?? {}) as { retryAfterS?: number }
+  return retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }
+}
+
 const errorHeaders = (error: AppError): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
   ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
   ...(error.status === 503 ? { 'retry-after': '1' } : {}),
-  ...(isError(error, 'overloaded') && error.details ? { 'retry-after': String(error.details.retryAfterS) } : {}),
+  ...retryAfter(error),
   ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
 })
 
@@ -162,19 +169,24 @@ const deniedOf = (error: AppError, { request, route, requestId, facts = {} }: Re
   reason: error.message,
 })
 
-export const managementSurface = (deps: {
-  caller: Caller
+interface SurfaceDeps {
+  readonly caller: Caller
+  readonly keys: Pick<Keys, 'right'>
+  readonly standing: Standing
   /** Told of each connection that has brought a valid credential. */
-  admitted?: ((connection: object | undefined) => void) | undefined
-  clock: Clock
-  names: WireNames
-  denials: Pick<Denials, 'note'>
+  readonly admitted?: ((connection: object | undefined) => void) | undefined
+  readonly clock: Clock
+  readonly names: WireNames
+  readonly denials: Pick<Denials, 'note'>
   /** Versions beside ours: theirs → ours. */
-  apiVersions?: VersionNames['accepted'] | undefined
-  checkReplies?: boolean
-  logRequests?: boolean
-}): Surface => {
-  const { caller, clock, names, denials, apiVersions = {}, checkReplies = false, logRequests = false } = deps
+  readonly apiVersions?: VersionNames['accepted'] | undefined
+  readonly checkReplies?: boolean
+  readonly logRequests?: boolean
+}
+
+export const managementSurface = (deps: SurfaceDeps): Surface => {
+  const { caller, keys, standing, clock, names, denials } = deps
+  const { apiVersions = {}, checkReplies = false, logRequests = false } = deps
   const versions = { headers: names.versionHeaders, accepted: apiVersions }
   const knownOf = new WeakMap<Request, Partial<Facts>>()
   const warned = warningsOf(names.isOwnLabel)
@@ -216,7 +228,10 @@ export const managementSurface = (deps: {
     async before(request, route, requestId) {
       const known = (facts: Partial<Facts>) => void knownOf.set(request, facts)
       const facts = await admitted({ caller, versions }, request, route, { requestId, known })
-      if (facts.key) deps.admitted?.(request.connection)
+      if (facts.key) {
+        deps.admitted?.(request.connection)
+        if (request.exchange) standing.watch(keys.right(facts.key), request.exchange)
+      }
       known(facts)
       return { ...facts }
     },

@@ -5,6 +5,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { ApiKey, Tenants, Workspace } from '../store/store.ts'
 import type { KeyUses } from './key-uses.ts'
+import type { Right } from './standing.ts'
 
 /** SHA-256 of an API key in hex, as stored. */
 export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
@@ -19,6 +20,8 @@ export interface Keys {
   verify(credential: string): Promise<ApiKey>
   /** The same for a key of which only the hash is known. */
   verifyHash(hash: string): Promise<ApiKey>
+  /** What lets a use of the key go on after it has begun: the key itself. Its further uses are not noted. */
+  right(key: ApiKey): Right
 }
 
 export const createKeys = (deps: {
@@ -27,15 +30,23 @@ export const createKeys = (deps: {
   uses: Pick<KeyUses, 'note'>
 }): Keys => {
   const { tenants, clock, uses } = deps
-  const verifyHash = async (hash: string): Promise<ApiKey> => {
+  const valid = async (hash: string): Promise<ApiKey> => {
     const key = await tenants.apiKeyByHash(hash)
     if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
     if (key.expiresAt !== null && key.expiresAt <= clock.now())
       throw fail('unauthenticated', { reason: 'the API key has expired' })
+    return key
+  }
+  const verifyHash = async (hash: string): Promise<ApiKey> => {
+    const key = await valid(hash)
     uses.note(key.id)
     return key
   }
-  return { verifyHash, verify: credential => verifyHash(hashKey(credential)) }
+  return {
+    verifyHash,
+    verify: credential => verifyHash(hashKey(credential)),
+    right: ({ id, hash }) => ({ id, holds: () => valid(hash) }),
+  }
 }
 
 /** Whether a key may act in a workspace: one of its account, and the one it is bound to if it is. */

@@ -12,13 +12,23 @@ export interface CheckpointDeps {
   readonly log: Log
 }
 
-/** Adds what open intervals have used so far to the bill: every minute, and once more when `closer` closes. */
-export const keepCheckpoints = ({ meter, clock, log }: CheckpointDeps, closer: Closing): void => {
+/**
+ * Adds what open intervals have used so far to the bill: every minute, and once more when `closer` closes. What it returns tells
+ * how long ago it last did, in ms.
+ */
+export const keepCheckpoints = ({ meter, clock, log }: CheckpointDeps, closer: Closing): (() => number) => {
+  let last = clock.elapsed()
   const stop = clock.every(checkpointEveryMs, () => {
-    meter.checkpoint(clock.now()).catch(error => log.error('checkpoint.failed', { error }))
+    meter.checkpoint(clock.now()).then(
+      () => {
+        last = clock.elapsed()
+      },
+      error => log.error('checkpoint.failed', { error }),
+    )
   })
   closer.add('checkpoints', async () => {
     stop()
     await meter.checkpoint(clock.now())
   })
+  return () => clock.elapsed() - last
 }

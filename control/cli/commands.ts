@@ -59,6 +59,16 @@ export const commands: readonly Command[] = [
     run: async invocation => (await import('./image.ts')).run(invocation),
   },
   {
+    name: 'drain',
+    summary: 'takes no new sandboxes from now on, in a server that runs and in the next one; --undo takes them again',
+    options: {
+      undo: { type: 'boolean', help: 'takes new sandboxes again' },
+      wait: { type: 'boolean', help: 'returns when every sandbox sleeps' },
+    },
+    help: ['What is there runs on, falls asleep when nobody uses it, and wakes when somebody does.'],
+    run: async invocation => (await import('./drain.ts')).run(invocation),
+  },
+  {
     name: 'audit',
     words: 'verify | head',
     summary: 'says whether the audit in the data directory is what was written, or prints where it ends',

@@ -1,18 +1,13 @@
 /** `hutch key`: keys of whoever has the data directory, with or without a server running on it. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { keyTerms } from '../auth/key-terms.ts'
 import { personalKeys, type PersonalKey, type PersonalKeys } from '../auth/personal-keys.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { fail } from '../../shared/errors.ts'
 import { randomIds } from '../../shared/ids.ts'
-import { command } from '../../shared/installation.ts'
-import { silentLog } from '../../shared/log.ts'
 import { parse, s } from '../../shared/schema.ts'
 import { operator } from '../bootstrap.ts'
 import { loadConfig } from '../config.ts'
-import { openStore } from '../store/sqlite/open.ts'
 import type { ApiKey } from '../store/store.ts'
+import { withExistingStore } from './existing-store.ts'
 import { misuse, type Invocation } from './command.ts'
 
 const see = 'see hutch key --help'
@@ -104,20 +99,10 @@ const verbOf = ([name = '', ...rest]: readonly string[], options: Invocation['op
 export const run = async ({ env, cwd, options, words, say }: Invocation): Promise<number> => {
   const verb = verbOf(words, options)
   const { dataDir } = loadConfig(env, cwd)
-  const path = join(dataDir, 'hutch.db')
-  if (!existsSync(path))
-    throw fail('unavailable', {
-      what: `${dataDir} has no database`,
-      next: `start ${command('run')} once, or set HUTCH_DATA_DIR`,
-    })
-  const store = await openStore({ path, asItIs: true }, { log: silentLog })
-  try {
-    const { tenants } = store
+  await withExistingStore(dataDir, async ({ tenants }) => {
     const clock = systemClock()
     const keys = personalKeys({ tenants, clock, ids: randomIds(), uses: { of: tenants.keyUse } })
     await verb.run({ keys, by: { ...operator, hash: '', createdAt: 0 }, options, say }, words.slice(1))
-  } finally {
-    await store.close()
-  }
+  })
   return 0
 }

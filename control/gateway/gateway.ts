@@ -11,6 +11,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { WireNames } from '../../shared/wire-names.ts'
 import type { Keys } from '../auth/keys.ts'
+import type { Standing } from '../auth/standing.ts'
 import type { Reach } from '../instances/reach.ts'
 import type { Connections } from '../channel/connections.ts'
 import type { Sealer } from '../secrets.ts'
@@ -37,6 +38,7 @@ export interface GatewayDeps extends Documenting {
   readonly sealer: Sealer
   /** Told of each connection that has brought a valid credential. */
   readonly admitted: (connection: object) => void
+  readonly standing: Standing
   /** Answers in the daemon's place; nobody does when left out. */
   readonly answers?: Answers | undefined
   readonly clock: Clock

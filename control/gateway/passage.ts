@@ -80,7 +80,8 @@ export const run = async (
   const { forwarder, answers } = context
   const gone = new AbortController()
   response.once('close', () => gone.abort(connectionClosed))
-  const entering = () => enter(context, address, request)
+  const exchange = { over: gone.signal, cut: () => void response.destroy() }
+  const entering = () => enter(context, address, request, exchange)
   if (asksForDocumentation(address, request))
     return answerDocumentation(context, address, { request, response, enter: entering })
   const entered = await entering()
@@ -109,7 +110,8 @@ export const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const { resolved, credential, key } = await enter(context, address, request)
+  const exchange = { over: gone.signal, cut: () => void socket.destroy() }
+  const { resolved, credential, key } = await enter(context, address, request, exchange)
   const { owner } = resolved
   const { release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   await splice(

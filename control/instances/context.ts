@@ -9,6 +9,7 @@ import type { Transition } from '../reconcile/transition.ts'
 import type { Address, Instance, InstanceError, Resource, Store } from '../store/store.ts'
 import type { Census } from './census.ts'
 import type { Configurer } from './configure.ts'
+import type { Observer } from './observer.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import type { Standby } from './standby/standby.ts'
 import type { Ending } from './terminate.ts'
@@ -28,6 +29,7 @@ export interface Context {
   readonly configurer: Omit<Configurer, 'written'>
   readonly spare: Spare | undefined
   readonly claimDaemon: ClaimDaemon
+  readonly observer: Observer
   /** Orderly ends that are under way, by the id of the instance. */
   readonly endings: Map<string, Ending>
   /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */

@@ -24,14 +24,24 @@ import type { Context } from './context.ts'
 import { reach, type Reach } from './reach.ts'
 import { reconcileInstance } from './reconcile-instance.ts'
 import { reconcileOwner } from './reconcile-owner.ts'
+import type { Observer } from './observer.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import { standby } from './standby/standby.ts'
+
+/** The last look at the box that ended. */
+export interface Surveyed {
+  /** Elapsed ms. */
+  readonly at: number
+  /** How many drivers could not list their machines. */
+  readonly failed: number
+}
 
 export interface Runner extends Reach {
   /** Looks at a record soon: it changed, or it went. Does nothing for kinds whose records have no machines and do not end. */
   poke(kind: string, uid: string): void
   /** Looks at the box, removes orphans, adopts what runs, and starts the loops. Call once, before serving. */
   start(): Promise<void>
+  surveyed(): Surveyed
 }
 
 export interface RunnerDeps {
@@ -53,6 +63,7 @@ export interface RunnerDeps {
   /** Machines made ahead of need; none when it is left out. */
   readonly spare?: Spare | undefined
   readonly claimDaemon: ClaimDaemon
+  readonly observer: Observer
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
   readonly keepAlive: (address: Address) => Promise<number>
   /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
@@ -64,11 +75,13 @@ const concurrency = 32
 const surveyEveryMs = 5_000
 
 /** Looks at the box from time to time; returns what ends that. */
-const surveying = ({ census, clock, log, pokeInstance }: Context): (() => Promise<void>) => {
+const surveying = (context: Context, seen: (surveyed: Surveyed) => void): (() => Promise<void>) => {
+  const { census, clock, log, pokeInstance } = context
   const look = async () => {
     const { changed, failures } = await census.survey()
     for (const error of failures) log.warn('survey.failed', { error })
     for (const id of changed) pokeInstance(id)
+    seen({ at: clock.elapsed(), failed: failures.length })
   }
   let under: Promise<void> | undefined
   const stop = clock.every(surveyEveryMs, () => {
@@ -99,7 +112,9 @@ export const createRunner = (deps: RunnerDeps): Runner => {
   const instances = reconcileLoop(reconcileInstance(context), { name: 'instances', concurrency }, { clock, log })
   const kinds = [...rules.values()].filter(({ workload, expiry }) => workload ?? expiry).map(({ kind }) => kind)
 
+  let surveyed: Surveyed = { at: clock.elapsed(), failed: 0 }
   return {
+    surveyed: () => surveyed,
     ...reach({ store, rules, changes, configurer, standby: context.standby, pokeOwner: context.pokeOwner }),
     poke(kind, uid) {
       if (kinds.includes(kind)) owners.poke(uid)
@@ -107,7 +122,10 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     async start() {
       for (const instance of await adopt(context, drivers.preferred.name)) instances.poke(instance.id)
       for (const kind of kinds) for (const { uid } of await store.resources.everyOf(kind)) owners.poke(uid)
-      const stopSurveying = surveying(context)
+      surveyed = { at: clock.elapsed(), failed: 0 }
+      const stopSurveying = surveying(context, seen => {
+        surveyed = seen
+      })
       closing.add('standby', context.standby.close)
       closing.add('owners', owners.close)
       closing.add('instances', instances.close)

@@ -143,7 +143,7 @@ const make = async (
 }
 
 export const start = async (context: Context, subject: Subject, signal: AbortSignal): Promise<Outcome> => {
-  const { store, clock, log } = context
+  const { store, clock, log, observer } = context
   const { instance, owner, workload } = subject
   const begun = clock.elapsed()
   const others = await store.instances.ofOwner(owner.uid)
@@ -165,6 +165,8 @@ export const start = async (context: Context, subject: Subject, signal: AbortSig
   const outcome = await started(context, made)
   const ms = Math.round(clock.elapsed() - begun)
   const claimed = made.subject.instance.claimed ?? false
+  const isFirst = instance.startedAt === undefined
+  observer.started(claimed ? 'claim' : isFirst ? 'create' : 'restart', isFirst ? clock.now() - instance.createdAt : ms)
   log.info('instance.started', { instance: instance.id, owner: owner.uid, name: owner.name, ms, claimed })
   return outcome
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { fail } from '../../shared/errors.ts'
 import { bearerOf } from '../auth/credential.ts'
 import { hashKey } from '../auth/keys.ts'
+import type { Right } from '../auth/standing.ts'
 import type { Destination } from '../channel/connections.ts'
 import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
 import type { Address } from '../store/store.ts'
@@ -33,6 +34,8 @@ interface Admitted {
   readonly added: readonly string[]
   /** For the caller. */
   readonly cookies: readonly string[]
+  /** What lets it go on. */
+  readonly right: Right
 }
 
 export interface Admitting extends FindDeps {
@@ -46,6 +49,16 @@ const cookiesFor = ({ options }: Admitting, token: string, expiresAt: number | n
   const more = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
   return tokens.cookies.map(name => `${name}=${token}; ${more}`)
 }
+
+/** The preview that was found, and the token where it is private. */
+const rightOf = (deps: FindDeps, address: PreviewAddress, found: Preview, token: string | undefined): Right => ({
+  id: `${found.record.uid} ${found.isPublic ? '' : hashKey(token ?? '')}`,
+  async holds() {
+    const now = await findPreview(deps, address)
+    if (now?.record.uid !== found.record.uid) throw fail('unauthenticated', { reason: 'the preview is over' })
+    if (!now.isPublic) await needToken(deps, now, token)
+  },
+})
 
 /** Throws `route_not_found`, `unauthenticated`. */
 export const admit = async (
@@ -69,6 +82,7 @@ export const admit = async (
   return {
     preview,
     target,
+    right: rightOf(context, address, preview, token),
     // What is kept of the cookies is added.
     withheld: {
       headers: new Set([

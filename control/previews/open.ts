@@ -3,6 +3,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { wireNames as spellings } from '../../shared/wire-names.ts'
+import type { Standing } from '../auth/standing.ts'
 import type { Connections } from '../channel/connections.ts'
 import type { Config } from '../config.ts'
 import { forwarder } from '../gateway/forward.ts'
@@ -34,6 +35,7 @@ export const openPreviews = (
     readonly kinds: ReadonlyMap<string, Kind>
     readonly hold: Reach['hold']
     readonly admitted: (connection: object) => void
+    readonly standing: Standing
   },
 ): Previews => {
   const { names, connections } = deps

@@ -4,6 +4,8 @@ import type { Duplex } from 'node:stream'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { Exchange } from '../../shared/route.ts'
+import type { Standing } from '../auth/standing.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
 import { errorReply, sendError, shown, type ErrorReply } from '../gateway/errors.ts'
@@ -24,6 +26,7 @@ export interface PreviewDeps extends FindDeps {
   readonly log: Log
   /** Told of each connection that has shown a token. */
   readonly admitted: (connection: object) => void
+  readonly standing: Standing
 }
 
 export interface Previews {
@@ -64,6 +67,14 @@ const preflight = async (
   return true
 }
 
+/** Lets a request in, for as long as the preview and its token are there. */
+const enter = async (context: Context, address: PreviewAddress, request: IncomingMessage, exchange: Exchange) => {
+  const admitted = await admit(context, address, request)
+  if (!admitted.preview.isPublic) context.admitted(request.socket)
+  context.standing.watch(admitted.right, exchange)
+  return admitted
+}
+
 const run = async (context: Context, address: PreviewAddress, request: IncomingMessage, response: ServerResponse) => {
   const { hold, forwarder, clock } = context
   if (await preflight(context, address, request, response)) return
@@ -73,8 +84,7 @@ const run = async (context: Context, address: PreviewAddress, request: IncomingM
     stop()
     gone.abort(connectionClosed)
   })
-  const admitted = await admit(context, address, request)
-  if (!admitted.preview.isPublic) context.admitted(request.socket)
+  const admitted = await enter(context, address, request, { over: gone.signal, cut: () => void response.destroy() })
   const { owner, instance } = await machineOf(context, admitted.preview)
   const { upstream, release } = await hold(owner, gone.signal, instance)
   try {
@@ -101,8 +111,8 @@ const runUpgrade = async (
     stop()
     gone.abort(connectionClosed)
   })
-  const { preview, target, withheld, added: identity } = await admit(context, address, request)
-  if (!preview.isPublic) context.admitted(request.socket)
+  const exchange = { over: gone.signal, cut: () => void socket.destroy() }
+  const { preview, target, withheld, added: identity } = await enter(context, address, request, exchange)
   const { owner, instance } = await machineOf(context, preview)
   const { upstream, release } = await hold(owner, gone.signal, instance)
   let to: Destination

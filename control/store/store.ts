@@ -31,6 +31,7 @@ import type { Instances } from './instances.ts'
 import type { Meter } from './meter.ts'
 import type { Resources } from './resources.ts'
 import type { Tenants } from './tenants.ts'
+import type { Upkeep } from './upkeep.ts'
 import type { Transactions } from './writes.ts'
 
 export type * from './audit.ts'
@@ -38,6 +39,7 @@ export type * from './instances.ts'
 export type * from './meter.ts'
 export type * from './resources.ts'
 export type * from './tenants.ts'
+export type * from './upkeep.ts'
 export type * from './writes.ts'
 
 /** What everybody is given: it can be read, and what concerns neither resources nor instances can be written. */
@@ -47,6 +49,7 @@ export interface Store {
   readonly tenants: Tenants
   readonly meter: Meter
   readonly audit: Audit
+  readonly upkeep: Upkeep
   close(): Promise<void>
 }
 

@@ -14,7 +14,11 @@ const bundleOf = ({ bundleDir }: Config): Promise<string> =>
     throw error
   })
 
-export const openWarm = async (config: Config, parts: Parts, closer: Closing): Promise<Warm> =>
+export const openWarm = async (
+  config: Config,
+  parts: Parts & { readonly draining: () => boolean },
+  closer: Closing,
+): Promise<Warm> =>
   createWarm(
     { ...parts, closing: closer },
     {

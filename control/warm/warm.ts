@@ -43,6 +43,8 @@ export interface WarmDeps {
   readonly ids: Ids
   readonly log: Log
   readonly closing: Closing
+  /** While it says so, none is made. */
+  readonly draining: () => boolean
 }
 
 export interface WarmOptions {
@@ -85,8 +87,8 @@ const obstacleOf = ({ preferred }: Drivers): string | undefined => {
 }
 
 /** One at a time, and none while somebody waits. */
-const mayMake = ({ line, book, obstacle }: Context): number =>
-  obstacle === undefined && (line?.length ?? 0) === 0 && book.beginning === 0 ? 1 : 0
+const mayMake = ({ line, book, obstacle, draining }: Context): number =>
+  obstacle === undefined && !draining() && (line?.length ?? 0) === 0 && book.beginning === 0 ? 1 : 0
 
 /** Looks at the pools that are not full once nobody waits. */
 const fillSoon = (context: Context): void => {

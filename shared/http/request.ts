@@ -1,6 +1,6 @@
 /** From node:http's request to the plain one that handlers see. */
 import type { IncomingMessage } from 'node:http'
-import type { Request } from '../route.ts'
+import type { Exchange, Request } from '../route.ts'
 import { textOf } from '../utf8.ts'
 
 /** Decodes once; bytes that are not UTF-8 are kept (see `utf8.ts`). A malformed escape leaves the raw text. */
@@ -18,7 +18,7 @@ export const decodePath = (rawPath: string): string => {
 export const isMalformed = (rawPath: string): boolean => /%(?![0-9a-f]{2})/i.test(rawPath)
 
 /** The plain request that handlers see. */
-export const toRequest = (message: IncomingMessage): Request => {
+export const toRequest = (message: IncomingMessage, exchange?: Exchange): Request => {
   const url = message.url ?? '/'
   const cut = url.indexOf('?')
   const rawPath = cut < 0 ? url : url.slice(0, cut)
@@ -34,5 +34,6 @@ export const toRequest = (message: IncomingMessage): Request => {
     remote: message.socket.remoteAddress ?? '',
     local: message.socket.localAddress ?? '',
     connection: message.socket,
+    exchange,
   }
 }

@@ -23,7 +23,10 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const gone = new AbortController()
     response.once('close', () => gone.abort(connectionClosed))
-    const result = await dispatcher.dispatch(toRequest(message), gone.signal)
+    // An answer that has not begun is still given: a call may be what ended its own credential.
+    const cut = () => void (response.headersSent && response.destroy())
+    const exchange = { over: gone.signal, cut }
+    const result = await dispatcher.dispatch(toRequest(message, exchange), gone.signal)
     if (response.destroyed) return
     // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
@@ -38,7 +41,8 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     const gone = new AbortController()
     socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
-    const result = await dispatcher.dispatch(toRequest(message), gone.signal)
+    const exchange = { over: gone.signal, cut: () => void socket.destroy() }
+    const result = await dispatcher.dispatch(toRequest(message, exchange), gone.signal)
     if (result instanceof SocketUpgrade) return result.run(socket, head, message)
     if (socket.destroyed) return
     // A route without upgrade answers as always.

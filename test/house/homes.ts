@@ -18,6 +18,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     'images/runtime',
   ],
   kysely: ['control/store/sqlite'],
+  'prom-client': ['control/metrics'],
   'node-pty': ['daemon/node-internals'],
   'tar-stream': ['control/images/pull', 'daemon/filesystem'],
   undici: ['control/channel', 'control/gateway', 'control/images/pull', 'shared/http/client'],

@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { healthRoutes } from '../../control/api/health.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
 import { billingRoutes } from '../../control/api/billing.ts'
@@ -23,6 +24,7 @@ import { createDenials } from '../../control/audit/denials.ts'
 import { createKeyUses } from '../../control/auth/key-uses.ts'
 import { createKeys, hashKey } from '../../control/auth/keys.ts'
 import { personalKeys } from '../../control/auth/personal-keys.ts'
+import { createStanding } from '../../control/auth/standing.ts'
 import { workspaceRemover } from '../../control/resources/remove-workspace.ts'
 import { closing } from '../../shared/closing.ts'
 import { fail } from '../../shared/errors.ts'
@@ -30,6 +32,7 @@ import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import { call, type Answer, type CallOptions } from './call.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { silentLog } from '../../shared/log.ts'
+import type { Bound } from '../../shared/route.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
 
 export interface ControlOptions {
@@ -46,6 +49,8 @@ export interface ControlOptions {
   readonly checkReplies?: boolean
   /** USD per unit of each billing dimension. */
   readonly prices?: Readonly<Record<string, number>>
+  /** Further routes. */
+  readonly routes?: readonly Bound[]
 }
 
 export interface TestControl {
@@ -161,6 +166,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     names,
     apiVersions: options.apiVersions,
     keys: createKeys({ tenants: store.tenants, clock, uses }),
+    standing: createStanding({ clock, log }, closer),
     denials: createDenials({ audit: store.audit, clock, log }, closer),
     personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
     removeWorkspace: workspaceRemover(verbs),
@@ -178,7 +184,12 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
       planeOf: kind => rules.get(kind) as never,
     }),
     routes: [
+      ...(options.routes ?? []),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
+      ...healthRoutes({
+        health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),
+        metrics: { contentType: 'text/plain', text: async () => '' },
+      }),
       ...warmRoutes({ report: async () => ({ pools: [], claimed: 0, missed: 0 }) }),
     ],
     checkReplies: options.checkReplies ?? true,

@@ -148,6 +148,7 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     configurer,
     onDown: () => {},
     spare: options.spare,
+    observer: { started() {}, woke() {} },
     claimDaemon: options.claimDaemon ?? (async () => {}),
     keepAlive: options.keepAlive ?? (async () => 0),
     askToEnd: options.askToEnd ?? (async () => 0),

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { Log } from '../../../shared/log.ts'
+import type { Observer } from '../observer.ts'
 import type { Drivers } from '../../drivers/drivers.ts'
 import type { Transition } from '../../reconcile/transition.ts'
 import type { Address, Store } from '../../store/store.ts'
@@ -10,6 +11,7 @@ export interface StandbyDeps {
   readonly clock: Clock
   readonly log: Log
   readonly transition: Transition
+  readonly observer: Pick<Observer, 'woke'>
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
   readonly keepAlive: (address: Address) => Promise<number>
 }

@@ -55,11 +55,13 @@ export const suspend = async (context: Context, entry: Entry): Promise<boolean> 
 }
 
 export const resume = async (context: Context, entry: Entry): Promise<void> => {
-  const { store, drivers, log } = context
+  const { store, drivers, log, clock, observer } = context
   if (!entry.asleep) return
+  const begun = clock.elapsed()
   const instance = await store.instances.get(entry.id)
   if (instance) await drivers.need(instance.driver).freezer?.thaw(entry.id)
   entry.asleep = false
   await noteResumed(context, entry)
+  observer.woke(clock.elapsed() - begun)
   log.debug('instance.resumed', { instance: entry.id })
 }

@@ -20,6 +20,7 @@ import { remembered } from './remembered.ts'
 import { sqliteResources } from './resources.ts'
 import { sqliteTenants } from './tenants.ts'
 import { transactions, translate } from './transact.ts'
+import { sqliteUpkeep } from './upkeep.ts'
 import { workspaces } from './workspaces.ts'
 
 const makeFile = (path: string): void => {
@@ -71,6 +72,7 @@ const compose = (db: Database): WritableStore => {
     }),
     audit: sqliteAudit(auditor, transact),
     tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
+    upkeep: sqliteUpkeep(prepare, transact),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
       db.close()

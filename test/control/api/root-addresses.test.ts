@@ -6,7 +6,7 @@ import { testHost } from '../../support/whole-host.ts'
 import { until } from '../../support/until.ts'
 
 t.test('which addresses those are', async t => {
-  const address = rootAddresses(plainKinds)
+  const address = rootAddresses(plainKinds, { '/healthz': '/v0/healthz' })
   t.equal(address('/team/jobs/j/executions'), '/v0/jobs/j/executions?workspace=team')
   t.equal(
     address('/team/jobs/j/executions/1?x=y&workspace=other'),

@@ -405,7 +405,7 @@ t.test('browsers', async t => {
     t.match(page.text, /API explorer: web/)
     t.match(page.header('content-security-policy'), /default-src 'none'; script-src 'self'/)
     const sources = [...page.text.matchAll(/(?:src|href|data-workload|data-management)="([^"]+)"/g)].map(
-      ([, one]) => one,
+      match => match[1] as string,
     )
     for (const source of sources.filter(one => !one.startsWith('data:'))) {
       const { pathname, search } = new URL(source, `${box}/swagger/`)

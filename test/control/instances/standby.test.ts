@@ -13,7 +13,7 @@ const prepared = async (t: Test, options: RunnerOptions = {}) => {
   const rates = [{ dimension: 'agent_compute_runtime_gbs', quantity: 2 }]
   const { instance } = await made.add({ memoryMb: 2048 }, rates)
   const keepAlive = options.keepAlive ?? (async () => 0)
-  const sleep = standby({ store, drivers, clock, log: silentLog, transition, keepAlive })
+  const sleep = standby({ store, drivers, clock, log: silentLog, transition, keepAlive, observer: { woke() {} } })
   t.teardown(() => sleep.close())
   const state = async () => (await store.instances.get('i'))?.status
   const phase = () => world.machines.get('i')?.phase

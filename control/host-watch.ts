@@ -1,0 +1,47 @@
+/** What whoever watches over this host is told: whether it works, and what was measured. */
+import { statfs } from 'node:fs/promises'
+import { healthRoutes } from './api/health.ts'
+import { keepCheckpoints } from './billing/checkpoints.ts'
+import type { Config } from './config.ts'
+import { createHealth } from './health/health.ts'
+import type { KindsByName } from './host-kinds.ts'
+import type { Runner } from './instances/runner.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import type { Parts } from './parts.ts'
+import type { Closing } from '../shared/closing.ts'
+import type { Bound } from '../shared/route.ts'
+import type { Warm } from './warm/warm.ts'
+
+export interface Watched {
+  readonly metrics: Metrics
+  readonly kinds: KindsByName
+  readonly runner: Pick<Runner, 'surveyed'>
+  readonly warm: Pick<Warm, 'report'>
+  readonly draining: () => boolean
+}
+
+/** Keeps the bill up to date, too: how far behind it is, is among the measures. */
+export const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer: Closing): Bound[] => {
+  const { store, clock, log } = parts
+  const { metrics, kinds, runner, warm, draining } = watched
+  const { meter, upkeep } = store
+  const meterLagMs = keepCheckpoints({ meter, clock, log }, closer)
+  const withMachines = [...kinds.values()].filter(({ workload }) => workload).map(({ kind }) => kind)
+  return healthRoutes({
+    health: createHealth({ dataDir, upkeep, surveyed: runner.surveyed, draining, clock }),
+    metrics: {
+      contentType: metrics.contentType,
+      text: () =>
+        metrics.text({
+          tally: () => upkeep.tally(withMachines),
+          pools: warm.report,
+          meterLagMs,
+          disk: async () => {
+            const { bavail, blocks, bsize } = await statfs(dataDir)
+            return { free: bavail * bsize, size: blocks * bsize }
+          },
+          draining,
+        }),
+    },
+  })
+}

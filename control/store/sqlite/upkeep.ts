@@ -1,0 +1,39 @@
+import { sql } from 'kysely'
+import type { Tallied, Upkeep } from '../store.ts'
+import { query, type Prepare } from './prepared.ts'
+import type { Transact } from './transact.ts'
+
+const statements = (prepare: Prepare) => ({
+  mark: prepare((given: { value: string }) =>
+    query
+      .insertInto('meta')
+      .values({ key: 'written', value: given.value })
+      .onConflict(conflict => conflict.column('key').doUpdateSet({ value: given.value })),
+  ),
+  resources: prepare((given: { kinds: string }) =>
+    query
+      .selectFrom('resources')
+      .where('kind', 'in', sql<string>`(SELECT value FROM json_each(${given.kinds}))`)
+      .groupBy(['kind', 'status'])
+      .select(({ fn }) => ['kind', 'status', fn.countAll<number>().as('count')]),
+  ),
+  instances: prepare(() =>
+    query
+      .selectFrom('instances')
+      .groupBy(['kind', 'status'])
+      .select(({ fn }) => ['kind', 'status', fn.countAll<number>().as('count')]),
+  ),
+})
+
+export const sqliteUpkeep = (prepare: Prepare, { read, write }: Transact): Upkeep => {
+  const run = statements(prepare)
+  let turn = 0
+  return {
+    tryWriting: () => write(() => void run.mark.run({ value: String(++turn) })),
+    tally: kinds =>
+      read(() => ({
+        resources: run.resources.all({ kinds: JSON.stringify(kinds) }) as Tallied[],
+        instances: run.instances.all({}) as Tallied[],
+      })),
+  }
+}

@@ -1,0 +1,15 @@
+/** What whoever operates a host asks of the database as a whole. */
+
+/** How many there are of a kind in a status. */
+export interface Tallied {
+  readonly kind: string
+  readonly status: string
+  readonly count: number
+}
+
+export interface Upkeep {
+  /** Commits a row of its own. Throws `unavailable` or `busy` with what keeps the database from being written. */
+  tryWriting(): Promise<void>
+  /** Resources of these kinds by status, and all instances by the kind of their owner and status. */
+  tally(kinds: readonly string[]): Promise<{ readonly resources: Tallied[]; readonly instances: Tallied[] }>
+}
