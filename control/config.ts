@@ -8,6 +8,7 @@ import { allowedFrom, providersFrom, resolversFrom, subnetFrom, type NameServer 
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
+import { tlsFrom, type TlsConfig } from './config/tls.ts'
 import { warmDemandFrom, warmFrom } from './config/warm.ts'
 import {
   choiceOf,
@@ -37,6 +38,8 @@ export interface Config {
   readonly port: number
   /** Address under which this box is reached from outside, without a trailing slash; '' means the one it listens on. */
   readonly publicUrl: string
+  /** Whether the main listener speaks TLS, and with which certificates. */
+  readonly tls: TlsConfig
   /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
   readonly sandboxDomain: string
   /** Domain with a wildcard DNS entry for this box, under whose regions previews are served by host name. */
@@ -128,6 +131,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     host: hostOf(env, 'HUTCH_HOST', '127.0.0.1'),
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
     publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
+    tls: tlsFrom(env, name => path(name, '')),
     sandboxDomain,
     previewDomain,
     dataDir,

@@ -5,7 +5,6 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { listen, type Listening } from '../shared/http/listen.ts'
 import type { Bound } from '../shared/route.ts'
 import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
@@ -28,7 +27,7 @@ import type { MachineDrives } from './drives/machine-drives.ts'
 import { openDrives } from './drives/open.ts'
 import { createAddresses } from './addresses.ts'
 import { drainOf } from './drain.ts'
-import { frontServer } from './front.ts'
+import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
 import { watchRoutes, type Watched } from './host-watch.ts'
 import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
@@ -40,7 +39,6 @@ import { createRunner, type Runner } from './instances/runner.ts'
 import { claimDaemonBy } from './instances/spare.ts'
 import { teller } from './instances/tell.ts'
 import { askToEnd } from './instances/terminate.ts'
-import { listenFailure } from './listening.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
@@ -54,6 +52,7 @@ import { transition } from './reconcile/transition.ts'
 import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
+import { serveFront, type Served } from './serving.ts'
 import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
@@ -76,7 +75,7 @@ export interface Host {
   readonly drives: MachineDrives | undefined
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
-  listen(): Promise<{ url: string; port: number }>
+  listen(): Promise<{ url: string } & Served>
   /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
@@ -155,14 +154,6 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 
   providers: createProviders(config.providers, parts),
 })
 
-const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, closer: Closing): Promise<Listening> => {
-  const listening = await listen(front, config).catch(error => {
-    throw listenFailure(error, config)
-  })
-  closer.add('http', () => listening.close(5_000))
-  return listening
-}
-
 /** What is no kind's: the bill, and what operators ask. */
 const furtherRoutes = (
   config: Config,
@@ -227,9 +218,9 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
       const { answered } = metrics
-      const front = frontServer({ api, people, gateway: plane, previews, rootAddress, answered, log })
-      const { port } = await listenOn(front, config, closer)
-      return { url: addresses.listening(port), port }
+      const front = frontListener({ api, people, gateway: plane, previews, rootAddress, answered, log })
+      const served = await serveFront(config, front, { ...parts, newcomers: people.newcomers }, closer)
+      return { url: addresses.listening(served.port), ...served }
     },
     close: closer.close,
   }

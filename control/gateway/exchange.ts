@@ -1,7 +1,7 @@
 /** One request sent on to a workload, and its answer as it comes: nothing is buffered, back-pressure is kept both ways. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
+import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
 
 export interface Exchange {
   readonly target: string
@@ -89,6 +89,7 @@ export const exchange = (pool: Dispatcher, one: Exchange): Promise<void> =>
           identity,
           remote: request.socket.remoteAddress ?? '',
           host: request.headers.host ?? '',
+          isSecure: cameByTls(request.socket),
         }),
         body: isBodiless(request) ? null : request,
         // A stream that stays open for ever must not block others behind it.

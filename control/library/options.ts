@@ -4,6 +4,7 @@ import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
 import { loadConfig, standbySeconds, type Config } from '../config.ts'
 import { pullRanges } from '../config/registries.ts'
+import { tlsShape } from '../config/tls.ts'
 import { versionMap, wireNameList } from '../config/wire-profile.ts'
 import { checkMembers } from './check-options.ts'
 
@@ -49,6 +50,7 @@ const shapes = {
   wireNames: wireNameList,
   apiVersions: versionMap,
   standbyAfterMs: within(standbySeconds, 1000),
+  tls: tlsShape,
   pullLimits: s.strictObject({
     maxBytes: within(pullRanges.maxMb, MiB),
     atOnce: s.int().check(s.minimum(pullRanges.atOnce.min), s.maximum(pullRanges.atOnce.max)),
