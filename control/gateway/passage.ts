@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
+import { exchangeOf } from '../../shared/http/exchange.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Held, Reach } from '../instances/reach.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
@@ -79,9 +80,9 @@ export const run = async (
 ): Promise<void> => {
   const { forwarder, answers } = context
   const gone = new AbortController()
-  response.once('close', () => gone.abort(connectionClosed))
-  const exchange = { over: gone.signal, cut: () => void response.destroy() }
-  const entering = () => enter(context, address, request, exchange)
+  // Most are answered: then nobody listens, and to tell nobody costs too.
+  response.once('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
+  const entering = () => enter(context, address, request, exchangeOf(response))
   if (asksForDocumentation(address, request))
     return answerDocumentation(context, address, { request, response, enter: entering })
   const entered = await entering()
@@ -110,8 +111,7 @@ export const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const exchange = { over: gone.signal, cut: () => void socket.destroy() }
-  const { resolved, credential, key } = await enter(context, address, request, exchange)
+  const { resolved, credential, key } = await enter(context, address, request, exchangeOf(socket))
   const { owner } = resolved
   const { release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   await splice(
