@@ -25,6 +25,7 @@ export const notImported: readonly string[] = ['@types/node', '@types/dns-packet
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:child_process': [
+    'control/backup',
     'control/drivers/oci',
     'control/runtime',
     'daemon/tunnel',
