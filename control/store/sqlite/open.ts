@@ -74,7 +74,7 @@ const compose = (db: Database): WritableStore => {
     }),
     audit: sqliteAudit(auditor, transact),
     tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
-    upkeep: sqliteUpkeep(prepare, transact),
+    upkeep: sqliteUpkeep({ db, prepare, transact }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
       db.close()
