@@ -28,7 +28,7 @@ import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
 import { answerTheOperator } from './host-operator.ts'
 import { furtherRoutes } from './host-watch.ts'
-import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
+import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
@@ -111,6 +111,7 @@ const running = async (
     keepAlive: address => keepAliveCount(connections, address),
     askToEnd: address => askToEnd(connections, address),
   })
+  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
     await runner.start()
@@ -138,10 +139,11 @@ const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer
   }
 }
 
-const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
+const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
   drives: drivesDir !== '',
   outboundPolicies: wayOut !== undefined,
+  egressAddresses: wayOut ? egressAddresses : [],
 })
 
 /** What the verbs ask besides records. */
@@ -156,7 +158,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const callers = callersOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
-  const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+  const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }

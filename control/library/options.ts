@@ -28,6 +28,7 @@ const variables = {
   sandboxProxy: 'HUTCH_SANDBOX_PROXY',
   sandboxNoProxy: 'HUTCH_SANDBOX_NO_PROXY',
   egressResolvers: 'HUTCH_EGRESS_RESOLVERS',
+  egressAddresses: 'HUTCH_EGRESS_ADDRESSES',
   slotsAhead: 'HUTCH_SLOTS_AHEAD',
   warm: 'HUTCH_WARM',
   warmDemand: 'HUTCH_WARM_DEMAND',
