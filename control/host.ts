@@ -5,8 +5,6 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import type { Bound } from '../shared/route.ts'
-import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
@@ -14,7 +12,6 @@ import { rootAddresses } from './api/root-addresses.ts'
 import { watchersAddresses } from './api/health.ts'
 import { createDenials } from './audit/denials.ts'
 import { createKeyUses } from './auth/key-uses.ts'
-import { warmRoutes } from './api/warm.ts'
 import { createKeys } from './auth/keys.ts'
 import { personalKeys } from './auth/personal-keys.ts'
 import { createStanding } from './auth/standing.ts'
@@ -29,8 +26,9 @@ import { createAddresses } from './addresses.ts'
 import { drainOf } from './drain.ts'
 import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
-import { watchRoutes, type Watched } from './host-watch.ts'
-import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
+import { answerTheOperator } from './host-operator.ts'
+import { furtherRoutes } from './host-watch.ts'
+import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
@@ -57,7 +55,6 @@ import { serveFront, type Served } from './serving.ts'
 import type { Store, Written } from './store/store.ts'
 import { createDns } from './dns.ts'
 import { openWarm } from './warm/open.ts'
-import type { Warm } from './warm/warm.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -115,6 +112,7 @@ const running = async (
     keepAlive: address => keepAliveCount(connections, address),
     askToEnd: address => askToEnd(connections, address),
   })
+  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
     await runner.start()
@@ -142,10 +140,11 @@ const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer
   }
 }
 
-const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
+const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
   drives: drivesDir !== '',
   outboundPolicies: wayOut !== undefined,
+  egressAddresses: wayOut ? egressAddresses : [],
 })
 
 /** What the verbs ask besides records. */
@@ -155,24 +154,12 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'image'
   providers: createProviders(config.providers, parts),
 })
 
-/** What is no kind's: the bill, and what operators ask. */
-const furtherRoutes = (
-  config: Config,
-  parts: Parts,
-  watched: Watched & { readonly warm: Warm },
-  closer: Closing,
-): Bound[] => [
-  ...billingRoutes({ ...parts, prices: config.prices }),
-  ...warmRoutes(watched.warm),
-  ...watchRoutes(config, parts, watched, closer),
-]
-
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
   const callers = callersOf(parts, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
-  const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+  const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const domains = await openDomains(store, config)
@@ -211,6 +198,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
   const previews = openPreviews(config, { ...parts, ...people, ...callers, domains, kinds: rules, hold: runner.hold })
   await start()
+  answerTheOperator(config, parts, runner)
   return {
     ...parts,
     api,
