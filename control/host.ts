@@ -41,7 +41,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
-import { openDomains, type Domains } from './previews/domains.ts'
+import { openDomains } from './previews/domains.ts'
 import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
@@ -82,11 +82,12 @@ export interface Host {
 const running = async (
   config: Config,
   parts: Parts,
-  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics; domains: Domains },
+  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics },
   closer: Closing,
 ) => {
   const { store, clock, connections } = parts
-  const { kinds, outbound, metrics, domains } = deps
+  const { kinds, outbound, metrics } = deps
+  const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
   const warm = await openWarm(config, { ...parts, draining }, closer)
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
@@ -122,7 +123,7 @@ const running = async (
     if (draining()) throw fail('draining', { retryAfterS: 30 })
     line.admit(workspace)
   }
-  return { move, runner, admit, warm, start, draining }
+  return { move, runner, admit, warm, start, draining, domains }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -162,9 +163,8 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const domains = await openDomains(store, config)
-  const deps = { kinds: rules, outbound, metrics, domains }
-  const { move, runner, admit, warm, start, draining } = await running(config, parts, deps, closer)
+  const deps = { kinds: rules, outbound, metrics }
+  const { move, runner, admit, warm, start, draining, domains } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
