@@ -8,17 +8,13 @@ import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen, type Listening } from '../shared/http/listen.ts'
 import type { Bound } from '../shared/route.ts'
 import { billingRoutes } from './api/billing.ts'
+import { oauthRoutes, type OAuthDeps } from './api/oauth.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { watchersAddresses } from './api/health.ts'
-import { createDenials } from './audit/denials.ts'
-import { createKeyUses } from './auth/key-uses.ts'
 import { warmRoutes } from './api/warm.ts'
-import { createKeys } from './auth/keys.ts'
-import { personalKeys } from './auth/personal-keys.ts'
-import { createStanding } from './auth/standing.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
@@ -31,6 +27,7 @@ import { drainOf } from './drain.ts'
 import { frontServer } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
 import { watchRoutes, type Watched } from './host-watch.ts'
+import { callersOf } from './host-callers.ts'
 import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
@@ -130,18 +127,6 @@ const running = async (
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-/** Who may call, and how that is given out. */
-const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
-  const uses = createKeyUses({ tenants, clock, log }, closer)
-  return {
-    uses,
-    keys: createKeys({ tenants, clock, uses }),
-    standing: createStanding({ clock, log }, closer),
-    personalKeys: personalKeys({ tenants, clock, ids, uses }),
-    denials: createDenials({ audit, clock, log }, closer),
-  }
-}
-
 const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
   drives: drivesDir !== '',
@@ -166,18 +151,19 @@ const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, c
 /** What is no kind's: the bill, and what operators ask. */
 const furtherRoutes = (
   config: Config,
-  parts: Parts,
+  parts: Parts & OAuthDeps,
   watched: Watched & { readonly warm: Warm },
   closer: Closing,
 ): Bound[] => [
   ...billingRoutes({ ...parts, prices: config.prices }),
+  ...oauthRoutes(parts),
   ...warmRoutes(watched.warm),
   ...watchRoutes(config, parts, watched, closer),
 ]
 
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
-  const callers = callersOf(parts, closer)
+  const callers = callersOf(config, parts, () => addresses.publicUrl(), closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
@@ -211,7 +197,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
     abilities: abilitiesOf(config, wayOut),
-    routes: furtherRoutes(config, parts, { metrics, kinds: rules, runner, warm, draining }, closer),
+    routes: furtherRoutes(config, { ...parts, ...callers }, { metrics, kinds: rules, runner, warm, draining }, closer),
     logRequests: true,
   })
   const drives = await openDrives(config, parts)

@@ -7,6 +7,7 @@ import type { WritableStore } from '../store.ts'
 import { sqliteApply } from './apply.ts'
 import { auditing, sqliteAudit } from './audit.ts'
 import { claims } from './claims.ts'
+import { sqliteIdentity } from './identity.ts'
 import { sqliteInstances } from './instances.ts'
 import { keyWriting } from './keys.ts'
 import { lister } from './listing.ts'
@@ -71,6 +72,7 @@ const compose = (db: Database): WritableStore => {
       memory,
     }),
     audit: sqliteAudit(auditor, transact),
+    identity: sqliteIdentity(prepare, transact),
     tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
     upkeep: sqliteUpkeep(prepare, transact),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
