@@ -4,10 +4,18 @@ import { installation as thisInstallation, type Installation } from '../shared/i
 import type { WireName } from '../shared/wire-names.ts'
 import type { ApiVersion } from './config/api-versions.ts'
 import { refuseUnknown } from './config/names.ts'
-import { allowedFrom, providersFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
+import {
+  allowedFrom,
+  egressAddressesFrom,
+  providersFrom,
+  resolversFrom,
+  subnetFrom,
+  type NameServer,
+} from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
+import { tlsFrom, type TlsConfig } from './config/tls.ts'
 import { warmDemandFrom, warmFrom } from './config/warm.ts'
 import {
   choiceOf,
@@ -37,6 +45,8 @@ export interface Config {
   readonly port: number
   /** Address under which this box is reached from outside, without a trailing slash; '' means the one it listens on. */
   readonly publicUrl: string
+  /** Whether the main listener speaks TLS, and with which certificates. */
+  readonly tls: TlsConfig
   /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
   readonly sandboxDomain: string
   /** Domain with a wildcard DNS entry for this box, under whose regions previews are served by host name. */
@@ -73,6 +83,8 @@ export interface Config {
   readonly sandboxNoProxy: readonly string[]
   /** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
   readonly egressResolvers: readonly NameServer[]
+  /** Addresses of this box that egress gateways leave from. Default none. */
+  readonly egressAddresses: readonly string[]
   /** Network slots kept ready ahead of need, 0 to 1024. Default 8. */
   readonly slotsAhead: number
   /** Machines made ahead of need, by image: 0 to 1000 of each. Default none. */
@@ -128,6 +140,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     host: hostOf(env, 'HUTCH_HOST', '127.0.0.1'),
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
     publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
+    tls: tlsFrom(env, name => path(name, '')),
     sandboxDomain,
     previewDomain,
     dataDir,
@@ -147,6 +160,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     sandboxProxy: urlOf(env, 'HUTCH_SANDBOX_PROXY'),
     sandboxNoProxy: listOf(env, 'HUTCH_SANDBOX_NO_PROXY'),
     egressResolvers: resolversFrom(env),
+    egressAddresses: egressAddressesFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     warm: warmFrom(env),
     warmDemand: warmDemandFrom(env),

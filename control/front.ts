@@ -2,9 +2,8 @@
  * One port, several surfaces: hosts and paths of workloads go to the gateway, `/v0` and its like to the management API, pages
  * to people.
  */
-import type { Server } from 'node:http'
 import { endRaw } from '../shared/http/raw-answer.ts'
-import { listener, serveWith, type Listener } from '../shared/http/server.ts'
+import { listener, type Listener } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import type { Log } from '../shared/log.ts'
 import { isPage } from './browser/pages.ts'
@@ -12,12 +11,9 @@ import type { Previews } from './previews/serve.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { People } from './browser/people.ts'
 
-/** Bytes of a request's head, its target included: who has not said yet who they are is to cost little. */
-const maxHeadBytes = 64 * 1024
-
-export const frontServer = (deps: {
+export const frontListener = (deps: {
   api: Dispatcher
-  people: Pick<People, 'pages' | 'newcomers'>
+  people: Pick<People, 'pages'>
   gateway: Gateway
   previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
@@ -25,12 +21,12 @@ export const frontServer = (deps: {
   /** Told of the status of each answer to a request for a workload. */
   answered: (status: number) => void
   log: Log
-}): Server => {
+}): Listener => {
   const { api, people, gateway, previews, rootAddress, answered, log } = deps
   const management = listener(api, { log })
   const pages = listener(people.pages(gateway), { log })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
-  const on: Listener = {
+  return {
     request(message, response) {
       // First: on a host name of its own every path is the application's.
       const preview = previews.addressOf(message)
@@ -54,7 +50,4 @@ export const frontServer = (deps: {
       else endRaw(socket, { status: 404 })
     },
   }
-  const server = serveWith(on, { maxHeadBytes })
-  server.on('connection', people.newcomers.add)
-  return server
 }

@@ -5,16 +5,11 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { listen, type Listening } from '../shared/http/listen.ts'
-import type { Bound } from '../shared/route.ts'
-import { billingRoutes } from './api/billing.ts'
-import { oauthRoutes, type OAuthDeps } from './api/oauth.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { watchersAddresses } from './api/health.ts'
-import { warmRoutes } from './api/warm.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
@@ -24,11 +19,12 @@ import type { MachineDrives } from './drives/machine-drives.ts'
 import { openDrives } from './drives/open.ts'
 import { createAddresses } from './addresses.ts'
 import { drainOf } from './drain.ts'
-import { frontServer } from './front.ts'
+import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
-import { watchRoutes, type Watched } from './host-watch.ts'
+import { answerTheOperator } from './host-operator.ts'
 import { callersOf } from './host-callers.ts'
-import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
+import { furtherRoutes } from './host-watch.ts'
+import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
@@ -37,7 +33,6 @@ import { createRunner, type Runner } from './instances/runner.ts'
 import { claimDaemonBy } from './instances/spare.ts'
 import { teller } from './instances/tell.ts'
 import { askToEnd } from './instances/terminate.ts'
-import { listenFailure } from './listening.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
@@ -51,10 +46,10 @@ import { transition } from './reconcile/transition.ts'
 import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
+import { serveFront, type Served } from './serving.ts'
 import type { Store, Written } from './store/store.ts'
 import { txtRecords } from './dns.ts'
 import { openWarm } from './warm/open.ts'
-import type { Warm } from './warm/warm.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -73,7 +68,7 @@ export interface Host {
   readonly drives: MachineDrives | undefined
   readonly first: Bootstrap
   /** Serves management API and gateway on one port; resolves with the address. */
-  listen(): Promise<{ url: string; port: number }>
+  listen(): Promise<{ url: string } & Served>
   /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
@@ -112,6 +107,7 @@ const running = async (
     keepAlive: address => keepAliveCount(connections, address),
     askToEnd: address => askToEnd(connections, address),
   })
+  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
     await runner.start()
@@ -127,10 +123,11 @@ const running = async (
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
+const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
   drives: drivesDir !== '',
   outboundPolicies: wayOut !== undefined,
+  egressAddresses: wayOut ? egressAddresses : [],
 })
 
 /** What the verbs ask besides records. */
@@ -140,33 +137,12 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 
   providers: createProviders(config.providers, parts),
 })
 
-const listenOn = async (front: ReturnType<typeof frontServer>, config: Config, closer: Closing): Promise<Listening> => {
-  const listening = await listen(front, config).catch(error => {
-    throw listenFailure(error, config)
-  })
-  closer.add('http', () => listening.close(5_000))
-  return listening
-}
-
-/** What is no kind's: the bill, and what operators ask. */
-const furtherRoutes = (
-  config: Config,
-  parts: Parts & OAuthDeps,
-  watched: Watched & { readonly warm: Warm },
-  closer: Closing,
-): Bound[] => [
-  ...billingRoutes({ ...parts, prices: config.prices }),
-  ...oauthRoutes(parts),
-  ...warmRoutes(watched.warm),
-  ...watchRoutes(config, parts, watched, closer),
-]
-
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
   const callers = callersOf(config, parts, () => addresses.publicUrl(), closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
-  const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+  const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
@@ -204,6 +180,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
   const previews = openPreviews(config, { ...parts, ...people, ...callers, kinds: rules, hold: runner.hold })
   await start()
+  answerTheOperator(config, parts, runner)
   return {
     ...parts,
     api,
@@ -213,9 +190,9 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
       const { answered } = metrics
-      const front = frontServer({ api, people, gateway: plane, previews, rootAddress, answered, log })
-      const { port } = await listenOn(front, config, closer)
-      return { url: addresses.listening(port), port }
+      const front = frontListener({ api, people, gateway: plane, previews, rootAddress, answered, log })
+      const served = await serveFront(config, front, { ...parts, newcomers: people.newcomers }, closer)
+      return { url: addresses.listening(served.port), ...served }
     },
     close: closer.close,
   }

@@ -2,6 +2,7 @@
 import { createServer, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { errno, fail, messageOf } from '../shared/errors.ts'
+import { speaksTls, type TlsConfig } from './config/tls.ts'
 
 interface Place {
   readonly host: string
@@ -63,11 +64,12 @@ const ownAddress = (interfaces: Interfaces): string | undefined => {
  * on. Nobody can connect to "all addresses", so that one of the machine's own stands for it.
  */
 export const publicUrlOf = (
-  { publicUrl, host }: { readonly publicUrl: string; readonly host: string },
+  { publicUrl, host, tls }: { readonly publicUrl: string; readonly host: string; readonly tls?: TlsConfig },
   port: number,
   interfaces: Interfaces = networkInterfaces(),
 ): string => {
   if (publicUrl) return publicUrl
   const reachable = isAnyAddress(host) ? (ownAddress(interfaces) ?? '127.0.0.1') : host
-  return `http://${authority({ host: reachable, port })}`
+  const scheme = tls && speaksTls(tls) ? 'https' : 'http'
+  return `${scheme}://${authority({ host: reachable, port })}`
 }

@@ -1,5 +1,5 @@
 /** API keys: what is stored of them, and what they reach. Stored as SHA-256; the key itself is seen only here. */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
@@ -8,7 +8,7 @@ import type { KeyUses } from './key-uses.ts'
 import type { Right } from './standing.ts'
 
 /** SHA-256 of an API key in hex, as stored. */
-export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
+export const hashKey = (key: string): string => hash('sha256', key, 'hex')
 
 const same = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 

@@ -6,6 +6,7 @@ import { command } from '../../shared/installation.ts'
 import { jsonLog, type Log } from '../../shared/log.ts'
 import { isLoopback } from '../../shared/loopback.ts'
 import { loadConfig, type Config } from '../config.ts'
+import { speaksTls } from '../config/tls.ts'
 import { createHost, type Host } from '../host.ts'
 import { isKnown } from '../images/default.ts'
 import { authority, checkAddress } from '../listening.ts'
@@ -55,11 +56,13 @@ const announce = async (host: Host, config: Config, say: Invocation['say']): Pro
   const { url, port } = await host.listen()
   const keyFile = join(config.dataDir, 'admin-key')
   say(`hutch: serving on ${url} with driver ${host.drivers.preferred.name}; data in ${config.dataDir}`)
-  if (!isLoopback(config.host)) {
+  if (!isLoopback(config.host) && !speaksTls(config.tls)) {
     say(
       `hutch: whoever reaches ${authority({ host: config.host, port })} may call it. Every call needs a key, and keys`,
     )
-    say('  travel unencrypted: put a proxy with TLS in front, and its address into HUTCH_PUBLIC_URL')
+    say(
+      '  travel unencrypted: set HUTCH_TLS_CERT and HUTCH_TLS_KEY, or put a proxy with TLS in front and its address into HUTCH_PUBLIC_URL',
+    )
   }
   if (!isBaseHere)
     say(
@@ -74,6 +77,8 @@ export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
   const clock = systemClock()
   const config = loadConfig(env, cwd)
   await checkAddress(config)
+  const { host: name, tls } = config
+  if (tls.httpPort !== undefined) await checkAddress({ host: name, port: tls.httpPort })
   const stop = watchStops(clock, say)
   const host = await createHost(config, { clock, ids: randomIds(), log: logOf(config, clock) })
   try {

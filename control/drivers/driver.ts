@@ -43,6 +43,7 @@ export interface Driver {
   readonly mounter?: Mounter
   readonly claimer?: Claimer
   readonly outbound?: Outbound
+  readonly keeper?: Keeper
   close(): Promise<void>
 }
 
@@ -130,6 +131,12 @@ export interface Claimer {
   claim(spec: Omit<MachineSpec, 'channel'>): Promise<Machine>
   /** Its daemon has become what it is, as fast as the box allows: from now on the machine has its share of the processors. */
   settle(spec: Pick<MachineSpec, 'id' | 'cpus'>): Promise<void>
+}
+
+/** Where the files of machines are: what is copied from there while a machine stands still makes one like it elsewhere. */
+export interface Keeper {
+  /** Names below the data directory; none when the machine has no files that would outlive its end. */
+  filesOf(id: string): Promise<readonly string[]>
 }
 
 /** Changes the limits of a running machine. */

@@ -13,8 +13,9 @@ import { createFence } from './fence.ts'
 import { headerNames } from './http/names.ts'
 import { createHttpService, type HttpService } from './http/service.ts'
 import { kernelRelay } from './native/native.ts'
+import { noNeighbours, type Neighbours } from './neighbours.ts'
 import { streamRelay } from './relay.ts'
-import { createTenant, endConnections, endTenant, replacePolicy, type Tenant } from './tenant.ts'
+import { createTenant, endConnections, endTenant, leaveFrom, replacePolicy, type Tenant } from './tenant.ts'
 import { createTenants } from './tenants.ts'
 import { createUpstreamTls } from './tls/upstream-tls.ts'
 import { serveTransparent } from './transparent.ts'
@@ -107,7 +108,7 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
         for (const tenant of engine.tenants.all()) tenant.pool.sweep()
       }),
     )
-    return face(engine, ports, limits, () => closer.close())
+    return face(engine, ports, { limits, neighbours: deps.neighbours ?? noNeighbours }, () => closer.close())
   } catch (error) {
     await closer.close()
     throw error
@@ -117,7 +118,7 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
 const face = (
   engine: Engine,
   ports: Egress['ports'],
-  limits: { events: number },
+  of: { limits: { events: number }; neighbours: Neighbours },
   close: () => Promise<void>,
 ): Egress => ({
   ports,
@@ -125,8 +126,8 @@ const face = (
   setPolicy(sandbox, policy, { sourceAddress } = {}) {
     const known = engine.tenants.get(sandbox)
     if (known) replacePolicy(known, policy)
-    const tenant = known ?? createTenant(sandbox, policy, { now: engine.clock.now, limits })
-    tenant.sourceAddress = sourceAddress
+    const tenant = known ?? createTenant(sandbox, policy, { now: engine.clock.now, ...of })
+    leaveFrom(tenant, sourceAddress)
     engine.tenants.set(tenant)
   },
   disconnect(sandbox) {

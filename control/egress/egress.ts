@@ -17,6 +17,7 @@ import type { WireNames } from '../../shared/wire-names.ts'
 import type { AuthorityKeys } from './ca/authority.ts'
 import type { Server } from './dns/query.ts'
 import type { EgressEvent, Page } from './events/events.ts'
+import type { Neighbours } from './neighbours.ts'
 import type { Peer } from './tenants.ts'
 
 export interface EgressOptions {
@@ -49,6 +50,8 @@ export interface EgressDeps {
   readonly sandboxOf: (peer: Peer) => string | undefined
   /** Addresses of this host, which no sandbox reaches through its proxy. */
   readonly ownAddresses: () => ReadonlySet<string>
+  /** Who reaches whom; nobody unless given. */
+  readonly neighbours?: Neighbours
 }
 
 export interface SandboxOptions {

@@ -9,6 +9,7 @@ import { policyChange } from './events/policy-change.ts'
 import { compileCanaries, type Canaries } from './events/canary.ts'
 import { createRecord, type DecisionRecord } from './events/record.ts'
 import { createPool, type Pool } from './http/pool.ts'
+import { noNeighbours, type Neighbour, type Neighbours } from './neighbours.ts'
 import { createRate, type Rate } from './rate.ts'
 
 /** A connection that is open now and must end when a new policy would not have let it begin. */
@@ -25,6 +26,8 @@ export interface Tenant {
   canaries: Canaries
   /** Address that its connections leave from; undefined for the host's own choice. */
   sourceAddress: string | undefined
+  /** Who in its network has that name or address. */
+  neighbour(host: string): Neighbour | undefined
   readonly events: EventLog
   readonly record: DecisionRecord
   readonly names: NameTable
@@ -36,6 +39,8 @@ export interface Tenant {
   readonly open: Set<OpenConnection>
   /** Connections from the sandbox, whatever they do. */
   readonly sockets: Set<Socket>
+  /** Connections that keep a neighbour awake, and what lets it sleep again. */
+  readonly awake: Map<Socket, () => void>
   /** Connections that were handed to the relay and are none of Node's any more. */
   relayed: number
 }
@@ -51,14 +56,17 @@ const questions = { burst: 400, perSecond: 100 } as const
 export const createTenant = (
   id: string,
   policy: unknown,
-  deps: { now: () => number; limits: TenantLimits },
+  deps: { now: () => number; limits: TenantLimits; neighbours?: Neighbours },
 ): Tenant => {
-  const compiled = compilePolicy(parseEgressPolicy(policy))
+  const { neighbours = noNeighbours } = deps
+  const neighbour = (host: string) => neighbours.find(id, host)
+  const compiled = compilePolicy(parseEgressPolicy(policy), neighbour)
   return {
     id,
     policy: compiled,
     canaries: compileCanaries(compiled.source.canaries),
     sourceAddress: undefined,
+    neighbour,
     events: createEventLog({ now: deps.now, capacity: deps.limits.events }),
     record: createRecord(),
     names: createNameTable(deps),
@@ -67,13 +75,14 @@ export const createTenant = (
     pool: createPool(deps),
     open: new Set(),
     sockets: new Set(),
+    awake: new Map(),
     relayed: 0,
   }
 }
 
 /** From this moment on the new policy holds: what is open and would not be let through any more ends. */
 export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
-  const compiled = compilePolicy(parseEgressPolicy(policy))
+  const compiled = compilePolicy(parseEgressPolicy(policy), tenant.neighbour)
   const change = policyChange(tenant.policy.source, compiled.source)
   if (change) {
     const reason = change.opens ? 'opened' : 'closed'
@@ -87,6 +96,14 @@ export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
     const verdict = compiled.forHost(connection.host)
     if ((enforced && !verdict.allowed) || (verdict.needsRequest && !connection.read)) connection.end()
   }
+}
+
+/** What leaves from now on leaves from there; what left from elsewhere ends. */
+export const leaveFrom = (tenant: Tenant, sourceAddress: string | undefined): void => {
+  if (tenant.sourceAddress === sourceAddress) return
+  tenant.sourceAddress = sourceAddress
+  endConnections(tenant)
+  tenant.pool.clear()
 }
 
 export const endConnections = (tenant: Tenant): void => {

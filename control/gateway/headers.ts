@@ -17,6 +17,9 @@ const withoutSecrets = (referer: string): string =>
     return search.has('token') || search.has('ticket') ? '' : query
   })
 
+/** Whether a client came by TLS. */
+export const cameByTls = (socket: object): boolean => 'encrypted' in socket
+
 /** A header's value for the workload; undefined for none. */
 const passedOn = (name: string, value: string, { cookies }: Withheld): string | undefined => {
   if (name === 'cookie') return cookies ? undefined : withoutAccess(value)
@@ -34,25 +37,38 @@ export const requestHeaders = (
     identity: readonly string[]
     remote: string
     host: string
+    /** The client came by TLS. */
+    isSecure: boolean
     keepUpgrade?: boolean
   },
 ): string[] => {
-  const { withheld, identity, remote, host, keepUpgrade } = options
+  const { withheld, identity, remote, host, isSecure, keepUpgrade } = options
   const headers: string[] = []
   const named = namedByConnection(raw)
   let forwarded = ''
+  // What a proxy in front has said holds where it is the one that speaks TLS.
+  let proto = isSecure ? 'https' : 'http'
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
     // Applications that see headers as variables (CGI, WSGI) cannot tell an underscore from a hyphen.
-    if (withheld.headers.has(name.replaceAll('_', '-'))) continue
+    if (withheld.headers.has(name.includes('_') ? name.replaceAll('_', '-') : name)) continue
     if (name === 'x-forwarded-for') forwarded += `${raw[i + 1]}, `
+    else if (name === 'x-forwarded-proto') proto = isSecure ? 'https' : (raw[i + 1] as string)
     else if (keepUpgrade && (name === 'connection' || name === 'upgrade')) headers.push(name, raw[i + 1] as string)
     else if (!hopByHop.has(name) && !named.has(name) && name !== 'x-forwarded-host' && name !== 'expect') {
       const value = passedOn(name, raw[i + 1] as string, withheld)
       if (value !== undefined) headers.push(name, value)
     }
   }
-  headers.push(...identity, 'x-forwarded-for', `${forwarded}${remote}`, 'x-forwarded-host', host)
+  headers.push(
+    ...identity,
+    'x-forwarded-for',
+    `${forwarded}${remote}`,
+    'x-forwarded-host',
+    host,
+    'x-forwarded-proto',
+    proto,
+  )
   return headers
 }
 

@@ -10,7 +10,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
 import { headText, passRefusal, shakeHands } from './handshake.ts'
-import { requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
+import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
 
 export interface Splicing {
   readonly to: Destination
@@ -46,6 +46,7 @@ const handshakeHeaders = ({ request, withheld, identity }: Splicing): string[] =
     identity,
     remote: request.socket.remoteAddress ?? '',
     host: request.headers.host ?? '',
+    isSecure: cameByTls(request.socket),
     keepUpgrade: true,
   })
 

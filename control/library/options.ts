@@ -4,6 +4,7 @@ import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
 import { loadConfig, standbySeconds, type Config } from '../config.ts'
 import { pullRanges } from '../config/registries.ts'
+import { tlsShape } from '../config/tls.ts'
 import { versionMap, wireNameList } from '../config/wire-profile.ts'
 import { checkMembers } from './check-options.ts'
 
@@ -27,6 +28,7 @@ const variables = {
   sandboxProxy: 'HUTCH_SANDBOX_PROXY',
   sandboxNoProxy: 'HUTCH_SANDBOX_NO_PROXY',
   egressResolvers: 'HUTCH_EGRESS_RESOLVERS',
+  egressAddresses: 'HUTCH_EGRESS_ADDRESSES',
   slotsAhead: 'HUTCH_SLOTS_AHEAD',
   warm: 'HUTCH_WARM',
   warmDemand: 'HUTCH_WARM_DEMAND',
@@ -49,6 +51,7 @@ const shapes = {
   wireNames: wireNameList,
   apiVersions: versionMap,
   standbyAfterMs: within(standbySeconds, 1000),
+  tls: tlsShape,
   pullLimits: s.strictObject({
     maxBytes: within(pullRanges.maxMb, MiB),
     atOnce: s.int().check(s.minimum(pullRanges.atOnce.min), s.maximum(pullRanges.atOnce.max)),

@@ -10,6 +10,7 @@ import type { Server } from '../egress/dns/query.ts'
 import type { Egress, EgressDeps } from '../egress/egress.ts'
 import type { Sealer } from '../secrets.ts'
 import { authorityOf } from './authority.ts'
+import type { Members } from './members.ts'
 import type { Owners } from './outbound.ts'
 import { authoritiesIn } from './surroundings.ts'
 
@@ -44,7 +45,11 @@ export interface OpenedEgress {
 export const openEgress = async (
   config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers'>,
   driver: DriverOutbound,
-  deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & { sealer: Sealer; owners: Owners },
+  deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & {
+    sealer: Sealer
+    owners: Owners
+    members: Members
+  },
 ): Promise<OpenedEgress> => {
   const { clock, owners } = deps
   const options = {
@@ -60,6 +65,7 @@ export const openEgress = async (
     ...deps,
     sandboxOf: ({ remoteAddress }) => owners.of(remoteAddress),
     ownAddresses: ownAddresses(clock),
+    neighbours: deps.members.neighbours,
   })
   // What is passed on unread shows the server's own certificate, which may be of the operator's authority.
   return { engine, trusted: [engine.caCertificate, options.extraCa ?? ''].join('\n').trim() + '\n' }

@@ -6,11 +6,13 @@ import type { Config } from '../config.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { Parts } from '../parts.ts'
 import { openEgress } from './open.ts'
+import { createMembers, type Members } from './members.ts'
 import { createOwners, type Owners } from './outbound.ts'
 
 export interface WayOut {
   readonly egress: Egress
   readonly owners: Owners
+  readonly members: Members
   /** What programs are told of the proxy. */
   readonly proxyUrl: string
   /** PEM of the authorities that programs have to trust. */
@@ -26,15 +28,17 @@ export const openWayOut = async (config: Config, parts: Parts, closer: Closing):
   const driver = drivers.preferred.outbound
   if (!driver) return undefined
   const owners = createOwners(driver)
+  const members = createMembers()
   try {
     const { engine: egress, trusted } = await openEgress(config, driver, {
       ...parts,
       wireNames: wireNames(config.wireNames),
       owners,
+      members,
     })
     closer.add('egress', egress.close)
     const proxyUrl = `http://${driver.address}:${driver.ports.proxy}`
-    return { egress, owners, proxyUrl, trusted }
+    return { egress, owners, members, proxyUrl, trusted }
   } catch (error) {
     if (isError(error, 'invalid_argument')) throw error
     log.error('outbound.closed', {

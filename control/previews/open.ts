@@ -6,6 +6,7 @@ import { wireNames as spellings } from '../../shared/wire-names.ts'
 import type { Standing } from '../auth/standing.ts'
 import type { Connections } from '../channel/connections.ts'
 import type { Config } from '../config.ts'
+import { speaksTls } from '../config/tls.ts'
 import { forwarder } from '../gateway/forward.ts'
 import { identityHeaders } from '../gateway/identity.ts'
 import type { Reach } from '../instances/reach.ts'
@@ -15,7 +16,7 @@ import type { WireNames } from '../wire/names.ts'
 import { previewUrl } from './address.ts'
 import { createPreviews, type Previews } from './serve.ts'
 
-type PreviewConfig = Pick<Config, 'regions' | 'previewDomain' | 'publicUrl' | 'wireNames'>
+type PreviewConfig = Pick<Config, 'regions' | 'previewDomain' | 'publicUrl' | 'tls' | 'wireNames'>
 
 /** The address of a preview; undefined for a record of another kind. */
 export const previewUrlOf = (record: Resource, publicUrl: string, config: PreviewConfig): string | undefined =>
@@ -39,9 +40,8 @@ export const openPreviews = (
   },
 ): Previews => {
   const { names, connections } = deps
-  const { regions, previewDomain: domain, wireNames, publicUrl } = config
-  const isSecure = publicUrl.startsWith('https:')
-  const [query = ''] = names.previewTokenQueries
+  const { regions, previewDomain: domain, wireNames, publicUrl, tls } = config
+  const isSecure = publicUrl.startsWith('https:') || speaksTls(tls)
   const options = {
     regions,
     domain,
@@ -52,7 +52,7 @@ export const openPreviews = (
       headers: names.previewTokenHeaders,
       queries: names.previewTokenQueries,
       // Without TLS no browser takes the prefix.
-      cookie: isSecure ? `__Host-${query}` : query,
+      cookies: names.previewCookies.map(name => (isSecure ? `__Host-${name}` : name)),
     },
     withheld: [
       ...names.credentialHeaders.filter(name => name !== 'authorization'),

@@ -7,6 +7,7 @@ import type { Log } from '../log.ts'
 import { SocketUpgrade } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { connectionClosed } from './connection-closed.ts'
+import { exchangeOf } from './exchange.ts'
 import { endRaw } from './raw-answer.ts'
 import { drain, send } from './reply.ts'
 import { toRequest } from './request.ts'
@@ -23,9 +24,9 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const gone = new AbortController()
     response.once('close', () => gone.abort(connectionClosed))
+    const ofResponse = exchangeOf(response)
     // An answer that has not begun is still given: a call may be what ended its own credential.
-    const cut = () => void (response.headersSent && response.destroy())
-    const exchange = { over: gone.signal, cut }
+    const exchange = { ...ofResponse, cut: () => void (response.headersSent && ofResponse.cut()) }
     const result = await dispatcher.dispatch(toRequest(message, exchange), gone.signal)
     if (response.destroyed) return
     // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
@@ -41,8 +42,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     const gone = new AbortController()
     socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
-    const exchange = { over: gone.signal, cut: () => void socket.destroy() }
-    const result = await dispatcher.dispatch(toRequest(message, exchange), gone.signal)
+    const result = await dispatcher.dispatch(toRequest(message, exchangeOf(socket)), gone.signal)
     if (result instanceof SocketUpgrade) return result.run(socket, head, message)
     if (socket.destroyed) return
     // A route without upgrade answers as always.
@@ -79,7 +79,7 @@ const refusals: Readonly<Record<string, number>> = {
  * Browsers and our clients upgrade to WebSocket. Others offer HTTP/2 (`h2c`) with their first request and continue in
  * HTTP/1.1 when the offer is ignored; the body of such a request must not be taken for upgraded traffic.
  */
-const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
+export const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !/\bh2c?\b/i.test(headers.upgrade ?? '')
 
 /** A server that knows its unfinished answers. */
@@ -87,18 +87,18 @@ export interface ApiServer extends Server {
   readonly answers?: ReadonlySet<ServerResponse>
 }
 
-/** A server for `listener`; no time limit on requests or replies: log streams, watches and terminals may last. */
-export const serveWith = (
-  on: Listener,
-  { maxHeadBytes = 1024 * 1024 }: { readonly maxHeadBytes?: number } = {},
-): ApiServer => {
-  const server = createServer({
-    requestTimeout: 0,
-    headersTimeout: 30_000,
-    keepAliveTimeout: 120_000,
-    maxHeaderSize: maxHeadBytes,
-    shouldUpgradeCallback: mayUpgrade,
-  })
+/** No time limit on requests or replies: log streams, watches and terminals may last. */
+export const timing = { requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 120_000 } as const
+
+/** This is not a proxy, which is said instead of just closing; HTTP/2 has an answer in place of the socket. */
+const refuseConnect = (_message: unknown, to: Duplex | ServerResponse): void => {
+  if (!('writeHead' in to)) return endRaw(to, { status: 404 })
+  to.writeHead(404)
+  to.end()
+}
+
+/** Makes the handlers of `on` those of a server. */
+export const attach = (server: Server, on: Listener): ApiServer => {
   const answers = new Set<ServerResponse>()
   server.timeout = 0
   server.on('request', (message, response) => {
@@ -114,8 +114,7 @@ export const serveWith = (
     if (settleTarget(message)) on.upgrade(message, socket, head)
     else endRaw(socket, { status: 400 })
   })
-  // This is not a proxy; say so instead of just closing.
-  server.on('connect', (_message, socket) => endRaw(socket, { status: 404 }))
+  server.on('connect', refuseConnect)
   server.on('clientError', (error, socket) => {
     // In the middle of an answer, an error would be read as part of it.
     if ([...answers].some(({ headersSent, req }) => headersSent && req.socket === socket)) socket.destroy()
@@ -123,6 +122,12 @@ export const serveWith = (
   })
   return Object.assign(server, { answers })
 }
+
+/** A server for `listener`. */
+export const serveWith = (
+  on: Listener,
+  { maxHeadBytes = 1024 * 1024 }: { readonly maxHeadBytes?: number } = {},
+): ApiServer => attach(createServer({ ...timing, maxHeaderSize: maxHeadBytes, shouldUpgradeCallback: mayUpgrade }), on)
 
 export const serve = (dispatcher: Dispatcher, options: { log: Log }): ApiServer =>
   serveWith(listener(dispatcher, options))

@@ -38,6 +38,7 @@ export const openedForTests: readonly string[] = [
   'privilegesFrom',
   'processTreeAmong',
   'quotaUs',
+  'secureAddress',
   'schemaOf',
   'sharedLimits',
   'sliceBytes',

@@ -9,14 +9,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   busboy: ['daemon/filesystem'],
   'dns-packet': ['control/egress/dns'],
   esbuild: ['images/runtime'],
-  execa: [
-    'control/cli',
-    'control/drivers/oci',
-    'control/images',
-    'control/runtime',
-    'images/package',
-    'images/runtime',
-  ],
+  execa: ['control/cli', 'control/images', 'control/runtime', 'images/package', 'images/runtime'],
   kysely: ['control/store/sqlite'],
   'prom-client': ['control/metrics'],
   'oidc-provider': ['control/identity'],
@@ -33,6 +26,7 @@ export const notImported: readonly string[] = ['@types/node', '@types/dns-packet
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:child_process': [
+    'control/backup',
     'control/drivers/oci',
     'control/runtime',
     'daemon/tunnel',

@@ -36,10 +36,13 @@ import { randomIds } from '../../shared/ids.ts'
 import { silentLog } from '../../shared/log.ts'
 import type { Bound } from '../../shared/route.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
+import { addressPool } from '../../control/outbound/address-pool.ts'
 
 export interface ControlOptions {
   /** Default true: what is stored of network rules is tested whether or not a host enforces them. */
   readonly egressRules?: boolean
+  /** Addresses for egress gateways; no gateways unless given. */
+  readonly egressAddresses?: readonly string[]
   /** What DNS says, by name. */
   readonly txtRecords?: ReadonlyMap<string, string[]>
   /** Origins that connections may lead to. */
@@ -135,6 +138,14 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
     standbyAfterMs: 15_000,
+    egressAddresses:
+      options.egressAddresses &&
+      addressPool(options.egressAddresses, {
+        store,
+        clock,
+        rulesOf: () => rules,
+        own: () => new Set(options.egressAddresses),
+      }),
   })
   const kinds = [...Object.values(own), ...(options.kinds ?? [])]
   const rules = new Map(kinds.map(kind => [kind.kind, kind]))
@@ -177,7 +188,12 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     removeWorkspace: workspaceRemover(verbs),
     images,
     catalogues,
-    abilities: { regions: ['local', 'eu-fra-1'], drives: false, outboundPolicies: true },
+    abilities: {
+      regions: ['local', 'eu-fra-1'],
+      drives: false,
+      outboundPolicies: true,
+      egressAddresses: options.egressAddresses ?? [],
+    },
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
     logins: createLogins({

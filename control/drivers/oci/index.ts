@@ -8,6 +8,7 @@
  *
  * Machines outlive the host process: close leaves them running, the next open finds them.
  */
+import { relative } from 'node:path'
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
@@ -34,6 +35,12 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
   if (marker) await writeMarker(files.marker, { ...marker, memoryMb: limits.memoryMb, cpus: limits.cpus })
 }
 
+/** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */
+const keptFiles = async ({ dataDir, overlay }: Context, id: string): Promise<readonly string[]> => {
+  const { marker, upper } = filesOf(dataDir, id)
+  return overlay && (await readMarker(marker))?.kept ? [marker, upper].map(path => relative(dataDir, path)) : []
+}
+
 /** Opens the driver; throws `driver_failed` naming the step and the next action when the box lacks something. */
 export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
   const { context, close } = await openContext(config, deps)
@@ -51,6 +58,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       freeze: id => freezeGroup(hierarchy, group(id), clock),
       thaw: id => thawGroup(hierarchy, group(id), clock),
     },
+    keeper: { filesOf: id => keptFiles(context, id) },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
     ...(config.runtime === 'runsc'

@@ -28,6 +28,7 @@ t.test('credentials are withheld, hop-by-hop headers stay behind, the rest goes 
     identity: [],
     remote: '1.2.3.4',
     host: 'h',
+    isSecure: false,
   }
   t.same(pairs(requestHeaders(raw, options)), [
     ['host', 'h'],
@@ -36,16 +37,29 @@ t.test('credentials are withheld, hop-by-hop headers stay behind, the rest goes 
     ['x-a', '2'],
     ['x-forwarded-for', '1.2.3.4'],
     ['x-forwarded-host', 'h'],
+    ['x-forwarded-proto', 'http'],
   ])
 })
 
 t.test('an upgrade keeps what the handshake needs; a forwarded-for chain grows', async t => {
-  const raw = ['Connection', 'Upgrade', 'Upgrade', 'websocket', 'X-Forwarded-For', '9.9.9.9', 'Sec-WebSocket-Key', 'x']
+  const raw = [
+    'Connection',
+    'Upgrade',
+    'Upgrade',
+    'websocket',
+    'X-Forwarded-For',
+    '9.9.9.9',
+    'X-Forwarded-Proto',
+    'ftp',
+    'Sec-WebSocket-Key',
+    'x',
+  ]
   const options = {
     withheld: { headers: new Set<string>(), cookies: false },
     identity: [],
     remote: '1.2.3.4',
     host: 'h',
+    isSecure: true,
     keepUpgrade: true,
   }
   t.same(pairs(requestHeaders(raw, options)), [
@@ -54,6 +68,7 @@ t.test('an upgrade keeps what the handshake needs; a forwarded-for chain grows',
     ['sec-websocket-key', 'x'],
     ['x-forwarded-for', '9.9.9.9, 1.2.3.4'],
     ['x-forwarded-host', 'h'],
+    ['x-forwarded-proto', 'https'],
   ])
 })
 
@@ -70,7 +85,7 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
   const raw = [...sent.flatMap(name => [name, 'me']), 'Connection', 'x-svc-subject-id']
   const identity = identityWriter(names, { uuid: () => 'r-1' })({ id: 'key-1', owner: null })
   const withheld = { headers: new Set(identityHeaders(names)), cookies: false }
-  const options = { withheld, identity, remote: '1.2.3.4', host: 'h' }
+  const options = { withheld, identity, remote: '1.2.3.4', host: 'h', isSecure: false }
   t.same(pairs(requestHeaders(raw, options)), [
     ['x-kept', 'me'],
     ['x-svc-subject-id', 'key-1'],
@@ -82,6 +97,7 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
     ['x-request-id', 'r-1'],
     ['x-forwarded-for', '1.2.3.4'],
     ['x-forwarded-host', 'h'],
+    ['x-forwarded-proto', 'http'],
   ])
 })
 

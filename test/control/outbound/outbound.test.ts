@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { Egress } from '../../../control/egress/egress.ts'
+import { createMembers } from '../../../control/outbound/members.ts'
 import { createOutbound, createOwners } from '../../../control/outbound/outbound.ts'
 import type { OutboundRules, RulesByKind } from '../../../control/reconcile/rules.ts'
 import type { Instance, Resource, Store, Written } from '../../../control/store/store.ts'
@@ -27,6 +28,7 @@ const setup = () => {
   const outbound = createOutbound({
     egress,
     owners,
+    members: createMembers(),
     rules: kinds as unknown as RulesByKind,
     store: {} as Store,
     log: { ...silentLog, error: event => void errors.push(event) },

@@ -1,90 +1,8 @@
 /** Previews as they are served: by host name and by path, public and private, and what never reaches an application. */
 import { once } from 'node:events'
-import { createServer, request, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
-import t, { type Test } from 'tap'
-import WebSocket, { WebSocketServer } from 'ws'
-import { testHost } from '../../support/whole-host.ts'
-
-/** An application that says what it saw, and sets a cookie. */
-const application = async (t: Test): Promise<number> => {
-  const sockets = new WebSocketServer({ noServer: true })
-  const server = createServer(({ url, method, headers }, response) => {
-    response.setHeader('set-cookie', 'app=1')
-    response.setHeader('x-frame-options', 'DENY')
-    response.end(JSON.stringify({ url, method, headers }))
-  })
-  server.on('upgrade', (asked, socket, head) =>
-    sockets.handleUpgrade(asked, socket, head, client =>
-      client.send(JSON.stringify({ url: asked.url, headers: asked.headers })),
-    ),
-  )
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    for (const client of sockets.clients) client.terminate()
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
-}
-
-interface Seen {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly body: any
-}
-
-const ready = async (t: Test) => {
-  const made = await testHost(t, {
-    serve: async () => {
-      const server = createServer((_, response) => response.end('the daemon')).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      t.teardown(() => void server.close())
-      return {
-        host: '127.0.0.1',
-        port: (server.address() as AddressInfo).port,
-        close: () => server.closeAllConnections(),
-      }
-    },
-  })
-  const { url, port } = await made.host.listen()
-  const appPort = await application(t)
-  const spec = { runtime: { image: 'busybox' } }
-  t.equal((await made.api('POST', '/sandboxes', { metadata: { name: 'web' }, spec })).status, 200)
-  const get = async (
-    host: string,
-    path: string,
-    headers: Record<string, string> = {},
-    method = 'GET',
-  ): Promise<Seen> => {
-    const asked = request({ host: '127.0.0.1', port, path, method, headers: { host, ...headers } }).end()
-    const [answer] = await once(asked, 'response')
-    const said = await text(answer)
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      text: said,
-      body: said.startsWith('{') ? JSON.parse(said) : undefined,
-    }
-  }
-  const preview = async (name: string, given: object = {}) => {
-    const body = { metadata: { name }, spec: { port: appPort, public: true, ...given } }
-    const answer = await made.api('POST', '/sandboxes/web/previews', body)
-    if (answer.status !== 200) throw new Error(answer.text)
-    const address = answer.body.spec.url as string
-    const id = address.split('/').at(-1) as string
-    return { answer: answer.body, address, path: address.slice(url.length), host: `${id}.preview.localhost:${port}` }
-  }
-  const token = async (name: string, given: object = {}) => {
-    const body = { metadata: { name: 'guest' }, spec: given }
-    return (await made.api('POST', `/sandboxes/web/previews/${name}/tokens`, body)).body.spec.token as string
-  }
-  return { ...made, url, port, local: `127.0.0.1:${port}`, get, preview, token }
-}
+import t from 'tap'
+import WebSocket from 'ws'
+import { previewHost as ready } from '../../support/previews.ts'
 
 t.test('a public preview is served by name and by path, with headers of its own', async t => {
   const s = await ready(t)
@@ -219,4 +137,22 @@ t.test('sockets, ports where nothing is, and the API of the sandbox', async t =>
     const headers = { 'x-svc-preview-token': await token(`closed-${port}`) }
     t.match(await get(closed.host, '/health', headers), { status: 403 }, 'nor where the daemon cannot tell who asks')
   }
+})
+
+t.test("the cookie goes out under the name of a vendor's profile, too, and comes in under any", async t => {
+  const acme = { header: 'Acme', short: 'ac', image: 'ac', previewToken: 'ac-preview', cookie: 'acme_login' }
+  const { get, preview, token } = await ready(t, {
+    config: { wireNames: [{ header: 'Svc', short: 'svc', image: 'svc' }, acme] },
+  })
+  const { host } = await preview('app', { public: false })
+  const mine = await token('app')
+  const opened = await get(host, `/?ac-preview=${mine}`)
+  t.match(opened, { status: 200, body: { url: '/' } })
+  const cookies = (opened.headers['set-cookie'] as string[]).slice(1).map(cookie => cookie.replace(/;.*/, ''))
+  t.same(cookies, [`svc_preview_token=${mine}`, `acme_login=${mine}`])
+  for (const cookie of cookies) {
+    const followed = await get(host, '/', { cookie: `a=1; ${cookie}` })
+    t.match(followed, { status: 200, body: { headers: { cookie: 'a=1' } } }, cookie)
+  }
+  t.equal((await get(host, '/', { cookie: `ac_session=${mine}` })).status, 401)
 })
