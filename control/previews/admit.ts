@@ -8,6 +8,7 @@ import type { Destination } from '../channel/connections.ts'
 import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
 import type { Address } from '../store/store.ts'
 import type { PreviewAddress, PreviewNames } from './address.ts'
+import type { CustomHost } from './domains.ts'
 import { findPreview, needToken, type FindDeps, type Preview } from './find.ts'
 import { readToken, type TokenNames } from './token.ts'
 
@@ -17,6 +18,12 @@ export interface PreviewOptions extends PreviewNames {
   readonly withheld: readonly string[]
   /** Lower-case prefixes of headers that only we send. */
   readonly ourHeaders: readonly string[]
+  /** Lower-case names of headers that say for whom a fallback stands, each in every spelling. */
+  readonly fallback: {
+    readonly flag: readonly string[]
+    readonly preview: readonly string[]
+    readonly domain: readonly string[]
+  }
   /** The words in our headers: `Svc`. */
   readonly words: readonly string[]
   /** The box is reached by TLS. */
@@ -32,7 +39,8 @@ interface Admitted {
   readonly withheld: Withheld
   /** Headers for the application, names and values. */
   readonly added: readonly string[]
-  readonly cookie: string | undefined
+  /** For the caller. */
+  readonly cookies: readonly string[]
   /** What lets it go on. */
   readonly right: Right
 }
@@ -41,10 +49,12 @@ export interface Admitting extends FindDeps {
   readonly options: PreviewOptions
 }
 
-const cookieFor = ({ options }: Admitting, token: string, expiresAt: number | null): string => {
+/** Under every name. */
+const cookiesFor = ({ options }: Admitting, token: string, expiresAt: number | null): string[] => {
   const { tokens, isSecure } = options
   const ends = expiresAt === null ? '' : `; Expires=${new Date(expiresAt).toUTCString()}`
-  return `${tokens.cookie}=${token}; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
+  const more = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
+  return tokens.cookies.map(name => `${name}=${token}; ${more}`)
 }
 
 /** The preview that was found, and the token where it is private. */
@@ -57,6 +67,12 @@ const rightOf = (deps: FindDeps, address: PreviewAddress, found: Preview, token:
   },
 })
 
+const fallbackHeaders = ({ fallback }: PreviewOptions, { domain, label }: CustomHost): string[] => [
+  ...fallback.flag.flatMap(name => [name, 'true']),
+  ...fallback.preview.flatMap(name => [name, label]),
+  ...fallback.domain.flatMap(name => [name, domain]),
+]
+
 /** Throws `route_not_found`, `unauthenticated`. */
 export const admit = async (
   context: Admitting,
@@ -68,7 +84,7 @@ export const admit = async (
   const path = `${request.headers.host ?? ''}${address.base}`
   if (!preview) throw fail('route_not_found', { method: request.method ?? 'GET', path })
   // A cookie of the API's origin is nobody's here.
-  const names = { ...options.tokens, cookies: !address.isShared }
+  const names = { ...options.tokens, withCookies: !address.isShared }
   const { token, fromQuery, target, cookies } = readToken(request, address.target, names)
   const expiresAt = preview.isPublic ? null : await needToken(context, preview, token)
   const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -76,6 +92,7 @@ export const admit = async (
   const bearer = bearerOf(request.headers.authorization)
   const isKey = bearer !== undefined && (await context.store.tenants.apiKeyByHash(hashKey(bearer))) !== undefined
   const kept = cookies ? ['cookie', cookies] : []
+  const { fallbackFor } = preview
   return {
     preview,
     target,
@@ -90,9 +107,8 @@ export const admit = async (
       ]),
       cookies: true,
     },
-    added: [...kept, ...extra.flat()],
-    cookie:
-      fromQuery && token && !preview.isPublic && !address.isShared ? cookieFor(context, token, expiresAt) : undefined,
+    added: [...kept, ...extra.flat(), ...(fallbackFor ? fallbackHeaders(options, fallbackFor) : [])],
+    cookies: fromQuery && token && !preview.isPublic && !address.isShared ? cookiesFor(context, token, expiresAt) : [],
   }
 }
 
@@ -111,12 +127,12 @@ export const destinationOf = (address: Address, { port, isPublic }: Preview): De
 }
 
 /** The application's headers with what the preview says in their place. */
-export const reshaping = ({ preview, cookie }: Admitted, { isShared }: PreviewAddress) => {
+export const reshaping = ({ preview, cookies }: Admitted, { isShared }: PreviewAddress) => {
   const own = Object.entries(preview.responseHeaders)
   const dropped = new Set([...own.map(([name]) => name.toLowerCase()), ...(isShared ? ['set-cookie'] : [])])
   const added = [
     ...own.flat(),
-    ...(cookie ? ['set-cookie', cookie] : []),
+    ...cookies.flatMap(cookie => ['set-cookie', cookie]),
     // The preview's own stands beside it.
     ...(isShared && dropped.has('content-security-policy') ? ['content-security-policy', opaqueOrigin] : []),
   ]
