@@ -15,7 +15,12 @@ export const callersOf = (config: Config, parts: Parts, publicUrl: () => string,
   const { store, clock, ids, log } = parts
   const { tenants, audit } = store
   const uses = createKeyUses({ tenants, clock, log }, closer)
-  const identity = createIdentity({ ...parts, publicUrl, clientNames: spellings(config.wireNames).oauthClients })
+  const identity = createIdentity({
+    ...parts,
+    account: parts.first.account,
+    publicUrl,
+    clientNames: spellings(config.wireNames).oauthClients,
+  })
   return {
     uses,
     identity,

@@ -126,6 +126,11 @@ export const errors = {
     true,
   ),
   no_capacity: entry(429, (d: { reason: string }) => `Maximum parallel executions limit reached: ${d.reason}`, true),
+  too_many_attempts: entry(
+    429,
+    (d: { retryAfterS: number }) => `too many attempts; try again in ${d.retryAfterS} s`,
+    true,
+  ),
   overloaded: entry(
     429,
     (d: { waiting: number; retryAfterS: number }) =>

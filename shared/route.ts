@@ -174,11 +174,14 @@ export class Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Body
+  /** Values of `Set-Cookie`, which is the one header that may come more than once. */
+  readonly cookies: readonly string[]
 
-  constructor(status: number, headers: Readonly<Record<string, string>>, body: Body) {
+  constructor(status: number, headers: Readonly<Record<string, string>>, body: Body, cookies: readonly string[] = []) {
     this.status = status
     this.headers = headers
     this.body = body
+    this.cookies = cookies
   }
 }
 

@@ -15,6 +15,7 @@ import { declareKind } from './kind-client.ts'
 import { declareLinks } from './links.ts'
 import { getHealth, getMetrics } from './health.ts'
 import * as oauth from './oauth-declarations.ts'
+import * as signIn from './sign-in-declarations.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
@@ -69,6 +70,17 @@ export const managementRoutes = {
     keys: oauth.oauthKeys,
     token: oauth.oauthToken,
     revoke: oauth.oauthRevoke,
+    register: oauth.oauthRegister,
+    device: oauth.startDevice,
+    authorize: signIn.authorize,
+    authorizeResume: signIn.resumeAuthorize,
+    interaction: signIn.interactionPage,
+    interactionSubmit: signIn.submitInteraction,
+    devicePage: signIn.devicePage,
+    deviceSubmit: signIn.submitDevice,
+    deviceResume: signIn.resumeDevice,
+    firstAdmin: signIn.firstAdminPage,
+    firstAdminSubmit: signIn.submitFirstAdmin,
   },
   outbound: declareOutbound(defineKind(sandboxFace)),
   warmPools: { list: listWarmPools },

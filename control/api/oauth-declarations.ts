@@ -2,7 +2,8 @@
 import { route } from '../../shared/route.ts'
 import { s } from '../../shared/schema.ts'
 
-const oauth = { family: 'oauth', open: true } as const
+/** They are for who has no credential yet. */
+export const oauth = { family: 'oauth', open: true } as const
 
 const document = s.looseObject({ issuer: s.string() })
 
@@ -74,4 +75,32 @@ export const oauthRevoke = route('POST /v0/oauth/revoke', {
   accepts: 'stream',
   bodyLimit: oauthBodyLimit,
   errors: ['invalid_argument', 'payload_too_large', 'internal'],
+})
+
+export const oauthRegister = route('POST /v0/oauth/register', {
+  ...oauth,
+  id: 'oauth.register',
+  summary: 'Makes a client known: RFC 7591',
+  accepts: 'stream',
+  bodyLimit: oauthBodyLimit,
+  returns: s.looseObject({ client_id: s.string() }),
+  statuses: { 201: 'The client' },
+  errors: ['invalid_argument', 'payload_too_large', 'too_many_attempts', 'internal'],
+})
+
+export const startDevice = route('POST /v0/login/device', {
+  ...oauth,
+  id: 'oauth.device',
+  summary: 'Begins a sign-in on a device without a browser: RFC 8628',
+  accepts: 'stream',
+  bodyLimit: oauthBodyLimit,
+  returns: s.object({
+    device_code: s.string(),
+    user_code: s.string(),
+    verification_uri: s.string(),
+    verification_uri_complete: s.string(),
+    expires_in: s.number(),
+    interval: s.optional(s.number()),
+  }),
+  errors: ['invalid_argument', 'payload_too_large', 'too_many_attempts', 'internal'],
 })

@@ -3,14 +3,15 @@ import { readBody } from '../../shared/http/body.ts'
 import type { InProcessAnswer } from '../../shared/http/in-process.ts'
 import { isError } from '../../shared/errors.ts'
 import { handle, json, reply, Reply, type Bound, type Request } from '../../shared/route.ts'
-import { grantableScopes, unknownScopes } from '../auth/scopes.ts'
+import { grantableScopes, unknownScopes, withMeant } from '../auth/scopes.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
 import { asLibraryHasIt, fieldsOf, statusFor, type TokenRequest } from '../identity/provider/wire.ts'
+import { signInRoutes } from './sign-in.ts'
 import * as declared from './oauth-declarations.ts'
 
 export interface OAuthDeps {
-  readonly identity: Pick<Identity, 'answer' | 'issuer'>
+  readonly identity: Identity
   readonly denials: Pick<Denials, 'note'>
 }
 
@@ -85,6 +86,13 @@ const give = async ({ identity, denials }: OAuthDeps, request: Request, requestI
   if (sent instanceof Reply) return sent
   const { fields, authorization } = sent
   if (!fields['grant_type']) return refused('invalid_request', 'grant_type: is missing')
+  const { refresh_token: refresh } = fields
+  if (fields['grant_type'] === 'refresh_token' && refresh && !authorization && !fields['client_id']) {
+    // Clients of the contract do not say who they are: a public client is known by its token.
+    const client = await identity.clientOf(refresh)
+    if (!client) return refused('invalid_grant', 'refresh_token: is not valid')
+    fields['client_id'] = client
+  }
   const [unknown] = unknownScopes(fields['scope'])
   if (unknown) return refused('invalid_scope', `there is no scope "${unknown.slice(0, 64)}"`)
   const answer = await identity.answer(request, { authorization, body: new URLSearchParams(fields).toString() })
@@ -100,6 +108,16 @@ const end = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> =>
   if (sent instanceof Reply) return sent
   const body = new URLSearchParams(sent.fields).toString()
   return saidOf(await identity.answer(request, { authorization: sent.authorization, body })).reply
+}
+
+/** A device begins: what it may do in the end is what it names, or everything. */
+const device = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> => {
+  identity.newcomer(request.remote)
+  const sent = await given(request)
+  if (sent instanceof Reply) return sent
+  const { fields, authorization } = sent
+  const body = new URLSearchParams({ ...fields, scope: withMeant(fields['scope']) }).toString()
+  return saidOf(await identity.answer(request, { authorization, body })).reply
 }
 
 export const oauthRoutes = (deps: OAuthDeps): Bound[] => {
@@ -118,6 +136,8 @@ export const oauthRoutes = (deps: OAuthDeps): Bound[] => {
     })),
     handle(declared.oauthKeys, async (_input, { request }) => passedOn(await identity.answer(request))),
     handle(declared.oauthToken, (_input, { request, requestId }) => give(deps, request, requestId)),
+    ...signInRoutes(deps),
+    handle(declared.startDevice, (_input, { request }) => device(deps, request)),
     handle(declared.oauthRevoke, (_input, { request }) => end(deps, request)),
   ]
 }

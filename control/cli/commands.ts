@@ -48,6 +48,13 @@ export const commands: readonly Command[] = [
     run: async invocation => (await import('./key.ts')).run(invocation),
   },
   {
+    name: 'admin',
+    words: 'link',
+    summary: 'prints an address that makes an admin who signs in with a password: once, and within a day',
+    help: ['A server may run. The address before it is of no use any more. HUTCH_PUBLIC_URL says where it begins.'],
+    run: async invocation => (await import('./admin.ts')).run(invocation),
+  },
+  {
     name: 'image',
     words: 'list | base | import NAME FROM',
     summary: 'lists the images of this machine, builds the image base (Debian with tools), or brings one in',

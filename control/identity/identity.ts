@@ -1,12 +1,15 @@
 /** Signing in to this host: its OAuth provider, and the tokens that it gives out. */
 import { createHmac } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { JWK } from 'oidc-provider'
 import type { Clock } from '../../shared/clock.ts'
-import { callInProcess, type InProcessAnswer } from '../../shared/http/in-process.ts'
+import { callInProcess, type InProcessAnswer, type InProcessRequest } from '../../shared/http/in-process.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Request } from '../../shared/route.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Store } from '../store/store.ts'
+import { createAttempts } from './passwords.ts'
+import { createPeople, type People } from './people.ts'
 import { clientsFrom } from './provider/clients.ts'
 import { openProvider, type OpenedProvider } from './provider/provider.ts'
 import { createSigningKeys } from './signing-keys.ts'
@@ -18,16 +21,27 @@ export interface Instead {
   readonly body?: string | undefined
 }
 
+export type Step = (provider: OpenedProvider, request: IncomingMessage, response: ServerResponse) => Promise<void>
+
 export interface Identity {
   readonly tokens: Tokens
+  readonly people: People
   /** `https://host/v0`. */
   readonly issuer: () => string
   /** What the provider answers to a request of one of its addresses. */
   answer(request: Request, instead?: Instead): Promise<InProcessAnswer>
+  /** The same for a page of ours that is a step of the provider's: `step` ends the response. */
+  interact(request: Request, step: Step): Promise<InProcessAnswer>
+  /** The public client that has a refresh token; undefined when it is nobody's or of a client with a secret. */
+  clientOf(refreshToken: string): Promise<string | undefined>
+  /** Whoever knows nobody here asks for something that is remembered. Throws `too_many_attempts`. */
+  newcomer(remote: string): void
 }
 
 export interface IdentityDeps {
-  readonly store: Pick<Store, 'identity' | 'tenants' | 'resources'>
+  readonly store: Pick<Store, 'identity' | 'tenants' | 'resources' | 'audit'>
+  /** Whom people belong to. */
+  readonly account: string
   readonly sealer: Sealer
   readonly clock: Clock
   readonly ids: Ids
@@ -39,13 +53,21 @@ export interface IdentityDeps {
   readonly secret: string
 }
 
+const sweptEveryMs = 3_600_000
+
 /** Opened anew when another key signs, or the host has another address. */
-const opening = (deps: IdentityDeps, keysOf: () => Promise<JWK[]>, issuer: () => string) => {
-  const { clientNames, store, secret } = deps
+const opening = (deps: IdentityDeps & { people: People }, keysOf: () => Promise<JWK[]>, issuer: () => string) => {
+  const { clientNames, store, secret, clock } = deps
   const cookieKey = createHmac('sha256', secret).update('cookies of sign-in').digest('base64url')
   const knownClient = clientsFrom(clientNames, store)
+  let swept = 0
   let opened: { readonly of: string; readonly provider: Promise<OpenedProvider> } | undefined
   return async (): Promise<OpenedProvider> => {
+    const now = clock.now()
+    if (now > swept + sweptEveryMs) {
+      swept = now
+      await store.identity.sweepOAuthRecords(now)
+    }
     const keys = await keysOf()
     const of = [issuer(), ...keys.map(({ kid }) => kid)].join(' ')
     if (opened?.of !== of)
@@ -54,35 +76,60 @@ const opening = (deps: IdentityDeps, keysOf: () => Promise<JWK[]>, issuer: () =>
   }
 }
 
+const form = 'application/x-www-form-urlencoded'
+
+/** A request as the provider is to see it: at the address of the issuer, whatever stood before it. */
+const seen = (
+  { method, rawPath, rawQuery, headers, remote }: Request,
+  issuer: string,
+  { authorization, body }: Instead,
+): InProcessRequest => {
+  const { host, protocol } = new URL(issuer)
+  const query = rawQuery ? `?${rawQuery}` : ''
+  const bytes = body === undefined ? undefined : Buffer.from(body)
+  const { authorization: _sent, 'content-length': _length, 'content-type': type, ...rest } = headers
+  return {
+    method,
+    url: `${rawPath.replace(/^\/v0/, '')}${query}`,
+    originalUrl: `${rawPath}${query}`,
+    headers: {
+      ...rest,
+      host,
+      'x-forwarded-proto': protocol.slice(0, -1),
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(bytes
+        ? {
+            'content-type': /json/.test(String(type)) && body?.startsWith('{') ? 'application/json' : form,
+            'content-length': String(bytes.length),
+          }
+        : {}),
+    },
+    remote,
+    body: bytes,
+  }
+}
+
 export const createIdentity = (deps: IdentityDeps): Identity => {
   const issuer = () => `${deps.publicUrl()}/v0`
   const signingKeys = createSigningKeys(deps)
-  const open = opening(deps, async () => (await signingKeys.privateKeys()) as JWK[], issuer)
+  const people = createPeople(deps)
+  const newcomers = createAttempts(deps.clock)
+  const open = opening({ ...deps, people }, async () => (await signingKeys.privateKeys()) as JWK[], issuer)
   return {
     issuer,
+    people,
+    newcomer: remote => newcomers.begin(remote, 100),
     tokens: createTokens({ ...deps, ...deps.store, signingKeys, issuer }),
-    async answer({ method, rawPath, rawQuery, headers, remote }, { authorization, body } = {}) {
+    answer: async (request, instead = {}) => callInProcess((await open()).callback(), seen(request, issuer(), instead)),
+    async interact(request, step) {
       const provider = await open()
-      const { host, protocol } = new URL(issuer())
-      const query = rawQuery ? `?${rawQuery}` : ''
-      const bytes = body === undefined ? undefined : Buffer.from(body)
-      const { authorization: _sent, 'content-length': _length, 'content-type': _type, ...rest } = headers
-      return callInProcess(provider.callback(), {
-        method,
-        url: `${rawPath.replace(/^\/v0/, '')}${query}`,
-        originalUrl: `${rawPath}${query}`,
-        headers: {
-          ...rest,
-          host,
-          'x-forwarded-proto': protocol.slice(0, -1),
-          ...(authorization === undefined ? {} : { authorization }),
-          ...(bytes
-            ? { 'content-type': 'application/x-www-form-urlencoded', 'content-length': String(bytes.length) }
-            : {}),
-        },
-        remote,
-        body: bytes,
-      })
+      return callInProcess((message, response) => step(provider, message, response), seen(request, issuer(), {}))
+    },
+    async clientOf(refreshToken) {
+      const provider = await open()
+      const found = await provider.RefreshToken.find(refreshToken)
+      const client = found?.clientId ? await provider.Client.find(found.clientId) : undefined
+      return client?.clientAuthMethod === 'none' ? client.clientId : undefined
     },
   }
 }

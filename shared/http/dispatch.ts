@@ -143,7 +143,7 @@ const finish = (serving: Serving, passage: Passage, result: Reply | SocketUpgrad
   logRequest(serving, passage, outcome)
   if (result instanceof SocketUpgrade) return result
   const common = typeof headers === 'function' ? headers(outcome) : headers
-  return new Reply(status, { ...common, ...passage.remarks, ...result.headers }, result.body)
+  return new Reply(status, { ...common, ...passage.remarks, ...result.headers }, result.body, result.cookies)
 }
 
 export const dispatcher = (

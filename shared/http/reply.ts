@@ -10,7 +10,8 @@ const leaving: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECO
 
 /** Writes the reply; resolves when it is written or its connection was cut. */
 export const send = async (reply: Reply, response: ServerResponse, signal: AbortSignal, log: Log): Promise<void> => {
-  const { status, headers, body } = reply
+  const { status, headers, body, cookies } = reply
+  if (cookies.length > 0) response.setHeader('set-cookie', [...cookies])
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
     const length = body === undefined ? 0 : Buffer.byteLength(body)
     const bare = status === 204 || status === 304 || (status >= 100 && status < 200)

@@ -158,7 +158,16 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const denials = createDenials({ audit: store.audit, clock, log }, closer)
   const publicUrl = () => 'http://127.0.0.1:8080'
-  const identity = createIdentity({ store, sealer, clock, ids, secret: 'test', publicUrl, clientNames: ['svc'] })
+  const identity = createIdentity({
+    store,
+    sealer,
+    clock,
+    ids,
+    secret: 'test',
+    account: 'default',
+    publicUrl,
+    clientNames: ['svc'],
+  })
   const verbs = {
     keyUses: uses,
     store,

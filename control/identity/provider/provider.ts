@@ -3,10 +3,13 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Configuration, JWK } from 'oidc-provider'
 import { grantHash } from '../../auth/grants.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
+import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
+import type { People } from '../people.ts'
 import { signingAlgorithm } from '../signing-keys.ts'
 import { adapterOf, hashedSecret, type AdapterDeps } from './adapter.ts'
 
 const hours = 3_600
+const days = 24 * hours
 
 /** Below `/v0`; `mount` takes that off. */
 const paths = {
@@ -14,9 +17,13 @@ const paths = {
   token: '/oauth/token',
   jwks: '/oauth/jwks.json',
   revocation: '/oauth/revoke',
+  registration: '/oauth/register',
+  device_authorization: '/login/device',
+  code_verification: '/oauth/device',
 } as const
 
 export interface ProviderDeps extends AdapterDeps {
+  readonly people: Pick<People, 'find' | 'isAllowed'>
   /** `https://host/v0`: who issues, and whom tokens are for. */
   readonly issuer: string
   /** Private, the one to sign with first. */
@@ -50,25 +57,66 @@ const resourcesOf = (
   },
 })
 
+const featuresOf = (issuer: string, refuseResource: () => Error): Configuration['features'] => ({
+  devInteractions: { enabled: false },
+  clientCredentials: { enabled: true },
+  revocation: { enabled: true },
+  registration: { enabled: true },
+  deviceFlow: {
+    enabled: true,
+    userCodeInputSource: (ctx, form, _out, error) => void (ctx.body = deviceCodePage(form, error)),
+    userCodeConfirmSource: (ctx, form, client, _info, code) =>
+      void (ctx.body = deviceConfirmPage(form, { client: client.clientName ?? client.clientId, code })),
+    successSource: ctx => void (ctx.body = deviceDonePage()),
+  },
+  userinfo: { enabled: false },
+  rpInitiatedLogout: { enabled: false },
+  resourceIndicators: resourcesOf(issuer, refuseResource),
+})
+
 const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configuration => ({
   adapter: adapterOf(deps),
   jwks: { keys: [...deps.keys] },
   routes: paths,
-  scopes: ['openid', 'offline_access', ...grantableScopes],
+  scopes: ['openid', 'offline_access', 'email', 'profile', ...grantableScopes],
   cookies: {
     keys: [deps.cookieKey],
     long: { path: '/v0/oauth', sameSite: 'lax', httpOnly: true },
     short: { path: '/v0/oauth', sameSite: 'lax', httpOnly: true },
   },
-  ttl: { AccessToken: 2 * hours, ClientCredentials: 2 * hours },
-  features: {
-    devInteractions: { enabled: false },
-    clientCredentials: { enabled: true },
-    revocation: { enabled: true },
-    userinfo: { enabled: false },
-    rpInitiatedLogout: { enabled: false },
-    resourceIndicators: resourcesOf(deps.issuer, refuseResource),
+  ttl: {
+    AccessToken: 2 * hours,
+    ClientCredentials: 2 * hours,
+    AuthorizationCode: 60,
+    DeviceCode: 600,
+    Interaction: 1 * hours,
+    Session: 14 * days,
+    RefreshToken: 30 * days,
+    Grant: 365 * days,
   },
+  expiresWithSession: () => false,
+  issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+  interactions: { url: (_ctx, { uid }) => `/v0/oauth/interaction/${uid}` },
+  claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+  conformIdTokenClaims: false,
+  async findAccount(_ctx, sub) {
+    const person = await deps.people.find(sub)
+    if (!person) return undefined
+    const { email, name } = person
+    return { accountId: sub, claims: () => ({ sub, email, email_verified: true, name }) }
+  },
+  // What was revoked is asked for anew.
+  async loadExistingGrant({ oidc }) {
+    const { result, session, client, provider } = oidc
+    const id = result?.consent?.grantId ?? (client && session?.grantIdFor(client.clientId))
+    return id && (await deps.people.isAllowed(id)) ? provider.Grant.find(id) : undefined
+  },
+  // The page around it is made by who calls.
+  renderError(ctx, out) {
+    ctx.type = 'json'
+    ctx.body = out
+  },
+  features: featuresOf(deps.issuer, refuseResource),
   pkce: { required: () => true },
   extraTokenClaims: (_ctx, token) =>
     token.kind === 'ClientCredentials'

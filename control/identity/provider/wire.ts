@@ -4,7 +4,7 @@ import { withMeant } from '../../auth/scopes.ts'
 
 /** Fields of a token request, and what stands for its client. */
 export interface TokenRequest {
-  readonly fields: Readonly<Record<string, string>>
+  readonly fields: Record<string, string>
   readonly authorization: string | undefined
 }
 

@@ -18,7 +18,7 @@ export interface SigningKeyRow {
   created_at: number
 }
 
-interface PersonRow {
+export interface PersonRow {
   sub: string
   account: string
   email: string
@@ -35,7 +35,7 @@ interface PersonElsewhereRow {
 }
 
 /** A link that is good once; `hash` is that of its secret. */
-interface LinkRow {
+export interface LinkRow {
   hash: string
   purpose: string
   subject: string

@@ -1,4 +1,6 @@
 import type { Identity, OAuthRecord, SigningKey } from '../store.ts'
+import type { Auditing } from './audit.ts'
+import { sqlitePeople } from './people.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { OAuthRow, SigningKeyRow } from './identity-tables.ts'
 import type { Transact } from './transact.ts'
@@ -81,10 +83,12 @@ const statements = (prepare: Prepare) => ({
   removeKey: prepare((given: { kid: string }) => query.deleteFrom('signing_keys').where('kid', '=', given.kid)),
 })
 
-export const sqliteIdentity = (prepare: Prepare, { look, write }: Transact): Identity => {
+export const sqliteIdentity = (prepare: Prepare, transact: Transact, auditing: Pick<Auditing, 'add'>): Identity => {
+  const { look, write } = transact
   const find = finding(prepare)
   const run = statements(prepare)
   return {
+    ...sqlitePeople(prepare, transact, auditing),
     oauthRecord: (type, by, value) =>
       look(() => {
         const row = find[by].get({ type, value })

@@ -74,7 +74,7 @@ const compose = (db: Database): WritableStore => {
       ofMachines,
     }),
     audit: sqliteAudit(auditor, transact),
-    identity: sqliteIdentity(prepare, transact),
+    identity: sqliteIdentity(prepare, transact, auditor),
     tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
     upkeep: sqliteUpkeep({ db, prepare, transact }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),

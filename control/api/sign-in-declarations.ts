@@ -1,0 +1,86 @@
+/** What people see of OAuth 2.0, and how it goes on. */
+import { route } from '../../shared/route.ts'
+import { s } from '../../shared/schema.ts'
+import { oauth, oauthBodyLimit } from './oauth-declarations.ts'
+
+const page = { ...oauth, produces: ['text/html'] } as const
+const step = { params: s.object({ uid: s.string() }) } as const
+const form = { accepts: 'stream', bodyLimit: oauthBodyLimit } as const
+
+export const authorize = route('GET /v0/oauth/authorize', {
+  ...page,
+  id: 'oauth.authorize',
+  summary: 'Asks a person whether a client may act for them: authorization code with PKCE',
+  statuses: { 303: 'Leads to sign-in, or back to the client' },
+  errors: ['invalid_argument', 'internal'],
+})
+
+export const resumeAuthorize = route('GET /v0/oauth/authorize/:uid', {
+  ...page,
+  ...step,
+  id: 'oauth.authorize.resume',
+  summary: 'Goes on when the person has answered',
+  statuses: { 303: 'Leads to the next question' },
+  errors: ['invalid_argument', 'internal'],
+})
+
+export const interactionPage = route('GET /v0/oauth/interaction/:uid', {
+  ...page,
+  ...step,
+  id: 'oauth.interaction',
+  summary: 'Sign-in, or consent',
+  errors: ['invalid_argument', 'internal'],
+})
+
+export const submitInteraction = route('POST /v0/oauth/interaction/:uid', {
+  ...page,
+  ...step,
+  ...form,
+  id: 'oauth.interaction.submit',
+  summary: 'Takes the answer of a person',
+  statuses: { 303: 'Goes on' },
+  errors: ['invalid_argument', 'forbidden', 'payload_too_large', 'internal'],
+})
+
+export const devicePage = route('GET /v0/oauth/device', {
+  ...page,
+  id: 'oauth.device.page',
+  summary: 'Asks for the code of a device',
+  errors: ['internal'],
+})
+
+export const submitDevice = route('POST /v0/oauth/device', {
+  ...page,
+  ...form,
+  id: 'oauth.device.submit',
+  summary: 'Takes the code of a device',
+  statuses: { 303: 'Leads to sign-in' },
+  errors: ['invalid_argument', 'forbidden', 'payload_too_large', 'internal'],
+})
+
+export const resumeDevice = route('GET /v0/oauth/device/:uid', {
+  ...page,
+  ...step,
+  id: 'oauth.device.resume',
+  summary: 'Goes on when the person has answered',
+  errors: ['invalid_argument', 'internal'],
+})
+
+const link = { query: s.object({ token: s.string() }) } as const
+
+export const firstAdminPage = route('GET /v0/oauth/first-admin', {
+  ...page,
+  ...link,
+  id: 'oauth.first-admin',
+  summary: 'A form for who has the link that the server printed',
+  errors: ['not_found', 'internal'],
+})
+
+export const submitFirstAdmin = route('POST /v0/oauth/first-admin', {
+  ...page,
+  ...link,
+  ...form,
+  id: 'oauth.first-admin.submit',
+  summary: 'Makes an admin, once',
+  errors: ['invalid_argument', 'not_found', 'payload_too_large', 'internal'],
+})

@@ -1,0 +1,143 @@
+/** The addresses of OAuth 2.0 that people see, and those that lead there. */
+import { readBody } from '../../shared/http/body.ts'
+import { fail, isError } from '../../shared/errors.ts'
+import type { InProcessAnswer } from '../../shared/http/in-process.ts'
+import { handle, json, Reply, type Bound, type Context, type Request } from '../../shared/route.ts'
+import { withMeant } from '../auth/scopes.ts'
+import { wantsHtml } from '../html/accept.ts'
+import { pageHeaders } from '../html/page.ts'
+import type { Identity } from '../identity/identity.ts'
+import { joinedPage, joinPage, onwardPage } from '../identity/pages.ts'
+import { interaction } from '../identity/sign-in.ts'
+import type { AuditedBy } from '../store/store.ts'
+import { oauthBodyLimit, oauthRegister } from './oauth-declarations.ts'
+import * as declared from './sign-in-declarations.ts'
+
+export interface SignInDeps {
+  readonly identity: Identity
+}
+
+const page = (text: string, status = 200, cookies: readonly string[] = []): Reply =>
+  new Reply(status, pageHeaders(), text, cookies)
+
+const cookiesOf = ({ headers }: InProcessAnswer): string[] => [headers['set-cookie'] ?? []].flat()
+
+const errorOf = (body: string): string => {
+  try {
+    const { error, error_description: description } = JSON.parse(body) as Record<string, string>
+    return [error, description].filter(Boolean).join(': ')
+  } catch {
+    return 'the request cannot be answered'
+  }
+}
+
+/** What the provider answers to a browser. A form is not answered with a redirect to another origin, but with a page. */
+const shown = (answer: InProcessAnswer, issuer: string): Reply => {
+  const { status, headers, body } = answer
+  const cookies = cookiesOf(answer)
+  const location = headers['location']
+  if (typeof location === 'string') {
+    const isOurs = new URL(location, issuer).origin === new URL(issuer).origin
+    if (!isOurs) return page(onwardPage(location), 200, cookies)
+    return new Reply(
+      303,
+      { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+      undefined,
+      cookies,
+    )
+  }
+  if (/^\s*</.test(body)) return page(body, status, cookies)
+  throw fail('invalid_argument', { field: '', reason: errorOf(body) })
+}
+
+/** Programs that want everything name no scope of the API. */
+const meant = (request: Request): Request => {
+  const query = new URLSearchParams(request.rawQuery)
+  query.set('scope', withMeant(query.get('scope') ?? undefined))
+  return { ...request, rawQuery: query.toString() }
+}
+
+/** Forms come from pages of this host. */
+const formOf = async (request: Request): Promise<string> => {
+  const from = request.headers['sec-fetch-site']
+  if (from !== undefined && from !== 'same-origin')
+    throw fail('forbidden', { reason: 'a form of another site is not taken' })
+  return (await readBody(request.body, oauthBodyLimit)).toString('utf8')
+}
+
+const byOf = ({ request, requestId }: Context): AuditedBy => ({
+  actor: '',
+  credential: '',
+  remote: request.remote,
+  requestId,
+})
+
+/** The provider knows the step by a cookie that only who began it has. */
+const stepped = async (answer: () => Promise<InProcessAnswer>): Promise<InProcessAnswer> => {
+  try {
+    return await answer()
+  } catch (error) {
+    if (isError(error) || (error as Error).name !== 'SessionNotFound') throw error
+    throw fail('invalid_argument', { field: '', reason: 'this sign-in is over or was begun elsewhere; begin again' })
+  }
+}
+
+const join = async ({ identity }: SignInDeps, token: string, context: Context): Promise<Reply> => {
+  const { people } = identity
+  const form = new URLSearchParams(await formOf(context.request))
+  const [email = '', name = '', password = ''] = ['email', 'name', 'password'].map(one => form.get(one) ?? '')
+  try {
+    const person = await people.join({ token, email, name, password }, byOf(context))
+    return page(joinedPage(person.email))
+  } catch (error) {
+    const isTheirs = isError(error, 'invalid_argument') || isError(error, 'already_exists')
+    if (!isTheirs || !wantsHtml(context.request)) throw error
+    return page(joinPage({ wrong: error.message, email, name }), error.status)
+  }
+}
+
+const deciding = ({ identity }: SignInDeps): Bound[] => [
+  handle(declared.interactionPage, async (_input, { request }) =>
+    shown(await stepped(() => interaction(identity, request)), identity.issuer()),
+  ),
+  handle(declared.submitInteraction, async (_input, context) => {
+    const { request } = context
+    const fields = new URLSearchParams(await formOf(request))
+    const decided = { fields, by: byOf(context) }
+    return shown(await stepped(() => interaction(identity, request, decided)), identity.issuer())
+  }),
+  handle(declared.firstAdminPage, async ({ query }) => {
+    if (await identity.people.isLink(query.token)) return page(joinPage({}))
+    throw fail('not_found', { kind: 'link', name: 'any more: it was used or is over' })
+  }),
+  handle(declared.submitFirstAdmin, ({ query }, context) => join({ identity }, query.token, context)),
+]
+
+export const signInRoutes = (deps: SignInDeps): Bound[] => {
+  const { identity } = deps
+  const pass = async (request: Request, body?: string): Promise<Reply> =>
+    shown(await identity.answer(request, body === undefined ? {} : { body }), identity.issuer())
+  return [
+    handle(declared.authorize, (_input, { request }) => pass(meant(request))),
+    handle(declared.resumeAuthorize, (_input, { request }) => pass(request)),
+    handle(declared.devicePage, (_input, { request }) => pass(request)),
+    handle(declared.submitDevice, async (_input, { request }) => pass(request, await formOf(request))),
+    handle(declared.resumeDevice, (_input, { request }) => pass(request)),
+    handle(oauthRegister, async (_input, { request }) => {
+      identity.newcomer(request.remote)
+      const body = (await readBody(request.body, oauthBodyLimit)).toString('utf8')
+      const json = { ...request, headers: { ...request.headers, 'content-type': 'application/json' } }
+      return registered(await identity.answer(json, { body }))
+    }),
+    ...deciding(deps),
+  ]
+}
+
+const registered = ({ status, body }: InProcessAnswer): Reply => {
+  const value = JSON.parse(body) as Record<string, unknown>
+  const message = value['error_description'] ?? value['error']
+  return json(status < 400 ? value : { ...value, code: status, message }, {
+    status,
+    headers: { 'cache-control': 'no-store' },
+  })
+}

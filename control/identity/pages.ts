@@ -1,0 +1,94 @@
+/** What people see while they sign in. No page runs a script. */
+import { Html, html } from '../html/html.ts'
+import { pageText } from '../html/page.ts'
+
+const page = (title: string, root: string, body: Html): string =>
+  pageText({ title, root, body: html`<main>\n<h1>${title}</h1>\n${body}\n</main>` })
+
+const nothing = html``
+const wrongLine = (wrong: string | undefined): Html =>
+  wrong === undefined ? nothing : html`<p class="wrong" role="alert">${wrong}</p>\n`
+
+const field = (name: string, label: string, more: Html): Html =>
+  html`<label>${label}<input name="${name}" ${more}></label>\n`
+
+/** From `/v0/oauth/interaction/:uid`. */
+const deep = '../../../'
+/** From `/v0/oauth/x`. */
+const shallow = '../../'
+
+export const signInPage = ({ email = '', wrong }: { email?: string; wrong?: string | undefined }): string =>
+  page(
+    'Sign in',
+    deep,
+    html`<form method="post">
+${wrongLine(wrong)}${field('email', 'E-mail address', html`type="email" value="${email}" required autocomplete="username"`)}${field('password', 'Password', html`type="password" required autocomplete="current-password"`)}<button name="do" value="sign-in">Sign in</button>
+</form>`,
+  )
+
+export const consentPage = (asked: {
+  client: string
+  to: string
+  email: string
+  scopes: readonly string[]
+}): string => {
+  const { client, to, email, scopes } = asked
+  const all = scopes.includes('admin')
+  return page(
+    'Let it act for you?',
+    deep,
+    html`<p><b>${client}</b> asks to act for <b>${email}</b>. The answer goes to <code>${to}</code>.</p>
+${
+  all
+    ? html`<p>It could do <b>everything that you may do</b> here, until you revoke it.</p>`
+    : html`<p>It could do:</p><ul>${scopes.map(scope => html`<li><code>${scope}</code></li>`)}</ul>`
+}
+<form method="post">
+<button name="do" value="allow">Allow</button> <button name="do" value="deny">Deny</button>
+</form>`,
+  )
+}
+
+export const joinPage = ({ wrong, email = '', name = '' }: { wrong?: string; email?: string; name?: string }): string =>
+  page(
+    'The first admin',
+    shallow,
+    html`<form method="post">
+${wrongLine(wrong)}${field('email', 'E-mail address', html`type="email" value="${email}" required autocomplete="username"`)}${field('name', 'Name', html`value="${name}" required autocomplete="name"`)}${field('password', 'Password; twelve characters or more', html`type="password" required minlength="12" autocomplete="new-password"`)}<button>Create</button>
+</form>`,
+  )
+
+export const joinedPage = (email: string): string =>
+  page('You are an admin', shallow, html`<p><b>${email}</b> can sign in now, from any client of this host.</p>`)
+
+/** A page that goes on at once: a form may not be answered with a redirect to another origin under our policy. */
+export const onwardPage = (url: string): string =>
+  page(
+    'Going back',
+    deep,
+    html`<meta http-equiv="refresh" content="0; url=${url}">
+<p><a href="${url}">Go on</a></p>`,
+  )
+
+/** `form` is the provider's, without a button. */
+export const deviceCodePage = (form: string, error: Error | undefined): string =>
+  page(
+    'Sign in on a device',
+    shallow,
+    html`<p>Type the code that the program shows.</p>
+${wrongLine(error && 'That code is not one, or its time is over.')}${new Html(form)}
+<button form="op.deviceInputForm">Go on</button>`,
+  )
+
+export const deviceConfirmPage = (form: string, { client, code }: { client: string; code: string }): string =>
+  page(
+    'Is this your program?',
+    shallow,
+    html`<p><b>${client}</b> shows this code:</p><p><code>${code}</code></p>
+<p>Go on only when you started it yourself, and it shows the same code.</p>${new Html(form)}
+<button form="op.deviceConfirmForm">Go on</button>
+<button form="op.deviceConfirmForm" name="abort" value="yes">It is not mine</button>`,
+  )
+
+export const deviceDonePage = (): string =>
+  page('Done', deep, html`<p>The program is signed in. You can close this page.</p>`)

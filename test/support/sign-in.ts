@@ -1,0 +1,80 @@
+/** A browser without a screen: keeps cookies, follows what a person would follow, and fills in forms. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Test } from 'tap'
+import { adminLink } from '../../control/identity/first-admin.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { randomIds } from '../../shared/ids.ts'
+import { openTestHost } from './whole-host.ts'
+
+export interface Seen {
+  readonly url: string
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+export interface Browser {
+  readonly cookies: Map<string, string>
+  /** Follows redirects, also those of pages, within the host; one that leads elsewhere is where it ends. */
+  open(url: string, form?: Readonly<Record<string, string>>, headers?: Record<string, string>): Promise<Seen>
+}
+
+/** A cookie counts where its path leads. */
+const sent = (cookies: ReadonlyMap<string, string>): string =>
+  [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+
+export const browser = (origin: string): Browser => {
+  const cookies = new Map<string, string>()
+  const once = async (url: string, form?: Readonly<Record<string, string>>, headers: Record<string, string> = {}) => {
+    const answer = await fetch(url, {
+      method: form ? 'POST' : 'GET',
+      redirect: 'manual',
+      headers: { cookie: sent(cookies), accept: 'text/html', ...headers },
+      ...(form ? { body: new URLSearchParams(form) } : {}),
+    })
+    for (const one of answer.headers.getSetCookie()) {
+      const [pair = ''] = one.split(';')
+      const [name = '', value = ''] = pair.split('=')
+      if (value === '') cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    return { url, status: answer.status, headers: answer.headers, text: await answer.text() }
+  }
+  const open: Browser['open'] = async (url, form, headers) => {
+    const seen = await once(url, form, headers)
+    const onward = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(seen.text)?.[1]?.replaceAll('&amp;', '&')
+    const to = seen.headers.get('location') ?? onward
+    if (!to) return seen
+    const next = new URL(to, url)
+    return next.origin === origin ? open(next.href) : { ...seen, url: next.href }
+  }
+  return { cookies, open }
+}
+
+export const verifierFor = () => {
+  const verifier = randomBytes(32).toString('base64url')
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
+}
+
+export const ada = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' }
+
+/** A host that listens, with one admin who can sign in. */
+export const hostWithAdmin = async (t: Test) => {
+  const { host, config, api } = await openTestHost(t, t.testdir())
+  const { url } = await host.listen()
+  const link = () => adminLink({ store: host.store, clock: systemClock(), ids: randomIds() }, url)
+  const made = await browser(url).open(await link(), ada)
+  t.equal(made.status, 200, 'the link makes an admin')
+  const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
+    const answer = await fetch(`${url}${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+    // oxlint-disable-next-line typescript/no-explicit-any
+    return { status: answer.status, body: (await answer.json()) as any }
+  }
+  const as = async (token: string, path: string) =>
+    (await fetch(`${url}/v0${path}`, { headers: { authorization: `Bearer ${token}` } })).status
+  return { host, config, api, url, link, post, as }
+}
