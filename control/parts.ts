@@ -18,7 +18,7 @@ import { needWhole } from './backup/restore.ts'
 import { claimDataDir, type Claim } from './one-host.ts'
 import { prepareRuntime } from './runtime/prepare.ts'
 import { registryLogins } from './kinds/registry.ts'
-import { createSealer, sealingKey, type Sealer } from './secrets.ts'
+import { openKeys, type Keyring } from './keyring.ts'
 import { openStore } from './store/sqlite/open.ts'
 import type { WritableStore } from './store/store.ts'
 import { createCursors, cursorKey, type Cursors } from './wire/cursors.ts'
@@ -39,7 +39,7 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   readonly store: WritableStore
   readonly first: Bootstrap
   readonly names: WireNames
-  readonly sealer: Sealer
+  readonly sealer: Keyring
   readonly cursors: Cursors
   readonly catalogues: Catalogues
   readonly images: Images
@@ -61,9 +61,8 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
   closer.add('store', store.close)
   const first = await bootstrap(config, { store, clock, ids })
-  const secret = await sealingKey(dataDir, ids)
-  const sealer = createSealer(secret)
-  const channelKeys = createChannelKeys(secret, ids)
+  const { keyring: sealer, channelSecret } = await openKeys(dataDir, ids)
+  const channelKeys = createChannelKeys(channelSecret, ids)
   const connections = createConnections(channelKeys)
   closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })

@@ -12,6 +12,11 @@ export interface Upkeep {
   tryWriting(): Promise<void>
   /** Writes the database, as it is at one moment, into a new file. Others read and write on. */
   copyTo(path: string): Promise<void>
+  /**
+   * Replaces the stored text of each resource for which `change` gives another one, some hundred at a time; whoever has read one before
+   * has to read it again to write it.
+   */
+  rewrite(change: (body: string) => string | undefined): Promise<void>
   /** Resources of these kinds by status, and all instances by the kind of their owner and status. */
   tally(kinds: readonly string[]): Promise<{ readonly resources: Tallied[]; readonly instances: Tallied[] }>
 }

@@ -11,6 +11,9 @@ interface Parts {
   readonly transact: Transact
 }
 
+/** Rows of one transaction: others wait for it. */
+const batch = 200
+
 const statements = (prepare: Prepare) => ({
   mark: prepare((given: { value: string }) =>
     query
@@ -24,6 +27,15 @@ const statements = (prepare: Prepare) => ({
       .where('kind', 'in', sql<string>`(SELECT value FROM json_each(${given.kinds}))`)
       .groupBy(['kind', 'status'])
       .select(({ fn }) => ['kind', 'status', fn.countAll<number>().as('count')]),
+  ),
+  after: prepare((given: { uid: string }) =>
+    query.selectFrom('resources').select(['uid', 'body']).where('uid', '>', given.uid).orderBy('uid').limit(batch),
+  ),
+  replace: prepare((given: { uid: string; body: string }) =>
+    query
+      .updateTable('resources')
+      .set(({ eb }) => ({ body: given.body, version: eb('version', '+', 1) }))
+      .where('uid', '=', given.uid),
   ),
   instances: prepare(() =>
     query
@@ -46,6 +58,19 @@ export const sqliteUpkeep = ({ db, prepare, transact }: Parts): Upkeep => {
         await db.backup(path)
       } catch (error) {
         throw translate(error)
+      }
+    },
+    async rewrite(change) {
+      for (let last: string | undefined = ''; last !== undefined; ) {
+        const uid: string = last
+        last = await write(() => {
+          const rows = run.after.all({ uid })
+          for (const row of rows) {
+            const body = change(row.body)
+            if (body !== undefined) run.replace.run({ uid: row.uid, body })
+          }
+          return rows.at(-1)?.uid
+        })
       }
     },
     tally: kinds =>
