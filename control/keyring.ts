@@ -49,15 +49,15 @@ const createKeyring = (keys: readonly [string, ...string[]]): Keyring => {
 
 export interface HostKeys {
   readonly keyring: Keyring
-  /** What the keys of channels are computed from. Machines that run know theirs: it stays when the other one changes. */
-  readonly channelSecret: string
+  /** What keys of channels and the like are computed from. Machines that run know theirs: it stays when the key of secrets changes. */
+  readonly secret: string
 }
 
 /** The keys of this host, made on the first start and kept in the data directory, beside the database. */
 export const openKeys = async (dataDir: string, ids: Ids): Promise<HostKeys> => {
   const keys = linesOf(await readOrCreate(keyFile(dataDir), () => ids.secret(32), ids))
-  const channelSecret = (await readIfThere(channelFile(dataDir))) ?? (keys.at(-1) as string)
-  return { keyring: createKeyring(keys), channelSecret }
+  const secret = (await readIfThere(channelFile(dataDir))) ?? (keys.at(-1) as string)
+  return { keyring: createKeyring(keys), secret }
 }
 
 export interface ChangeDeps {

@@ -40,6 +40,8 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   readonly first: Bootstrap
   readonly names: WireNames
   readonly sealer: Keyring
+  /** Text that only this host knows, also after the sealer's key was changed. */
+  readonly secret: string
   readonly cursors: Cursors
   readonly catalogues: Catalogues
   readonly images: Images
@@ -61,8 +63,8 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
   closer.add('store', store.close)
   const first = await bootstrap(config, { store, clock, ids })
-  const { keyring: sealer, channelSecret } = await openKeys(dataDir, ids)
-  const channelKeys = createChannelKeys(channelSecret, ids)
+  const { keyring: sealer, secret } = await openKeys(dataDir, ids)
+  const channelKeys = createChannelKeys(secret, ids)
   const connections = createConnections(channelKeys)
   closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
@@ -85,6 +87,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     first,
     names,
     sealer,
+    secret,
     cursors,
     catalogues,
     images,

@@ -27,11 +27,13 @@ t.test('a running server seals anew; what it had before it opens on, and so does
   await create(first, 'a')
   await first.until('a', 'DEPLOYED')
   const old = readFileSync(join(dataDir, 'secret-key'), 'utf8')
+  const { identity } = first.host.store
+  await identity.addSigningKey({ kid: 'k', sealed: createSealer(old).seal('signs'), createdAt: 0 })
   const ca = join(dataDir, 'egress-ca.json')
   writeFileSync(ca, JSON.stringify({ certificate: 'x', sealedKey: createSealer(old).seal('of the authority') }))
   t.match(await runCommand(['rotate'], { HUTCH_DATA_DIR: dataDir }), {
     code: 0,
-    out: /2 stored secrets were sealed anew/,
+    out: /3 stored secrets were sealed anew/,
   })
   const now = readFileSync(join(dataDir, 'secret-key'), 'utf8')
   t.not(now, old)
@@ -43,6 +45,8 @@ t.test('a running server seals anew; what it had before it opens on, and so does
     t.ok(createSealer(now).open(value))
   }
   t.equal(createSealer(now).open(values[1]), 'of the authority')
+  const [signing] = await identity.signingKeys()
+  t.equal(createSealer(now).open(signing?.sealed ?? ''), 'signs')
   await create(first, 'b')
   await first.until('b', 'DEPLOYED')
   await first.close()
@@ -59,7 +63,7 @@ t.test('killed anywhere on the way, everything opens, and the next attempt goes 
   for (const name of ['a', 'b', 'c']) await create(first, name)
   for (const name of ['a', 'b', 'c']) await first.until(name, 'DEPLOYED')
   await first.close()
-  const { channelSecret } = await openKeys(dataDir, ids)
+  const { secret } = await openKeys(dataDir, ids)
   const old = createSealer(readFileSync(join(dataDir, 'secret-key'), 'utf8'))
   for (let fatal = 1; fatal <= 3; fatal++) {
     const host = await openTestHost(t, dataDir)
@@ -85,5 +89,5 @@ t.test('killed anywhere on the way, everything opens, and the next attempt goes 
     t.match(createSealer(key as string).open(value), /^secret of [abc]$/)
     t.throws(() => old.open(value))
   }
-  t.equal((await openKeys(dataDir, ids)).channelSecret, channelSecret, 'machines that run are still reached')
+  t.equal((await openKeys(dataDir, ids)).secret, secret, 'machines that run are still reached')
 })

@@ -4,10 +4,10 @@ import { openStore } from '../../control/store/sqlite/open.ts'
 import type { Interval, Store } from '../../control/store/store.ts'
 import { silentLog } from '../../shared/log.ts'
 
-/** Intervals of one instance and dimension that begin before the one before has ended. */
+/** Intervals that begin before the one before of the same instance and dimension has ended. */
 export const twice = (intervals: readonly Interval[]): Interval[] =>
-  [...new Set(intervals.map(({ dimension }) => dimension))].flatMap(dimension => {
-    const ordered = intervals.filter(one => one.dimension === dimension).toSorted((a, b) => a.from - b.from)
+  [...Map.groupBy(intervals, ({ uid, dimension }) => `${uid} ${dimension}`).values()].flatMap(some => {
+    const ordered = some.toSorted((a, b) => a.from - b.from)
     return ordered.filter((one, at) => at > 0 && (ordered[at - 1]?.to ?? Infinity) > one.from)
   })
 
