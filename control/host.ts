@@ -10,11 +10,6 @@ import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { watchersAddresses } from './api/health.ts'
-import { createDenials } from './audit/denials.ts'
-import { createKeyUses } from './auth/key-uses.ts'
-import { createKeys } from './auth/keys.ts'
-import { personalKeys } from './auth/personal-keys.ts'
-import { createStanding } from './auth/standing.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
@@ -27,6 +22,7 @@ import { drainOf } from './drain.ts'
 import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
 import { answerTheOperator } from './host-operator.ts'
+import { callersOf } from './host-callers.ts'
 import { furtherRoutes } from './host-watch.ts'
 import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
@@ -41,6 +37,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
+import { openDomains } from './previews/domains.ts'
 import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
@@ -52,7 +49,7 @@ import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import { serveFront, type Served } from './serving.ts'
 import type { Store, Written } from './store/store.ts'
-import { txtRecords } from './dns.ts'
+import { createDns } from './dns.ts'
 import { openWarm } from './warm/open.ts'
 import type { Cursors } from './wire/cursors.ts'
 
@@ -86,6 +83,7 @@ const running = async (
 ) => {
   const { store, clock, connections } = parts
   const { kinds, outbound, metrics } = deps
+  const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
   const warm = await openWarm(config, { ...parts, draining }, closer)
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
@@ -93,7 +91,7 @@ const running = async (
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
   const line = waitingLine({ rules, clock })
   const written = (all: Written): void => {
-    for (const told of [outbound, configurer, line, warm]) told?.written(all)
+    for (const told of [outbound, configurer, line, warm, domains]) told?.written(all)
   }
   const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
@@ -121,23 +119,11 @@ const running = async (
     if (draining()) throw fail('draining', { retryAfterS: 30 })
     line.admit(workspace)
   }
-  return { move, runner, admit, warm, start, draining }
+  return { move, runner, admit, warm, start, draining, domains }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
-
-/** Who may call, and how that is given out. */
-const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
-  const uses = createKeyUses({ tenants, clock, log }, closer)
-  return {
-    uses,
-    keys: createKeys({ tenants, clock, uses }),
-    standing: createStanding({ clock, log }, closer),
-    personalKeys: personalKeys({ tenants, clock, ids, uses }),
-    denials: createDenials({ audit, clock, log }, closer),
-  }
-}
 
 const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
@@ -147,22 +133,22 @@ const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: Wa
 })
 
 /** What the verbs ask besides records. */
-const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 'image' | 'providers'> => ({
-  txtRecords,
+const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'image' | 'providers'> => ({
+  dns: createDns(config.dnsResolvers),
   image: (workspace, named) => imageNamed(parts.images, workspace, named),
   providers: createProviders(config.providers, parts),
 })
 
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
-  const callers = callersOf(parts, closer)
+  const callers = callersOf(config, parts, () => addresses.publicUrl(), closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
-  const { move, runner, admit, warm, start, draining } = await running(config, parts, deps, closer)
+  const { move, runner, admit, warm, start, draining, domains } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -189,12 +175,12 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
     abilities: abilitiesOf(config, wayOut),
-    routes: furtherRoutes(config, parts, { metrics, kinds: rules, runner, warm, draining }, closer),
+    routes: furtherRoutes(config, { ...parts, ...callers }, { metrics, kinds: rules, runner, warm, draining }, closer),
     logRequests: true,
   })
   const drives = await openDrives(config, parts)
   const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
-  const previews = openPreviews(config, { ...parts, ...people, ...callers, kinds: rules, hold: runner.hold })
+  const previews = openPreviews(config, { ...parts, ...people, ...callers, domains, kinds: rules, hold: runner.hold })
   await start()
   answerTheOperator(config, parts, runner)
   return {

@@ -4,6 +4,8 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { oauthRoutes } from '../../control/api/oauth.ts'
+import { createIdentity } from '../../control/identity/identity.ts'
 import { healthRoutes } from '../../control/api/health.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
@@ -43,6 +45,8 @@ export interface ControlOptions {
   readonly egressAddresses?: readonly string[]
   /** What DNS says, by name. */
   readonly txtRecords?: ReadonlyMap<string, string[]>
+  /** Names that do not lead to this host. */
+  readonly leadElsewhere?: ReadonlySet<string>
   /** Origins that connections may lead to. */
   readonly providers?: readonly string[]
   /** Kinds besides those of the host. */
@@ -152,6 +156,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const move = transition({ store, clock, rules, changes: changes() })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
+  const denials = createDenials({ audit: store.audit, clock, log }, closer)
+  const publicUrl = () => 'http://127.0.0.1:8080'
+  const identity = createIdentity({ store, sealer, clock, ids, secret: 'test', publicUrl, clientNames: ['svc'] })
   const verbs = {
     keyUses: uses,
     store,
@@ -165,7 +172,10 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
     plan: 'test',
     domain: () => 'run.test',
-    txtRecords: async (name: string) => options.txtRecords?.get(name) ?? [],
+    dns: {
+      txt: async (name: string) => options.txtRecords?.get(name) ?? [],
+      leadsTo: async (name: string) => !options.leadElsewhere?.has(name),
+    },
     image: (workspace: string, named: readonly [string, string]) => imageNamed(images, workspace, named),
     providers: createProviders(options.providers ?? [], { catalogues }),
   }
@@ -176,9 +186,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     log,
     names,
     apiVersions: options.apiVersions,
-    keys: createKeys({ tenants: store.tenants, clock, uses }),
+    keys: createKeys({ tenants: store.tenants, clock, uses, tokens: identity.tokens }),
     standing: createStanding({ clock, log }, closer),
-    denials: createDenials({ audit: store.audit, clock, log }, closer),
+    denials,
     personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
     removeWorkspace: workspaceRemover(verbs),
     images,
@@ -195,12 +205,13 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
       clock,
       ids,
       sealer,
-      publicUrl: () => 'http://127.0.0.1:8080',
+      publicUrl,
       sandboxDomain: '',
       planeOf: kind => rules.get(kind) as never,
     }),
     routes: [
       ...(options.routes ?? []),
+      ...oauthRoutes({ identity, denials }),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
       ...healthRoutes({
         health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),

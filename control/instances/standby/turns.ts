@@ -59,7 +59,12 @@ const isIdle = (context: Context, entry: Entry): boolean => isKnown(context, ent
 /** Freezes it unless it is used or works; resolves with when to look again, if at all. */
 export const suspend = async (context: Context, entry: Entry): Promise<{ readonly inMs?: number } | undefined> => {
   const { store, drivers, log } = context
-  if (entry.asleep || !isIdle(context, entry)) return undefined
+  if (!isIdle(context, entry)) return undefined
+  if (entry.asleep) {
+    // It fell asleep, and that could not be written down: until it is, it is billed as if it ran.
+    await noteSuspended(context, entry)
+    return undefined
+  }
   const instance = await store.instances.get(entry.id)
   const freezer = instance && drivers.need(instance.driver).freezer
   if (!instance || !freezer) return undefined
@@ -79,9 +84,16 @@ export const resume = async (context: Context, entry: Entry): Promise<void> => {
   if (!entry.asleep) return
   const begun = clock.elapsed()
   const instance = await store.instances.get(entry.id)
-  if (instance) await drivers.need(instance.driver).freezer?.thaw(entry.id)
+  const freezer = instance && drivers.need(instance.driver).freezer
+  await freezer?.thaw(entry.id)
+  try {
+    await noteResumed(context, entry)
+  } catch (error) {
+    // Awake, it would cost nobody anything: it sleeps on, and whoever comes next wakes it.
+    await freezer?.freeze(entry.id)
+    throw error
+  }
   entry.asleep = false
-  await noteResumed(context, entry)
   observer.woke(clock.elapsed() - begun)
   log.debug('instance.resumed', { instance: entry.id })
 }
