@@ -20,7 +20,7 @@ export const adopt = async (context: Context, configured: string): Promise<Insta
     const machine = census.found(instance.id)
     const owner = machine && isUp(instance) ? await store.resources.getByUid(instance.owner.uid) : undefined
     const workload = owner && rules.get(owner.kind)?.workload
-    if (machine && owner && workload) await standby.up(instance, machine, workload.standbyAfterMs(owner))
+    if (machine && owner && workload) await standby.up(instance, machine, workload.standby(owner))
   }
   return instances
 }

@@ -90,7 +90,7 @@ const started = async (context: Context, { subject, plan, machine }: Made): Prom
     ownerMove(context, subject, 'deployed', 'deployed'),
   ])
   census.add(driver.name, machine)
-  for (const up of instances) if (up.id === instance.id) await standby.up(up, machine, workload.standbyAfterMs(owner))
+  for (const up of instances) if (up.id === instance.id) await standby.up(up, machine, workload.standby(owner))
   pokeOwner(owner.uid)
   return {}
 }

@@ -80,8 +80,15 @@ export interface Workload {
   outbound?(owner: Resource): OutboundRules | undefined
   /** How long what runs in a machine may take to end when it is asked to, before the machine is taken; 0 unless given. */
   graceMs?(owner: Resource): number
-  /** A machine that nobody used for so long is suspended; undefined means never. */
-  standbyAfterMs(owner: Resource): number | undefined
+  /** When a machine that nobody uses is suspended; undefined means never. */
+  standby(owner: Resource): StandbyRule | undefined
+}
+
+export interface StandbyRule {
+  /** Idle for so long. */
+  readonly afterMs: number
+  /** One that works without being asked is not idle. */
+  readonly cpuAware?: boolean
 }
 
 export interface MachinePlan {

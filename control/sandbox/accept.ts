@@ -71,6 +71,7 @@ const acceptLifecycle = (input: LifecycleInput): StoredSandbox['lifecycle'] =>
   dense({
     expirationPolicies: input.expirationPolicies?.map(policy => ({ action: 'delete', ...dense(policy) })),
     terminatedRetention: input.terminatedRetention,
+    standby: dense(input.standby ?? {}),
   })
 
 const acceptRegion = (given: string | null | undefined, previous: string | undefined, regions: readonly string[]) => {

@@ -30,6 +30,7 @@ export interface StoredSandbox extends AcceptedNetwork {
   readonly lifecycle?: {
     readonly expirationPolicies?: readonly { readonly type: string; readonly value: string; readonly action: string }[]
     readonly terminatedRetention?: string
+    readonly standby?: { readonly after?: string; readonly cpuAware?: boolean }
   }
   readonly runtime: StoredRuntime
 }

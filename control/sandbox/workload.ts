@@ -1,5 +1,6 @@
 /** What a sandbox's machine is to be and costs: it has one while it is to run. */
-import type { MachinePlan, Workload } from '../reconcile/rules.ts'
+import { durationMs } from '../../shared/durations.ts'
+import type { MachinePlan, StandbyRule, Workload } from '../reconcile/rules.ts'
 import type { Instance, Rate, Resource } from '../store/store.ts'
 import { storedSandbox } from './stored.ts'
 
@@ -26,6 +27,13 @@ const redeploysOf = ({ internal }: Resource): number => (internal as { redeploys
 /** What the record remembers when it is deployed anew, so that the machine of before is none of its any more. */
 export const redeployed = (record: Resource): { readonly redeploys: number } => ({ redeploys: redeploysOf(record) + 1 })
 
+/** What its spec says, or the host. */
+const standbyOf = (owner: Resource, hostsAfterMs: number): StandbyRule | undefined => {
+  const { after, cpuAware = false } = storedSandbox(owner).lifecycle?.standby ?? {}
+  if (after === 'never') return undefined
+  return { afterMs: after ? durationMs(after, 'spec.lifecycle.standby.after') : hostsAfterMs, cpuAware }
+}
+
 export const sandboxWorkload = (options: {
   standbyAfterMs: number
   outbound: NonNullable<Workload['outbound']>
@@ -38,5 +46,5 @@ export const sandboxWorkload = (options: {
   image: owner => storedSandbox(owner).runtime.image,
   outbound: options.outbound,
   graceMs: owner => (storedSandbox(owner).runtime.terminationGracePeriodSeconds ?? 0) * 1_000,
-  standbyAfterMs: () => options.standbyAfterMs,
+  standby: owner => standbyOf(owner, options.standbyAfterMs),
 })

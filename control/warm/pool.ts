@@ -53,6 +53,6 @@ export const poolRules = ({ images, ownEnvironment, mayMake }: PoolDeps): Rules 
         },
       }
     },
-    standbyAfterMs: () => 0,
+    standby: () => ({ afterMs: 0 }),
   },
 })

@@ -55,7 +55,7 @@ const workload: Workload = {
     return { image, spec }
   },
   graceMs: owner => specOf(owner).graceMs ?? 0,
-  standbyAfterMs: () => afterMs,
+  standby: () => ({ afterMs }),
 }
 
 /** A record with as many machines as its spec says. */

@@ -38,6 +38,8 @@ interface FakeMachine {
   limits: { memoryMb: number; cpus: number }
   /** Somebody has removed the image under it. */
   rootGone?: boolean
+  /** Processor time it has used. */
+  cpuMs?: number
   server?: FakeServer
 }
 
@@ -177,7 +179,8 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
     remove: (id, signal) => remove(context, id, signal),
     async stats(id) {
       await faults('stats', id)
-      return machines.has(id) ? { memoryBytes: 16 * 1024 * 1024, cpuMs: 100 } : undefined
+      const machine = machines.get(id)
+      return machine && { memoryBytes: 16 * 1024 * 1024, cpuMs: machine.cpuMs ?? 100 }
     },
     freezer: {
       freeze: id => turn(context, id, 'freeze'),

@@ -3,6 +3,7 @@ import type { Log } from '../../../shared/log.ts'
 import type { Observer } from '../observer.ts'
 import type { Drivers } from '../../drivers/drivers.ts'
 import type { Transition } from '../../reconcile/transition.ts'
+import type { StandbyRule } from '../../reconcile/rules.ts'
 import type { Address, Store } from '../../store/store.ts'
 
 export interface StandbyDeps {
@@ -21,8 +22,10 @@ export interface Entry {
   readonly id: string
   holds: number
   usedAt: number
-  /** Idle so long it is suspended; undefined while that is not known, and for one that never is. */
-  afterMs: number | undefined
+  /** When it is suspended; undefined while that is not known, and for one that never is. */
+  rule: StandbyRule | undefined
+  /** Processor time that it had used the last time it was looked at since its last use, and when that was (`elapsed`). */
+  work: { readonly cpuMs: number; readonly at: number } | undefined
   asleep: boolean
   /** The turn under way, or the last one. */
   turn: Promise<void>
@@ -44,7 +47,8 @@ export const entryOf = ({ entries, clock }: Context, id: string): Entry => {
       id,
       holds: 0,
       usedAt: clock.now(),
-      afterMs: undefined,
+      rule: undefined,
+      work: undefined,
       asleep: false,
       turn: Promise.resolve(),
       turning: 0,

@@ -1,10 +1,11 @@
 /**
  * Idle machines are suspended. A *hold* keeps one awake: the gateway takes one for each open request or live socket, the
- * library for each call. When the last hold is gone for as long as its owner's kind says and no keep-alive process runs
- * inside, the machine is frozen; the next hold thaws it. Turns of one machine never overlap: whoever comes during a turn
+ * library for each call. When the last hold is gone for as long as its owner's rule says, no keep-alive process runs inside and,
+ * where the rule is aware of that, the machine does not work without being asked, it is frozen; the next hold thaws it. Turns of one machine never overlap: whoever comes during a turn
  * waits for it.
  */
 import type { Machine } from '../../drivers/driver.ts'
+import type { StandbyRule } from '../../reconcile/rules.ts'
 import type { Instance } from '../../store/store.ts'
 import { entryOf, inTurn, isKnown, type Context, type Entry, type StandbyDeps } from './context.ts'
 import { noteResumed, noteSuspended, resume, suspend } from './turns.ts'
@@ -14,8 +15,8 @@ export type { StandbyDeps } from './context.ts'
 export interface Standby {
   /** Wakes the machine if it sleeps and keeps it awake until the returned function is called. */
   hold(id: string): Promise<() => void>
-  /** The machine is up, and suspended when idle for `afterMs` (never when undefined); may be repeated. */
-  up(instance: Instance, machine: Machine, afterMs: number | undefined): Promise<void>
+  /** The machine is up, and suspended by this rule (never when undefined); may be repeated, with another rule. */
+  up(instance: Instance, machine: Machine, rule: StandbyRule | undefined): Promise<void>
   /**
    * Runs `step` while the machine stands still. Whoever wants it waits; one that was awake is awake afterwards. Rejects with what
    * the step threw, or the driver.
@@ -33,14 +34,15 @@ const schedule = (context: Context, entry: Entry, ms: number): void => {
   entry.cancel = clock.after(ms, () => {
     entry.cancel = undefined
     // Held again: the release that comes will look.
-    if (entry.holds > 0 || entry.afterMs === undefined) return
-    const left = entry.usedAt + entry.afterMs - clock.now()
+    if (entry.holds > 0 || !entry.rule) return
+    const left = entry.usedAt + entry.rule.afterMs - clock.now()
     if (left > 0) return schedule(context, entry, left)
-    const again = () => {
-      if (isKnown(context, entry) && entry.afterMs !== undefined) schedule(context, entry, entry.afterMs)
+    const again = (ms = entry.rule?.afterMs) => {
+      if (isKnown(context, entry) && ms !== undefined && entry.rule) schedule(context, entry, ms)
     }
     inTurn(entry, async () => {
-      if (await suspend(context, entry)) again()
+      const look = await suspend(context, entry)
+      if (look) again(look.inMs)
     }).catch(error => {
       log.warn('standby.failed', { instance: entry.id, error })
       again()
@@ -51,8 +53,9 @@ const schedule = (context: Context, entry: Entry, ms: number): void => {
 const release = (context: Context, entry: Entry): void => {
   entry.holds--
   entry.usedAt = context.clock.now()
-  if (entry.holds === 0 && entry.afterMs !== undefined && isKnown(context, entry))
-    schedule(context, entry, entry.afterMs)
+  // What it did while it was used says nothing of what it does alone.
+  entry.work = undefined
+  if (entry.holds === 0 && entry.rule && isKnown(context, entry)) schedule(context, entry, entry.rule.afterMs)
 }
 
 const hold = async (context: Context, id: string): Promise<() => void> => {
@@ -72,10 +75,15 @@ const hold = async (context: Context, id: string): Promise<() => void> => {
   }
 }
 
-const up = async (context: Context, instance: Instance, machine: Machine, afterMs?: number): Promise<void> => {
+const up = async (context: Context, instance: Instance, machine: Machine, rule?: StandbyRule): Promise<void> => {
   const isNew = !context.entries.has(instance.id)
   const entry = entryOf(context, instance.id)
-  entry.afterMs = afterMs
+  if (entry.rule?.afterMs !== rule?.afterMs) {
+    // The look that is due may be too late by the new rule.
+    entry.cancel?.()
+    entry.cancel = undefined
+  }
+  entry.rule = rule
   if (isNew) {
     entry.usedAt = instance.lastUsedAt ?? context.clock.now()
     entry.asleep = machine.phase === 'frozen'
@@ -83,7 +91,7 @@ const up = async (context: Context, instance: Instance, machine: Machine, afterM
     if (entry.asleep && instance.status === 'running') await noteSuspended(context, entry)
     if (!entry.asleep && instance.status === 'standby') await noteResumed(context, entry)
   }
-  if (!entry.asleep && entry.holds === 0 && afterMs !== undefined) schedule(context, entry, afterMs)
+  if (!entry.asleep && entry.holds === 0 && rule) schedule(context, entry, rule.afterMs)
 }
 
 const still = async (context: Context, id: string, step: () => Promise<void>): Promise<void> => {
@@ -109,7 +117,7 @@ export const standby = (deps: StandbyDeps): Standby => {
   return {
     hold: id => hold(context, id),
     still: (id, step) => still(context, id, step),
-    up: (instance, machine, afterMs) => up(context, instance, machine, afterMs),
+    up: (instance, machine, rule) => up(context, instance, machine, rule),
     down(id) {
       entries.get(id)?.cancel?.()
       entries.delete(id)

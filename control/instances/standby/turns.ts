@@ -25,6 +25,24 @@ export const noteResumed = async ({ store, clock, transition }: Context, { id }:
     await transition.write([{ instance, event: 'resumed', change: { turnedAt: now, lastUsedAt: now } }])
   })
 
+/** Over so long it is found out whether a machine works, at least. */
+const workWindowMs = 1_000
+
+/** Part of one processor: an idle daemon, shells that wait and servers that listen use a hundredth of it. */
+const workShare = 0.05
+
+/** When a look will tell more: once for what it does now, later while it works. Undefined when it does nothing. */
+const workedSince = async ({ drivers, clock }: Context, entry: Entry, { driver }: Instance) => {
+  if (!entry.rule?.cpuAware) return undefined
+  const cpuMs = (await drivers.need(driver).stats(entry.id))?.cpuMs ?? 0
+  const now = { cpuMs, at: clock.elapsed() }
+  const { work: before } = entry
+  entry.work = now
+  if (!before) return { inMs: workWindowMs }
+  const share = (cpuMs - before.cpuMs) / Math.max(1, now.at - before.at)
+  return share > workShare ? { inMs: Math.max(workWindowMs, entry.rule.afterMs) } : undefined
+}
+
 /** Whether something in it works on without being asked. A daemon that does not answer may be busy with work. */
 const isWorking = async ({ keepAlive, log }: Context, { id, address }: Instance): Promise<boolean> => {
   if (!address) return false
@@ -38,20 +56,22 @@ const isWorking = async ({ keepAlive, log }: Context, { id, address }: Instance)
 
 const isIdle = (context: Context, entry: Entry): boolean => isKnown(context, entry) && entry.holds === 0
 
-/** Freezes it unless it is used or works; resolves with whether to look again later. */
-export const suspend = async (context: Context, entry: Entry): Promise<boolean> => {
+/** Freezes it unless it is used or works; resolves with when to look again, if at all. */
+export const suspend = async (context: Context, entry: Entry): Promise<{ readonly inMs?: number } | undefined> => {
   const { store, drivers, log } = context
-  if (!isIdle(context, entry)) return false
+  if (!isIdle(context, entry)) return undefined
   if (entry.asleep) {
     // It fell asleep, and that could not be written down: until it is, it is billed as if it ran.
     await noteSuspended(context, entry)
-    return false
+    return undefined
   }
   const instance = await store.instances.get(entry.id)
   const freezer = instance && drivers.need(instance.driver).freezer
-  if (!instance || !freezer) return false
-  if (await isWorking(context, instance)) return true
-  if (!isIdle(context, entry)) return false
+  if (!instance || !freezer) return undefined
+  if (await isWorking(context, instance)) return {}
+  const look = await workedSince(context, entry, instance)
+  if (look) return look
+  if (!isIdle(context, entry)) return undefined
   // Also while it is not certain: a machine that is half frozen would answer nobody, and whoever comes next thaws it.
   entry.asleep = true
   try {
@@ -63,7 +83,7 @@ export const suspend = async (context: Context, entry: Entry): Promise<boolean> 
   }
   await noteSuspended(context, entry)
   log.debug('instance.suspended', { instance: entry.id })
-  return false
+  return undefined
 }
 
 export const resume = async (context: Context, entry: Entry): Promise<void> => {

@@ -17,7 +17,7 @@ const prepared = async (t: Test, options: RunnerOptions = {}) => {
   t.teardown(() => sleep.close())
   const state = async () => (await store.instances.get('i'))?.status
   const phase = () => world.machines.get('i')?.phase
-  const up = () => sleep.up(instance, machine, afterMs)
+  const up = () => sleep.up(instance, machine, { afterMs })
   return { clock, world, drivers, store, sleep, state, phase, up, instance, machine }
 }
 
@@ -161,7 +161,7 @@ t.test(
 t.test('after a crash between freezing and writing it down, the box is believed', async t => {
   const { drivers, state, instance, machine, sleep, store, clock } = await prepared(t)
   await drivers.preferred.freezer?.freeze('i')
-  await sleep.up(instance, { ...machine, phase: 'frozen' }, afterMs)
+  await sleep.up(instance, { ...machine, phase: 'frozen' }, { afterMs })
   t.equal(await state(), 'standby')
   t.match((await store.meter.intervals('i')).at(-1), { dimension: 'agent_image_storage_gbs', to: null })
   await clock.tick(0)
@@ -173,7 +173,7 @@ t.test('after a crash between freezing and writing it down, the box is believed'
 t.test('and between thawing and writing it down', async t => {
   const { state, machine, sleep, store } = await prepared(t)
   const asleep = await turn(store, ['i', 1], { change: { status: 'standby' } }, 0)
-  await sleep.up(asleep, machine, afterMs)
+  await sleep.up(asleep, machine, { afterMs })
   t.equal(await state(), 'running')
 })
 
@@ -183,6 +183,53 @@ t.test('one whose kind never lets it sleep stays awake', async t => {
   const release = await sleep.hold('i')
   release()
   await clock.tick(afterMs * 10)
+  t.equal(phase(), 'running')
+})
+
+t.test('where its rule is aware of it, one that works by itself stays awake; when it stops, it sleeps', async t => {
+  const { clock, world, phase, instance, machine, sleep } = await prepared(t)
+  const inside = world.machines.get('i')
+  if (!inside) throw new Error('no machine')
+  const work = async (seconds: number, share: number) => {
+    for (let at = 0; at < seconds; at++) {
+      inside.cpuMs = (inside.cpuMs ?? 0) + 1_000 * share
+      await clock.tick(1_000)
+    }
+  }
+  await sleep.up(instance, machine, { afterMs, cpuAware: true })
+  await work(100, 0.5)
+  t.equal(phase(), 'running')
+  await work(35, 0.01)
+  t.equal(phase(), 'frozen', 'what an idle one uses is no work')
+  const release = await sleep.hold('i')
+  await work(5, 1)
+  release()
+  await work(17, 0)
+  t.equal(phase(), 'frozen', 'work of while it was used does not count')
+})
+
+t.test('work keeps nobody awake whose rule does not say so', async t => {
+  const { clock, world, phase, up } = await prepared(t)
+  await up()
+  for (let at = 0; at < 15; at++) {
+    const inside = world.machines.get('i')
+    if (inside) inside.cpuMs = (inside.cpuMs ?? 0) + 1_000
+    await clock.tick(1_000)
+  }
+  t.equal(phase(), 'frozen')
+})
+
+t.test('another rule holds at once, shorter or longer', async t => {
+  const { clock, phase, instance, machine, sleep } = await prepared(t)
+  await sleep.up(instance, machine, { afterMs: 3_600_000 })
+  await clock.tick(1_000)
+  await sleep.up(instance, machine, { afterMs: 5_000 })
+  await clock.tick(6_000)
+  t.equal(phase(), 'frozen')
+  const release = await sleep.hold('i')
+  release()
+  await sleep.up(instance, machine, undefined)
+  await clock.tick(3_600_000)
   t.equal(phase(), 'running')
 })
 

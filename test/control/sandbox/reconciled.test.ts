@@ -1,8 +1,12 @@
 /** The life of a sandbox through the whole host, machines of the fake driver, faults where they hurt. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FaultPoint } from '../../../control/drivers/fake/index.ts'
 import { fail } from '../../../shared/errors.ts'
 import { fakeClock } from '../../support/clock.ts'
+import { until } from '../../support/until.ts'
 import { openTestHost, testHost, type TestHost } from '../../support/whole-host.ts'
 
 const make = async ({ api }: TestHost, name: string, spec: object = {}) => {
@@ -147,6 +151,35 @@ t.test('idle expiry counts from the last resume or suspend', async t => {
   await host.until('idle', 'DEPLOYED')
   await clock.tick(1_000)
   await host.until('idle', 'TERMINATED')
+})
+
+t.test('it sleeps when its spec says, from the next update on; and never when it says never', async t => {
+  const clock = fakeClock()
+  const idle = JSON.stringify({ keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
+  const daemon = createServer((_request, response) => response.setHeader('content-type', 'application/json').end(idle))
+  await once(daemon.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => daemon.close())
+  const { port } = daemon.address() as AddressInfo
+  const serve = async () => ({ host: '127.0.0.1', port, close() {} })
+  const host = await testHost(t, { clock, serve, config: { standbyAfterMs: 3_600_000 } })
+  const standby = (after: string) => ({ lifecycle: { standby: { after, cpuAware: false } } })
+  const { spec } = await make(host, 'soon', standby('20s'))
+  t.same(spec.lifecycle, { standby: { after: '20s', cpuAware: false } })
+  await make(host, 'later')
+  await make(host, 'never', standby('never'))
+  await clock.tick(10)
+  for (const name of ['soon', 'later', 'never']) await host.until(name, 'DEPLOYED')
+  const state = async (name: string) => (await host.api('GET', `/sandboxes/${name}`)).body.state
+  const asleep = (name: string) => async () => {
+    await clock.tick(1_000)
+    return (await state(name)) === 'STANDBY'
+  }
+  await until(asleep('soon'), 'it sleeps by its own rule')
+  t.equal(await state('later'), 'RUNNING')
+  await host.api('PUT', '/sandboxes/later', { metadata: { name: 'later' }, spec: standby('30s') })
+  await until(asleep('later'), 'it sleeps by the rule of the update')
+  await clock.tick(7_200_000)
+  t.equal(await state('never'), 'RUNNING')
 })
 
 t.test('disabled it holds nothing; enabled it comes back', async t => {
