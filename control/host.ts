@@ -221,7 +221,12 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
       const { answered } = metrics
       const front = frontListener({ api, people, gateway: plane, previews, rootAddress, answered, log })
-      const served = await serveFront(config, front, { ...parts, newcomers: people.newcomers }, closer)
+      const served = await serveFront(
+        config,
+        front,
+        { ...parts, newcomers: people.newcomers, isServed: previews.isServed },
+        closer,
+      )
       return { url: addresses.listening(served.port), ...served }
     },
     close: closer.close,

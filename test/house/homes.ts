@@ -3,6 +3,7 @@
 /** Packages, and the folders or files that may import them, types included. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/sdk': ['daemon/mcp'],
+  'acme-client': ['control/acme'],
   '@peculiar/asn1-schema': ['control/egress/ca'],
   '@peculiar/asn1-x509': ['control/egress/ca'],
   'better-sqlite3': ['control/store/sqlite'],
@@ -10,6 +11,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'dns-packet': ['control/egress/dns'],
   esbuild: ['images/runtime'],
   execa: [
+    'control/acme',
     'control/cli',
     'control/drivers/oci',
     'control/images',
@@ -49,7 +51,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'images/runtime',
     'shared/http',
   ],
-  'node:https': ['daemon/egress', 'daemon/network'],
+  'node:https': ['control/acme', 'daemon/egress', 'daemon/network'],
   'node:v8': ['daemon/node-internals'],
   'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }
