@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Agent } from 'node:https'
 import { rootCertificates } from 'node:tls'
 import { join } from 'node:path'
+import type * as acmeClient from 'acme-client'
 import type { Authorization, Client, Order } from 'acme-client'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
@@ -30,7 +31,7 @@ export interface Ordered {
   readonly key: string
 }
 
-type Acme = typeof import('acme-client')
+type Acme = Pick<typeof acmeClient, 'Client' | 'crypto' | 'axios'>
 
 /** Loaded when it is needed: most servers have no use for it. */
 const load = async ({ caFile }: OrderDeps): Promise<Acme> => {

@@ -2,7 +2,7 @@
 import { s } from '../../shared/schema.ts'
 import { listOf, refuse, textOf, urlOf, type Environment } from './values.ts'
 
-export const challengeTypes = ['http-01', 'tls-alpn-01', 'dns-01'] as const
+const challengeTypes = ['http-01', 'tls-alpn-01', 'dns-01'] as const
 export type ChallengeType = (typeof challengeTypes)[number]
 
 export interface AcmeConfig {
