@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run key test soak check fuzz bench doctor images image daemon clean package packages drain
+.PHONY: help setup demo run key test soak check fuzz bench doctor images image daemon clean package packages backup restore drain
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -39,6 +39,12 @@ run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
 
 key: packages ## Makes, lists and revokes API keys: make key DO="create laptop --expires 30d" (or list, revoke ID).
 	@$(NODE) control/main.ts key $(or $(DO),list)
+
+backup: packages ## Copies what the running server keeps into a file: make backup TO=/backups/today.tar
+	@$(NODE) control/main.ts backup "$(TO)"
+
+restore: packages ## Makes an empty data directory from a backup: make restore FROM=/backups/today.tar
+	@$(NODE) control/main.ts restore "$(FROM)"
 
 drain: packages ## Takes no new sandboxes, until make drain UNDO=1; WAIT=1 returns when every sandbox sleeps.
 	@$(NODE) control/main.ts drain $(if $(UNDO),--undo) $(if $(WAIT),--wait)

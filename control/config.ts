@@ -4,7 +4,14 @@ import { installation as thisInstallation, type Installation } from '../shared/i
 import type { WireName } from '../shared/wire-names.ts'
 import type { ApiVersion } from './config/api-versions.ts'
 import { refuseUnknown } from './config/names.ts'
-import { allowedFrom, providersFrom, resolversFrom, subnetFrom, type NameServer } from './config/networks.ts'
+import {
+  allowedFrom,
+  egressAddressesFrom,
+  providersFrom,
+  resolversFrom,
+  subnetFrom,
+  type NameServer,
+} from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
@@ -78,6 +85,8 @@ export interface Config {
   readonly egressResolvers: readonly NameServer[]
   /** Name servers that are asked about custom domains; none for those of this box. */
   readonly dnsResolvers: readonly NameServer[]
+  /** Addresses of this box that egress gateways leave from. Default none. */
+  readonly egressAddresses: readonly string[]
   /** Network slots kept ready ahead of need, 0 to 1024. Default 8. */
   readonly slotsAhead: number
   /** Machines made ahead of need, by image: 0 to 1000 of each. Default none. */
@@ -154,6 +163,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     sandboxNoProxy: listOf(env, 'HUTCH_SANDBOX_NO_PROXY'),
     egressResolvers: resolversFrom(env, 'HUTCH_EGRESS_RESOLVERS'),
     dnsResolvers: resolversFrom(env, 'HUTCH_DNS_RESOLVERS'),
+    egressAddresses: egressAddressesFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     warm: warmFrom(env),
     warmDemand: warmDemandFrom(env),

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 import { errno } from '../shared/errors.ts'
 import type { Ids } from '../shared/ids.ts'
 
-const syncDirectory = async (path: string): Promise<void> => {
+/** What was renamed or linked in it survives a power cut. */
+export const syncDirectory = async (path: string): Promise<void> => {
   const directory = await open(path, 'r')
   try {
     await directory.sync()

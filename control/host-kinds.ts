@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import { defaultImage } from './images/default.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { surroundingsOf } from './outbound/surroundings.ts'
+import { addressPool } from './outbound/address-pool.ts'
 import type { WayOut } from './outbound/way-out.ts'
 import type { Parts } from './parts.ts'
 import { crud, type Crud, type CrudDeps } from './resources/crud.ts'
@@ -14,12 +15,15 @@ export type Verbs = Readonly<Record<keyof Kinds, Crud>>
 
 export type KindsByName = ReadonlyMap<string, Kind>
 
+export const rulesByName = (kinds: Kinds): KindsByName => new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+
 export const kindsOf = async (
   config: Config,
-  { images, sealer, names, store }: Parts,
+  { images, sealer, names, store, clock }: Parts,
   wayOut: WayOut | undefined,
-): Promise<Kinds> =>
-  createKinds({
+): Promise<Kinds> => {
+  const hasGateways = wayOut !== undefined && config.egressAddresses.length > 0
+  const kinds: Kinds = createKinds({
     images,
     sealer,
     names,
@@ -31,7 +35,12 @@ export const kindsOf = async (
     wayOut,
     surroundings: await surroundingsOf(config),
     standbyAfterMs: config.standbyAfterMs,
+    egressAddresses: hasGateways
+      ? addressPool(config.egressAddresses, { store, clock, rulesOf: () => rulesByName(kinds) })
+      : undefined,
   })
+  return kinds
+}
 
 export const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
   Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, crud(kind, deps)])) as unknown as Verbs

@@ -1,6 +1,9 @@
 /** What whoever watches over this host is told: whether it works, and what was measured. */
 import { statfs } from 'node:fs/promises'
+import { billingRoutes } from './api/billing.ts'
 import { healthRoutes } from './api/health.ts'
+import { oauthRoutes, type OAuthDeps } from './api/oauth.ts'
+import { warmRoutes } from './api/warm.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Config } from './config.ts'
 import { createHealth } from './health/health.ts'
@@ -12,16 +15,16 @@ import type { Closing } from '../shared/closing.ts'
 import type { Bound } from '../shared/route.ts'
 import type { Warm } from './warm/warm.ts'
 
-export interface Watched {
+interface Watched {
   readonly metrics: Metrics
   readonly kinds: KindsByName
   readonly runner: Pick<Runner, 'surveyed'>
-  readonly warm: Pick<Warm, 'report'>
+  readonly warm: Warm
   readonly draining: () => boolean
 }
 
 /** Keeps the bill up to date, too: how far behind it is, is among the measures. */
-export const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer: Closing): Bound[] => {
+const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer: Closing): Bound[] => {
   const { store, clock, log } = parts
   const { metrics, kinds, runner, warm, draining } = watched
   const { meter, upkeep } = store
@@ -45,3 +48,11 @@ export const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched,
     },
   })
 }
+
+/** What is no kind's: the bill, and what operators ask. */
+export const furtherRoutes = (config: Config, parts: Parts & OAuthDeps, watched: Watched, closer: Closing): Bound[] => [
+  ...oauthRoutes(parts),
+  ...billingRoutes({ ...parts, prices: config.prices }),
+  ...warmRoutes(watched.warm),
+  ...watchRoutes(config, parts, watched, closer),
+]

@@ -5,19 +5,11 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import type { Bound } from '../shared/route.ts'
-import { billingRoutes } from './api/billing.ts'
 import { imageNamed } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { watchersAddresses } from './api/health.ts'
-import { createDenials } from './audit/denials.ts'
-import { createKeyUses } from './auth/key-uses.ts'
-import { warmRoutes } from './api/warm.ts'
-import { createKeys } from './auth/keys.ts'
-import { personalKeys } from './auth/personal-keys.ts'
-import { createStanding } from './auth/standing.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
@@ -29,8 +21,10 @@ import { createAddresses } from './addresses.ts'
 import { drainOf } from './drain.ts'
 import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
-import { watchRoutes, type Watched } from './host-watch.ts'
-import { kindsOf, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
+import { answerTheOperator } from './host-operator.ts'
+import { callersOf } from './host-callers.ts'
+import { furtherRoutes } from './host-watch.ts'
+import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
@@ -43,7 +37,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
-import { openDomains, type Domains } from './previews/domains.ts'
+import { openDomains } from './previews/domains.ts'
 import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
@@ -57,7 +51,6 @@ import { serveFront, type Served } from './serving.ts'
 import type { Store, Written } from './store/store.ts'
 import { createDns } from './dns.ts'
 import { openWarm } from './warm/open.ts'
-import type { Warm } from './warm/warm.ts'
 import type { Cursors } from './wire/cursors.ts'
 
 export type { HostDeps } from './parts.ts'
@@ -85,11 +78,12 @@ export interface Host {
 const running = async (
   config: Config,
   parts: Parts,
-  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics; domains: Domains },
+  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics },
   closer: Closing,
 ) => {
   const { store, clock, connections } = parts
-  const { kinds, outbound, metrics, domains } = deps
+  const { kinds, outbound, metrics } = deps
+  const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
   const warm = await openWarm(config, { ...parts, draining }, closer)
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
@@ -115,6 +109,7 @@ const running = async (
     keepAlive: address => keepAliveCount(connections, address),
     askToEnd: address => askToEnd(connections, address),
   })
+  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
     await runner.start()
@@ -124,28 +119,17 @@ const running = async (
     if (draining()) throw fail('draining', { retryAfterS: 30 })
     line.admit(workspace)
   }
-  return { move, runner, admit, warm, start, draining }
+  return { move, runner, admit, warm, start, draining, domains }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-/** Who may call, and how that is given out. */
-const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
-  const uses = createKeyUses({ tenants, clock, log }, closer)
-  return {
-    uses,
-    keys: createKeys({ tenants, clock, uses }),
-    standing: createStanding({ clock, log }, closer),
-    personalKeys: personalKeys({ tenants, clock, ids, uses }),
-    denials: createDenials({ audit, clock, log }, closer),
-  }
-}
-
-const abilitiesOf = ({ regions, drivesDir }: Config, wayOut: WayOut | undefined): Abilities => ({
+const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
   drives: drivesDir !== '',
   outboundPolicies: wayOut !== undefined,
+  egressAddresses: wayOut ? egressAddresses : [],
 })
 
 /** What the verbs ask besides records. */
@@ -155,29 +139,16 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'image'
   providers: createProviders(config.providers, parts),
 })
 
-/** What is no kind's: the bill, and what operators ask. */
-const furtherRoutes = (
-  config: Config,
-  parts: Parts,
-  watched: Watched & { readonly warm: Warm },
-  closer: Closing,
-): Bound[] => [
-  ...billingRoutes({ ...parts, prices: config.prices }),
-  ...warmRoutes(watched.warm),
-  ...watchRoutes(config, parts, watched, closer),
-]
-
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
-  const callers = callersOf(parts, closer)
+  const callers = callersOf(config, parts, () => addresses.publicUrl(), closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
-  const rules: KindsByName = new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+  const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const domains = await openDomains(store, config)
-  const deps = { kinds: rules, outbound, metrics, domains }
-  const { move, runner, admit, warm, start, draining } = await running(config, parts, deps, closer)
+  const deps = { kinds: rules, outbound, metrics }
+  const { move, runner, admit, warm, start, draining, domains } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -204,13 +175,14 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
     abilities: abilitiesOf(config, wayOut),
-    routes: furtherRoutes(config, parts, { metrics, kinds: rules, runner, warm, draining }, closer),
+    routes: furtherRoutes(config, { ...parts, ...callers }, { metrics, kinds: rules, runner, warm, draining }, closer),
     logRequests: true,
   })
   const drives = await openDrives(config, parts)
   const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
   const previews = openPreviews(config, { ...parts, ...people, ...callers, domains, kinds: rules, hold: runner.hold })
   await start()
+  answerTheOperator(config, parts, runner)
   return {
     ...parts,
     api,

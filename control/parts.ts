@@ -14,7 +14,8 @@ import type { Driver } from './drivers/driver.ts'
 import { driversOf, type Drivers } from './drivers/drivers.ts'
 import { openDrivers } from './drivers/index.ts'
 import { createImages, type Images } from './images/images.ts'
-import { claimDataDir } from './one-host.ts'
+import { needWhole } from './backup/restore.ts'
+import { claimDataDir, type Claim } from './one-host.ts'
 import { prepareRuntime } from './runtime/prepare.ts'
 import { registryLogins } from './kinds/registry.ts'
 import { createSealer, sealingKey, type Sealer } from './secrets.ts'
@@ -32,10 +33,15 @@ export interface HostDeps {
 }
 
 export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
+  /** The data directory, by its real path. */
+  readonly realDataDir: string
+  readonly claim: Claim
   readonly store: WritableStore
   readonly first: Bootstrap
   readonly names: WireNames
   readonly sealer: Sealer
+  /** What the sealer was made of: text that only this host knows. */
+  readonly secret: string
   readonly cursors: Cursors
   readonly catalogues: Catalogues
   readonly images: Images
@@ -50,7 +56,9 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   const { clock, ids, log } = deps
   const { dataDir } = config
   const realDataDir = await prepareDataDir(dataDir, log)
-  closer.add('data directory', await claimDataDir(realDataDir))
+  const claim = await claimDataDir(realDataDir)
+  closer.add('data directory', claim.release)
+  await needWhole(realDataDir)
   await prepareRuntime(config, { log, clock })
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
   closer.add('store', store.close)
@@ -74,10 +82,13 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     clock,
     ids,
     log,
+    realDataDir,
+    claim,
     store,
     first,
     names,
     sealer,
+    secret,
     cursors,
     catalogues,
     images,

@@ -121,6 +121,8 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
     await listening.close(10_000)
   })
   log.info('daemon.listening', { port: listening.port, channel: channel?.port })
+  // Who started it hears of that, writes it down and asks the first thing then: until it comes there is time.
+  if (boot && !config.rehearsal && !boot.machine.anonymous) setImmediate(practise, bounds)
 }
 
 const main = async (): Promise<void> => {

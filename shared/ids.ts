@@ -48,4 +48,4 @@ export const idsFrom = (random: (bytes: number) => Buffer): Ids => ({
   secret: bytes => random(bytes).toString('base64url'),
 })
 
-export const randomIds = (): Ids => idsFrom(randomBytes)
+export const randomIds = (): Ids => idsFrom(drawnAtOnce(randomBytes, 4_096))

@@ -125,10 +125,11 @@ export const route = <
 
 /** From a request to the end of its answer, or of the connection it became. */
 export interface Exchange {
-  /** Aborted at its end. */
-  readonly over: AbortSignal
+  isOver(): boolean
+  /** Calls `run` at its end. */
+  onOver(run: () => void): void
   /** Ends it at once, in the middle of an answer that has begun. */
-  readonly cut: () => void
+  cut(): void
 }
 
 /** A request as handlers and hooks see it; HTTP objects stay inside shared/http. */

@@ -13,6 +13,8 @@ export interface Abilities {
   readonly drives: boolean
   /** Outbound policies are held to. */
   readonly outboundPolicies: boolean
+  /** Addresses that egress gateways leave from. */
+  readonly egressAddresses: readonly string[]
 }
 
 interface Deps {
@@ -58,7 +60,7 @@ export const placeRoutes = (deps: Deps): Bound[] => {
           ...where,
           infoGeneration: 'mk3',
           drivesAvailable: abilities.drives,
-          egressAvailable: false,
+          egressAvailable: abilities.egressAddresses.length > 0,
           proxyAvailable: abilities.outboundPolicies,
           mk31Available: false,
         })),

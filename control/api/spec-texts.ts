@@ -140,4 +140,5 @@ export const specTexts: Texts = {
   tags: ['Its tags', []],
   'tags.name': ['Name of the tag', 'latest'],
   ipFamily: ['Kind of address', 'IPv4'],
+  publicIp: ['Address that sandboxes leave from', '203.0.113.7'],
 }

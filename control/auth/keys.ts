@@ -1,5 +1,5 @@
 /** API keys: what is stored of them, and what they reach. Stored as SHA-256; the key itself is seen only here. */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
@@ -8,7 +8,7 @@ import type { KeyUses } from './key-uses.ts'
 import type { Right } from './standing.ts'
 
 /** SHA-256 of an API key in hex, as stored. */
-export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
+export const hashKey = (key: string): string => hash('sha256', key, 'hex')
 
 const same = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 
@@ -28,8 +28,10 @@ export const createKeys = (deps: {
   tenants: Pick<Tenants, 'apiKeyByHash'>
   clock: Clock
   uses: Pick<KeyUses, 'note'>
+  /** Verifies what is no API key but an access token; without it all are keys. */
+  tokens?: { isOne(credential: string): boolean; verify(token: string): Promise<ApiKey> }
 }): Keys => {
-  const { tenants, clock, uses } = deps
+  const { tenants, clock, uses, tokens } = deps
   const valid = async (hash: string): Promise<ApiKey> => {
     const key = await tenants.apiKeyByHash(hash)
     if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
@@ -44,8 +46,21 @@ export const createKeys = (deps: {
   }
   return {
     verifyHash,
-    verify: credential => verifyHash(hashKey(credential)),
-    right: ({ id, hash }) => ({ id, holds: () => valid(hash) }),
+    async verify(credential) {
+      if (!tokens?.isOne(credential)) return verifyHash(hashKey(credential))
+      const key = await tokens.verify(credential)
+      uses.note(key.id)
+      return key
+    },
+    right: ({ id, hash, expiresAt }) => ({
+      // A token ends before the grant it came of.
+      id: `${id} ${expiresAt}`,
+      async holds() {
+        if (expiresAt !== null && expiresAt <= clock.now())
+          throw fail('unauthenticated', { reason: 'the credential has expired' })
+        return valid(hash)
+      },
+    }),
   }
 }
 

@@ -20,14 +20,14 @@ export interface Right {
 }
 
 export interface Standing {
-  /** Calls `cut`, again and again, when the right has ended before the exchange, which `over` says. */
+  /** Cuts the exchange, again and again until it is over, from when the right has ended. */
   watch(right: Right, exchange: Exchange): void
 }
 
 interface Group {
   readonly right: Right
   isOver: boolean
-  readonly cuts: Set<() => void>
+  readonly exchanges: Set<Exchange>
 }
 
 /** Whoever may not come in now; a store that does not answer is nobody's fault, and is asked again. */
@@ -36,14 +36,14 @@ const isRefusal = (error: unknown): boolean => isError(error) && error.status >=
 export const createStanding = ({ clock, log }: { clock: Clock; log: Log }, closer: Closing): Standing => {
   const groups = new Map<string, Group>()
   const look = async (group: Group): Promise<void> => {
-    const { right, cuts } = group
+    const { right, exchanges } = group
     try {
       await right.holds()
     } catch (error) {
       if (!isRefusal(error)) return log.warn('standing.failed', { reason: messageOf(error), error })
-      if (!group.isOver) log.info('standing.ended', { reason: messageOf(error), exchanges: cuts.size })
+      if (!group.isOver) log.info('standing.ended', { reason: messageOf(error), exchanges: exchanges.size })
       group.isOver = true
-      for (const cut of cuts) cut()
+      for (const exchange of exchanges) exchange.cut()
     }
   }
   const stop = clock.every(everyMs, () => {
@@ -51,14 +51,14 @@ export const createStanding = ({ clock, log }: { clock: Clock; log: Log }, close
   })
   closer.add('standing', stop)
   return {
-    watch(right, { over, cut }) {
-      if (over.aborted) return
-      const group = groups.get(right.id) ?? { right, isOver: false, cuts: new Set() }
+    watch(right, exchange) {
+      if (exchange.isOver()) return
+      const group = groups.get(right.id) ?? { right, isOver: false, exchanges: new Set() }
       groups.set(right.id, group)
-      group.cuts.add(cut)
-      over.addEventListener('abort', () => {
-        group.cuts.delete(cut)
-        if (group.cuts.size === 0) groups.delete(right.id)
+      group.exchanges.add(exchange)
+      exchange.onOver(() => {
+        group.exchanges.delete(exchange)
+        if (group.exchanges.size === 0) groups.delete(right.id)
       })
     },
   }

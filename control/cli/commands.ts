@@ -59,6 +59,21 @@ export const commands: readonly Command[] = [
     run: async invocation => (await import('./image.ts')).run(invocation),
   },
   {
+    name: 'backup',
+    words: 'FILE',
+    summary: 'copies everything that the server on this data directory keeps into a new file, while it runs',
+    help: [
+      'Each sandbox stands still while its files are copied. The file holds keys: whoever has it can do everything.',
+    ],
+    run: async invocation => (await import('./backup.ts')).run(invocation),
+  },
+  {
+    name: 'restore',
+    words: 'FILE',
+    summary: 'makes a data directory, which must be empty, from a backup',
+    run: async invocation => (await import('./restore.ts')).run(invocation),
+  },
+  {
     name: 'drain',
     summary: 'takes no new sandboxes from now on, in a server that runs and in the next one; --undo takes them again',
     options: {

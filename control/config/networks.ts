@@ -50,6 +50,15 @@ export const resolversFrom = (env: Environment, name: string): NameServer[] =>
     throw refuse(name, `"${text}" is not an IPv4 address, with or without a port`)
   })
 
+/** Addresses of this box that egress gateways leave from. */
+export const egressAddressesFrom = (env: Environment): string[] => {
+  const addresses = listOf(env, 'HUTCH_EGRESS_ADDRESSES')
+  for (const address of addresses)
+    if (parseAddress(address) === undefined)
+      throw refuse('HUTCH_EGRESS_ADDRESSES', `"${address}" is not an IPv4 address`)
+  return [...new Set(addresses)]
+}
+
 /** Origins of providers that connections may lead to: `https://api.openai.com`. */
 export const providersFrom = (env: Environment): string[] =>
   listOf(env, 'HUTCH_PROVIDERS').map(text => {

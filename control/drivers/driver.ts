@@ -43,6 +43,7 @@ export interface Driver {
   readonly mounter?: Mounter
   readonly claimer?: Claimer
   readonly outbound?: Outbound
+  readonly keeper?: Keeper
   close(): Promise<void>
 }
 
@@ -132,6 +133,12 @@ export interface Claimer {
   settle(spec: Pick<MachineSpec, 'id' | 'cpus'>): Promise<void>
 }
 
+/** Where the files of machines are: what is copied from there while a machine stands still makes one like it elsewhere. */
+export interface Keeper {
+  /** Names below the data directory; none when the machine has no files that would outlive its end. */
+  filesOf(id: string): Promise<readonly string[]>
+}
+
 /** Changes the limits of a running machine. */
 export interface Resizer {
   resize(id: string, limits: { memoryMb: number; cpus: number }): Promise<void>
@@ -155,6 +162,14 @@ export interface Mounter {
   unmount(id: string, mounted: { mountId: number; mountPath: string }): Promise<void>
 }
 
+/** A process as the machine shows it; its name and command line are what it says of itself. */
+export interface ProcessFacts {
+  /** Its number inside. */
+  readonly pid?: number
+  readonly process: string
+  readonly command: string
+}
+
 export interface OutboundPorts {
   /** For whoever is told of it. */
   readonly proxy: number
@@ -174,6 +189,8 @@ export interface Outbound {
   readonly ports: OutboundPorts
   /** Networks of machines of this box, as CIDR. */
   readonly machineNetworks: readonly string[]
+  /** Which process is at that end of a connection, where it can be found. */
+  processAt?(address: string, port: number): Promise<ProcessFacts | undefined>
   /** Id of the machine that sends from this address, by the link it has. */
   machineAt(address: string): string | undefined
 }

@@ -57,6 +57,10 @@ const addressesFor = async (
   { host, address }: Wanted,
   nameMatters: boolean,
 ): Promise<readonly string[] | Refused> => {
+  const neighbour = tenant.neighbour(host)
+  if (neighbour && address !== undefined && address !== neighbour.address) return refused('destination_mismatch')
+  // Never pinned: the address is somebody else's as soon as this one is gone.
+  if (neighbour) return [neighbour.address]
   // The answers that the sandbox had from our resolver: no need to ask again.
   if (address !== undefined && tenant.names.isPinned(host, address)) return [address]
   const asked = address !== undefined && !nameMatters ? address : host
@@ -85,7 +89,7 @@ export const admit = async (resolver: Resolver, tenant: Tenant, wanted: Wanted):
  * when it may be tried; the name is judged when it is seen.
  */
 export const admitAddress = (fence: Fence, tenant: Tenant, address: string): Refused | undefined => {
-  if (!fence.isOpen(address)) return refused('closed_address')
+  if (!fence.isOpen(address) && !tenant.neighbour(address)) return refused('closed_address')
   const verdict = tenant.policy.forHost(address)
   if (verdict.allowed || tenant.policy.source.mode !== 'enforce') return undefined
   if (verdict.reason === 'forbidden') return refused('forbidden', verdict.rule)

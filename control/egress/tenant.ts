@@ -4,11 +4,13 @@ import { compilePolicy, type CompiledPolicy } from '../../shared/policy/decide.t
 import { parseEgressPolicy } from '../../shared/policy/policy.ts'
 import { createNameBudget, type NameBudget } from './dns/budget.ts'
 import { createNameTable, type NameTable } from './dns/name-table.ts'
-import { createEventLog, type EventLog } from './events/events.ts'
+import { createEventLog, type EventLog, type EventLogDeps } from './events/events.ts'
+import { nothingKept, type Kept } from './events/kept.ts'
 import { policyChange } from './events/policy-change.ts'
 import { compileCanaries, type Canaries } from './events/canary.ts'
 import { createRecord, type DecisionRecord } from './events/record.ts'
 import { createPool, type Pool } from './http/pool.ts'
+import { noNeighbours, type Neighbour, type Neighbours } from './neighbours.ts'
 import { createRate, type Rate } from './rate.ts'
 
 /** A connection that is open now and must end when a new policy would not have let it begin. */
@@ -25,6 +27,8 @@ export interface Tenant {
   canaries: Canaries
   /** Address that its connections leave from; undefined for the host's own choice. */
   sourceAddress: string | undefined
+  /** Who in its network has that name or address. */
+  neighbour(host: string): Neighbour | undefined
   readonly events: EventLog
   readonly record: DecisionRecord
   readonly names: NameTable
@@ -36,6 +40,8 @@ export interface Tenant {
   readonly open: Set<OpenConnection>
   /** Connections from the sandbox, whatever they do. */
   readonly sockets: Set<Socket>
+  /** Connections that keep a neighbour awake, and what lets it sleep again. */
+  readonly awake: Map<Socket, () => void>
   /** Connections that were handed to the relay and are none of Node's any more. */
   relayed: number
 }
@@ -51,29 +57,39 @@ const questions = { burst: 400, perSecond: 100 } as const
 export const createTenant = (
   id: string,
   policy: unknown,
-  deps: { now: () => number; limits: TenantLimits },
+  deps: {
+    now: () => number
+    limits: TenantLimits
+    neighbours?: Neighbours
+    kept?: Kept
+    after?: EventLogDeps['after']
+  },
 ): Tenant => {
-  const compiled = compilePolicy(parseEgressPolicy(policy))
+  const { neighbours = noNeighbours, kept = nothingKept, now, after } = deps
+  const neighbour = (host: string) => neighbours.find(id, host)
+  const compiled = compilePolicy(parseEgressPolicy(policy), neighbour)
   return {
     id,
     policy: compiled,
     canaries: compileCanaries(compiled.source.canaries),
     sourceAddress: undefined,
-    events: createEventLog({ now: deps.now, capacity: deps.limits.events }),
-    record: createRecord(),
+    neighbour,
+    events: createEventLog({ now, after, capacity: deps.limits.events, kept: kept.events }),
+    record: createRecord(kept.seen),
     names: createNameTable(deps),
     budget: createNameBudget(deps),
     dns: { inFlight: 0, connections: 0, rate: createRate(deps, questions.burst, questions.perSecond) },
     pool: createPool(deps),
     open: new Set(),
     sockets: new Set(),
+    awake: new Map(),
     relayed: 0,
   }
 }
 
 /** From this moment on the new policy holds: what is open and would not be let through any more ends. */
 export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
-  const compiled = compilePolicy(parseEgressPolicy(policy))
+  const compiled = compilePolicy(parseEgressPolicy(policy), tenant.neighbour)
   const change = policyChange(tenant.policy.source, compiled.source)
   if (change) {
     const reason = change.opens ? 'opened' : 'closed'
@@ -89,6 +105,14 @@ export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
   }
 }
 
+/** What leaves from now on leaves from there; what left from elsewhere ends. */
+export const leaveFrom = (tenant: Tenant, sourceAddress: string | undefined): void => {
+  if (tenant.sourceAddress === sourceAddress) return
+  tenant.sourceAddress = sourceAddress
+  endConnections(tenant)
+  tenant.pool.clear()
+}
+
 export const endConnections = (tenant: Tenant): void => {
   for (const connection of tenant.open) connection.end()
   for (const socket of tenant.sockets) socket.destroy()
@@ -97,5 +121,6 @@ export const endConnections = (tenant: Tenant): void => {
 /** Ends everything the sandbox has open; it opens nothing more. */
 export const endTenant = (tenant: Tenant): void => {
   endConnections(tenant)
+  tenant.events.flush()
   tenant.pool.close()
 }

@@ -12,9 +12,12 @@ export const join = (tunnel: Tunnel, server: Socket, host: string): void => {
   const connection = { host, read: false, end: () => end() }
   tenant.relayed++
   tenant.open.add(connection)
+  const release = tenant.awake.get(server)
+  tenant.awake.delete(server)
   const end = engine.relay.join(client, server, () => {
     tenant.relayed--
     tenant.open.delete(connection)
+    release?.()
   })
 }
 

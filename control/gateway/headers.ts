@@ -51,7 +51,7 @@ export const requestHeaders = (
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
     // Applications that see headers as variables (CGI, WSGI) cannot tell an underscore from a hyphen.
-    if (withheld.headers.has(name.replaceAll('_', '-'))) continue
+    if (withheld.headers.has(name.includes('_') ? name.replaceAll('_', '-') : name)) continue
     if (name === 'x-forwarded-for') forwarded += `${raw[i + 1]}, `
     else if (name === 'x-forwarded-proto') proto = isSecure ? 'https' : (raw[i + 1] as string)
     else if (keepUpgrade && (name === 'connection' || name === 'upgrade')) headers.push(name, raw[i + 1] as string)

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../shared/clock.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
+import { exchangeOf } from '../../shared/http/exchange.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Held, Reach } from '../instances/reach.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
@@ -12,6 +13,7 @@ import type { WorkloadAddress } from './address.ts'
 import { enter, type EnterContext } from './admit.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
+import { answerDocumentation, asksForDocumentation, type Documenting } from './documentation.ts'
 import type { Forwarder } from './forward.ts'
 import type { AnswerRules } from './headers.ts'
 import type { IdentityWriter } from './identity.ts'
@@ -20,7 +22,7 @@ import type { Records, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
 import { answerTerminalPage, asksForTerminalPage } from './terminal.ts'
 
-export interface Context extends EnterContext {
+export interface Context extends EnterContext, Documenting {
   readonly hold: Reach['hold']
   readonly forwarder: Forwarder
   readonly answers?: Answers | undefined
@@ -78,9 +80,12 @@ export const run = async (
 ): Promise<void> => {
   const { forwarder, answers } = context
   const gone = new AbortController()
-  response.once('close', () => gone.abort(connectionClosed))
-  const exchange = { over: gone.signal, cut: () => void response.destroy() }
-  const entered = await enter(context, address, request, exchange)
+  // Most are answered: then nobody listens, and to tell nobody costs too.
+  response.once('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
+  const entering = () => enter(context, address, request, exchangeOf(response))
+  if (asksForDocumentation(address, request))
+    return answerDocumentation(context, address, { request, response, enter: entering })
+  const entered = await entering()
   if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
   const { resolved, credential, key } = entered
   const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
@@ -106,8 +111,7 @@ export const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const exchange = { over: gone.signal, cut: () => void socket.destroy() }
-  const { resolved, credential, key } = await enter(context, address, request, exchange)
+  const { resolved, credential, key } = await enter(context, address, request, exchangeOf(socket))
   const { owner } = resolved
   const { release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   await splice(

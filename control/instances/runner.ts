@@ -26,7 +26,7 @@ import { reconcileInstance } from './reconcile-instance.ts'
 import { reconcileOwner } from './reconcile-owner.ts'
 import type { Observer } from './observer.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
-import { standby } from './standby/standby.ts'
+import { standby, type Standby } from './standby/standby.ts'
 
 /** The last look at the box that ended. */
 export interface Surveyed {
@@ -36,7 +36,7 @@ export interface Surveyed {
   readonly failed: number
 }
 
-export interface Runner extends Reach {
+export interface Runner extends Reach, Pick<Standby, 'still'> {
   /** Looks at a record soon: it changed, or it went. Does nothing for kinds whose records have no machines and do not end. */
   poke(kind: string, uid: string): void
   /** Looks at the box, removes orphans, adopts what runs, and starts the loops. Call once, before serving. */
@@ -115,6 +115,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
   let surveyed: Surveyed = { at: clock.elapsed(), failed: 0 }
   return {
     surveyed: () => surveyed,
+    still: context.standby.still,
     ...reach({ store, rules, changes, configurer, standby: context.standby, pokeOwner: context.pokeOwner }),
     poke(kind, uid) {
       if (kinds.includes(kind)) owners.poke(uid)

@@ -1,4 +1,5 @@
 /** Every kind this host serves, by its name. A new one is a definition file and a line here. */
+import { parseWireNames, wireNames } from '../../shared/wire-names.ts'
 import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
 import { agentKind } from './agent.ts'
@@ -20,11 +21,11 @@ import { serviceAccountKind } from './service-account.ts'
 import { userKind } from './user.ts'
 import { volumeTemplateKind } from './volume-template.ts'
 import { volumeKind } from './volume.ts'
-import { egressGatewayKind, egressIpKind, vpcKind } from './vpc.ts'
+import { networkKinds, networksIn, type NetworkKindDeps } from './vpc.ts'
 
-export interface KindDeps extends SandboxDeps {}
+export interface KindDeps extends Omit<SandboxDeps, 'networks'>, NetworkKindDeps {}
 
-/** Those that need nothing of a host. */
+/** Those that need nothing of a host, or can be declared without. */
 export const plainKinds: readonly Kind[] = [
   serviceAccountKind,
   apiKeyKind,
@@ -43,18 +44,21 @@ export const plainKinds: readonly Kind[] = [
   volumeTemplateKind,
   volumeKind,
   driveKind,
-  applicationKind,
+  applicationKind(wireNames(parseWireNames('', ''))),
   userKind,
   imageShareKind,
-  vpcKind,
-  egressGatewayKind,
-  egressIpKind,
+  ...networkKinds({ regions: [] }),
 ]
 
 export const createKinds = (deps: KindDeps) =>
   ({
-    sandbox: sandboxKind(deps),
-    ...(Object.fromEntries(plainKinds.map(kind => [kind.kind, kind])) as Record<never, Kind>),
+    sandbox: sandboxKind({ ...deps, networks: networksIn(deps) }),
+    ...(Object.fromEntries(
+      [...plainKinds, applicationKind(wireNames(deps.names.list)), ...networkKinds(deps)].map(kind => [
+        kind.kind,
+        kind,
+      ]),
+    ) as Record<never, Kind>),
   }) satisfies Record<string, Kind>
 
 export type Kinds = ReturnType<typeof createKinds>

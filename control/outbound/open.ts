@@ -10,8 +10,13 @@ import type { Server } from '../egress/dns/query.ts'
 import type { Egress, EgressDeps } from '../egress/egress.ts'
 import type { Sealer } from '../secrets.ts'
 import { authorityOf } from './authority.ts'
+import type { EventFiles } from './event-files.ts'
+import type { Members } from './members.ts'
 import type { Owners } from './outbound.ts'
 import { authoritiesIn } from './surroundings.ts'
+
+/** Events of a sandbox that can be read. */
+export const keptEvents = 1_000
 
 const ownAddressesForMs = 5_000
 
@@ -44,13 +49,19 @@ export interface OpenedEgress {
 export const openEgress = async (
   config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers'>,
   driver: DriverOutbound,
-  deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & { sealer: Sealer; owners: Owners },
+  deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & {
+    sealer: Sealer
+    owners: Owners
+    members: Members
+    files: EventFiles
+  },
 ): Promise<OpenedEgress> => {
   const { clock, owners } = deps
   const options = {
     host: driver.address,
     ports: driver.ports,
     authority: await authorityOf(config.dataDir, deps),
+    events: keptEvents,
     extraCa: (await authoritiesIn(config.caFile)) || undefined,
     allowNetworks: config.allowNetworks,
     closedNetworks: driver.machineNetworks,
@@ -60,6 +71,9 @@ export const openEgress = async (
     ...deps,
     sandboxOf: ({ remoteAddress }) => owners.of(remoteAddress),
     ownAddresses: ownAddresses(clock),
+    neighbours: deps.members.neighbours,
+    keeper: deps.files.of,
+    processAt: driver.processAt,
   })
   // What is passed on unread shows the server's own certificate, which may be of the operator's authority.
   return { engine, trusted: [engine.caCertificate, options.extraCa ?? ''].join('\n').trim() + '\n' }

@@ -6,8 +6,11 @@ import type { Log } from '../../shared/log.ts'
 import type { Outbound as DriverOutbound } from '../drivers/driver.ts'
 import type { Egress } from '../egress/egress.ts'
 import { isUp } from '../reconcile/instance-life.ts'
-import type { OutboundRules, RulesByKind } from '../reconcile/rules.ts'
+import type { GivenAddress, OutboundRules, RulesByKind } from '../reconcile/rules.ts'
 import type { Instance, Resource, Store, Written } from '../store/store.ts'
+import type { EventFiles } from './event-files.ts'
+import type { Members, Wake } from './members.ts'
+import { createSources, type Sources } from './sources.ts'
 
 export interface Outbound {
   /** Takes what was written: when this returns, it holds. Never throws: what cannot be made to hold is shut. */
@@ -16,6 +19,8 @@ export interface Outbound {
   load(): Promise<void>
   /** Whether the record's machines are held to a policy. */
   holds(uid: string): boolean
+  /** Who wakes machines that others of their network connect to. */
+  wakeBy(wake: Wake): void
   readonly engine: Pick<Egress, 'events' | 'follow' | 'learned'>
 }
 
@@ -25,7 +30,12 @@ interface Context {
   readonly log: Log
   /** Version of the policy that the engine has, by record. */
   readonly versions: Map<string, string>
+  /** What holds for each record that is held. */
+  readonly held: Map<string, OutboundRules>
   readonly owners: Owners
+  readonly members: Members
+  readonly sources: Sources
+  readonly files: EventFiles
 }
 
 /** Which record a machine is of, while it may use the network. */
@@ -54,11 +64,16 @@ const shut = ({ egress, versions }: Context, uid: string): void => {
 }
 
 const hold = (context: Context, uid: string, rules: OutboundRules): void => {
-  const { egress, versions, log } = context
-  if (versions.get(uid) === rules.version) return
+  const { egress, versions, sources, log } = context
+  const { leavesBy } = rules
+  const sourceAddress = leavesBy === undefined ? undefined : sources.of(leavesBy, uid)
+  const version = `${rules.version} ${leavesBy ?? ''} ${sourceAddress ?? ''}`
+  if (versions.get(uid) === version) return
   try {
-    egress.setPolicy(uid, rules.open())
-    versions.set(uid, rules.version)
+    if (leavesBy !== undefined && sourceAddress === undefined)
+      throw new Error(`nothing gives an address to ${leavesBy}`)
+    egress.setPolicy(uid, rules.open(), { sourceAddress })
+    versions.set(uid, version)
   } catch (error) {
     // Sealed under another key, or written by a version that knew more: no policy is no way out.
     log.error('outbound.shut', { record: uid, error })
@@ -66,14 +81,35 @@ const hold = (context: Context, uid: string, rules: OutboundRules): void => {
   }
 }
 
-const takeRecord = (context: Context, record: Resource): void => {
-  const rules = context.rules.get(record.kind)?.workload?.outbound?.(record)
-  if (rules) hold(context, record.uid, rules)
-  else if (context.versions.has(record.uid)) shut(context, record.uid)
+const forget = (context: Context, uid: string): void => {
+  const { held, members } = context
+  members.leave(uid)
+  if (!held.delete(uid)) return
+  shut(context, uid)
+  context.files.remove(uid)
 }
 
-const takeInstance = ({ owners, egress }: Context, instance: Instance): void => {
+/** What it gives to others: those that leave by that leave from there, from now on. */
+const takeGiven = (context: Context, uid: string, given: GivenAddress | undefined): void => {
+  const changed = new Set(context.sources.give(uid, given))
+  if (changed.size === 0) return
+  for (const [one, rules] of context.held)
+    if (rules.leavesBy !== undefined && changed.has(rules.leavesBy)) hold(context, one, rules)
+}
+
+const takeRecord = (context: Context, record: Resource): void => {
+  const rules = context.rules.get(record.kind)
+  const outbound = rules?.workload?.outbound?.(record)
+  if (!outbound) return forget(context, record.uid)
+  context.held.set(record.uid, outbound)
+  // One that is over keeps its row for a while, and another may have its name.
+  context.members.join(record, rules?.hiddenStatuses?.includes(record.status) ? undefined : outbound.network)
+  hold(context, record.uid, outbound)
+}
+
+const takeInstance = ({ owners, egress, members }: Context, instance: Instance): void => {
   owners.note(instance)
+  members.place(instance.owner.uid, instance.id, isUp(instance) ? instance.address : undefined)
   // The machine it had is gone or goes, and nobody ends its connections at the other side.
   if (!isUp(instance)) egress.disconnect(instance.owner.uid)
 }
@@ -81,23 +117,44 @@ const takeInstance = ({ owners, egress }: Context, instance: Instance): void => 
 export const createOutbound = (deps: {
   egress: Egress
   owners: Owners
+  members: Members
+  files: EventFiles
   rules: RulesByKind
   store: Store
   log: Log
 }): Outbound => {
-  const { egress, rules, store, owners, log } = deps
-  const context: Context = { egress, rules, log, owners, versions: new Map() }
+  const { egress, rules, store, owners, members, files, log } = deps
+  const context: Context = {
+    egress,
+    rules,
+    log,
+    owners,
+    members,
+    files,
+    sources: createSources(),
+    versions: new Map(),
+    held: new Map(),
+  }
+  const given = (record: Resource): void => takeGiven(context, record.uid, rules.get(record.kind)?.gives?.(record))
   return {
     engine: egress,
-    holds: uid => context.versions.has(uid),
+    holds: uid => context.held.has(uid),
+    wakeBy: members.wakeBy,
     written({ resources, instances, removed }) {
+      for (const { uid } of removed) {
+        takeGiven(context, uid, undefined)
+        forget(context, uid)
+      }
+      for (const record of resources) given(record)
       for (const record of resources) takeRecord(context, record)
       for (const instance of instances) takeInstance(context, instance)
-      for (const { uid } of removed) if (context.versions.has(uid)) shut(context, uid)
     },
     async load() {
+      for (const [kind, { gives }] of rules)
+        if (gives) for (const record of await store.resources.everyOf(kind)) given(record)
       for (const [kind, { workload }] of rules)
         if (workload?.outbound) for (const record of await store.resources.everyOf(kind)) takeRecord(context, record)
+      files.keepOnly(new Set(context.held.keys()))
       for (const instance of await store.instances.every()) takeInstance(context, instance)
     },
   }

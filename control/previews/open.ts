@@ -44,7 +44,6 @@ export const openPreviews = (
   const { names, connections } = deps
   const { regions, previewDomain: domain, wireNames, publicUrl, tls } = config
   const isSecure = publicUrl.startsWith('https:') || speaksTls(tls)
-  const [query = ''] = names.previewTokenQueries
   const header = spellings(wireNames).header
   const fallback = {
     flag: header('fallback'),
@@ -62,7 +61,7 @@ export const openPreviews = (
       headers: names.previewTokenHeaders,
       queries: names.previewTokenQueries,
       // Without TLS no browser takes the prefix.
-      cookie: isSecure ? `__Host-${query}` : query,
+      cookies: names.previewCookies.map(name => (isSecure ? `__Host-${name}` : name)),
     },
     withheld: [
       ...names.credentialHeaders.filter(name => name !== 'authorization'),

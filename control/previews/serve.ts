@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
+import { exchangeOf } from '../../shared/http/exchange.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Exchange } from '../../shared/route.ts'
@@ -86,7 +87,7 @@ const run = async (context: Context, address: PreviewAddress, request: IncomingM
     stop()
     gone.abort(connectionClosed)
   })
-  const admitted = await enter(context, address, request, { over: gone.signal, cut: () => void response.destroy() })
+  const admitted = await enter(context, address, request, exchangeOf(response))
   const { owner, instance } = await machineOf(context, admitted.preview)
   const { upstream, release } = await hold(owner, gone.signal, instance)
   try {
@@ -113,8 +114,7 @@ const runUpgrade = async (
     stop()
     gone.abort(connectionClosed)
   })
-  const exchange = { over: gone.signal, cut: () => void socket.destroy() }
-  const { preview, target, withheld, added: identity } = await enter(context, address, request, exchange)
+  const { preview, target, withheld, added: identity } = await enter(context, address, request, exchangeOf(socket))
   const { owner, instance } = await machineOf(context, preview)
   const { upstream, release } = await hold(owner, gone.signal, instance)
   let to: Destination

@@ -34,12 +34,20 @@ export interface Rules {
   references?(spec: Resource['spec']): readonly Reference[]
   /** What no other record of its kind and workspace may have, or of any workspace where it begins with a slash: an address, for example. */
   claims?(spec: Resource['spec'], name: string): readonly string[]
+  /** An address of this box that the record gives to those that leave by `to`. */
+  gives?(record: Resource): GivenAddress | undefined
   /** When the record ends by its own rules; undefined means never. */
   expiry?(record: Resource, instances: readonly Instance[]): Expiry | undefined
   /** How long a record that is over stays readable, ms. */
   retentionMs?(record: Resource): number
   /** For kinds whose records have machines. */
   readonly workload?: Workload
+}
+
+/** An address, and what of a workspace has it: `team/default/office`. */
+export interface GivenAddress {
+  readonly to: string
+  readonly address: string
 }
 
 export interface Expiry {
@@ -90,6 +98,10 @@ export interface OutboundRules {
   readonly version: string
   /** The policy, its secrets opened. */
   open(): unknown
+  /** The network it is in: those in the same one reach each other. Undefined: it reaches no other machine. */
+  readonly network?: string | undefined
+  /** What gives it the address that it leaves from; while nothing does it reaches nothing. Undefined: it leaves from the box's. */
+  readonly leavesBy?: string | undefined
 }
 
 /** The rules of every kind of this host, by its name. */

@@ -3,6 +3,7 @@
  * which is cleared whenever a spec comes without one; `null` and `''` clear ttl, expires and lifecycle.
  */
 import { fail } from '../../shared/errors.ts'
+import type { Reference } from '../store/store.ts'
 import type { Images } from '../images/images.ts'
 import type { Around } from '../resources/kind.ts'
 import { sealEnvs, type StoredEnv } from '../resources/sealing.ts'
@@ -12,8 +13,17 @@ import { acceptNetwork, type NetworkDeps } from './network/accept.ts'
 import { memoryMb, type LifecycleInput, type RuntimeInput, type SandboxSpecInput } from './spec.ts'
 import type { StoredRuntime, StoredSandbox } from './stored.ts'
 
+/** The networks of workspaces, and their ways out. */
+export interface Networks {
+  /** What a sandbox names that is in that network and leaves by that gateway. */
+  references(vpc: string | undefined, gateway: string | undefined): Reference[]
+  /** Throws `invalid_argument` when a new sandbox of that region cannot leave by the gateway. */
+  needGateway(wanted: { workspace: string; name: string; region: string }): Promise<void>
+}
+
 export interface AcceptDeps extends NetworkDeps {
   readonly images: Pick<Images, 'check'>
+  readonly networks: Networks
   /** Codes this host answers to; the first is the default and what `auto` means. */
   readonly regions: readonly string[]
   /** Image of a sandbox that names none. */
@@ -70,6 +80,13 @@ const acceptRegion = (given: string | null | undefined, previous: string | undef
   return given
 }
 
+const acceptVpc = (given: string | null | undefined, previous: StoredSandbox | undefined): string | undefined => {
+  const kept = previous?.vpc
+  if (!given || !previous || given === (kept ?? 'default')) return given ? (previous ? kept : given) : kept
+  const reason = `cannot be changed from "${kept ?? 'default'}": a sandbox is made in its network`
+  throw fail('invalid_argument', { field: 'spec.vpc', reason })
+}
+
 /** Sandboxes have one kernel, without any of these: what switches one on would do nothing. */
 const checkExtraArgs = (given: RuntimeInput['extraArgs']): void => {
   const [on] = Object.entries(given ?? {}).find(([, value]) => value === 'enabled') ?? []
@@ -92,17 +109,21 @@ export const acceptSandbox = async (
   if (!input && previous) return previous
   checkVolumes(input?.volumes)
   if (!previous) checkExtraArgs(input?.runtime?.extraArgs)
-  if (input?.vpc && input.vpc !== 'default')
-    throw fail('invalid_argument', { field: 'spec.vpc', reason: 'this host has one network only; leave it out' })
   const lifecycle = input?.lifecycle === undefined ? previous?.lifecycle : acceptLifecycle(input.lifecycle ?? {})
+  const region = acceptRegion(input?.region, previous?.region, deps.regions)
+  const vpc = acceptVpc(input?.vpc, previous)
+  const network = acceptNetwork(input?.network, previous, { ...deps, vpc })
+  const gateway = network.network?.egress?.gateway
+  // One that was made with it keeps it.
+  if (gateway && !previous) await deps.networks.needGateway({ workspace: deps.workspace, name: gateway, region })
   return {
     enabled: input?.enabled ?? previous?.enabled ?? true,
-    region: acceptRegion(input?.region, previous?.region, deps.regions),
+    region,
     ...dense({
-      vpc: input?.vpc ?? previous?.vpc,
+      vpc,
       lifecycle,
     }),
-    ...acceptNetwork(input?.network, previous, deps),
+    ...network,
     runtime: await acceptRuntime(input?.runtime, previous?.runtime, deps),
   }
 }

@@ -81,6 +81,10 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     retentionMs,
     accept: async (input, previous, { workspace }) =>
       (await acceptSandbox(input, previous && storedSandbox(previous), { ...deps, workspace })) as unknown as Spec,
+    references(spec) {
+      const { vpc, network } = storedSandbox({ spec })
+      return deps.networks.references(vpc, network?.egress?.gateway)
+    },
     consequence,
     statusAt,
     present: presentSandbox,

@@ -10,6 +10,8 @@ export interface Tallied {
 export interface Upkeep {
   /** Commits a row of its own. Throws `unavailable` or `busy` with what keeps the database from being written. */
   tryWriting(): Promise<void>
+  /** Writes the database, as it is at one moment, into a new file. Others read and write on. */
+  copyTo(path: string): Promise<void>
   /** Resources of these kinds by status, and all instances by the kind of their owner and status. */
   tally(kinds: readonly string[]): Promise<{ readonly resources: Tallied[]; readonly instances: Tallied[] }>
 }

@@ -7,6 +7,7 @@ import type { Log } from '../log.ts'
 import { SocketUpgrade } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { connectionClosed } from './connection-closed.ts'
+import { exchangeOf } from './exchange.ts'
 import { endRaw } from './raw-answer.ts'
 import { drain, send } from './reply.ts'
 import { toRequest } from './request.ts'
@@ -23,9 +24,9 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
   const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const gone = new AbortController()
     response.once('close', () => gone.abort(connectionClosed))
+    const ofResponse = exchangeOf(response)
     // An answer that has not begun is still given: a call may be what ended its own credential.
-    const cut = () => void (response.headersSent && response.destroy())
-    const exchange = { over: gone.signal, cut }
+    const exchange = { ...ofResponse, cut: () => void (response.headersSent && ofResponse.cut()) }
     const result = await dispatcher.dispatch(toRequest(message, exchange), gone.signal)
     if (response.destroyed) return
     // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
@@ -41,8 +42,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     const gone = new AbortController()
     socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
-    const exchange = { over: gone.signal, cut: () => void socket.destroy() }
-    const result = await dispatcher.dispatch(toRequest(message, exchange), gone.signal)
+    const result = await dispatcher.dispatch(toRequest(message, exchangeOf(socket)), gone.signal)
     if (result instanceof SocketUpgrade) return result.run(socket, head, message)
     if (socket.destroyed) return
     // A route without upgrade answers as always.

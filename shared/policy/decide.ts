@@ -71,7 +71,11 @@ interface Context {
   readonly rules: PatternIndex<Destination>
   readonly bypass: Bypass
   readonly strict: boolean
+  readonly isNear: (host: string) => unknown
 }
+
+/** What passes because whoever asks is in a network with it. */
+const near = 'vpc'
 
 const judgeHost = (context: Context, host: string): HostEntry => {
   const forbidden = context.forbidden.forHost(host)
@@ -81,7 +85,7 @@ const judgeHost = (context: Context, host: string): HostEntry => {
   const outright = forbidden.find(pattern => !needsRequest(pattern))
   if (outright) return entry(block(outright.text, 'forbidden'))
   const asks = context.strict || forbidden.length > 0
-  const bypass = context.bypass.find(host)
+  const bypass = context.bypass.find(host) ?? (context.isNear(host) ? near : undefined)
   if (bypass !== undefined)
     return { ...entry({ allowed: true, rule: bypass, reason: 'bypass', needsRequest: asks }), rules: [] }
   const open = asks || rules.length > 0
@@ -106,17 +110,25 @@ const judgeRequest = (entry: HostEntry, request: RequestFacts): Verdict => {
     : { allowed: false, rule: undefined, reason: 'not_allowed' }
 }
 
-/** Makes a policy ready. Throws `invalid_argument` where a rule cannot be kept; a malformed pattern is no error. */
-export const compilePolicy = (source: EgressPolicy): CompiledPolicy => {
+/**
+ * Makes a policy ready. `isNear` is asked each time: hosts that come and go in the network of whoever asks. Throws
+ * `invalid_argument` where a rule cannot be kept; a malformed pattern is no error.
+ */
+export const compilePolicy = (
+  source: EgressPolicy,
+  isNear: (host: string) => unknown = () => false,
+): CompiledPolicy => {
   const context: Context = {
     forbidden: indexPatterns(source.forbiddenDomains.map(parsePattern), true),
     allowed: indexPatterns(source.allowedDomains.map(parsePattern), false),
     rules: compileRules(source.routing),
     bypass: compileBypass(source.bypass),
     strict: source.canary === 'strict',
+    isNear,
   }
   const entries = new Map<string, HostEntry>()
   const entryOf = (host: string): HostEntry => {
+    if (isNear(host)) return judgeHost(context, host)
     const found = entries.get(host)
     if (found) return found
     const entry = judgeHost(context, host)

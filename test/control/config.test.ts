@@ -104,6 +104,7 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   ],
   HUTCH_ALLOW_NETWORKS: ['10.0.0.0/33', '0.0.0.0/0', 'lan', '10.0.0.1,'],
   HUTCH_EGRESS_RESOLVERS: ['dns.example', '1.2.3', '10.0.0.1:0', '10.0.0.1:99999', '[::1]:53', '10.0.0.1,'],
+  HUTCH_EGRESS_ADDRESSES: ['office.example', '10.0.0.0/24', '::1', '10.0.0.1,'],
   HUTCH_SLOTS_AHEAD: ['1.5', '-1', '2000'],
   HUTCH_PIDS_LIMIT: ['1', '4096.5'],
   HUTCH_WARM: ['base', 'base=', '=4', 'base=-1', 'base=1001', 'base=1.5', 'base=1,base=2', 'base=1,,node=2'],
@@ -167,7 +168,7 @@ t.test("another vendor's wire is one file, beside ours", async t => {
   t.same(names.env('NAME'), ['SVC_NAME', 'OTHER_NAME', 'AZ_NAME', 'ACME_NAME'])
   t.same(names.driveEnv('UID_MAP'), ['SVCFS_UID_MAP', 'OTHERFS_UID_MAP', 'AZFS_UID_MAP'])
   t.same(names.previewTokens, ['svc_preview_token', 'other_preview_token', 'ac-preview'])
-  t.same(names.cookies, ['svc_session', 'other_session', 'acme_login'])
+  t.same(names.cookies, ['svc_preview_token', 'other_preview_token', 'acme_login'])
   t.same(names.oauthClients, ['svc', 'other', 'acme-cli'])
   t.same(names.label('auto-generated'), ['x-svc-auto-generated', 'x-other-auto-generated', 'x-ac-auto-generated'])
   t.equal(names.extension('a/b').at(-1), 'com.acme.a/b')

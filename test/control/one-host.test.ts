@@ -5,13 +5,13 @@ import { claimDataDir } from '../../control/one-host.ts'
 
 t.test('one holder at a time, free again after close', async t => {
   const dir = t.testdir()
-  const release = await claimDataDir(dir)
+  const claim = await claimDataDir(dir)
   await t.rejects(claimDataDir(dir), { code: 'busy', status: 503 })
   const other = await claimDataDir(`${dir}/other`)
-  await other()
-  await release()
+  await other.release()
+  await claim.release()
   const again = await claimDataDir(dir)
-  await again()
+  await again.release()
 })
 
 t.test('a holder that is killed leaves nothing behind', async t => {
@@ -26,6 +26,6 @@ t.test('a holder that is killed leaves nothing behind', async t => {
   await t.rejects(claimDataDir(dir), { code: 'busy' })
   child.kill('SIGKILL')
   await once(child, 'exit')
-  const release = await claimDataDir(dir)
-  await release()
+  const claim = await claimDataDir(dir)
+  await claim.release()
 })

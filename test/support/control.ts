@@ -4,6 +4,8 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { oauthRoutes } from '../../control/api/oauth.ts'
+import { createIdentity } from '../../control/identity/identity.ts'
 import { healthRoutes } from '../../control/api/health.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
@@ -34,10 +36,13 @@ import { randomIds } from '../../shared/ids.ts'
 import { silentLog } from '../../shared/log.ts'
 import type { Bound } from '../../shared/route.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
+import { addressPool } from '../../control/outbound/address-pool.ts'
 
 export interface ControlOptions {
   /** Default true: what is stored of network rules is tested whether or not a host enforces them. */
   readonly egressRules?: boolean
+  /** Addresses for egress gateways; no gateways unless given. */
+  readonly egressAddresses?: readonly string[]
   /** What DNS says, by name. */
   readonly txtRecords?: ReadonlyMap<string, string[]>
   /** Names that do not lead to this host. */
@@ -135,6 +140,14 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
     standbyAfterMs: 15_000,
+    egressAddresses:
+      options.egressAddresses &&
+      addressPool(options.egressAddresses, {
+        store,
+        clock,
+        rulesOf: () => rules,
+        own: () => new Set(options.egressAddresses),
+      }),
   })
   const kinds = [...Object.values(own), ...(options.kinds ?? [])]
   const rules = new Map(kinds.map(kind => [kind.kind, kind]))
@@ -143,6 +156,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const move = transition({ store, clock, rules, changes: changes() })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
+  const denials = createDenials({ audit: store.audit, clock, log }, closer)
+  const publicUrl = () => 'http://127.0.0.1:8080'
+  const identity = createIdentity({ store, sealer, clock, ids, secret: 'test', publicUrl, clientNames: ['svc'] })
   const verbs = {
     keyUses: uses,
     store,
@@ -170,26 +186,32 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     log,
     names,
     apiVersions: options.apiVersions,
-    keys: createKeys({ tenants: store.tenants, clock, uses }),
+    keys: createKeys({ tenants: store.tenants, clock, uses, tokens: identity.tokens }),
     standing: createStanding({ clock, log }, closer),
-    denials: createDenials({ audit: store.audit, clock, log }, closer),
+    denials,
     personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
     removeWorkspace: workspaceRemover(verbs),
     images,
     catalogues,
-    abilities: { regions: ['local', 'eu-fra-1'], drives: false, outboundPolicies: true },
+    abilities: {
+      regions: ['local', 'eu-fra-1'],
+      drives: false,
+      outboundPolicies: true,
+      egressAddresses: options.egressAddresses ?? [],
+    },
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
     logins: createLogins({
       clock,
       ids,
       sealer,
-      publicUrl: () => 'http://127.0.0.1:8080',
+      publicUrl,
       sandboxDomain: '',
       planeOf: kind => rules.get(kind) as never,
     }),
     routes: [
       ...(options.routes ?? []),
+      ...oauthRoutes({ identity, denials }),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
       ...healthRoutes({
         health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),

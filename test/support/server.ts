@@ -59,11 +59,15 @@ export const scratchInstance = (t: Teardowns): { dataDir: string; names: Names }
   return { dataDir, names }
 }
 
-/** Starts a server of its own with a short standby unless `env` says otherwise; `within` is a command that starts another. */
+/**
+ * Starts a server of its own with a short standby unless `env` says otherwise; `within` is a command that starts another, `before` is done
+ * with its empty data directory.
+ */
 export const server = async (
   t: Teardowns,
   env: Record<string, string> = {},
   within: readonly string[] = [],
+  before: (empty: { dataDir: string }) => Promise<void> = async () => {},
 ): Promise<Server> => {
   const { dataDir, names } = scratchInstance(t)
   let child: ChildProcess | undefined
@@ -108,6 +112,7 @@ export const server = async (
     await exited()
     clearTimeout(late)
   })
+  await before({ dataDir })
   await start()
   const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()
   const call: Server['call'] = async (method, target, body, headers = {}) => {

@@ -14,7 +14,7 @@ import { untilReady } from './ready.ts'
 import { inTurn } from './in-turn.ts'
 import { inheritedFiles, runtimeConfig } from './spec/config.ts'
 import { releasesMount } from './spec/mounts.ts'
-import { lastWords, startMachine } from './start.ts'
+import { lastWords, saidSince, saidSoFar, startMachine } from './start.ts'
 
 /** One attempt to make a machine. */
 export interface Attempt {
@@ -72,14 +72,19 @@ const start = async ({ context, spec, slot, files, document, signal }: Attempt, 
   }
 }
 
-/** Resolves when the daemon has answered and the machine is limited to its share; its marker says so then. */
-const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker): Promise<void> => {
+/** What a daemon's log says when its sockets listen. */
+const listening = '"daemon.listening"'
+
+/** Resolves when the daemon is up and the machine is limited to its share; its marker says so then. */
+const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker, from: number): Promise<void> => {
   const { hierarchy, names, clock } = context
   const group = groupOf(names, spec.id)
   await untilReady(
     {
       host: marker.address,
       port: marker.port,
+      output: files.output,
+      hasSaid: async () => (await saidSince(files, from)).includes(listening),
       hasEnded: async () => !(await isPopulated(hierarchy, group)),
       lastWords: () => lastWords(files),
       signal,
@@ -95,10 +100,12 @@ const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker
 /** Resolves when the machine is up. */
 export const boot = async (attempt: Attempt, marker: Marker): Promise<void> => {
   const { context, files } = attempt
+  // What an earlier life has said stands before.
+  const from = await saidSoFar(files)
   const begin = async () => {
     await start(attempt, marker)
     // Its work is done and its number may soon be somebody else's.
     await rm(files.starter, { force: true })
   }
-  await inTurn(context, begin, () => untilUp(attempt, marker))
+  await inTurn(context, begin, () => untilUp(attempt, marker, from))
 }

@@ -1,8 +1,9 @@
 /** Runs the host's own tools: absolute path, empty environment, bounded in time, stderr in the error. */
 import { existsSync } from 'node:fs'
-import { execa } from 'execa'
+import { getSystemErrorMessage } from 'node:util'
 import { fail } from '../../../shared/errors.ts'
 import { command } from '../../../shared/installation.ts'
+import { runProcess, type ProcessEnd } from './process/run-process.ts'
 
 const directories = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin']
 
@@ -34,34 +35,38 @@ const defaultTimeoutMs = 30_000
 
 const environment = { PATH: directories.join(':'), LC_ALL: 'C' }
 
-const execute = ({ file, args, input, signal, timeoutMs = defaultTimeoutMs }: Run) =>
-  execa(file, args, {
-    ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
-    ...(signal ? { cancelSignal: signal } : {}),
+const execute = ({ file, args, input, signal }: Run, late: AbortSignal) =>
+  runProcess({
+    file,
+    args,
     env: environment,
-    extendEnv: false,
-    // In a session of its own: a Ctrl-C that stops the server must not end what cleans up after it.
-    detached: true,
-    timeout: timeoutMs,
-    killSignal: 'SIGKILL',
-    reject: false,
-    maxBuffer: 16 * 1024 * 1024,
+    input,
+    capture: true,
+    // A Ctrl-C that stops the server must not end what cleans up after it.
+    session: true,
+    signal: signal ? AbortSignal.any([signal, late]) : late,
   })
 
 /** Signals that a terminal or a supervisor sends to the server's whole process group. */
 const groupSignals: readonly (string | undefined)[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
+const endOf = ({ errno, code, signal }: ProcessEnd, file: string): string =>
+  errno === 0 ? `${file} ended with ${signal ?? code}` : `${file} cannot be started: ${getSystemErrorMessage(-errno)}`
+
 /** Stdout of the command; throws `driver_failed` with the end of its stderr. */
 export const run = async (wanted: Run): Promise<string> => {
-  const { step, signal, timeoutMs = defaultTimeoutMs } = wanted
-  let result = await execute(wanted)
-  // Such a signal still hits a child that has not got its own session yet, and so has done nothing.
-  for (let again = 0; again < 5 && groupSignals.includes(result.signal); again++) result = await execute(wanted)
-  if (!result.failed) return result.stdout
+  const { step, file, signal, timeoutMs = defaultTimeoutMs } = wanted
   signal?.throwIfAborted()
-  const said = result.stderr.trim().slice(-2_000)
-  const how = result.timedOut ? `still running after ${timeoutMs} ms` : (result.shortMessage ?? '').split('\n')[0]
-  throw fail('driver_failed', { driver: 'oci', step, reason: said || how || 'failed without a word' })
+  const late = AbortSignal.timeout(timeoutMs)
+  let result = await execute(wanted, late)
+  // Such a signal still hits a child that has not got its own session yet, and so has done nothing.
+  for (let again = 0; again < 5 && groupSignals.includes(result.signal); again++) result = await execute(wanted, late)
+  // A last line break is not part of an answer.
+  if (result.errno === 0 && result.code === 0 && !result.signal) return result.output.replace(/\n$/, '')
+  signal?.throwIfAborted()
+  const said = result.said.trim().slice(-2_000)
+  const how = late.aborted ? `still running after ${timeoutMs} ms` : endOf(result, file)
+  throw fail('driver_failed', { driver: 'oci', step, reason: said || how })
 }
 
 export { environment as toolEnvironment }

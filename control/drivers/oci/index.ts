@@ -8,10 +8,12 @@
  *
  * Machines outlive the host process: close leaves them running, the next open finds them.
  */
+import { relative } from 'node:path'
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
 import { limitCpu, limitMemory } from './cgroup/limits.ts'
+import { processesIn } from './cgroup/processes.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { groupOf, type Context } from './context.ts'
@@ -20,6 +22,7 @@ import { ociMounter } from './drives/mounter.ts'
 import { filesOf } from './layout.ts'
 import { listMachines } from './list.ts'
 import { readMarker, writeMarker } from './marker.ts'
+import { processAt } from './net/process-at.ts'
 import { openContext } from './open.ts'
 import { probeOci } from './probe.ts'
 import { endMachine, removeMachine } from './remove.ts'
@@ -33,6 +36,25 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
   const marker = await readMarker(files.marker)
   if (marker) await writeMarker(files.marker, { ...marker, memoryMb: limits.memoryMb, cpus: limits.cpus })
 }
+
+/** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */
+const keptFiles = async ({ dataDir, overlay }: Context, id: string): Promise<readonly string[]> => {
+  const { marker, upper } = filesOf(dataDir, id)
+  return overlay && (await readMarker(marker))?.kept ? [marker, upper].map(path => relative(dataDir, path)) : []
+}
+
+const outboundOf = (
+  { hierarchy, names }: Context,
+  outbound: NonNullable<Context['outbound']>,
+  { subnet }: DriverConfig,
+): NonNullable<Driver['outbound']> => ({
+  ...outbound,
+  machineNetworks: [subnet],
+  async processAt(address, port) {
+    const machine = outbound.machineAt(address)
+    return machine === undefined ? undefined : processAt(await processesIn(hierarchy, groupOf(names, machine)), port)
+  },
+})
 
 /** Opens the driver; throws `driver_failed` naming the step and the next action when the box lacks something. */
 export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
@@ -51,6 +73,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       freeze: id => freezeGroup(hierarchy, group(id), clock),
       thaw: id => thawGroup(hierarchy, group(id), clock),
     },
+    keeper: { filesOf: id => keptFiles(context, id) },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
     ...(config.runtime === 'runsc'
@@ -62,7 +85,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
             settle: ({ id, cpus }) => limitCpu(hierarchy, group(id), id, cpus),
           },
         }),
-    ...(context.outbound ? { outbound: { ...context.outbound, machineNetworks: [config.subnet] } } : {}),
+    ...(context.outbound ? { outbound: outboundOf(context, context.outbound, config) } : {}),
     close,
   }
 }

@@ -1,12 +1,12 @@
 /** Starts a machine: one chain of `exec` from a private mount namespace to the runtime. */
-import { open } from 'node:fs/promises'
-import { execa } from 'execa'
+import { open, stat } from 'node:fs/promises'
 import { errno, fail } from '../../../shared/errors.ts'
 import { command } from '../../../shared/installation.ts'
 import { toolEnvironment } from './command.ts'
 import type { MachineFiles } from './layout.ts'
 import { stageDir } from './names.ts'
 import { program } from './native/programs.ts'
+import { runProcess } from './process/run-process.ts'
 
 export interface StageInput {
   readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output'>
@@ -48,7 +48,26 @@ export const stageCommand = (input: StageInput): string[] => {
   ]
 }
 
+const startMs = 60_000
 const tailBytes = 1_500
+const mostSaid = 16_384
+
+/** Bytes of the machine's output, of which there are none before its first start. */
+export const saidSoFar = async ({ output }: Pick<MachineFiles, 'output'>): Promise<number> => {
+  try {
+    return (await stat(output)).size
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return 0
+    throw error
+  }
+}
+
+/** The beginning of what the machine has put out after its first `from` bytes. */
+export const saidSince = async ({ output }: Pick<MachineFiles, 'output'>, from: number): Promise<string> => {
+  await using file = await open(output)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(mostSaid), 0, mostSaid, from)
+  return buffer.toString('utf8', 0, bytesRead)
+}
 
 /** The end of a file, of which a hijacked daemon may have made gigabytes. */
 const tail = async (path: string): Promise<string> => {
@@ -75,18 +94,18 @@ export const startMachine = async ({ id, runtime, signal, ...stage }: StartInput
   const { files } = stage
   const log = ['--log', files.runtimeLog, '--log-format', 'json']
   const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', '--bundle', files.dir, id]
-  const result = await execa(program('start-machine'), stageCommand({ ...stage, launch }), {
-    stdio: 'ignore',
+  const late = AbortSignal.timeout(startMs)
+  const result = await runProcess({
+    file: program('start-machine'),
+    args: stageCommand({ ...stage, launch }),
     env: toolEnvironment,
-    extendEnv: false,
-    ...(signal ? { cancelSignal: signal } : {}),
-    killSignal: 'SIGKILL',
-    timeout: 60_000,
-    reject: false,
+    capture: false,
+    session: false,
+    signal: signal ? AbortSignal.any([signal, late]) : late,
   })
-  if (!result.failed) return
+  if (result.errno === 0 && result.code === 0 && !result.signal) return
   signal?.throwIfAborted()
-  const reason = result.timedOut ? 'no start within 60 s' : await lastWords(files)
+  const reason = late.aborted ? `no start within ${startMs / 1000} s` : await lastWords(files)
   throw fail('driver_failed', {
     driver: 'oci',
     step: 'start',

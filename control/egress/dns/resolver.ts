@@ -112,6 +112,8 @@ export const createResolver = ({ fence, servers }: ResolverDeps): Resolver => {
   }
   return {
     async resolve(tenant, name) {
+      const neighbour = tenant.neighbour(name)
+      if (neighbour) return { kind: 'found', addresses: [neighbour.address], ttlMs: minTtlMs }
       if (isAddress(name))
         return fence.isOpen(name) ? { kind: 'found', addresses: [name], ttlMs: 0 } : { kind: 'closed', ttlMs: 0 }
       if (local.test(name)) return { kind: 'absent', ttlMs: absentTtlMs }

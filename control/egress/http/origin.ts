@@ -4,6 +4,7 @@ import type { Said } from '../events/events.ts'
 import { admit } from '../admit.ts'
 import { dial } from '../dial.ts'
 import type { Engine } from '../engine.ts'
+import type { Neighbour } from '../neighbours.ts'
 import type { Tenant } from '../tenant.ts'
 import type { Reason } from './answers.ts'
 import type { Pool } from './pool.ts'
@@ -26,6 +27,41 @@ export type Connected =
   | { readonly ok: true; readonly socket: Socket }
   | { readonly ok: false; readonly reason: Reason; readonly rule?: string | undefined; readonly detail?: string }
 
+const wakeMs = 30_000
+
+const keepAwake = (awake: Tenant['awake'], socket: Socket, release: () => void): void => {
+  awake.set(socket, release)
+  socket.once('close', () => {
+    // Unless the relay has taken over both.
+    awake.get(socket)?.()
+    awake.delete(socket)
+  })
+}
+
+/** Awake while the connection is open. */
+const connectNeighbour = async (
+  { clock, log }: Engine,
+  { awake }: Tenant,
+  { address, closedPorts, hold }: Neighbour,
+  port: number,
+): Promise<Connected & { address?: string }> => {
+  if (closedPorts.includes(port)) return { ok: false, reason: 'closed_address' }
+  const late = new AbortController()
+  const stop = clock.after(wakeMs, () => late.abort())
+  try {
+    const release = await hold(late.signal)
+    const dialled = await dial([address], port, undefined, clock)
+    if (!dialled.ok) release()
+    else keepAwake(awake, dialled.socket, release)
+    return dialled
+  } catch (error) {
+    log.info('egress.neighbour.asleep', { address, error })
+    return { ok: false, reason: 'unreachable' }
+  } finally {
+    stop()
+  }
+}
+
 /** A plain TCP connection to a host that the policy, the pins and the fence let this sandbox reach. */
 export const connectPlain = async (
   engine: Engine,
@@ -34,5 +70,8 @@ export const connectPlain = async (
 ): Promise<Connected & { address?: string }> => {
   const admitted = await admit(engine.resolver, tenant, wanted)
   if (!admitted.ok) return admitted
-  return dial(admitted.addresses, wanted.port, tenant.sourceAddress, engine.clock)
+  const { addresses } = admitted
+  const neighbour = tenant.neighbour(addresses[0] as string)
+  if (neighbour) return connectNeighbour(engine, tenant, neighbour, wanted.port)
+  return dial(addresses, wanted.port, tenant.sourceAddress, engine.clock)
 }

@@ -8,6 +8,8 @@ export interface Pool {
   give(key: string, upstream: Upstream): void
   /** Ends what has waited too long; to be called now and then. */
   sweep(): void
+  /** Ends what is idle now. */
+  clear(): void
   close(): void
 }
 
@@ -34,6 +36,9 @@ export const createPool = (deps: { now: () => number }): Pool => {
     const [key, list] = idle.entries().next().value as [string, Idle[]]
     idle.delete(key)
     for (const one of list) drop(one)
+  }
+  const clear = (): void => {
+    while (idle.size > 0) dropOldest()
   }
   return {
     take(key) {
@@ -71,9 +76,10 @@ export const createPool = (deps: { now: () => number }): Pool => {
         if (list.length === 0) idle.delete(key)
       }
     },
+    clear,
     close() {
       closed = true
-      while (idle.size > 0) dropOldest()
+      clear()
     },
   }
 }

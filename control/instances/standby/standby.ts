@@ -16,6 +16,11 @@ export interface Standby {
   hold(id: string): Promise<() => void>
   /** The machine is up, and suspended when idle for `afterMs` (never when undefined); may be repeated. */
   up(instance: Instance, machine: Machine, afterMs: number | undefined): Promise<void>
+  /**
+   * Runs `step` while the machine stands still. Whoever wants it waits; one that was awake is awake afterwards. Rejects with what
+   * the step threw, or the driver.
+   */
+  still(id: string, step: () => Promise<void>): Promise<void>
   /** The machine is no more. */
   down(id: string): void
   close(): Promise<void>
@@ -81,11 +86,29 @@ const up = async (context: Context, instance: Instance, machine: Machine, afterM
   if (!entry.asleep && entry.holds === 0 && afterMs !== undefined) schedule(context, entry, afterMs)
 }
 
+const still = async (context: Context, id: string, step: () => Promise<void>): Promise<void> => {
+  const { entries, store, drivers } = context
+  const entry = entries.get(id)
+  if (!entry) return step()
+  return inTurn(entry, async () => {
+    const instance = await store.instances.get(id)
+    const freezer = instance && drivers.need(instance.driver).freezer
+    if (entry.asleep || !freezer) return step()
+    await freezer.freeze(id)
+    try {
+      await step()
+    } finally {
+      await freezer.thaw(id)
+    }
+  })
+}
+
 export const standby = (deps: StandbyDeps): Standby => {
   const context: Context = { ...deps, entries: new Map(), closed: false }
   const { entries } = context
   return {
     hold: id => hold(context, id),
+    still: (id, step) => still(context, id, step),
     up: (instance, machine, afterMs) => up(context, instance, machine, afterMs),
     down(id) {
       entries.get(id)?.cancel?.()

@@ -19,6 +19,11 @@ export interface NetworkDeps {
   readonly egressRules: boolean
 }
 
+/** Which network the sandbox is in. */
+interface In {
+  readonly vpc: string | undefined
+}
+
 export interface AcceptedNetwork {
   readonly network?: StoredNetwork
   /** Paths in `network` of what came as text and is answered as text. */
@@ -79,10 +84,48 @@ const checkMembers = ({ subnet, egress, firewall, proxy }: StoredNetwork): void 
   for (const [at, { destinations }] of (proxy?.routing ?? []).entries())
     if (!destinations?.length) throw refuse(`proxy.routing.${at}.destinations`, 'must name at least one; "*" is all')
   if (subnet && subnet !== 'default') throw refuse('subnet', `subnet "${subnet}" not found`)
-  if (egress?.gateway) throw refuse('egress.gateway', `egress gateway "${egress.gateway}" not found`)
-  if (egress?.mode === 'dedicated') throw refuse('egress.mode', 'there are no egress gateways on this host')
+  if (egress?.gateway) {
+    if (egress.mode && egress.mode !== 'dedicated') throw refuse('egress.mode', 'must be dedicated')
+    return
+  }
+  if (egress?.mode === 'dedicated') throw refuse('egress.gateway', 'is missing')
   if (firewall?.rulesets?.includes('dedicated-ip'))
-    throw refuse('firewall.rulesets', 'there are no egress gateways on this host')
+    throw refuse('firewall.rulesets', 'dedicated-ip needs egress.gateway')
+}
+
+/**
+ * The gateway is bound when a sandbox is made, and stays: it has left from there, and whoever is outside has come to rely on it. An update
+ * that says nothing of it keeps it.
+ */
+const acceptEgress = (
+  given: StoredNetwork['egress'],
+  previous: AcceptedNetwork | undefined,
+  { egressRules, vpc }: NetworkDeps & In,
+): StoredNetwork['egress'] => {
+  const bound = previous?.network?.egress
+  if (previous && given?.gateway && given.gateway !== bound?.gateway)
+    throw refuse('egress.gateway', 'is bound when a sandbox is created, not later')
+  const egress = bound?.gateway ? { ...given, gateway: bound.gateway } : given
+  if (!egress?.gateway || previous) return egress
+  if (!egressRules) throw refuse('egress.gateway', 'no egress gateway runs on this box (make doctor says why)')
+  if (vpc && vpc !== 'default') throw refuse('egress.gateway', `is for VPC "default"; the sandbox is in "${vpc}"`)
+  return egress
+}
+
+/** Whether its traffic is held to a policy, be it one that lets all pass: for rules, for an address of its own, for other sandboxes. */
+const isHeld = (
+  network: StoredNetwork,
+  previous: AcceptedNetwork | undefined,
+  { egressRules, vpc }: NetworkDeps & In,
+) => {
+  if (previous) return previous.held ?? false
+  const isInVpc = vpc !== undefined && vpc !== 'default'
+  if (isInVpc && !egressRules)
+    throw fail('invalid_argument', {
+      field: 'spec.vpc',
+      reason: 'this box has one network only (make doctor says why)',
+    })
+  return egressRules && (isInVpc || Boolean(network.proxy ?? network.egress?.gateway) || ruleIn(network) !== undefined)
 }
 
 /** The engine takes it; what it refuses is told by where it was said. */
@@ -100,15 +143,15 @@ const checkPolicy = (network: StoredNetwork, sealer: Sealer): void => {
 export const acceptNetwork = (
   input: NetworkInput | null | undefined,
   previous: AcceptedNetwork | undefined,
-  deps: NetworkDeps,
+  deps: NetworkDeps & In,
 ): AcceptedNetwork => {
   const { sealer, egressRules } = deps
   const { value, texts } = unwrap(input ?? {})
   // What was sent, secrets not yet sealed.
-  const plain = value as StoredNetwork
-  const held = previous
-    ? (previous.held ?? false)
-    : egressRules && (Boolean(plain.proxy) || ruleIn(plain) !== undefined)
+  const sent = value as StoredNetwork
+  const egressNow = acceptEgress(sent.egress, previous, deps)
+  const plain: StoredNetwork = { ...sent, ...(egressNow ? { egress: egressNow } : {}) }
+  const held = isHeld(plain, previous, deps)
   checkMembers(plain)
   const { proxy, egress, firewall } = plain
   const network = {

@@ -7,9 +7,17 @@ import { alwaysBypassed, policyOf } from './policy.ts'
 export const outboundOf =
   (sealer: Sealer): NonNullable<Workload['outbound']> =>
   owner => {
-    const { held, network } = storedSandbox(owner)
+    const { held, network, vpc = 'default' } = storedSandbox(owner)
     if (!held) return undefined
-    return { version: JSON.stringify(network ?? {}), open: () => policyOf(network, sealer) }
+    const { workspace } = owner
+    const gateway = network?.egress?.gateway
+    return {
+      version: JSON.stringify(network ?? {}),
+      open: () => policyOf(network, sealer),
+      // The one that everything is in connects nothing: sandboxes of a workspace need not trust each other.
+      ...(vpc === 'default' ? {} : { network: `${workspace}/${vpc}` }),
+      ...(gateway ? { leavesBy: `${workspace}/default/${gateway}` } : {}),
+    }
   }
 
 /** What programs in a sandbox are told of the way out: of this host's proxy, or of the network that the host is in. */

@@ -24,6 +24,8 @@ export interface ApplyParts {
   readonly auditing: Pick<Auditing, 'add'>
   /** Answers about keys and workspaces, forgotten when a key comes or goes. */
   readonly memory: Remembered
+  /** What is remembered of instances. */
+  readonly ofMachines: Remembered
 }
 
 interface Context extends ApplyParts {
@@ -127,11 +129,13 @@ const steps: Steps = {
     resourceAt(context, uid, version)
   },
   addInstance(context, { instance, metered }) {
+    context.ofMachines.forget()
     adding('instance', instance.id, () => context.run.insertInstance.run(toInstanceRow(instance)))
     meter(context, instance, metered)
     context.instances.push(instance)
   },
   updateInstance(context, { id, version, change, metered }) {
+    context.ofMachines.forget()
     const before = instanceAt(context, id, version)
     const row = toInstanceRow({ ...before, ...(change as Partial<Instance>), version: version + 1 })
     context.run.updateInstance.run(row)
@@ -143,6 +147,7 @@ const steps: Steps = {
     auditing.add(entry, now)
   },
   removeInstance(context, { id, version }) {
+    context.ofMachines.forget()
     instanceAt(context, id, version)
     context.run.removeInstance.run({ id })
     context.recorder.close(id, context.now)

@@ -2,6 +2,7 @@ import type { Instance, Instances, Key } from '../store.ts'
 import { sql } from 'kysely'
 import { query, type Prepare } from './prepared.ts'
 import { toInstance } from './rows.ts'
+import type { Remembered } from './remembered.ts'
 import type { InstanceRow } from './tables.ts'
 import type { Transact } from './transact.ts'
 
@@ -35,9 +36,15 @@ const statements = (prepare: Prepare) => ({
 const byAge = (a: InstanceRow, b: InstanceRow): number =>
   a.created_at - b.created_at || (a.id === b.id ? 0 : a.id < b.id ? -1 : 1)
 
-export const sqliteInstances = (prepare: Prepare, { look }: Transact): Instances => {
+export const sqliteInstances = (prepare: Prepare, { look }: Transact, memory: Pick<Remembered, 'of'>): Instances => {
   const run = statements(prepare)
   const found = (rows: readonly InstanceRow[]): Instance[] => rows.toSorted(byAge).map(toInstance)
+  // Each request to a workload looks for its machines.
+  const ofKey = memory.of(text => {
+    const [kind = '', workspace = '', parent = '', name = ''] = text.split('\n')
+    const rows = run.byKey.all({ kind, workspace, parent, name })
+    return rows.length > 0 ? found(rows) : undefined
+  })
   return {
     get: id =>
       look(() => {
@@ -46,7 +53,8 @@ export const sqliteInstances = (prepare: Prepare, { look }: Transact): Instances
       }),
     ofOwner: owner => look(() => found(run.byOwner.all({ owner }))),
     ofOwners: owners => look(() => found(run.byOwners.all({ owners: JSON.stringify(owners) }))),
-    ofKey: key => look(() => found(run.byKey.all(key))),
+    ofKey: ({ kind, workspace, parent, name }) =>
+      look(() => [...(ofKey(`${kind}\n${workspace}\n${parent}\n${name}`) ?? [])]),
     every: () => look(() => found(run.every.all({}))),
   }
 }

@@ -7,6 +7,7 @@ import type { WritableStore } from '../store.ts'
 import { sqliteApply } from './apply.ts'
 import { auditing, sqliteAudit } from './audit.ts'
 import { claims } from './claims.ts'
+import { sqliteIdentity } from './identity.ts'
 import { sqliteInstances } from './instances.ts'
 import { keyWriting } from './keys.ts'
 import { lister } from './listing.ts'
@@ -54,11 +55,12 @@ const compose = (db: Database): WritableStore => {
   const claimed = claims(prepare)
   const keys = keyWriting(prepare)
   const memory = remembered(db)
+  const ofMachines = remembered(db)
   const rows = workspaces(prepare)
   const auditor = auditing(prepare, rows)
   return {
     resources: sqliteResources({ prepare, transact, references: named, claims: claimed, list: lister(db, prepare) }),
-    instances: sqliteInstances(prepare, transact),
+    instances: sqliteInstances(prepare, transact, ofMachines),
     apply: sqliteApply({
       prepare,
       transact,
@@ -69,10 +71,12 @@ const compose = (db: Database): WritableStore => {
       workspaces: rows,
       auditing: auditor,
       memory,
+      ofMachines,
     }),
     audit: sqliteAudit(auditor, transact),
+    identity: sqliteIdentity(prepare, transact),
     tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
-    upkeep: sqliteUpkeep(prepare, transact),
+    upkeep: sqliteUpkeep({ db, prepare, transact }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
       db.close()

@@ -19,8 +19,20 @@ export const remembered = (db: Database): Remembered => {
   const version = db.prepare('PRAGMA data_version').pluck()
   const caches: Map<string, unknown>[] = []
   let seen: unknown
+  let looked = false
   const forget = () => {
     for (const cache of caches) cache.clear()
+  }
+  /** Once a turn of the event loop: what a request asks for was written before it came, which is before the turn. */
+  const lookForOthers = () => {
+    if (looked) return
+    looked = true
+    setImmediate(() => {
+      looked = false
+    })
+    const now = version.get()
+    if (now !== seen) forget()
+    seen = now
   }
   return {
     forget,
@@ -28,9 +40,7 @@ export const remembered = (db: Database): Remembered => {
       const cache = new Map<string, Found>()
       caches.push(cache)
       return key => {
-        const now = version.get()
-        if (now !== seen) forget()
-        seen = now
+        lookForOthers()
         const known = cache.get(key)
         if (known !== undefined) return known
         const found = look(key)

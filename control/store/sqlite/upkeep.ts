@@ -1,7 +1,15 @@
+import type { Database } from 'better-sqlite3'
 import { sql } from 'kysely'
+import { closeSync, openSync } from 'node:fs'
 import type { Tallied, Upkeep } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
-import type { Transact } from './transact.ts'
+import { translate, type Transact } from './transact.ts'
+
+interface Parts {
+  readonly db: Database
+  readonly prepare: Prepare
+  readonly transact: Transact
+}
 
 const statements = (prepare: Prepare) => ({
   mark: prepare((given: { value: string }) =>
@@ -25,11 +33,21 @@ const statements = (prepare: Prepare) => ({
   ),
 })
 
-export const sqliteUpkeep = (prepare: Prepare, { read, write }: Transact): Upkeep => {
+export const sqliteUpkeep = ({ db, prepare, transact }: Parts): Upkeep => {
+  const { read, write } = transact
   const run = statements(prepare)
   let turn = 0
   return {
     tryWriting: () => write(() => void run.mark.run({ value: String(++turn) })),
+    async copyTo(path) {
+      // Its owner alone may read what it holds.
+      closeSync(openSync(path, 'wx', 0o600))
+      try {
+        await db.backup(path)
+      } catch (error) {
+        throw translate(error)
+      }
+    },
     tally: kinds =>
       read(() => ({
         resources: run.resources.all({ kinds: JSON.stringify(kinds) }) as Tallied[],

@@ -18,22 +18,27 @@ t.test('exchanges are cut when their right is refused, within a second, and thos
   const looked: string[] = []
   const cuts: string[] = []
   const watch = (id: string, name: string) => {
-    const over = new AbortController()
+    let isOver = false
+    let ended = () => {}
+    const end = () => {
+      isOver = true
+      ended()
+    }
     const holds = async () => {
       looked.push(id)
       if (answers.has(id)) throw answers.get(id)
     }
     const cut = () => {
       cuts.push(name)
-      over.abort()
+      end()
     }
-    standing.watch({ id, holds }, { over: over.signal, cut })
-    return over
+    standing.watch({ id, holds }, { isOver: () => isOver, onOver: run => void (ended = run), cut })
+    return end
   }
   watch('a', 'first')
   watch('a', 'second')
   watch('b', 'other')
-  watch('c', 'done').abort()
+  watch('c', 'done')()
   await clock.tick(1_000)
   t.same(looked, ['a', 'b', 'a', 'b'], 'once for all that have it, and not for what is over')
   answers.set('a', new Error('the disk is slow'))

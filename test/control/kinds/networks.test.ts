@@ -31,7 +31,7 @@ t.test('names are of their VPC and gateway; listings go across all of them', asy
     metadata: { name: 'one', vpcName: 'lab', gatewayName: 'out' },
     spec: { ipFamily: 'IPv4' },
     status: 'FAILED',
-    events: [{ message: 'no egress gateway runs on this host' }],
+    events: [{ message: 'this host has no addresses for egress gateways (HUTCH_EGRESS_ADDRESSES)' }],
   })
   const names = (body: { metadata: { vpcName: string } }[]) => body.map(({ metadata }) => metadata.vpcName).toSorted()
   t.same(names((await call('GET', '/egressgateways')).body), ['default', 'lab'])
@@ -42,7 +42,51 @@ t.test('names are of their VPC and gateway; listings go across all of them', asy
     status: 400,
     body: { message: /^spec.region: is missing/ },
   })
+  t.match(await call('POST', '/vpcs/lab/egressgateways', { metadata: { name: 'x' }, spec: { region: 'far' } }), {
+    status: 400,
+    body: { message: /^spec.region: "far" is none of local, eu-fra-1/ },
+  })
   t.equal((await call('PUT', '/vpcs/lab', {})).status, 405)
+})
+
+const addresses = ['203.0.113.1', '203.0.113.2']
+
+t.test('an address is given to one at a time, in whatever workspace', async t => {
+  const { call, addWorkspace } = await control(t, { egressAddresses: addresses })
+  await addWorkspace('team')
+  const gateway = { metadata: { name: 'out' }, spec: { region: 'local' } }
+  const path = '/vpcs/default/egressgateways'
+  const add = (workspace: string, name: string) =>
+    call('POST', `${path}/out/ips?workspace=${workspace}`, { metadata: { name } })
+  for (const workspace of ['default', 'team'])
+    t.match(await call('POST', `${path}?workspace=${workspace}`, gateway), { body: { status: 'DEPLOYED' } })
+  const made = await Promise.all([add('default', 'a'), add('team', 'a'), add('team', 'b')])
+  const given = made.map(({ body }) => [body.status, body.spec.publicIp])
+  t.same(given.map(([status]) => status).toSorted(), ['DEPLOYED', 'DEPLOYED', 'FAILED'])
+  t.same(given.flatMap(([, address]) => address ?? []).toSorted(), addresses)
+  t.match((await call('GET', '/configuration')).body.regions, [{ egressAvailable: true }, { egressAvailable: true }])
+})
+
+t.test('a sandbox is bound when it is made, in the default VPC and the region of the gateway', async t => {
+  const { call } = await control(t, { egressAddresses: addresses })
+  await call('POST', '/vpcs', { metadata: { name: 'lab' } })
+  for (const vpc of ['default', 'lab'])
+    await call('POST', `/vpcs/${vpc}/egressgateways`, { metadata: { name: `of-${vpc}` }, spec: { region: 'local' } })
+  await call('POST', '/vpcs/default/egressgateways/of-default/ips', { metadata: { name: 'one' } })
+  const create = (name: string, gateway: string, more: object = {}) =>
+    call('POST', '/sandboxes', { metadata: { name }, spec: { network: { egress: { gateway } }, ...more } })
+  const refused = async (answer: ReturnType<typeof create>, message: RegExp) =>
+    t.match(await answer, { status: 400, body: { message } })
+  await refused(create('x', 'of-lab'), /"of-lab" not found in VPC "default"/)
+  await refused(create('x', 'of-default', { region: 'eu-fra-1' }), /is in region "local", the sandbox is in "eu-fra-1"/)
+  await refused(create('x', 'of-default', { vpc: 'lab' }), /is for VPC "default"; the sandbox is in "lab"/)
+  t.equal((await create('web', 'of-default')).status, 200)
+  t.same((await call('GET', '/egressgateways/usage')).body, { 'of-default': ['web'], 'of-lab': [] })
+  const put = (network: object | undefined) => call('PUT', '/sandboxes/web', { spec: { network } })
+  t.match((await put(undefined)).body.spec, { network: { egress: { gateway: 'of-default' } } })
+  await refused(put({ egress: { gateway: 'of-lab' } }), /is bound when a sandbox is created, not later/)
+  for (const path of ['of-default', 'of-default/ips/one'])
+    t.match(await call('DELETE', `/vpcs/default/egressgateways/${path}`), { status: 409, body: { code: 409 } })
 })
 
 t.test('deleting one deletes what is inside, and nothing beside', async t => {

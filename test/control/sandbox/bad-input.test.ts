@@ -49,7 +49,7 @@ const bodies: readonly [string, unknown, RegExp][] = [
   ['a negative grace period', runtime({ terminationGracePeriodSeconds: -1 }), /terminationGracePeriodSeconds/],
   ['an unknown image', runtime({ image: 'nowhere/none' }), /image "nowhere\/none" is not known/],
   ['an unknown region', named({ region: 'mars' }), /spec.region: /],
-  ['an unknown vpc', named({ vpc: 'mine' }), /spec.vpc: this host has one network only/],
+  ['an unknown vpc', named({ vpc: 'mine' }), /spec.vpc: (vpc "mine" not found|cannot be changed)/],
   [
     'a volume there is not',
     named({ volumes: [{ name: 'v', mountPath: '/v' }] }),
@@ -67,7 +67,11 @@ const bodies: readonly [string, unknown, RegExp][] = [
   ['text that holds a map for a list', network({ allowedDomains: '{}' }), /spec.network.allowedDomains/],
   ['a list that holds a number', network({ allowedDomains: '["a", 1]' }), /allowedDomains.1: must be a string/],
   ['an unknown ruleset', network({ firewall: { rulesets: '["x"]' } }), /firewall.rulesets.0: must be one of/],
-  ['an unknown gateway', network({ egress: { gateway: 'g' } }), /egress.gateway: egress gateway "g" not found/],
+  [
+    'an unknown gateway',
+    network({ egress: { gateway: 'g' } }),
+    /egress.gateway: (egress gateway "g" not found|is bound when)/,
+  ],
   ['a routing rule of a wrong type', network({ proxy: { routing: ['x'] } }), /proxy.routing.0: must be an object/],
   ['a rule for nowhere', network({ proxy: { routing: [{ headers: {} }] } }), /routing.0.destinations: must name at/],
   [
@@ -76,11 +80,11 @@ const bodies: readonly [string, unknown, RegExp][] = [
     /spec.network.proxy.routing.1.headers.Host: is set by the proxy itself/,
   ],
   ['a mode nobody knows', network({ proxy: { mode: 'off' } }), /spec.network.proxy.mode: must be one of/],
-  ['a dedicated address', network({ egress: { mode: 'dedicated' } }), /spec.network.egress.mode: there are no egress/],
+  ['a dedicated address', network({ egress: { mode: 'dedicated' } }), /spec.network.egress.gateway: is missing/],
   [
     'the same by ruleset',
     network({ firewall: { rulesets: ['dedicated-ip'] } }),
-    /network.firewall.rulesets: there are/,
+    /network.firewall.rulesets: dedicated-ip needs/,
   ],
   ['a secret of a wrong type', network({ proxy: { routing: [{ secrets: { k: 1 } }] } }), /routing.0.secrets.k/],
 ]

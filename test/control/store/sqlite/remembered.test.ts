@@ -1,6 +1,7 @@
 /** Look-ups are remembered, and never older than the database. */
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
+import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openStore } from '../../../../control/store/sqlite/open.ts'
 import { remembered } from '../../../../control/store/sqlite/remembered.ts'
@@ -22,6 +23,7 @@ const key = {
   defaultWorkspace: null,
 } as const
 
+/** Two as two processes have them: what one writes, the other sees from its next turn of the event loop on. */
 const twoOnOne = async (t: Test) => {
   const path = join(t.testdir(), 'hutch.db')
   const [one, other] = [await openStore({ path }, { log: silentLog }), await openStore({ path }, { log: silentLog })]
@@ -35,17 +37,22 @@ t.test('a key that is revoked is gone at once, here and in another process', asy
   await one.addApiKey(key)
   for (const tenants of [one, other, one, other]) t.equal((await tenants.apiKeyByHash(key.hash))?.id, 'k')
   await other.removeApiKey('k')
+  await turn()
   for (const tenants of [one, other]) t.equal(await tenants.apiKeyByHash(key.hash), undefined)
   await one.addApiKey(key)
+  await turn()
   for (const tenants of [other, one]) t.equal((await tenants.apiKeyByHash(key.hash))?.id, 'k')
   await one.removeApiKey('k')
+  await turn()
   for (const tenants of [one, other]) t.equal(await tenants.apiKeyByHash(key.hash), undefined)
 })
 
 t.test('a workspace that comes is seen at once, by name, by id and in the list', async t => {
   const [one, other] = await twoOnOne(t)
-  const add = (tenants: typeof one, name: string, id: string) =>
-    tenants.addWorkspace({ id, name, account: 'acme', displayName: '', createdAt: 1 })
+  const add = async (tenants: typeof one, name: string, id: string) => {
+    await tenants.addWorkspace({ id, name, account: 'acme', displayName: '', createdAt: 1 })
+    await turn()
+  }
   const names = async (tenants: typeof one) => (await tenants.workspaces('acme')).map(({ name }) => name)
   t.same([await names(one), await names(other)], [[], []])
   await add(one, 'first', 'id-1')
