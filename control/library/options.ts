@@ -29,6 +29,7 @@ const variables = {
   sandboxNoProxy: 'HUTCH_SANDBOX_NO_PROXY',
   egressResolvers: 'HUTCH_EGRESS_RESOLVERS',
   egressAddresses: 'HUTCH_EGRESS_ADDRESSES',
+  egressProxy: 'HUTCH_EGRESS_PROXY',
   slotsAhead: 'HUTCH_SLOTS_AHEAD',
   warm: 'HUTCH_WARM',
   warmDemand: 'HUTCH_WARM_DEMAND',
