@@ -7,6 +7,7 @@ import { refuseUnknown } from './config/names.ts'
 import {
   allowedFrom,
   egressAddressesFrom,
+  egressProxyFrom,
   providersFrom,
   resolversFrom,
   subnetFrom,
@@ -83,6 +84,8 @@ export interface Config {
   readonly sandboxNoProxy: readonly string[]
   /** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
   readonly egressResolvers: readonly NameServer[]
+  /** A proxy of the network that the outbound proxy connects through, `http://host:port`. Default '' for none. */
+  readonly egressProxy: string
   /** Name servers that are asked about custom domains; none for those of this box. */
   readonly dnsResolvers: readonly NameServer[]
   /** Addresses of this box that egress gateways leave from. Default none. */
@@ -164,6 +167,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     egressResolvers: resolversFrom(env, 'HUTCH_EGRESS_RESOLVERS'),
     dnsResolvers: resolversFrom(env, 'HUTCH_DNS_RESOLVERS'),
     egressAddresses: egressAddressesFrom(env),
+    egressProxy: egressProxyFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     warm: warmFrom(env),
     warmDemand: warmDemandFrom(env),

@@ -1,6 +1,6 @@
 /** Networks in the configuration. */
 import { allowedNetwork, parseAddress, parseNetwork, subnetOf, type Network } from './ipv4.ts'
-import { listOf, refuse, textOf, type Environment } from './values.ts'
+import { listOf, refuse, textOf, urlOf, type Environment } from './values.ts'
 
 /** For private use (RFC 1918), and what carriers share among themselves (RFC 6598). */
 const ranges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10']
@@ -57,6 +57,14 @@ export const egressAddressesFrom = (env: Environment): string[] => {
     if (parseAddress(address) === undefined)
       throw refuse('HUTCH_EGRESS_ADDRESSES', `"${address}" is not an IPv4 address`)
   return [...new Set(addresses)]
+}
+
+/** What the outbound proxy connects through: TLS to it is not spoken, for what it carries is. */
+export const egressProxyFrom = (env: Environment): string => {
+  const url = urlOf(env, 'HUTCH_EGRESS_PROXY')
+  if (url && (!url.startsWith('http://') || new URL(url).pathname !== '/'))
+    throw refuse('HUTCH_EGRESS_PROXY', `"${url}" is not a proxy such as http://10.0.0.8:3128`)
+  return url
 }
 
 /** Origins of providers that connections may lead to: `https://api.openai.com`. */

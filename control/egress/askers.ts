@@ -17,6 +17,13 @@ export interface Askers {
   of(socket: Socket): Said | undefined
 }
 
+/** A canary on a command line is as much of a secret there as anywhere. */
+const masked = ({ canaries }: Tenant, { pid, process = '', command = '' }: Said): Said => ({
+  pid,
+  process: canaries.mask(process),
+  command: canaries.mask(command),
+})
+
 /** A look costs a millisecond: of many connections at once some stay without. */
 const looks = { burst: 20, perSecond: 10 } as const
 
@@ -37,7 +44,7 @@ export const createAskers = (
       const said: Said = {}
       found.set(socket, said)
       processAt(remoteAddress, remotePort)
-        .then(process => void Object.assign(said, process))
+        .then(process => void Object.assign(said, process && masked(tenant, process)))
         .catch(error => log.debug('egress.asker.unknown', { error }))
     },
   }

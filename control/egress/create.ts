@@ -37,6 +37,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
     tenants: createTenants(sandboxOf),
     resolver: createResolver({ fence, servers: options.dnsServers }),
     names: headerNames(wireNames),
+    proxy: options.proxy,
     requestId: () => ids.uuid(),
     authority: createAuthority(options.authority, { clock }),
     upstreamTls: createUpstreamTls({ extraCa: options.extraCa }, { clock }),

@@ -19,6 +19,7 @@ import type { AuthorityKeys } from './ca/authority.ts'
 import type { Server } from './dns/query.ts'
 import type { EgressEvent, Page } from './events/events.ts'
 import type { Kept } from './events/kept.ts'
+import type { HttpProxy } from './http/through-proxy.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { Peer } from './tenants.ts'
 
@@ -35,6 +36,8 @@ export interface EgressOptions {
   /** Closed even where `allowNetworks` has them: the networks of other machines. */
   readonly closedNetworks?: readonly string[]
   readonly dnsServers: readonly Server[]
+  /** A proxy that connections to the internet are made through. */
+  readonly proxy?: HttpProxy | undefined
   /** Events kept for each sandbox. */
   readonly events?: number
   /** Connections of one sandbox at a time. */

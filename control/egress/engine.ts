@@ -6,6 +6,7 @@ import type { Authority } from './ca/authority.ts'
 import type { Resolver } from './dns/resolver.ts'
 import type { Fence } from './fence.ts'
 import type { HttpService } from './http/service.ts'
+import type { HttpProxy } from './http/through-proxy.ts'
 import type { HeaderNames } from './http/names.ts'
 import type { Relay } from './relay.ts'
 import type { Tenants } from './tenants.ts'
@@ -19,6 +20,8 @@ export interface Engine {
   readonly fence: Fence
   readonly http: HttpService
   readonly names: HeaderNames
+  /** What connections to the internet are made through; undefined for none. */
+  readonly proxy: HttpProxy | undefined
   /** A new id for a request. */
   readonly requestId: () => string
   readonly authority: Authority

@@ -10,6 +10,8 @@ import { closedNetworks, metadataServices } from '../../shared/special-networks.
 export interface Fence {
   /** Whether a connection may go there. IPv6 is closed as a whole. */
   isOpen(address: string): boolean
+  /** In a network that the operator has opened. */
+  isPrivate(address: string): boolean
 }
 
 /** Networks as CIDR. Throws `invalid_argument` naming `field`. */
@@ -37,6 +39,7 @@ export const createFence = (options: {
   const allowed = networkList(options.allowNetworks, 'allowNetworks')
   const never = networkList([...metadataServices, ...options.closedNetworks], 'closedNetworks')
   return {
+    isPrivate: address => allowed.check(address),
     isOpen: address =>
       isIpv4(address) &&
       !never.check(address) &&

@@ -30,6 +30,7 @@ const variables = {
   egressResolvers: 'HUTCH_EGRESS_RESOLVERS',
   dnsResolvers: 'HUTCH_DNS_RESOLVERS',
   egressAddresses: 'HUTCH_EGRESS_ADDRESSES',
+  egressProxy: 'HUTCH_EGRESS_PROXY',
   slotsAhead: 'HUTCH_SLOTS_AHEAD',
   warm: 'HUTCH_WARM',
   warmDemand: 'HUTCH_WARM_DEMAND',

@@ -39,6 +39,12 @@ const hostServers = (): Server[] =>
     .map(nameServerOf)
     .filter(server => server !== undefined)
 
+const proxyAt = (url: string) => {
+  if (!url) return undefined
+  const { hostname: host, port } = new URL(url)
+  return { host, port: Number(port || 80) }
+}
+
 export interface OpenedEgress {
   readonly engine: Egress
   /** PEM: what programs in held machines have to trust. */
@@ -47,7 +53,7 @@ export interface OpenedEgress {
 
 /** Throws `invalid_argument` naming a variable that cannot be used, and what listening throws. */
 export const openEgress = async (
-  config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers'>,
+  config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers' | 'egressProxy'>,
   driver: DriverOutbound,
   deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & {
     sealer: Sealer
@@ -65,6 +71,7 @@ export const openEgress = async (
     extraCa: (await authoritiesIn(config.caFile)) || undefined,
     allowNetworks: config.allowNetworks,
     closedNetworks: driver.machineNetworks,
+    proxy: proxyAt(config.egressProxy),
     dnsServers: config.egressResolvers.length > 0 ? config.egressResolvers : hostServers(),
   }
   const engine = await createEgress(options, {

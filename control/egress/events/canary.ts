@@ -35,6 +35,8 @@ export interface Canaries {
   readonly names: readonly string[]
   /** A search through one message; tells each canary once. */
   search(found: (name: string) => void): CanarySearch
+  /** The text without their values, in whatever form. */
+  mask(text: string): string
 }
 
 export interface CanarySearch {
@@ -50,9 +52,11 @@ export const compileCanaries = (values: Readonly<Record<string, string>>): Canar
   const needles: Needle[] = Object.entries(values)
     .filter(([, value]) => value.length >= minLength)
     .flatMap(([name, value]) => [...formsOf(value)].map(form => ({ name, bytes: Buffer.from(form, 'latin1') })))
+  const forms = needles.map(({ bytes }) => bytes.toString('utf8'))
   const longest = Math.max(0, ...needles.map(({ bytes }) => bytes.length))
   return {
     names: [...new Set(needles.map(({ name }) => name))],
+    mask: text => forms.reduce((masked, form) => masked.replaceAll(form, '***'), text),
     search(found) {
       if (needles.length === 0) return none
       const told = new Set<string>()

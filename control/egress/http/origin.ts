@@ -8,6 +8,7 @@ import type { Neighbour } from '../neighbours.ts'
 import type { Tenant } from '../tenant.ts'
 import type { Reason } from './answers.ts'
 import type { Pool } from './pool.ts'
+import { connectThrough } from './through-proxy.ts'
 
 export interface Origin {
   readonly tenant: Tenant
@@ -73,5 +74,9 @@ export const connectPlain = async (
   const { addresses } = admitted
   const neighbour = tenant.neighbour(addresses[0] as string)
   if (neighbour) return connectNeighbour(engine, tenant, neighbour, wanted.port)
-  return dial(addresses, wanted.port, tenant.sourceAddress, engine.clock)
+  // An address of its own is the box's, and so is what the operator has opened in private networks.
+  const { proxy, fence, clock } = engine
+  if (proxy && tenant.sourceAddress === undefined && !addresses.some(fence.isPrivate))
+    return connectThrough(proxy, addresses, wanted.port, clock)
+  return dial(addresses, wanted.port, tenant.sourceAddress, clock)
 }
