@@ -1,5 +1,7 @@
 /** The library's part of docs/first-hour.md does what it says, on a host with the fake driver; and the README counts its steps. */
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,12 +12,25 @@ const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta
 const page = read('docs/first-hour.md')
 const [, program = ''] = /```ts\n([^]*?)```/.exec(page) ?? []
 
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '0.0.0.0')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
 t.test('the program of the page', async t => {
   const { host } = await testHost(t)
   const dir = mkdtempSync(join(tmpdir(), 'hutch-hour-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   const file = join(dir, 'program.mjs')
-  const own = program.replace(/^import .*$/m, '').replace(/await openHost\(.*\)/, 'globalThis.host')
+  // Machines of the fake driver share the ports of this box.
+  const own = program
+    .replaceAll('3000', String(await freePort()))
+    .replace(/^import .*$/m, '')
+    .replace(/await openHost\(.*\)/, 'globalThis.host')
   writeFileSync(file, `${own}\nexport const said = { stdout, page: await page.text() }\n`)
   Object.assign(globalThis, { host })
   const { said } = (await import(pathToFileURL(file).href)) as { said: unknown }
