@@ -171,6 +171,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     ...callers,
     upkeep,
     apiVersions: config.apiVersions,
+    publicUrl: addresses.publicUrl,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,

@@ -28,6 +28,9 @@ import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
 import { personalKeyRoutes } from './personal-keys.ts'
 import { linkRoutes } from './links.ts'
+import { mcpRoutes } from '../mcp/routes.ts'
+import { apiVersions as versions } from '../config/api-versions.ts'
+import { managementTexts } from './texts.ts'
 import { managementSurface } from './surface.ts'
 import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
@@ -63,6 +66,8 @@ export interface ApiDeps {
   readonly admitted?: (connection: object | undefined) => void
   /** Logins of browsers. */
   readonly logins: Pick<Logins, 'link'>
+  /** Where this host is reached from outside. */
+  readonly publicUrl: () => string
 }
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
@@ -85,6 +90,13 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
     openApiRoutes(() => bounds, names),
+    ...mcpRoutes({
+      bounds: () => bounds,
+      dispatcher: () => api,
+      names,
+      texts: managementTexts,
+      version: versions.at(-1) as string,
+    }),
   ]
   // A route that forgot to say who may call it stops the start, not the first caller.
   for (const { route } of bounds) accessOf(route)
@@ -97,9 +109,11 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     names,
     admitted,
     denials,
+    publicUrl: deps.publicUrl,
     apiVersions,
     checkReplies,
     logRequests,
   })
-  return dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
+  const api = dispatcher(bounds, surface, { log, ids, elapsed: () => clock.elapsed() })
+  return api
 }

@@ -19,6 +19,7 @@ import * as signIn from './sign-in-declarations.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
+import { managementMcp } from '../mcp/routes.ts'
 import { listWarmPools } from './warm.ts'
 import {
   createWorkspace,
@@ -51,6 +52,7 @@ export const managementRoutes = {
     feature: getFeature,
   },
   ...Object.fromEntries(plainKinds.map(kind => [kind.plural, declarationsOf(kind)])),
+  mcp: { call: managementMcp },
   health: { get: getHealth, metrics: getMetrics },
   images: {
     list: listImages,

@@ -34,6 +34,8 @@ export interface ApiExtra {
   readonly access?: Access
   /** `none`: the call belongs to the account; no workspace is looked for. */
   readonly tenant?: 'workspace' | 'none'
+  /** What the route speaks, where that is not this API: its clients find out how to get a credential from a 401. */
+  readonly protocol?: 'mcp'
   /** Kind whose create answers failures in the richer form. */
   readonly detailedErrors?: string
 }
@@ -53,6 +55,9 @@ const allowedHeaders = (names: WireNames): string =>
     'x-request-id',
     'cache-control',
     'user-agent',
+    // Of the Model Context Protocol.
+    ...['protocol-version', 'session-id', 'method', 'name'].map(name => `mcp-${name}`),
+    'last-event-id',
     // What generated clients tell of themselves.
     ...[
       'lang',
@@ -102,19 +107,25 @@ const retryAfter = (error: AppError): Record<string, string> => {
   return retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }
 }
 
-const errorHeaders = (error: AppError): Record<string, string> => ({
+/** What a client does about a missing credential: one of MCP reads from this document whom to ask. */
+const challenge = (route: Route | undefined, publicUrl: () => string): string =>
+  extraOf(route).protocol === 'mcp'
+    ? `Bearer resource_metadata="${publicUrl()}/v0/.well-known/oauth-protected-resource"`
+    : 'Bearer'
+
+const errorHeaders = (error: AppError, asked: () => string): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
   ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
   ...(error.status === 503 ? { 'retry-after': '1' } : {}),
   ...retryAfter(error),
-  ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+  ...(error.status === 401 ? { 'www-authenticate': asked() } : {}),
 })
 
 const warningHeaders = (names: WireNames): string[] => names.headers('Warnings').map(name => name.toLowerCase())
 
 /** What pages of other origins may send and read. */
 const corsHeaders = (names: WireNames) => {
-  const read = ['x-request-id', ...names.headers('Upload-Url'), ...warningHeaders(names)]
+  const read = ['x-request-id', 'www-authenticate', ...names.headers('Upload-Url'), ...warningHeaders(names)]
   const cors = {
     'access-control-allow-origin': '*',
     'access-control-expose-headers': read.join(', ').toLowerCase(),
@@ -178,6 +189,7 @@ interface SurfaceDeps {
   readonly clock: Clock
   readonly names: WireNames
   readonly denials: Pick<Denials, 'note'>
+  readonly publicUrl: () => string
   /** Versions beside ours: theirs → ours. */
   readonly apiVersions?: VersionNames['accepted'] | undefined
   readonly checkReplies?: boolean
@@ -201,7 +213,11 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
       message: error.message,
       ...(kind ? detailed(error, kind, { actor: knownOf.get(request)?.actor, now: clock.now() }) : {}),
     }
-    const headers = { vary: 'Accept', 'x-request-id': requestId, ...errorHeaders(error) }
+    const headers = {
+      vary: 'Accept',
+      'x-request-id': requestId,
+      ...errorHeaders(error, () => challenge(route, deps.publicUrl)),
+    }
     if (wantsHtml(request)) return errorPageReply(error, request, headers)
     return json(body, { status: error.status, headers })
   }

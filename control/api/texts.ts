@@ -24,6 +24,7 @@ export const managementFamilies: Readonly<Record<string, string>> = {
   executions: 'Runs of jobs',
   functions: 'MCP servers that are called by name',
   images: 'What sandboxes can be made from',
+  mcp: 'This API for clients of the Model Context Protocol',
   jobs: 'Work that runs to its end',
   models: 'Models of providers, behind one address',
   policies: 'Where something may run, and how much of it',

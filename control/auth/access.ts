@@ -1,5 +1,5 @@
 /** Who may call a route of the management API: what the route states, and whether a credential meets it. */
-import { fail } from '../../shared/errors.ts'
+import { fail, isError } from '../../shared/errors.ts'
 import type { Route } from '../../shared/route.ts'
 import { needScopes } from './keys.ts'
 import type { ApiKey } from '../store/store.ts'
@@ -35,6 +35,17 @@ const nameOf: Readonly<Record<Role, string>> = {
   member: 'a member of the workspace',
   admin: 'an admin of the workspace',
   account: 'an admin of the account',
+}
+
+/** Whether a credential has the scopes and the role. */
+export const meetsAccess = (access: Access, key: ApiKey): boolean => {
+  try {
+    needAccess(access, key)
+    return true
+  } catch (error) {
+    if (isError(error, 'forbidden')) return false
+    throw error
+  }
 }
 
 /** Throws `forbidden` for a credential that lacks a scope or the role. */

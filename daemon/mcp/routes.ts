@@ -1,9 +1,8 @@
 import { fail } from '../../shared/errors.ts'
+import { postHandler } from '../../shared/mcp/http.ts'
 import { handle, type Bound } from '../../shared/route.ts'
 import { mcpGet, mcpPost } from '../../shared/wire/mcp.ts'
-import type { Handshake } from './handshake.ts'
-import { handlePost } from './http.ts'
-import { methodsOf } from './methods.ts'
+import { toolMethods } from './methods.ts'
 import { fileTools, type FileToolDeps } from './tools/filesystem.ts'
 import { processTools, type ProcessToolDeps } from './tools/process.ts'
 import type { Tool } from './tool.ts'
@@ -13,21 +12,15 @@ interface McpDeps extends FileToolDeps, ProcessToolDeps {
   readonly more: readonly Tool[]
 }
 
-/** The MCP endpoint. The SDK is loaded with the first request of a revision that it serves. */
+/** The MCP endpoint. */
 export const mcpRoutes = (deps: McpDeps): Bound[] => {
-  const methods = methodsOf([...processTools(deps), ...fileTools(deps), ...deps.more])
-  let loading: Promise<Handshake> | undefined
-  const handshake = (): Promise<Handshake> => {
-    loading ??= import('./handshake.ts')
-      .then(loaded => loaded.createHandshake(methods))
-      .catch(error => {
-        loading = undefined
-        throw error
-      })
-    return loading
-  }
+  const answer = postHandler({
+    methods: toolMethods([...processTools(deps), ...fileTools(deps), ...deps.more]),
+    info: { name: 'Sandbox API Server', version: '1.0.0' },
+    opensLoopback: true,
+  })
   return [
-    handle(mcpPost, (_, context) => handlePost({ methods, handshake }, context)),
+    handle(mcpPost, (_, context) => answer(context)),
     handle(mcpGet, () => {
       throw fail('method_not_allowed', { reason: 'this endpoint offers no event stream; use POST' })
     }),

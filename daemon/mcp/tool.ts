@@ -1,3 +1,4 @@
+import { failedResult, type ToolResult } from '../../shared/mcp/methods.ts'
 import { isError, messageOf } from '../../shared/errors.ts'
 import { parse, problemsOf, type Out, type Shape } from '../../shared/schema.ts'
 import type { Context } from '../../shared/route.ts'
@@ -19,27 +20,19 @@ export interface Tool<I extends Shape = Shape, O extends Shape = Shape> {
 /** Type-checks a tool and then drops its argument types, so that all tools fit into one list. */
 export const tool = <I extends Shape, O extends Shape>(declared: Tool<I, O>): Tool => declared as unknown as Tool
 
-export interface ToolResult {
-  readonly content: { type: 'text'; text: string }[]
-  readonly structuredContent?: Record<string, unknown>
-  readonly isError?: boolean
-}
-
-const failed = (text: string): ToolResult => ({ content: [{ type: 'text', text }], isError: true })
-
 /** Runs the tool. Wrong arguments and failures are results that say so, because agents read results and not errors. */
 export const callTool = async (called: Tool, args: unknown, context: Context): Promise<ToolResult> => {
   try {
     const given = args ?? {}
     const problems = problemsOf(called.input, given)
     if (problems.length > 0)
-      return failed(problems.map(({ field, reason }) => (field ? `${field}: ${reason}` : reason)).join('\n'))
+      return failedResult(problems.map(({ field, reason }) => (field ? `${field}: ${reason}` : reason)).join('\n'))
     const output = (await called.run(parse(called.input, given, 'body') as never, context)) as Record<string, unknown>
     return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output }
   } catch (error) {
     // The caller is gone; nobody reads a result.
     if (context.signal.aborted) throw error
     if (!isError(error)) context.log.error('mcp.tool.failed', { tool: called.name, error })
-    return failed(messageOf(error) || `${called.name} failed`)
+    return failedResult(messageOf(error) || `${called.name} failed`)
   }
 }

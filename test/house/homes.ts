@@ -2,7 +2,7 @@
 
 /** Packages, and the folders or files that may import them, types included. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
-  '@modelcontextprotocol/sdk': ['daemon/mcp'],
+  '@modelcontextprotocol/sdk': ['shared/mcp'],
   'acme-client': ['control/acme'],
   '@peculiar/asn1-schema': ['control/egress/ca'],
   '@peculiar/asn1-x509': ['control/egress/ca'],

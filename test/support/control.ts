@@ -210,6 +210,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     },
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
+    publicUrl: () => 'http://127.0.0.1:8080',
     logins: createLogins({
       clock,
       ids,

@@ -32,7 +32,7 @@ export interface McpClient {
   close(): Promise<void>
 }
 
-export type Connect = (t: Test, url: string) => Promise<McpClient>
+export type Connect = (t: Test, url: string, headers?: Record<string, string>) => Promise<McpClient>
 
 /** A client always begins with the newest revision it knows; this one is told to begin with another. */
 const beginningWith =
@@ -47,10 +47,13 @@ const beginningWith =
 
 const first =
   (version: string): Connect =>
-  async (t, url) => {
+  async (t, url, headers = {}) => {
     const client = new Client({ name: 'test', version: '1' })
     t.teardown(() => client.close())
-    const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { fetch: beginningWith(version) })
+    const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+      fetch: beginningWith(version),
+      requestInit: { headers },
+    })
     // The SDK's declared transport type is stricter than what connect takes.
     await client.connect(transport as Parameters<Client['connect']>[0])
     return {
@@ -66,10 +69,10 @@ const first =
 
 const second =
   (mode: VersionNegotiationMode): Connect =>
-  async (t, url) => {
+  async (t, url, headers = {}) => {
     const client = new Client2({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
     t.teardown(() => client.close())
-    await client.connect(new Transport2(new URL(`${url}/mcp`)))
+    await client.connect(new Transport2(new URL(`${url}/mcp`), { requestInit: { headers } }))
     return {
       revision: client.getNegotiatedProtocolVersion() ?? '',
       server: client.getServerVersion(),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { handshakeRevisions } from '../../../daemon/mcp/revisions.ts'
+import { handshakeRevisions } from '../../../shared/mcp/revisions.ts'
 import { daemonServer } from '../../support/daemon.ts'
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }

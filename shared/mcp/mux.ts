@@ -5,7 +5,7 @@
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js'
-import type { Context } from '../../shared/route.ts'
+import type { Context } from '../route.ts'
 import type { RpcRequest } from './rpc.ts'
 
 interface Mux extends Transport {

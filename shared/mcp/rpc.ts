@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 as all revisions of the protocol use it. */
-import { json, reply, type Reply } from '../../shared/route.ts'
+import { json, reply, type Reply } from '../route.ts'
 
 export type RpcId = string | number
 

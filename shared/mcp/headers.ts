@@ -2,7 +2,7 @@
  * Headers that repeat parts of the body, so that a gateway can route without reading it. Since 2026-07-28 a request is
  * refused when they are missing or differ from the body.
  */
-import type { Request } from '../../shared/route.ts'
+import type { Request } from '../route.ts'
 import { codes, isObject, type RpcError, type RpcNotification, type RpcRequest } from './rpc.ts'
 
 type StandardHeader = 'mcp-protocol-version' | 'mcp-method' | 'mcp-name'

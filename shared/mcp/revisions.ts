@@ -15,6 +15,3 @@ const isOneOf = (list: readonly string[], version: string): boolean => list.incl
 
 export const isHandshake = (version: string): boolean => isOneOf(handshakeRevisions, version)
 export const isModern = (version: string): boolean => isOneOf(modernRevisions, version)
-
-/** What the server says about itself, in every revision. */
-export const serverInfo = { name: 'Sandbox API Server', version: '1.0.0' } as const

@@ -1,25 +1,30 @@
 /**
  * Streamable HTTP around the protocol: which requests are accepted, in which order they are checked, what is answered.
  */
-import { isError } from '../../shared/errors.ts'
-import { parseJson, readBody } from '../../shared/http/body.ts'
-import { isLoopback } from '../../shared/loopback.ts'
-import { Reply, type Context, type Request } from '../../shared/route.ts'
+import { isError } from '../errors.ts'
+import { parseJson, readBody } from '../http/body.ts'
+import { isLoopback } from '../loopback.ts'
+import { Reply, type Context, type Request } from '../route.ts'
 import { classify } from './classify.ts'
 import type { Handshake } from './handshake.ts'
 import { headerOf } from './headers.ts'
-import type { Methods } from './methods.ts'
+import type { Methods, ServerInfo } from './methods.ts'
 import { answerModern } from './modern.ts'
 import { assumedRevision, withoutBatches } from './revisions.ts'
 import { codes, failure, accepted } from './rpc.ts'
 
 const maxBodyBytes = 4 * 1024 * 1024
 
-export interface Protocols {
+/** A server of the protocol. */
+export interface Offered {
   readonly methods: Methods
-  /** Each is loaded with the first request of its kind. */
-  readonly handshake: () => Promise<Handshake>
+  readonly info: ServerInfo
+  /** Calls over loopback need no credential, so that web pages that rebind their name to it must be kept out. */
+  readonly opensLoopback: boolean
 }
+
+/** Answers one POST. */
+export type HandlePost = (context: Context) => Promise<Reply>
 
 const refuse = (status: number, message: string): Reply => failure(status, { code: codes.refused, message })
 
@@ -30,7 +35,7 @@ const originHost = (origin: string): string => {
 }
 
 /**
- * Guards loopback, where calls need no credential: a web page that rebinds its DNS name to loopback still sends its own
+ * Guards loopback where calls need no credential: a web page that rebinds its DNS name to loopback still sends its own
  * name as Host and Origin. Calls from elsewhere came through the gateway, which requires a key.
  */
 const rebound = (request: Request): string | undefined => {
@@ -52,8 +57,8 @@ const accepts = (request: Request): boolean => {
 }
 
 /** The refusal of a request whose body need not be looked at, or undefined. */
-const refusal = (request: Request): Reply | undefined => {
-  const reason = rebound(request)
+const refusal = (request: Request, opensLoopback: boolean): Reply | undefined => {
+  const reason = opensLoopback ? rebound(request) : undefined
   if (reason) return refuse(403, reason)
   const type = (headerOf(request, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') return refuse(415, 'the Content-Type must be application/json')
@@ -74,19 +79,38 @@ const readJson = async (request: Request): Promise<{ readonly body: unknown } | 
   return failure(400, { code: codes.parseError, message: 'the body is not JSON' })
 }
 
-/** Answers one POST. */
-export const handlePost = async ({ methods, handshake }: Protocols, context: Context): Promise<Reply> => {
-  const { request } = context
-  const refused = refusal(request)
-  if (refused) return refused
-  const read = await readJson(request)
-  if (read instanceof Reply) return read
-  const classified = classify(read.body, request)
-  if (classified.kind === 'refused') return classified.reply
-  if (classified.kind === 'told') return accepted()
-  if (classified.kind === 'modern') return answerModern(methods, classified.request, context)
-  const revision = headerOf(request, 'mcp-protocol-version') ?? assumedRevision
-  if (classified.batch && revision >= withoutBatches)
-    return failure(400, { code: codes.invalidRequest, message: `batches are not part of protocol version ${revision}` })
-  return (await handshake()).handle(classified.messages, context)
+/** The SDK is loaded with the first request of a revision that it serves. */
+const handshakeOf = ({ methods, info }: Offered): (() => Promise<Handshake>) => {
+  let loading: Promise<Handshake> | undefined
+  return () => {
+    loading ??= import('./handshake.ts')
+      .then(loaded => loaded.createHandshake(methods, info))
+      .catch(error => {
+        loading = undefined
+        throw error
+      })
+    return loading
+  }
+}
+
+export const postHandler = (offered: Offered): HandlePost => {
+  const handshake = handshakeOf(offered)
+  return async context => {
+    const { request } = context
+    const refused = refusal(request, offered.opensLoopback)
+    if (refused) return refused
+    const read = await readJson(request)
+    if (read instanceof Reply) return read
+    const classified = classify(read.body, request)
+    if (classified.kind === 'refused') return classified.reply
+    if (classified.kind === 'told') return accepted()
+    if (classified.kind === 'modern') return answerModern(offered, classified.request, context)
+    const revision = headerOf(request, 'mcp-protocol-version') ?? assumedRevision
+    if (classified.batch && revision >= withoutBatches)
+      return failure(400, {
+        code: codes.invalidRequest,
+        message: `batches are not part of protocol version ${revision}`,
+      })
+    return (await handshake()).handle(classified.messages, context)
+  }
 }

@@ -1,5 +1,5 @@
 /** What every request since 2026-07-28 carries in `params._meta` instead of a handshake. */
-import { problemsOf, s } from '../../shared/schema.ts'
+import { problemsOf, s } from '../schema.ts'
 import { isObject } from './rpc.ts'
 
 /** The protocol's own keys in `_meta`. */

@@ -3,19 +3,18 @@
  * needs Node's fetch classes, which cost 18 MB and 65 ms with the first request, and a server object per request. The
  * tests compare its answers with ours.
  */
-import { reply, type Context, type Reply } from '../../shared/route.ts'
-import { problemsOf, s } from '../../shared/schema.ts'
+import { reply, type Context, type Reply } from '../route.ts'
+import { problemsOf, s } from '../schema.ts'
 import { metaKeys } from './envelope.ts'
-import type { Methods } from './methods.ts'
-import { modernRevisions, serverInfo } from './revisions.ts'
+import type { Methods, ServerInfo } from './methods.ts'
+import { modernRevisions } from './revisions.ts'
 import { answer, codes, failure, noStore, type Outcome, type RpcRequest } from './rpc.ts'
 
-/** How long a client may cache the list: tools change only when the daemon is upgraded. */
+/** How long a client may cache the list: tools change only when the server is upgraded. */
 const fresh = { ttlMs: 300_000, cacheScope: 'private' } as const
-const meta = { [metaKeys.server]: serverInfo }
 
 const discover = (): Outcome => ({
-  // The list never changes while a daemon runs, so no change is announced; and no log messages are sent.
+  // The list never changes while a server runs, so no change is announced; and no log messages are sent.
   result: { supportedVersions: modernRevisions, capabilities: { tools: {} }, ...fresh },
 })
 
@@ -29,7 +28,7 @@ const filterShape = s.looseObject({
 })
 
 /** A subscription is acknowledged and ended at once, since nothing that is offered could change. */
-const listen = ({ id, params }: RpcRequest): Reply => {
+const listen = ({ id, params }: RpcRequest, meta: object): Reply => {
   const [problem] = problemsOf(filterShape, params?.['notifications'])
   if (problem) {
     const message = `params.notifications${problem.field && '.'}${problem.field} ${problem.reason}`
@@ -58,9 +57,14 @@ const outcomeOf = async (methods: Methods, request: RpcRequest, context: Context
 }
 
 /** Answers one request whose headers and envelope are checked already. */
-export const answerModern = async (methods: Methods, request: RpcRequest, context: Context): Promise<Reply> => {
+export const answerModern = async (
+  { methods, info }: { readonly methods: Methods; readonly info: ServerInfo },
+  request: RpcRequest,
+  context: Context,
+): Promise<Reply> => {
   const { id, method } = request
-  if (method === 'subscriptions/listen') return listen(request)
+  const meta = { [metaKeys.server]: info }
+  if (method === 'subscriptions/listen') return listen(request, meta)
   const outcome = await outcomeOf(methods, request, context)
   if (!outcome) return failure(404, { code: codes.methodNotFound, message: `there is no method "${method}"` }, id)
   if ('error' in outcome) return answer({ jsonrpc: '2.0', error: outcome.error, id })

@@ -3,7 +3,7 @@
  * checked against that and never change it. The order of checks and the codes are those of the specification of
  * 2026-07-28.
  */
-import type { Reply, Request } from '../../shared/route.ts'
+import type { Reply, Request } from '../route.ts'
 import { claimedVersion, claims, envelopeProblems } from './envelope.ts'
 import { contradiction, omission, standardHeader } from './headers.ts'
 import { handshakeRevisions, isHandshake, isModern, modernRevisions } from './revisions.ts'

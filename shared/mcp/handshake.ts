@@ -9,10 +9,10 @@ import {
   type RequestId,
   SetLevelRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import type { Context, Reply } from '../../shared/route.ts'
-import type { Methods } from './methods.ts'
+import type { Context, Reply } from '../route.ts'
+import type { Methods, ServerInfo } from './methods.ts'
 import { createMux } from './mux.ts'
-import { isHandshake, latestHandshake, serverInfo } from './revisions.ts'
+import { isHandshake, latestHandshake } from './revisions.ts'
 import { answer, codes, failure, idOf, kindOf, accepted, type Outcome, type RpcRequest } from './rpc.ts'
 
 export interface Handshake {
@@ -60,9 +60,9 @@ const wrongParameters = (request: RpcRequest): object | undefined => {
 }
 
 /** One server for all requests, connected once. */
-export const createHandshake = async (methods: Methods): Promise<Handshake> => {
+export const createHandshake = async (methods: Methods, info: ServerInfo): Promise<Handshake> => {
   const transport = createMux()
-  const server = new Server(serverInfo, { capabilities: { logging: {}, tools: { listChanged: true } } })
+  const server = new Server(info, { capabilities: { logging: {}, tools: { listChanged: true } } })
   const contextOf = (id: RequestId): Context => {
     const context = transport.contextOf(id)
     if (!context) throw new McpError(codes.refused, 'the caller is gone')
