@@ -163,8 +163,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     ...outsideOf(config, parts),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
-  const { sandboxDomain } = config
-  const people = createPeople({ ...parts, rules, publicUrl: addresses.publicUrl, sandboxDomain })
+  const people = createPeople({ ...config, ...parts, rules, publicUrl: addresses.publicUrl })
   const api = createApi({
     ...parts,
     ...people,

@@ -1,6 +1,6 @@
-/** How the management API answers: error bodies, versions, credentials, CORS. */
+/** How the management API answers: versions, credentials, and what is known of a request. */
 import type { Clock } from '../../shared/clock.ts'
-import { fail, type AppError, type ErrorCode } from '../../shared/errors.ts'
+import { fail, type AppError } from '../../shared/errors.ts'
 import type { Surface } from '../../shared/http/dispatch.ts'
 import { json, reply, type Context, type Reply, type Request, type Route } from '../../shared/route.ts'
 import type { Actor } from '../resources/crud.ts'
@@ -10,6 +10,8 @@ import { everyScope, type Keys } from '../auth/keys.ts'
 import type { Standing } from '../auth/standing.ts'
 import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
+import { corsHeaders, warningHeaders } from './cross-origin.ts'
+import { challenge, errorBody, errorHeaders } from './error-answers.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
 import { warningsOf } from './warnings.ts'
 import { wantsHtml } from '../html/accept.ts'
@@ -44,100 +46,6 @@ export const extraOf = (route: Route | undefined): ApiExtra => (route?.extra ?? 
 
 /** Bytes of a JSON body on the management API. */
 export const bodyLimit = 5 * 1024 * 1024
-
-const allowedHeaders = (names: WireNames): string =>
-  [
-    ...names.credentialHeaders,
-    ...names.workspaceHeaders,
-    ...names.versionHeaders,
-    'content-type',
-    'accept',
-    'x-request-id',
-    'cache-control',
-    'user-agent',
-    // Of the Model Context Protocol.
-    ...['protocol-version', 'session-id', 'method', 'name'].map(name => `mcp-${name}`),
-    'last-event-id',
-    // What generated clients tell of themselves.
-    ...[
-      'lang',
-      'package-version',
-      'os',
-      'arch',
-      'runtime',
-      'runtime-version',
-      'retry-count',
-      'timeout',
-      'read-timeout',
-    ].map(name => `x-stainless-${name}`),
-  ].join(', ')
-
-/** Failure texts of a create that clients know by name. */
-const detailedCode = (error: AppError, kind: string): string =>
-  error.code === 'already_exists' ? `${kind}_already_exists`.toUpperCase() : error.code.toUpperCase()
-
-const detailed = (error: AppError, kind: string, known: { actor: Actor | undefined; now: number }) => {
-  const { name } = (error.details ?? {}) as { name?: string }
-  const details =
-    error.code === 'invalid_image'
-      ? {
-          requested_image: (error.details as { requested: string }).requested,
-          supported_images: (error.details as { supported: readonly string[] }).supported,
-        }
-      : error.code === 'invalid_argument'
-        ? error.details
-        : undefined
-  return {
-    error: error.code === 'invalid_api_version' ? error.code : detailedCode(error, kind),
-    status_code: error.status,
-    step: error.status < 500 ? 'validate_and_prepare' : 'create',
-    timestamp: new Date(known.now).toISOString(),
-    ...(error.code === 'already_exists' && name ? { [`${kind}_name`]: name } : {}),
-    ...(known.actor ? { workspace: known.actor.workspace } : {}),
-    ...(details ? { details } : {}),
-  }
-}
-
-/** What `error` says where clients look for a text of their own. */
-const said: Partial<Record<ErrorCode, string>> = { no_capacity: 'Maximum parallel executions limit reached' }
-
-/** Of those that know when. */
-const retryAfter = (error: AppError): Record<string, string> => {
-  const { retryAfterS } = (error.details ?? {}) as { retryAfterS?: number }
-  return retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }
-}
-
-/** What a client does about a missing credential: one of MCP reads from this document whom to ask. */
-const challenge = (route: Route | undefined, publicUrl: () => string): string =>
-  extraOf(route).protocol === 'mcp'
-    ? `Bearer resource_metadata="${publicUrl()}/v0/.well-known/oauth-protected-resource"`
-    : 'Bearer'
-
-const errorHeaders = (error: AppError, asked: () => string): Record<string, string> => ({
-  // Clients in the field repeat every 409 unless told that it is final.
-  ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),
-  ...(error.status === 503 ? { 'retry-after': '1' } : {}),
-  ...retryAfter(error),
-  ...(error.status === 401 ? { 'www-authenticate': asked() } : {}),
-})
-
-const warningHeaders = (names: WireNames): string[] => names.headers('Warnings').map(name => name.toLowerCase())
-
-/** What pages of other origins may send and read. */
-const corsHeaders = (names: WireNames) => {
-  const read = ['x-request-id', 'www-authenticate', ...names.headers('Upload-Url'), ...warningHeaders(names)]
-  const cors = {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': read.join(', ').toLowerCase(),
-  }
-  const preflight = {
-    ...cors,
-    'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE, OPTIONS',
-    'access-control-allow-headers': allowedHeaders(names),
-    'access-control-max-age': '86400',
-  }
-  return { cors, preflight }
-}
 
 /** Who asks, in which version, and whether the route is for them: what is known before a body is read. */
 const admitted = async (
@@ -206,17 +114,12 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
     if (route && [401, 403].includes(error.status))
       denials.note(deniedOf(error, { request, route, requestId, facts: knownOf.get(request) }))
-    const kind = extraOf(route).detailedErrors
-    const body = {
-      error: said[error.code] ?? error.code,
-      code: error.status,
-      message: error.message,
-      ...(kind ? detailed(error, kind, { actor: knownOf.get(request)?.actor, now: clock.now() }) : {}),
-    }
+    const { detailedErrors, protocol } = extraOf(route)
+    const body = errorBody(error, detailedErrors, { actor: knownOf.get(request)?.actor, now: clock.now() })
     const headers = {
       vary: 'Accept',
       'x-request-id': requestId,
-      ...errorHeaders(error, () => challenge(route, deps.publicUrl)),
+      ...errorHeaders(error, () => challenge(protocol, deps.publicUrl)),
     }
     if (wantsHtml(request)) return errorPageReply(error, request, headers)
     return json(body, { status: error.status, headers })

@@ -72,7 +72,7 @@ const requestOf = (route: Route, args: Arguments, { request, requestId }: Contex
 }
 
 const bytesOf = async ({ body }: Reply): Promise<string> => {
-  if (typeof body === 'function') throw new Error('an answer that is written as it goes is no result of a tool')
+  if (body instanceof Function) throw new Error('an answer that is written as it goes is no result of a tool')
   return body instanceof Readable ? String(await buffer(body)) : String(body ?? '')
 }
 

@@ -9,7 +9,7 @@ import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
 import type { Address } from '../store/store.ts'
 import type { PreviewAddress, PreviewNames } from './address.ts'
 import type { CustomHost } from './domains.ts'
-import { findPreview, needToken, type FindDeps, type Preview } from './find.ts'
+import { findPreview, needToken, rightOf, type FindDeps, type Preview } from './find.ts'
 import { readToken, type TokenNames } from './token.ts'
 
 export interface PreviewOptions extends PreviewNames {
@@ -56,16 +56,6 @@ const cookiesFor = ({ options }: Admitting, token: string, expiresAt: number | n
   const more = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
   return tokens.cookies.map(name => `${name}=${token}; ${more}`)
 }
-
-/** The preview that was found, and the token where it is private. */
-const rightOf = (deps: FindDeps, address: PreviewAddress, found: Preview, token: string | undefined): Right => ({
-  id: `${found.record.uid} ${found.isPublic ? '' : hashKey(token ?? '')}`,
-  async holds() {
-    const now = await findPreview(deps, address)
-    if (now?.record.uid !== found.record.uid) throw fail('unauthenticated', { reason: 'the preview is over' })
-    if (!now.isPublic) await needToken(deps, now, token)
-  },
-})
 
 const fallbackHeaders = ({ fallback }: PreviewOptions, { domain, label }: CustomHost): string[] => [
   ...fallback.flag.flatMap(name => [name, 'true']),

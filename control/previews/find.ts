@@ -2,6 +2,7 @@
 import { fail } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { hashKey } from '../auth/keys.ts'
+import type { Right } from '../auth/standing.ts'
 import { originWide } from '../gateway/headers.ts'
 import { customDomainKind } from '../kinds/custom-domain.ts'
 import { customHostOf } from '../kinds/preview.ts'
@@ -113,6 +114,16 @@ export const needToken = async (
     throw fail('unauthenticated', { reason: 'the preview is private, and its token is missing, wrong or over' })
   return expiresAt
 }
+
+/** What lets a request go on: the preview that was found, and the token where it is private. */
+export const rightOf = (deps: FindDeps, address: PreviewAddress, found: Preview, token: string | undefined): Right => ({
+  id: `${found.record.uid} ${found.isPublic ? '' : hashKey(token ?? '')}`,
+  async holds() {
+    const now = await findPreview(deps, address)
+    if (now?.record.uid !== found.record.uid) throw fail('unauthenticated', { reason: 'the preview is over' })
+    if (!now.isPublic) await needToken(deps, now, token)
+  },
+})
 
 /** Whose machines are meant, and one of them that is up where there is one. Throws `workload_not_found`. */
 export const machineOf = async (
