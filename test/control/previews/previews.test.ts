@@ -1,8 +1,10 @@
 /** Previews as they are served: by host name and by path, public and private, and what never reaches an application. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { request } from 'node:http'
 import t from 'tap'
 import WebSocket from 'ws'
+import { systemClock, type Clock } from '../../../shared/clock.ts'
 import { previewHost as ready } from '../../support/previews.ts'
 
 t.test('a public preview is served by name and by path, with headers of its own', async t => {
@@ -54,6 +56,14 @@ t.test('a public preview is served by name and by path, with headers of its own'
   const asked = { 'access-control-request-method': 'PUT', origin: 'https://a.example' }
   const preflight = await get(host, '/', asked, 'OPTIONS')
   t.match(preflight, { status: 204, text: '', headers: { 'access-control-allow-origin': 'https://a.example' } })
+
+  const dev = await preview('dev', { requestHeaders: { Host: 'localhost:5173' } })
+  t.match((await get(dev.host, '/', { origin: 'http://a.example' })).body.headers, {
+    host: 'localhost:5173',
+    origin: 'http://a.example',
+    'x-forwarded-host': dev.host,
+    'x-forwarded-proto': 'http',
+  })
 
   const prefixed = await preview('shop', { prefixUrl: 'my-shop' })
   t.equal((await get(`my-shop-default.preview.localhost:${s.port}`, '/x')).body.url, '/x')
@@ -204,4 +214,30 @@ t.test('who has shown a token keeps its connection when a thousand others come',
   await gone
   known.write(`GET / HTTP/1.1\r\nHost: ${closed.host}\r\nX-Svc-Preview-Token: ${mine}\r\n\r\n`)
   t.match(String((await once(known, 'data'))[0]), /^HTTP\/1\.1 200/)
+t.test('a connection ends after a quarter of an hour, whatever it does', async t => {
+  const usual = systemClock()
+  const cuts: (() => void)[] = []
+  const clock: Clock = {
+    ...usual,
+    after(ms, run) {
+      if (ms !== 15 * 60_000) return usual.after(ms, run)
+      cuts.push(run)
+      return () => undefined
+    },
+  }
+  const s = await ready(t, { clock })
+  const { host } = await s.preview('live')
+  const socket = new WebSocket(`ws://127.0.0.1:${s.port}/hot`, { headers: { host } })
+  await once(socket, 'message')
+  const streaming = request({ host: '127.0.0.1', port: s.port, path: '/stream', method: 'POST', headers: { host } })
+  streaming.write('piece')
+  const failed = once(streaming, 'error')
+  await s.said('piece')
+  t.equal(cuts.length, 2)
+  const closed = once(socket, 'close')
+  const ended = s.said('ended')
+  for (const cut of cuts) cut()
+  await closed
+  t.match(await failed, [{ code: 'ECONNRESET' }])
+  t.equal(await ended, 'aborted')
 })
