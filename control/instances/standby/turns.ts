@@ -73,8 +73,15 @@ export const suspend = async (context: Context, entry: Entry): Promise<{ readonl
   const look = await workedSince(context, entry, instance)
   if (look) return look
   if (!isIdle(context, entry)) return undefined
-  await freezer.freeze(entry.id)
+  // Also while it is not certain: a machine that is half frozen would answer nobody, and whoever comes next thaws it.
   entry.asleep = true
+  try {
+    await freezer.freeze(entry.id)
+  } catch (error) {
+    await freezer.thaw(entry.id)
+    entry.asleep = false
+    throw error
+  }
   reclaimLater(context, entry, instance.driver)
   await noteSuspended(context, entry)
   log.debug('instance.suspended', { instance: entry.id })
