@@ -35,6 +35,7 @@ export const kindsOf = async (
     wayOut,
     surroundings: await surroundingsOf(config),
     standbyAfterMs: config.standbyAfterMs,
+    reclaimAfterMs: config.reclaimAfterMs,
     egressAddresses: hasGateways
       ? addressPool(config.egressAddresses, { store, clock, rulesOf: () => rulesByName(kinds) })
       : undefined,

@@ -117,6 +117,11 @@ export interface Stats {
 export interface Freezer {
   freeze(id: string): Promise<void>
   thaw(id: string): Promise<void>
+  /**
+   * Takes the memory of a frozen machine out of the box's own, as far as there is somewhere to put it; what it then reads it gets
+   * back, slower. Resolves early when `signal` says that the machine is wanted.
+   */
+  reclaim?(id: string, signal: AbortSignal): Promise<void>
 }
 
 /**

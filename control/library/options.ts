@@ -2,7 +2,7 @@
 import { fail, isError } from '../../shared/errors.ts'
 import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
-import { loadConfig, standbySeconds, type Config } from '../config.ts'
+import { loadConfig, reclaimSeconds, standbySeconds, type Config } from '../config.ts'
 import { pullRanges } from '../config/registries.ts'
 import { tlsShape } from '../config/tls.ts'
 import { versionMap, wireNameList } from '../config/wire-profile.ts'
@@ -53,6 +53,7 @@ const shapes = {
   wireNames: wireNameList,
   apiVersions: versionMap,
   standbyAfterMs: within(standbySeconds, 1000),
+  reclaimAfterMs: within(reclaimSeconds, 1000),
   tls: tlsShape,
   pullLimits: s.strictObject({
     maxBytes: within(pullRanges.maxMb, MiB),

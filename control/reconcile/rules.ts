@@ -89,6 +89,8 @@ export interface StandbyRule {
   readonly afterMs: number
   /** One that works without being asked is not idle. */
   readonly cpuAware?: boolean
+  /** Asleep for so long, its memory is given back to the box; never unless given. */
+  readonly reclaimAfterMs?: number
 }
 
 export interface MachinePlan {

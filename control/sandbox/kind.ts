@@ -36,6 +36,8 @@ export interface SandboxDeps extends AcceptDeps, PlanDeps {
   readonly images: AcceptDeps['images'] & PlanDeps['images']
   /** Idle time before a sandbox is suspended, ms. */
   readonly standbyAfterMs: number
+  /** How long it is asleep before its memory is reclaimed, ms. */
+  readonly reclaimAfterMs: number
 }
 
 /** What its routes are declared from. */
@@ -74,6 +76,7 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     listsEvents: false,
     workload: sandboxWorkload({
       standbyAfterMs: deps.standbyAfterMs,
+      reclaimAfterMs: deps.reclaimAfterMs,
       plan: planner(deps),
       outbound: outboundOf(deps.sealer),
     }),

@@ -1,7 +1,7 @@
 /** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
-import { durationMs } from '../../shared/durations.ts'
 import { described, jsonOr, s, text, type Out, type Shape } from '../../shared/schema.ts'
 import { network } from './network/shape.ts'
+import { standby } from './standby.ts'
 
 const list = <S extends Shape>(item: S, max = 1000) => jsonOr(s.array(item).check(s.maxLength(max)))
 
@@ -111,22 +111,6 @@ const runtime = described(
   }),
   { title: 'SandboxRuntime' },
 )
-
-/** ms. */
-const standbyAfter = { min: 1_000, max: 86_400_000 } as const
-
-/** Whether a sandbox can be told to sleep after it; `''` is the host's own. */
-const isStandbyAfter = (value: string): boolean => {
-  if (value === '' || value === 'never') return true
-  if (!/^\d{1,9}[smhdw]$/.test(value)) return false
-  const ms = durationMs(value, 'after')
-  return ms >= standbyAfter.min && ms <= standbyAfter.max
-}
-
-const standby = s.object({
-  after: s.nullish(s.string().check(s.refine(isStandbyAfter, 'must be "never" or a time from 1s to 24h'))),
-  cpuAware: s.nullish(s.boolean()),
-})
 
 const lifecycle = described(
   s.object({

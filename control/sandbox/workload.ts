@@ -27,18 +27,30 @@ const redeploysOf = ({ internal }: Resource): number => (internal as { redeploys
 /** What the record remembers when it is deployed anew, so that the machine of before is none of its any more. */
 export const redeployed = (record: Resource): { readonly redeploys: number } => ({ redeploys: redeploysOf(record) + 1 })
 
-/** What its spec says, or the host. */
-const standbyOf = (owner: Resource, hostsAfterMs: number): StandbyRule | undefined => {
-  const { after, cpuAware = false } = storedSandbox(owner).lifecycle?.standby ?? {}
-  if (after === 'never') return undefined
-  return { afterMs: after ? durationMs(after, 'spec.lifecycle.standby.after') : hostsAfterMs, cpuAware }
+interface SandboxStandby {
+  /** Idle time before a sandbox is suspended whose spec says nothing of it, ms. */
+  readonly standbyAfterMs: number
+  /** How long it is asleep before its memory is reclaimed, ms. */
+  readonly reclaimAfterMs: number
 }
 
-export const sandboxWorkload = (options: {
-  standbyAfterMs: number
-  outbound: NonNullable<Workload['outbound']>
-  plan: (owner: Resource, instance: Instance) => Promise<MachinePlan>
-}): Workload => ({
+/** What its spec says, or the host. */
+const standbyOf = (owner: Resource, { standbyAfterMs, reclaimAfterMs }: SandboxStandby): StandbyRule | undefined => {
+  const { after, cpuAware = false } = storedSandbox(owner).lifecycle?.standby ?? {}
+  if (after === 'never') return undefined
+  return {
+    afterMs: after ? durationMs(after, 'spec.lifecycle.standby.after') : standbyAfterMs,
+    cpuAware,
+    reclaimAfterMs,
+  }
+}
+
+export const sandboxWorkload = (
+  options: SandboxStandby & {
+    readonly outbound: NonNullable<Workload['outbound']>
+    readonly plan: (owner: Resource, instance: Instance) => Promise<MachinePlan>
+  },
+): Workload => ({
   instances: ({ status }) => (status === 'DEPLOYING' || status === 'DEPLOYED' ? 1 : 0),
   revision: owner => String(redeploysOf(owner)),
   rates,
@@ -46,5 +58,5 @@ export const sandboxWorkload = (options: {
   image: owner => storedSandbox(owner).runtime.image,
   outbound: options.outbound,
   graceMs: owner => (storedSandbox(owner).runtime.terminationGracePeriodSeconds ?? 0) * 1_000,
-  standby: owner => standbyOf(owner, options.standbyAfterMs),
+  standby: owner => standbyOf(owner, options),
 })

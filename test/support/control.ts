@@ -140,6 +140,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
     standbyAfterMs: 15_000,
+    reclaimAfterMs: 60_000,
     egressAddresses:
       options.egressAddresses &&
       addressPool(options.egressAddresses, {

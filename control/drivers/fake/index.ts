@@ -18,6 +18,7 @@ export type FaultPoint =
   | 'stats'
   | 'freeze'
   | 'thaw'
+  | 'reclaim'
   | 'resize'
   | 'claim'
 
@@ -185,6 +186,10 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
     freezer: {
       freeze: id => turn(context, id, 'freeze'),
       thaw: id => turn(context, id, 'thaw'),
+      async reclaim(id, signal) {
+        await faults('reclaim', id, signal)
+        if (!signal.aborted) note(context, 'reclaim', id)
+      },
     },
     resizer: {
       async resize(id, limits) {

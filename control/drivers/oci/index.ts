@@ -14,6 +14,7 @@ import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
 import { limitCpu, limitMemory } from './cgroup/limits.ts'
 import { processesIn } from './cgroup/processes.ts'
+import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { groupOf, type Context } from './context.ts'
@@ -72,6 +73,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     freezer: {
       freeze: id => freezeGroup(hierarchy, group(id), clock),
       thaw: id => thawGroup(hierarchy, group(id), clock),
+      reclaim: (id, signal) => reclaimGroup(hierarchy, group(id), { clock, signal }),
     },
     keeper: { filesOf: id => keptFiles(context, id) },
     resizer: { resize: (id, limits) => resize(context, id, limits) },

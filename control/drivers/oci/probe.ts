@@ -4,7 +4,7 @@ import { rebuild } from '../../../shared/installation.ts'
 import type { Probe } from '../driver.ts'
 import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
-import { commands, disk, inotify, kvm, root, size } from './probe/box.ts'
+import { commands, disk, inotify, kvm, root, size, swap } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
 import { cgroups, firewall, forwarding, freezer, network, outboundPolicies, overlay } from './probe/kernel.ts'
 import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
@@ -69,6 +69,7 @@ const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
   root,
   commands,
   size,
+  swap,
   cgroups,
   freezer,
   firewall,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { Log } from '../../../shared/log.ts'
+import type { semaphore } from '../../../shared/sync.ts'
 import type { Observer } from '../observer.ts'
 import type { Drivers } from '../../drivers/drivers.ts'
 import type { Transition } from '../../reconcile/transition.ts'
@@ -27,6 +28,8 @@ export interface Entry {
   /** Processor time that it had used the last time it was looked at since its last use, and when that was (`elapsed`). */
   work: { readonly cpuMs: number; readonly at: number } | undefined
   asleep: boolean
+  /** Ends the reclaim that is due or under way. */
+  wanted: AbortController | undefined
   /** The turn under way, or the last one. */
   turn: Promise<void>
   /** Turns that are not over yet. */
@@ -37,6 +40,8 @@ export interface Entry {
 
 export interface Context extends StandbyDeps {
   readonly entries: Map<string, Entry>
+  /** Reclaims one machine's memory at a time: it is slow, and nobody waits for it. */
+  readonly reclaiming: ReturnType<typeof semaphore>
   closed: boolean
 }
 
@@ -49,6 +54,7 @@ export const entryOf = ({ entries, clock }: Context, id: string): Entry => {
       usedAt: clock.now(),
       rule: undefined,
       work: undefined,
+      wanted: undefined,
       asleep: false,
       turn: Promise.resolve(),
       turning: 0,

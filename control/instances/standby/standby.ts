@@ -4,9 +4,11 @@
  * where the rule is aware of that, the machine does not work without being asked, it is frozen; the next hold thaws it. Turns of one machine never overlap: whoever comes during a turn
  * waits for it.
  */
+import { semaphore } from '../../../shared/sync.ts'
 import type { Machine } from '../../drivers/driver.ts'
 import type { StandbyRule } from '../../reconcile/rules.ts'
 import type { Instance } from '../../store/store.ts'
+import { reclaimLater } from './reclaim.ts'
 import { entryOf, inTurn, isKnown, type Context, type Entry, type StandbyDeps } from './context.ts'
 import { noteResumed, noteSuspended, resume, suspend } from './turns.ts'
 
@@ -88,6 +90,7 @@ const up = async (context: Context, instance: Instance, machine: Machine, rule?:
     entry.usedAt = instance.lastUsedAt ?? context.clock.now()
     entry.asleep = machine.phase === 'frozen'
     // After a crash between freezing and writing it down, the box is right and the row is mended.
+    if (entry.asleep) reclaimLater(context, entry, instance.driver)
     if (entry.asleep && instance.status === 'running') await noteSuspended(context, entry)
     if (!entry.asleep && instance.status === 'standby') await noteResumed(context, entry)
   }
@@ -112,7 +115,7 @@ const still = async (context: Context, id: string, step: () => Promise<void>): P
 }
 
 export const standby = (deps: StandbyDeps): Standby => {
-  const context: Context = { ...deps, entries: new Map(), closed: false }
+  const context: Context = { ...deps, entries: new Map(), reclaiming: semaphore(1), closed: false }
   const { entries } = context
   return {
     hold: id => hold(context, id),
@@ -120,11 +123,15 @@ export const standby = (deps: StandbyDeps): Standby => {
     up: (instance, machine, rule) => up(context, instance, machine, rule),
     down(id) {
       entries.get(id)?.cancel?.()
+      entries.get(id)?.wanted?.abort()
       entries.delete(id)
     },
     async close() {
       context.closed = true
-      for (const entry of entries.values()) entry.cancel?.()
+      for (const entry of entries.values()) {
+        entry.cancel?.()
+        entry.wanted?.abort()
+      }
       await Promise.all([...entries.values()].map(entry => entry.turn))
     },
   }

@@ -2,6 +2,7 @@
 import { messageOf } from '../../../shared/errors.ts'
 import { onNewest } from '../../reconcile/transition.ts'
 import type { Instance } from '../../store/store.ts'
+import { reclaimLater } from './reclaim.ts'
 import { isKnown, type Context, type Entry } from './context.ts'
 
 /** The machine is frozen: its processes hold memory, and that is all it costs from now on. */
@@ -81,6 +82,7 @@ export const suspend = async (context: Context, entry: Entry): Promise<{ readonl
     entry.asleep = false
     throw error
   }
+  reclaimLater(context, entry, instance.driver)
   await noteSuspended(context, entry)
   log.debug('instance.suspended', { instance: entry.id })
   return undefined
@@ -89,6 +91,7 @@ export const suspend = async (context: Context, entry: Entry): Promise<{ readonl
 export const resume = async (context: Context, entry: Entry): Promise<void> => {
   const { store, drivers, log, clock, observer } = context
   if (!entry.asleep) return
+  entry.wanted?.abort()
   const begun = clock.elapsed()
   const instance = await store.instances.get(entry.id)
   const freezer = instance && drivers.need(instance.driver).freezer

@@ -219,6 +219,30 @@ t.test('work keeps nobody awake whose rule does not say so', async t => {
   t.equal(phase(), 'frozen')
 })
 
+t.test('asleep for long enough its memory is given back; one that is wanted before keeps it', async t => {
+  const { clock, world, instance, machine, sleep } = await prepared(t)
+  await sleep.up(instance, machine, { afterMs, reclaimAfterMs: 60_000 })
+  const reclaimed = () => world.journal.filter(line => line === 'reclaim i').length
+  await clock.tick(afterMs)
+  await clock.tick(59_000)
+  const release = await sleep.hold('i')
+  await clock.tick(2_000)
+  t.equal(reclaimed(), 0)
+  release()
+  await clock.tick(afterMs)
+  await clock.tick(60_000)
+  t.equal(reclaimed(), 1)
+})
+
+t.test('nothing is taken from one whose rule does not say so', async t => {
+  const { clock, world, up, phase } = await prepared(t)
+  await up()
+  await clock.tick(afterMs)
+  await clock.tick(86_400_000)
+  t.equal(phase(), 'frozen')
+  t.notOk(world.journal.includes('reclaim i'))
+})
+
 t.test('another rule holds at once, shorter or longer', async t => {
   const { clock, phase, instance, machine, sleep } = await prepared(t)
   await sleep.up(instance, machine, { afterMs: 3_600_000 })

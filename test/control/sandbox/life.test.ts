@@ -28,7 +28,12 @@ t.test('an illegal move names state and event', async t => {
 })
 
 t.test('a machine that has time to end is paid for until it has ended', t => {
-  const { rates } = sandboxWorkload({ standbyAfterMs: 1, outbound: {} as never, plan: async () => ({}) as never })
+  const { rates } = sandboxWorkload({
+    standbyAfterMs: 1,
+    reclaimAfterMs: 1,
+    outbound: {} as never,
+    plan: async () => ({}) as never,
+  })
   const owner = (seconds: number) =>
     record({ kind: 'sandbox', name: 'a', spec: { runtime: { memory: 512, terminationGracePeriodSeconds: seconds } } })
   const stopping = instanceOf(owner(5), { status: 'stopping', startedAt: 1, memoryMb: 512 })

@@ -1,4 +1,5 @@
 /** Probes of the box: tools, disk, limits, processors. */
+import { hasSwap } from '../cgroup/reclaim.ts'
 import { readFile, statfs } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { locate, run } from '../command.ts'
@@ -51,6 +52,16 @@ export const inotify: Check = {
     const seen = `${instances} instances, ${watches} watches`
     if (instances < 1_024 || watches < 65_536) throw new Error(`${seen} for all sandboxes together`)
     return seen
+  },
+}
+
+export const swap: Check = {
+  required: false,
+  title: 'swap for the memory of sleeping sandboxes',
+  next: 'compressed memory: modprobe zram && zramctl --find --size 8G --algorithm lz4, then mkswap and swapon -p 100 on the device it names; or a file: fallocate -l 8G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile',
+  async run() {
+    if (!(await hasSwap())) throw new Error('the box has none: what sleeps stays in memory')
+    return 'there is some'
   },
 }
 

@@ -1,0 +1,70 @@
+/** The memory of a frozen group goes to a swap file, which this test gives the box where it has no swap. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import t, { type Test } from 'tap'
+import { freezeGroup, thawGroup } from '../../../../control/drivers/oci/cgroup/freezer.ts'
+import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
+import { hasSwap, reclaimGroup } from '../../../../control/drivers/oci/cgroup/reclaim.ts'
+import { systemClock } from '../../../../shared/clock.ts'
+
+const clock = systemClock()
+const hierarchy = await openHierarchy()
+const signal = new AbortController().signal
+
+/** Whether there is some now. */
+const withSwap = async (t: Test): Promise<boolean> => {
+  if (await hasSwap()) return true
+  const directory = mkdtempSync(join(tmpdir(), 'hutch-swap-'))
+  const file = join(directory, 'swap')
+  t.teardown(async () => {
+    await execa('swapoff', [file], { reject: false })
+    rmSync(directory, { recursive: true })
+  })
+  await execa('fallocate', ['-l', '128M', file])
+  await execa('chmod', ['600', file])
+  await execa('mkswap', [file])
+  return !(await execa('swapon', [file], { reject: false })).failed
+}
+
+/** A frozen group with one process that holds 32 MiB; `swapped` is how many bytes of them are in swap. */
+const sleeper = async (t: Test) => {
+  const path = `hutch-test-reclaim-${process.pid}`
+  const dirs = ['memory', 'freezer'].map(controller => join(hierarchy.mountOf(controller) as string, path))
+  for (const directory of new Set(dirs)) mkdirSync(directory)
+  const script =
+    'process.stdin.once("data", () => { globalThis.held = require("crypto").randomBytes(2 ** 25); console.log("held") })'
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.teardown(async () => {
+    const ended = once(child, 'close')
+    child.kill('SIGKILL')
+    await thawGroup(hierarchy, path, clock)
+    await ended
+    for (const directory of new Set(dirs)) rmdirSync(directory)
+  })
+  for (const directory of new Set(dirs)) writeFileSync(join(directory, 'cgroup.procs'), String(child.pid))
+  child.stdin.write('go')
+  await once(child.stdout, 'data')
+  await freezeGroup(hierarchy, path, clock)
+  const swapped = () =>
+    Number(/^VmSwap:\s+(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+  return { path, swapped }
+}
+
+const why = process.getuid?.() === 0 ? undefined : 'root to make groups'
+
+t.test('what is frozen goes to swap, and not when it is wanted', { skip: why ?? false }, async t => {
+  if (!(await withSwap(t))) {
+    t.pass('skipped', { skip: 'lacks: a kernel and a disk that swap' })
+    return
+  }
+  const { path, swapped } = await sleeper(t)
+  await reclaimGroup(hierarchy, path, { clock, signal: AbortSignal.abort() })
+  t.equal(swapped(), 0)
+  await reclaimGroup(hierarchy, path, { clock, signal })
+  t.ok(swapped() > 2 ** 25, `${swapped()} bytes are in swap`)
+  await reclaimGroup(hierarchy, 'hutch-test-no-such-group', { clock, signal })
+})
