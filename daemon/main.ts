@@ -12,7 +12,7 @@ import { receiveBoot } from './channel/boot.ts'
 import { createClaim, removeTraces } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { openChannel } from './channel/open.ts'
-import { practise } from './channel/practise.ts'
+import { practise, practiseAnswering } from './channel/practise.ts'
 import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
@@ -98,7 +98,14 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   guardStopSignals(process.pid)
   const boot = receiveBoot(env, inherited)
   const connections = createConnections({ keyed: boot !== undefined })
-  const daemon = await begin(boot, inherited, { connections, program, running })
+  const around = { connections, program, running }
+  let daemon = await begin(boot, inherited, around)
+  const anonymous = boot?.machine.anonymous === true
+  if (anonymous) {
+    // What a claim does: when somebody waits for it, it is done for the second time, which takes half as long.
+    await daemon.close()
+    daemon = await begin(boot, nothingInherited, around)
+  }
   const { config } = daemon.core
   stop.add('daemon', async () => running.daemon?.close())
   // Before the port of the API, by which the host sees that the daemon is up. A rehearsal is asked by its daemon only.
@@ -122,7 +129,8 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   })
   log.info('daemon.listening', { port: listening.port, channel: channel?.port })
   // Who started it hears of that, writes it down and asks the first thing then: until it comes there is time.
-  if (boot && !config.rehearsal && !boot.machine.anonymous) setImmediate(practise, bounds)
+  if (anonymous) practiseAnswering(listening.port)
+  else if (boot && !config.rehearsal) setImmediate(practise, bounds)
 }
 
 const main = async (): Promise<void> => {

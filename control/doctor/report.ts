@@ -1,6 +1,6 @@
 /** The doctor's findings as text for a terminal. */
 import { command } from '../../shared/installation.ts'
-import type { Probe } from '../drivers/driver.ts'
+import type { Finding, Probe } from '../drivers/driver.ts'
 
 export interface Diagnosis {
   /** `oci (runc)` */
@@ -13,19 +13,22 @@ export interface Diagnosis {
 const list = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [`  ${title}`, ...lines.map(line => `    - ${line}`)]
 
+const findingLines = (findings: readonly Finding[]): string[] =>
+  findings.flatMap(({ ok, what, next }) => [`  ${ok ? 'ok  ' : 'FAIL'} ${what}`, ...(next ? [`       → ${next}`] : [])])
+
 const one = ({ driver, configured, probe }: Diagnosis): string[] => [
   `${driver}${configured ? ', configured' : ''}: ${probe.usable ? 'usable' : 'NOT USABLE'}`,
-  ...probe.findings.flatMap(({ ok, what, next }) => [
-    `  ${ok ? 'ok  ' : 'FAIL'} ${what}`,
-    ...(next ? [`       → ${next}`] : []),
-  ]),
+  ...findingLines(probe.findings),
   // What cannot run protects nobody.
   ...(probe.usable ? [...list('protects', probe.protects), ...list('does not protect', probe.doesNotProtect)] : []),
   '',
 ]
 
-/** The report, and whether Hutch can run here as configured. */
-export const report = (diagnoses: readonly Diagnosis[]): { text: string; healthy: boolean } => {
+/** The report, and whether Hutch can run here as configured; `others` are findings that decide nothing about that. */
+export const report = (
+  diagnoses: readonly Diagnosis[],
+  others: readonly Finding[],
+): { text: string; healthy: boolean } => {
   const healthy = diagnoses.some(({ configured, probe }) => configured && probe.usable)
   const usable = diagnoses.filter(({ probe }) => probe.usable).map(({ driver }) => driver)
   const verdict = healthy
@@ -33,5 +36,5 @@ export const report = (diagnoses: readonly Diagnosis[]): { text: string; healthy
     : usable.length > 0
       ? `The configured driver cannot be used. These can: ${usable.join(', ')} (set HUTCH_RUNTIME).`
       : `No driver can be used. Do what the arrows say, then run ${command('doctor')} again.`
-  return { text: [...diagnoses.flatMap(one), verdict, ''].join('\n'), healthy }
+  return { text: [...diagnoses.flatMap(one), 'images:', ...findingLines(others), '', verdict, ''].join('\n'), healthy }
 }

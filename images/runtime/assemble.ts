@@ -52,7 +52,7 @@ const writeDaemon = async (root: string, daemon: string, info: BuildInfo, plain:
 /** What the daemon is told for that run; `boot/warm.ts` knows the key. */
 const warmDocument: BootDocument = {
   channel: { key: Buffer.alloc(keyBytes).toString('base64url'), port: 0 },
-  machine: { id: 'warm' },
+  machine: { id: 'warm', anonymous: true },
   configuration: { environment: { WARM: 'yes' } },
 }
 

@@ -14,8 +14,8 @@ export interface MeasuredHost {
   readonly dataDir: string
   readonly url: string
   readonly key: string
-  /** Asks for a sandbox of the small image. Rejects with what was said when there is none. */
-  create(name: string, memoryMb?: number): Promise<void>
+  /** Asks for a sandbox, of the small image unless another is named. Rejects with what was said when there is none. */
+  create(name: string, memoryMb?: number, from?: string): Promise<void>
   /** Runs a command through the gateway and waits for it. */
   exec(name: string, command: string): Promise<void>
   /** A GET of the sandbox's daemon through the gateway. */
@@ -65,8 +65,8 @@ export const measuredHost = async (bench: Bench, env: Record<string, string> = {
     dataDir,
     url,
     key,
-    async create(name, memoryMb = 256) {
-      await ask('POST', '/v0/sandboxes', { metadata: { name }, spec: { runtime: { image, memory: memoryMb } } })
+    async create(name, memoryMb = 256, from = image) {
+      await ask('POST', '/v0/sandboxes', { metadata: { name }, spec: { runtime: { image: from, memory: memoryMb } } })
     },
     async exec(name, command) {
       await ask('POST', `/default/sandboxes/${name}/process`, { command, waitForCompletion: true })

@@ -10,7 +10,7 @@ const poolSize = 100
 const rounds = 60
 
 /** Waits until so many are ready. */
-const filled = async (host: MeasuredHost, count: number): Promise<void> => {
+export const filled = async (host: MeasuredHost, count: number): Promise<void> => {
   const headers = { authorization: `Bearer ${host.key}` }
   for (const end = performance.now() + 300_000; ; await sleep(50)) {
     const answer = await fetch(`${host.url}/v0/warm-pools`, { headers })

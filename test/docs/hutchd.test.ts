@@ -28,7 +28,7 @@ t.test('every variable that is read is on the page, and every one on the page is
   const vendor = found(/\b(?:own\(|vendor\(\w+, \w+(?:\(\w+\))?, )'([A-Z_]+)'/g).flatMap(name => names.env(name))
   const drive = found(/driveVendor\(\w+, \w+, '([A-Z_]+)'/g).flatMap(name => names.driveEnv(name))
   // What a shim or a bundle points programs to is told in the text.
-  const pointed = ['SSL_CERT_FILE']
+  const pointed = ['SSL_CERT_FILE', 'JAVA_TOOL_OPTIONS']
   const read = new Set(
     [...plain, ...vendor, ...drive].filter(name => !between.includes(name) && !pointed.includes(name)),
   )

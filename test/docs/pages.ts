@@ -28,6 +28,7 @@ export const pages: readonly Page[] = [
   { name: 'system.md', envs: { SVC_METADATA_PATH: '/run/metadata.json' } },
   { name: 'upgrade.md' },
   { name: 'gateway.md', sandbox: 'web' },
+  { name: 'first-hour.md' },
 ]
 
 /** Why the examples cannot be run on this machine, or undefined. */

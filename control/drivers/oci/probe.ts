@@ -50,7 +50,7 @@ const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
     : ['what the kernel counts by user (signals, timers, pipes, message queues): one sandbox can take all of it']),
   'the disk: sandboxes share the data directory without quota, one can fill it',
   'the views of /proc/meminfo, /proc/stat, /proc/uptime and /proc/loadavg: they show the box (nproc is right)',
-  'the public internet from what runs inside: it reaches all of it, because this version enforces no rules for outbound traffic',
+  'the public internet from what runs inside: a sandbox without an outbound policy reaches all of it',
 ]
 
 const bundleCheck = ({ bundleDir, bundleLater }: ProbeConfig): Check => ({

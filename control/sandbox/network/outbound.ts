@@ -65,11 +65,13 @@ const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCas
 /** Variables for them. */
 export const environmentFor = (
   { proxyUrl, trusted, noProxy = [] }: WayOut,
-  { network }: StoredSandbox,
+  { network, held }: StoredSandbox,
 ): Record<string, string> => {
   const past = [...alwaysBypassed, ...noProxy, ...(network?.proxy?.bypass ?? [])].join(',')
   const proxy = proxyUrl
     ? { ...both('HTTP_PROXY', proxyUrl), ...both('HTTPS_PROXY', proxyUrl), ...both('NO_PROXY', past) }
     : {}
-  return { ...proxy, ...(trusted ? trustVariables : {}) }
+  // Node reads the others only then; under a policy every way leads to the proxy.
+  const node = proxyUrl && !held ? { NODE_USE_ENV_PROXY: '1' } : {}
+  return { ...proxy, ...node, ...(trusted ? trustVariables : {}) }
 }

@@ -42,6 +42,14 @@ const channelTo = async (port: number): Promise<Socket> => {
   return socket
 }
 
+/** Asks as the host does; `what` is a method and a path. */
+const tell = async (port: number, what: string, body = ''): Promise<void> => {
+  const socket = await channelTo(port)
+  const headers = `host: warm\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+  socket.write(`${what} HTTP/1.1\r\n${headers}\r\n\r\n${body}`)
+  await once(socket.resume(), 'close')
+}
+
 const ask = (port: number, [method, path, body, more]: Call): Promise<number> =>
   new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...more }
@@ -98,13 +106,12 @@ const run = async (): Promise<void> => {
     ['GET', '/nothing-here'],
     ...mcpCalls,
   ]
+  // It was started for nobody; who is given one from a pool waits for this.
+  await tell(channel, 'PUT /host/claim', JSON.stringify({ environment: { WARM: 'yes' } }))
   // Twice, because a function is compiled when it is first called and its inner ones when they are.
   for (const call of [...calls, ...calls]) process.stdout.write(`${call[0]} ${call[1]} ${await ask(at, call)}\n`)
-  for (const path of ['/system/activity', '/health']) {
-    const socket = await channelTo(channel)
-    socket.write(`GET ${path} HTTP/1.1\r\nhost: warm\r\nconnection: close\r\n\r\n`)
-    await once(socket.resume(), 'close')
-  }
+  await tell(channel, 'GET /system/activity')
+  await tell(channel, 'GET /health')
   for (const [name, { script }] of pieces) writeFileSync(join(__dirname, `${name}.cache`), script.createCachedData())
   process.exit(0)
 }

@@ -2,6 +2,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { until } from '../../support/until.ts'
 import { createPulls } from '../../../control/images/pull/pulls.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { fakeClock } from '../../support/clock.ts'
@@ -289,4 +290,23 @@ t.test('pulls take turns, and one that nobody waits for is given up', async t =>
   await pulls.close()
   t.match(pulls.find('red', 'b')?.error, { code: 'unavailable' })
   await clock.tick(700_000)
+})
+
+t.test('of one workspace one image is pulled at a time, and the others get their turns', async t => {
+  const pulls = createPulls({ atOnce: 2, timeMs: 600_000 }, { clock: fakeClock(), log: silentLog })
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  const ask = (workspace: string, name: string) =>
+    pulls.want(workspace, name, async () => {
+      begun.push(name)
+      await new Promise<void>(resolve => ends.set(name, resolve))
+    })
+  for (const name of ['a', 'b']) ask('red', name)
+  ask('blue', 'c')
+  await until(() => begun.length === 2, 'two pulls')
+  t.same(begun, ['a', 'c'], 'a turn was free for the second of the first workspace')
+  ends.get('a')?.()
+  await until(() => begun.length === 3, 'the third')
+  for (const end of ends.values()) end()
+  await pulls.close()
 })

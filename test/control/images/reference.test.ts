@@ -78,3 +78,11 @@ t.test('a reference with a host is an image of a registry', async t => {
   ])
     t.equal(remoteOf(reference), undefined, reference.slice(0, 40))
 })
+
+t.test('a name that no file could have is none', async t => {
+  const named = (length: number) => `registry.example.com/${'a'.repeat(length)}:1`
+  // Of the file name two characters are written as three bytes each.
+  const longest = 230 - 'registry.example.com'.length - '%2F'.length - '%3A1'.length
+  t.equal(remoteOf(named(longest))?.name, named(longest))
+  t.equal(remoteOf(named(longest + 1)), undefined)
+})

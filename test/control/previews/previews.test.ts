@@ -1,5 +1,6 @@
 /** Previews as they are served: by host name and by path, public and private, and what never reaches an application. */
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import t from 'tap'
 import WebSocket from 'ws'
 import { previewHost as ready } from '../../support/previews.ts'
@@ -155,4 +156,52 @@ t.test("the cookie goes out under the name of a vendor's profile, too, and comes
     t.match(followed, { status: 200, body: { headers: { cookie: 'a=1' } } }, cookie)
   }
   t.equal((await get(host, '/', { cookie: `ac_session=${mine}` })).status, 401)
+})
+
+t.test('a host name that reads as two workspaces is of the preview that had it first', async t => {
+  const s = await ready(t)
+  const spec = { runtime: { image: 'busybox' } }
+  // Read from the left, the later one comes first.
+  for (const [workspace, prefixUrl] of [
+    ['c', 'a-b'],
+    ['b-c', 'a'],
+  ] as const) {
+    t.equal((await s.api('POST', '/workspaces', { name: workspace })).status, 200)
+    t.equal((await s.api('POST', `/sandboxes?workspace=${workspace}`, { metadata: { name: 'web' }, spec })).status, 200)
+    const given = { port: s.appPort, public: true, prefixUrl, responseHeaders: { 'X-Of': workspace } }
+    const body = { metadata: { name: 'app' }, spec: given }
+    const made = await s.api('POST', `/sandboxes/web/previews?workspace=${workspace}`, body)
+    t.equal(made.status, 200, made.text)
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+  const host = `a-b-c.preview.localhost:${s.port}`
+  t.match((await s.get(host, '/')).headers, { 'x-of': 'c' })
+  await s.api('DELETE', '/sandboxes/web/previews/app?workspace=c')
+  t.match((await s.get(host, '/')).headers, { 'x-of': 'b-c' }, 'and then of the next')
+})
+
+t.test('who has shown a token keeps its connection when a thousand others come', async t => {
+  const { preview, token, port } = await ready(t)
+  const [open, closed] = [await preview('open'), await preview('closed', { public: false })]
+  const mine = await token('closed')
+  const connected = async (head: string) => {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => undefined)
+    socket.write(`${head}\r\n\r\n`)
+    await once(socket, 'data')
+    return socket
+  }
+  const known = await connected(`GET / HTTP/1.1\r\nHost: ${closed.host}\r\nX-Svc-Preview-Token: ${mine}`)
+  const unknown = await connected(`GET / HTTP/1.1\r\nHost: ${open.host}`)
+  const gone = once(unknown, 'close')
+  for (let at = 0; at < 1100; at++) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+  }
+  await gone
+  known.write(`GET / HTTP/1.1\r\nHost: ${closed.host}\r\nX-Svc-Preview-Token: ${mine}\r\n\r\n`)
+  t.match(String((await once(known, 'data'))[0]), /^HTTP\/1\.1 200/)
 })

@@ -259,3 +259,55 @@ t.test('what a caller may not set does not reach the daemon', async t => {
     ['HUTCH_WIRE_NAMES'],
   )
 })
+
+t.test('asked for again, or interrupted, a restart ends in one machine that runs', async t => {
+  const reached = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  const host = await testHost(t, {
+    faults: async at => {
+      if (at !== 'end') return
+      reached.resolve()
+      await go.promise
+    },
+  })
+  await make(host, 'a')
+  await host.until('a', 'DEPLOYED')
+  const [uid] = uids(host)
+  const { world } = host
+  world.journal.length = 0
+  t.match(await host.api('POST', '/sandboxes/a/restart'), { status: 200, body: { status: 'DEPLOYING' } })
+  await reached.promise
+  t.match(await host.api('POST', '/sandboxes/a/restart'), { status: 200, body: { status: 'DEPLOYING' } }, 'under way')
+  // Somebody kills it meanwhile.
+  const machine = world.machines.get(uid as string)
+  if (machine) machine.phase = 'stopped'
+  go.resolve()
+  await host.until('a', 'DEPLOYED')
+  t.same(uids(host), [uid], 'the same machine')
+  t.equal(world.machines.get(uid as string)?.phase, 'running')
+  t.equal(world.journal.filter(line => line === `start ${uid}` || line === `create ${uid}`).length, 1, 'started once')
+})
+
+t.test('a host that is closed in the middle of a restart leaves it to the next one', async t => {
+  const reached = Promise.withResolvers<void>()
+  const first = await testHost(t, {
+    faults: (at, _id, signal) => {
+      if (at !== 'end') return undefined
+      reached.resolve()
+      return new Promise<void>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    },
+  })
+  await make(first, 'a')
+  await first.until('a', 'DEPLOYED')
+  const [uid] = uids(first)
+  t.equal((await first.api('POST', '/sandboxes/a/restart')).status, 200)
+  await reached.promise
+  await first.close()
+  const { world } = first
+  t.equal(world.machines.get(uid as string)?.phase, 'running', 'nothing was ended yet')
+  const second = await openTestHost(t, first.dataDir, { world })
+  await second.until('a', 'DEPLOYED')
+  t.same(uids(second), [uid])
+  t.ok(world.journal.includes(`end ${uid}`), 'what was asked for is done')
+  t.equal(world.machines.get(uid as string)?.phase, 'running')
+})

@@ -1,5 +1,5 @@
 /** Stops and starts a machine's clock by writing one file; no runtime is asked. */
-import { writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../../../shared/clock.ts'
 import { errno, fail } from '../../../../shared/errors.ts'
@@ -59,7 +59,7 @@ const turn = async (hierarchy: Hierarchy, path: string, frozen: boolean, clock: 
   const start = clock.elapsed()
   for (let tries = 1; ; tries++) {
     try {
-      await writeFile(control.file, frozen ? control.on : control.off)
+      writeFileSync(control.file, frozen ? control.on : control.off)
     } catch (error) {
       if (errno(error) === 'ENOENT' || errno(error) === 'ENODEV') throw gone()
       throw error
@@ -69,7 +69,7 @@ const turn = async (hierarchy: Hierarchy, path: string, frozen: boolean, clock: 
     if (state === 'gone') throw gone()
     if (clock.elapsed() - start > boundMs) {
       // Half-frozen is worse than running: some of its processes would answer and some not.
-      if (frozen) await writeFile(control.file, control.off)
+      if (frozen) writeFileSync(control.file, control.off)
       throw fail('busy', { what: `group ${path} does not ${step}`, next: 'a process waits in the kernel; try again' })
     }
     // Most groups are there at the second look; a timer would take a millisecond.

@@ -1,4 +1,5 @@
 /** Memory and processor limits of a machine. */
+import { writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -29,9 +30,12 @@ export const cpuSet = (id: string, cpus: number): string => {
     .join(',')
 }
 
-const set = async (file: string, value: string | number): Promise<void> => {
+/** The kernel notes it at once; what has to take memory back first is `set` in a thread. */
+const noted = async (file: string, value: string): Promise<void> => writeFileSync(file, value)
+
+const set = async (file: string, value: string | number, write = noted): Promise<void> => {
   try {
-    await writeFile(file, String(value))
+    await write(file, String(value))
   } catch (error) {
     if (errno(error) === 'ENOENT' || errno(error) === 'ENODEV')
       throw fail('driver_failed', {
@@ -93,21 +97,21 @@ const limitBytes = async (hierarchy: Hierarchy, path: string, memoryMb: number):
   if (hierarchy.version === 2) {
     const current = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
     // Version 2 takes any value and kills for it; a machine is not ended by being made smaller.
-    if (current > bytes) await set(file(hierarchy, 'memory', path, 'memory.high'), bytes)
+    if (current > bytes) await set(file(hierarchy, 'memory', path, 'memory.high'), bytes, writeFile)
     const after = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
-    await set(file(hierarchy, 'memory', path, 'memory.high'), 'max')
+    await set(file(hierarchy, 'memory', path, 'memory.high'), 'max', writeFile)
     if (after > bytes)
       throw fail('busy', { what: `the machine uses ${after} bytes of memory`, next: 'free some inside and try again' })
-    return set(file(hierarchy, 'memory', path, 'memory.max'), bytes)
+    return set(file(hierarchy, 'memory', path, 'memory.max'), bytes, writeFile)
   }
   const plain = file(hierarchy, 'memory', path, 'memory.limit_in_bytes')
   const withSwap = file(hierarchy, 'memory', path, 'memory.memsw.limit_in_bytes')
   const limit = Number(await readControl(plain))
   const swapCounted = (await readControl(withSwap)) !== undefined
   // The one may never exceed the other, so which goes first depends on the direction.
-  if (swapCounted && bytes > limit) await set(withSwap, bytes)
-  await set(plain, bytes)
-  if (swapCounted && bytes <= limit) await set(withSwap, bytes)
+  if (swapCounted && bytes > limit) await set(withSwap, bytes, writeFile)
+  await set(plain, bytes, writeFile)
+  if (swapCounted && bytes <= limit) await set(withSwap, bytes, writeFile)
 }
 
 /** Memory and swap together are limited to `memoryMb`, and sockets to a part; throws `busy` when more is in use and cannot be reclaimed. */

@@ -1,7 +1,7 @@
 /** What a machine has used. */
 import { join } from 'node:path'
 import type { Stats } from '../../driver.ts'
-import { readControl, type Hierarchy } from './hierarchy.ts'
+import { readSums, type Hierarchy } from './hierarchy.ts'
 
 const field = (text: string | undefined, name: string): number =>
   Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text ?? '')?.[1] ?? 0)
@@ -10,7 +10,7 @@ const field = (text: string | undefined, name: string): number =>
 export const groupStats = async (hierarchy: Hierarchy, path: string): Promise<Stats | undefined> => {
   const read = (controller: string, name: string) => {
     const mount = hierarchy.mountOf(controller)
-    return mount === undefined ? Promise.resolve(undefined) : readControl(join(mount, path, name))
+    return mount === undefined ? Promise.resolve(undefined) : readSums(join(mount, path, name))
   }
   const two = hierarchy.version === 2
   const [usage, memory, cpu] = await Promise.all([
