@@ -194,7 +194,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
       const { answered } = metrics
       const front = frontListener({ api, people, gateway: plane, previews, rootAddress, answered, log })
-      const served = await serveFront(config, front, { ...parts, newcomers: people.newcomers }, closer)
+      const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },
     close: closer.close,
