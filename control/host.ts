@@ -163,14 +163,14 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     ...outsideOf(config, parts),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
-  const people = createPeople({ ...config, ...parts, rules, publicUrl: addresses.publicUrl })
+  const people = createPeople({ ...parts, ...addresses, rules, sandboxDomain: config.sandboxDomain })
   const api = createApi({
     ...parts,
     ...people,
     ...callers,
     upkeep,
-    apiVersions: config.apiVersions,
     publicUrl: addresses.publicUrl,
+    apiVersions: config.apiVersions,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,

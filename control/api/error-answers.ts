@@ -37,10 +37,6 @@ const retryAfter = (error: AppError): Record<string, string> => {
   return retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }
 }
 
-/** What a client does about a missing credential: one of MCP reads from this document whom to ask. */
-export const challenge = (protocol: 'mcp' | undefined, publicUrl: () => string): string =>
-  protocol === 'mcp' ? `Bearer resource_metadata="${publicUrl()}/v0/.well-known/oauth-protected-resource"` : 'Bearer'
-
 export const errorHeaders = (error: AppError, asked: () => string): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
   ...(error.status === 409 && !error.retry ? { 'x-should-retry': 'false' } : {}),

@@ -11,8 +11,9 @@ import type { Standing } from '../auth/standing.ts'
 import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
 import { corsHeaders, warningHeaders } from './cross-origin.ts'
-import { challenge, errorBody, errorHeaders } from './error-answers.ts'
+import { errorBody, errorHeaders } from './error-answers.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
+import { challengeOf } from './challenge.ts'
 import { warningsOf } from './warnings.ts'
 import { wantsHtml } from '../html/accept.ts'
 import { errorPageReply } from '../html/error-page.ts'
@@ -119,7 +120,7 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
     const headers = {
       vary: 'Accept',
       'x-request-id': requestId,
-      ...errorHeaders(error, () => challenge(protocol, deps.publicUrl)),
+      ...errorHeaders(error, () => challengeOf(protocol, deps.publicUrl)),
     }
     if (wantsHtml(request)) return errorPageReply(error, request, headers)
     return json(body, { status: error.status, headers })

@@ -1,7 +1,7 @@
 /** Previews as they are served: by host name and by path, public and private, and what never reaches an application. */
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import t from 'tap'
 import WebSocket from 'ws'
 import { systemClock, type Clock } from '../../../shared/clock.ts'
@@ -214,6 +214,8 @@ t.test('who has shown a token keeps its connection when a thousand others come',
   await gone
   known.write(`GET / HTTP/1.1\r\nHost: ${closed.host}\r\nX-Svc-Preview-Token: ${mine}\r\n\r\n`)
   t.match(String((await once(known, 'data'))[0]), /^HTTP\/1\.1 200/)
+})
+
 t.test('a connection ends after a quarter of an hour, whatever it does', async t => {
   const usual = systemClock()
   const cuts: (() => void)[] = []
