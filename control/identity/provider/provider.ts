@@ -5,7 +5,7 @@ import { grantHash } from '../../auth/grants.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
 import type { People } from '../people.ts'
-import { signingAlgorithm } from '../signing-keys.ts'
+import { resourcesOf } from './resources.ts'
 import { adapterOf, hashedSecret, type AdapterDeps } from './adapter.ts'
 
 const hours = 3_600
@@ -31,31 +31,6 @@ export interface ProviderDeps extends AdapterDeps {
   /** For cookies. */
   readonly cookieKey: string
 }
-
-/** The API, by the names that clients have for it. */
-const isThisApi = (issuer: string, resource: string): boolean => {
-  const plain = resource.replace(/\/+$/, '')
-  return plain === issuer || plain === `${issuer}/mcp` || plain === new URL(issuer).origin
-}
-
-const resourcesOf = (
-  issuer: string,
-  refuse: () => Error,
-): NonNullable<Configuration['features']>['resourceIndicators'] => ({
-  enabled: true,
-  defaultResource: (_ctx, _client, oneOf) => oneOf?.[0] ?? issuer,
-  useGrantedResource: () => true,
-  getResourceServerInfo(_ctx, resource) {
-    if (!isThisApi(issuer, resource)) throw refuse()
-    return {
-      scope: grantableScopes.join(' '),
-      audience: issuer,
-      accessTokenTTL: 2 * hours,
-      accessTokenFormat: 'jwt',
-      jwt: { sign: { alg: signingAlgorithm } },
-    }
-  },
-})
 
 const featuresOf = (issuer: string, refuseResource: () => Error): Configuration['features'] => ({
   devInteractions: { enabled: false },
