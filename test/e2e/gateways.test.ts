@@ -104,7 +104,7 @@ t.test('egress gateways', async t => {
 
   const events = async () => (await server.call('GET', '/v0/sandboxes/g2/egress/events?limit=1000')).body.data
   // One that is gone before it is looked for is not found.
-  await run('g2', `bash -c 'exec 3<>/dev/tcp/${place}; sleep 1'`)
+  await run('g2', `bash -c 'exec 3<>/dev/tcp/${place}; read -t 1 <> <(:)'`)
   const told = await events()
   t.match(told.at(-1), { verdict: 'allowed', said: { pid: Number, process: 'bash', command: /^bash -c exec 3<>/ } })
   await server.kill()

@@ -27,14 +27,17 @@ const isWhole = (file: string): boolean => {
 }
 
 /** Lets a program write what it has run so far, where coverage is measured: one that is killed leaves nothing else. */
-export const saveCoverage = async ({ pid, exitCode, signalCode }: ChildProcess): Promise<void> => {
-  if (!directory || pid === undefined || exitCode !== null || signalCode !== null) return
+export const saveCoverage = async (child: ChildProcess): Promise<void> => {
+  const { pid } = child
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+  if (!directory || pid === undefined || hasEnded()) return
   const files = () => readdirSync(directory).filter(name => name.startsWith(`coverage-${pid}-`))
   const before = new Set(files())
   process.kill(pid, 'SIGUSR2')
   for (const end = performance.now() + waitMs; performance.now() < end; ) {
     const written = files().find(name => !before.has(name))
-    if (written && isWhole(join(directory, written))) return
+    // One that was killed already leaves nothing: that it has ended may be heard later than that it does not answer.
+    if (hasEnded() || (written && isWhole(join(directory, written)))) return
     await new Promise(resolve => setTimeout(resolve, 20))
   }
   throw new Error(`process ${pid} does not write its coverage`)
