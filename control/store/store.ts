@@ -18,7 +18,6 @@
  *     oauth_records type, id PK (a hash), payload (sealed), grant_id, uid, user_code, consumed_at, expires_at
  *     signing_keys  kid PK, sealed, created_at
  *     people        sub PK, account, email UNIQUE, name, password (scrypt)|null, account_admin
- *     people_elsewhere  issuer, subject PK → sub
  *     links         hash PK, purpose, subject, expires_at             good once
  *     meta          key, value
  *

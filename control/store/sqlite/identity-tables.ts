@@ -1,4 +1,5 @@
 /** Rows of signing in, as SQLite holds them. */
+
 /** What the OAuth provider remembers; `id` is a hash, `payload` sealed. */
 export interface OAuthRow {
   type: string
@@ -28,12 +29,6 @@ export interface PersonRow {
   created_at: number
 }
 
-interface PersonElsewhereRow {
-  issuer: string
-  subject: string
-  sub: string
-}
-
 /** A link that is good once; `hash` is that of its secret. */
 export interface LinkRow {
   hash: string
@@ -46,6 +41,5 @@ export interface IdentityTables {
   oauth_records: OAuthRow
   signing_keys: SigningKeyRow
   people: PersonRow
-  people_elsewhere: PersonElsewhereRow
   links: LinkRow
 }

@@ -41,14 +41,6 @@ export const identity: Migration = {
       created_at    INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 
-    -- Who somebody is at another provider.
-    CREATE TABLE people_elsewhere (
-      issuer  TEXT NOT NULL,
-      subject TEXT NOT NULL,
-      sub     TEXT NOT NULL REFERENCES people (sub) ON DELETE CASCADE,
-      PRIMARY KEY (issuer, subject)
-    ) STRICT, WITHOUT ROWID;
-
     CREATE TABLE links (
       hash       TEXT PRIMARY KEY,
       purpose    TEXT NOT NULL,
