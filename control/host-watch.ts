@@ -2,6 +2,7 @@
 import { statfs } from 'node:fs/promises'
 import { billingRoutes } from './api/billing.ts'
 import { healthRoutes } from './api/health.ts'
+import { oauthRoutes, type OAuthDeps } from './api/oauth.ts'
 import { warmRoutes } from './api/warm.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
 import type { Config } from './config.ts'
@@ -49,7 +50,8 @@ const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer
 }
 
 /** What is no kind's: the bill, and what operators ask. */
-export const furtherRoutes = (config: Config, parts: Parts, watched: Watched, closer: Closing): Bound[] => [
+export const furtherRoutes = (config: Config, parts: Parts & OAuthDeps, watched: Watched, closer: Closing): Bound[] => [
+  ...oauthRoutes(parts),
   ...billingRoutes({ ...parts, prices: config.prices }),
   ...warmRoutes(watched.warm),
   ...watchRoutes(config, parts, watched, closer),

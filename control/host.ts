@@ -10,11 +10,6 @@ import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import { watchersAddresses } from './api/health.ts'
-import { createDenials } from './audit/denials.ts'
-import { createKeyUses } from './auth/key-uses.ts'
-import { createKeys } from './auth/keys.ts'
-import { personalKeys } from './auth/personal-keys.ts'
-import { createStanding } from './auth/standing.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
@@ -27,6 +22,7 @@ import { drainOf } from './drain.ts'
 import { frontListener } from './front.ts'
 import { gatewayOf } from './host-gateway.ts'
 import { answerTheOperator } from './host-operator.ts'
+import { callersOf } from './host-callers.ts'
 import { furtherRoutes } from './host-watch.ts'
 import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
@@ -127,18 +123,6 @@ const running = async (
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-/** Who may call, and how that is given out. */
-const callersOf = ({ store: { tenants, audit }, clock, ids, log }: Parts, closer: Closing) => {
-  const uses = createKeyUses({ tenants, clock, log }, closer)
-  return {
-    uses,
-    keys: createKeys({ tenants, clock, uses }),
-    standing: createStanding({ clock, log }, closer),
-    personalKeys: personalKeys({ tenants, clock, ids, uses }),
-    denials: createDenials({ audit, clock, log }, closer),
-  }
-}
-
 const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
   regions,
   drives: drivesDir !== '',
@@ -155,7 +139,7 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 
 
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
-  const callers = callersOf(parts, closer)
+  const callers = callersOf(config, parts, () => addresses.publicUrl(), closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, parts, wayOut)
   const rules = rulesByName(kinds)
@@ -190,7 +174,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
     abilities: abilitiesOf(config, wayOut),
-    routes: furtherRoutes(config, parts, { metrics, kinds: rules, runner, warm, draining }, closer),
+    routes: furtherRoutes(config, { ...parts, ...callers }, { metrics, kinds: rules, runner, warm, draining }, closer),
     logRequests: true,
   })
   const drives = await openDrives(config, parts)

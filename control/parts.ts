@@ -40,6 +40,8 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   readonly first: Bootstrap
   readonly names: WireNames
   readonly sealer: Sealer
+  /** What the sealer was made of: text that only this host knows. */
+  readonly secret: string
   readonly cursors: Cursors
   readonly catalogues: Catalogues
   readonly images: Images
@@ -86,6 +88,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     first,
     names,
     sealer,
+    secret,
     cursors,
     catalogues,
     images,

@@ -16,7 +16,7 @@ export interface WireName {
   readonly variable?: string | undefined
   /** `svc_preview_token`: the query key of a preview's token. */
   readonly previewToken?: string | undefined
-  /** `svc_session`: the cookie that a token is exchanged for. */
+  /** `svc_preview_token`: the cookie that a preview's token is exchanged for. */
   readonly cookie?: string | undefined
   /** `svc`: the `client_id` of command lines that log in. */
   readonly oauthClient?: string | undefined
@@ -46,7 +46,7 @@ export interface WireNames {
   readonly versionHeaders: readonly string[]
   /** `svc_preview_token`. */
   readonly previewTokens: readonly string[]
-  /** `svc_session`. */
+  /** `svc_preview_token`. */
   readonly cookies: readonly string[]
   /** `svc`. */
   readonly oauthClients: readonly string[]
@@ -128,7 +128,7 @@ export const wireNames = (list: readonly WireName[]): WireNames => ({
   header: suffix => list.map(name => `x-${name.header.toLowerCase()}-${suffix}`),
   versionHeaders: list.map(({ header }) => `${header.toLowerCase()}-version`),
   previewTokens: list.map(({ previewToken, short }) => previewToken ?? `${short}_preview_token`),
-  cookies: list.map(({ cookie, short }) => cookie ?? `${short}_session`),
+  cookies: list.map(({ cookie, previewToken, short }) => cookie ?? previewToken ?? `${short}_preview_token`),
   oauthClients: list.map(({ oauthClient, short }) => oauthClient ?? short),
   label: suffix => list.map(({ label, header }) => `${label ?? `x-${header.toLowerCase()}-`}${suffix}`),
   extension: suffix => list.map(({ extension, short }) => `${extension ?? `ai.${short}.`}${suffix}`),

@@ -14,6 +14,7 @@ import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { declareLinks } from './links.ts'
 import { getHealth, getMetrics } from './health.ts'
+import * as oauth from './oauth-declarations.ts'
 import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
@@ -63,6 +64,14 @@ export const managementRoutes = {
   personalKeys: { list: listPersonalKeys, create: createPersonalKey, remove: removePersonalKey },
   sandboxes: declareKind(sandboxFace),
   links: declareLinks(defineKind(sandboxFace)),
+  oauth: {
+    configuration: oauth.openIdConfiguration,
+    server: oauth.authorizationServer,
+    resource: oauth.protectedResource,
+    keys: oauth.oauthKeys,
+    token: oauth.oauthToken,
+    revoke: oauth.oauthRevoke,
+  },
   outbound: declareOutbound(defineKind(sandboxFace)),
   warmPools: { list: listWarmPools },
   workspaces: {

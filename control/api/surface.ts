@@ -201,7 +201,7 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
   const { apiVersions = {}, checkReplies = false, logRequests = false } = deps
   const versions = { headers: names.versionHeaders, accepted: apiVersions }
   const knownOf = new WeakMap<Request, Partial<Facts>>()
-  const warned = warningsOf()
+  const warned = warningsOf(names.isOwnLabel)
   const { cors, preflight } = corsHeaders(names)
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
     if (route && [401, 403].includes(error.status))

@@ -44,6 +44,7 @@ export const managementFamilies: Readonly<Record<string, string>> = {
   registries: 'Where images are pulled from',
   users: 'People of a workspace, and invitations',
   volumes: 'Disks that outlive what uses them',
+  oauth: 'Access tokens for programs and people',
   health: 'Whether this host works, and what it does',
   'warm pools': 'Machines that wait to be given to somebody',
   volumetemplates: 'What volumes may begin with',

@@ -112,6 +112,12 @@ const look = (walk: Walk, given: unknown, known: Known, path: string): void => {
   }
 }
 
+const labelsOf = (body: unknown): readonly string[] => {
+  const metadata = isObject(body) ? body['metadata'] : undefined
+  const labels = isObject(metadata) ? metadata['labels'] : undefined
+  return isObject(labels) ? Object.keys(labels) : []
+}
+
 /** In double quotes and ASCII, so that no name that somebody sends is more than text in a header. */
 const quoted = ({ path, says }: Warning): string => {
   const short = path.length > bounds.path ? `${path.slice(0, bounds.path)}…` : path
@@ -136,9 +142,12 @@ const written = ({ found, more }: Walk): string | undefined => {
 
 /**
  * Tells of a body what of it has no effect, as the value of a header: JSON texts with commas between them; undefined when nothing is. What
- * an answer of the same route has is not told of: clients send back what they have read.
+ * an answer of the same route has is not told of: clients send back what they have read. `isOwnLabel` is true of labels that a platform
+ * gives a meaning to, and this one does not.
  */
-export const warningsOf = (): ((route: Route, body: unknown) => string | undefined) => {
+export const warningsOf = (
+  isOwnLabel: (label: string) => boolean,
+): ((route: Route, body: unknown) => string | undefined) => {
   const schemas = new WeakMap<Route, Known>()
   const knownTo = (route: Route): Known => {
     const known = schemas.get(route)
@@ -150,6 +159,7 @@ export const warningsOf = (): ((route: Route, body: unknown) => string | undefin
   return (route, body) => {
     const walk: Walk = { found: [], more: 0 }
     look(walk, body, knownTo(route), '')
+    for (const label of labelsOf(body).filter(isOwnLabel)) note(walk, `metadata.labels.${label}`, 'has no effect')
     return written(walk)
   }
 }

@@ -28,8 +28,10 @@ export const createKeys = (deps: {
   tenants: Pick<Tenants, 'apiKeyByHash'>
   clock: Clock
   uses: Pick<KeyUses, 'note'>
+  /** Verifies what is no API key but an access token; without it all are keys. */
+  tokens?: { isOne(credential: string): boolean; verify(token: string): Promise<ApiKey> }
 }): Keys => {
-  const { tenants, clock, uses } = deps
+  const { tenants, clock, uses, tokens } = deps
   const valid = async (hash: string): Promise<ApiKey> => {
     const key = await tenants.apiKeyByHash(hash)
     if (!key || !same(key.hash, hash)) throw fail('unauthenticated', { reason: 'the API key is not valid' })
@@ -44,8 +46,21 @@ export const createKeys = (deps: {
   }
   return {
     verifyHash,
-    verify: credential => verifyHash(hashKey(credential)),
-    right: ({ id, hash }) => ({ id, holds: () => valid(hash) }),
+    async verify(credential) {
+      if (!tokens?.isOne(credential)) return verifyHash(hashKey(credential))
+      const key = await tokens.verify(credential)
+      uses.note(key.id)
+      return key
+    },
+    right: ({ id, hash, expiresAt }) => ({
+      // A token ends before the grant it came of.
+      id: `${id} ${expiresAt}`,
+      async holds() {
+        if (expiresAt !== null && expiresAt <= clock.now())
+          throw fail('unauthenticated', { reason: 'the credential has expired' })
+        return valid(hash)
+      },
+    }),
   }
 }
 

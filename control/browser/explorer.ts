@@ -1,11 +1,13 @@
 /** The explorer: Swagger UI, served from here, on documents computed here. */
 import { openApi } from '../../shared/http/openapi.ts'
+import { swagger2 } from '../../shared/http/swagger2.ts'
 import type { Route } from '../../shared/route.ts'
 import { fail } from '../../shared/errors.ts'
 import { sandboxRoutes } from '../../shared/wire/index.ts'
 import { sandboxFamilies, sandboxTexts } from '../../shared/wire/texts.ts'
 import { html } from '../html/html.ts'
-import { pageText, type PagePolicy } from '../html/page.ts'
+import type { Documentation } from '../gateway/documentation.ts'
+import { pageHeaders, pageText, type PagePolicy } from '../html/page.ts'
 
 /** Where a sandbox is: `/{workspace}/{plural}/{name}`, on this origin. */
 const placePattern = /^(?:\/[a-z0-9][a-z0-9-]*){3}$/
@@ -22,30 +24,44 @@ export const explorerPolicy: PagePolicy = {
   styleAttributes: true,
 }
 
-export const explorerText = (at: string | undefined): string => {
+/** `root` leads to the root of this origin. */
+export const explorerText = (at: string | undefined, root: string): string => {
   const place = placeOf(at)
-  const workload = `sandbox.json${place === undefined ? '' : `?at=${encodeURIComponent(place)}`}`
+  const workload = `${root}explorer/sandbox.json${place === undefined ? '' : `?at=${encodeURIComponent(place)}`}`
   const first = place === undefined ? 'Management API' : 'Sandbox API'
   return pageText({
     title: place === undefined ? 'API explorer' : `API explorer: ${place.split('/')[3]}`,
-    root: '../',
-    body: html`<div id="explorer" data-management="../v0/openapi.json" data-workload="${workload}" data-first="${first}"></div>`,
+    root,
+    body: html`<div id="explorer" data-management="${root}v0/openapi.json" data-workload="${workload}" data-first="${first}"></div>`,
     styles: ['swagger-ui.css', 'explorer.css'],
     scripts: ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'explorer.js'],
   })
 }
 
+const documentAt = (base: string) =>
+  openApi(
+    Object.values(sandboxRoutes).flatMap(group => Object.values(group) as Route[]),
+    {
+      title: 'Sandbox API',
+      version: '1',
+      description: 'Files, processes, terminals and networking of one sandbox.',
+      servers: [base],
+      credential: { headers: ['authorization'], optional: false },
+      texts: sandboxTexts,
+      families: sandboxFamilies,
+    },
+  )
+
 /** The document of the per-sandbox API at a sandbox. */
-export const workloadDocumentOf = (at: string | undefined) => {
-  const place = placeOf(at)
-  const routes = Object.values(sandboxRoutes).flatMap(group => Object.values(group) as Route[])
-  return openApi(routes, {
-    title: 'Sandbox API',
-    version: '1',
-    description: 'Files, processes, terminals and networking of one sandbox.',
-    servers: [place === undefined ? '/default/sandboxes/web' : place],
-    credential: { headers: ['authorization'], optional: false },
-    texts: sandboxTexts,
-    families: sandboxFamilies,
-  })
-}
+export const workloadDocumentOf = (at: string | undefined) => documentAt(placeOf(at) ?? '/default/sandboxes/web')
+
+/** What `{sandbox}/swagger/` shows; `pluralOf` is how records of a kind are addressed. */
+export const documentation = (pluralOf: (kind: string) => string): Documentation => ({
+  place: (kind, { workspace, name }) => `/${workspace}/${pluralOf(kind)}/${name}`,
+  page: (place, root) => ({ headers: pageHeaders(explorerPolicy), text: explorerText(place, root) }),
+  document(name, { base, host, scheme }) {
+    if (name === 'openapi.json') return documentAt(base)
+    if (name === 'doc.json') return swagger2(documentAt(base), { host, basePath: base, schemes: [scheme] })
+    return undefined
+  },
+})

@@ -9,6 +9,7 @@ import { handle, json, reply, type Reply, type Request } from '../../shared/rout
 import { wantsHtml } from '../html/accept.ts'
 import { createAssets } from '../html/assets.ts'
 import { html } from '../html/html.ts'
+import { onwardText } from '../html/onward-page.ts'
 import { pageHeaders, pageText, rootFrom, type PagePolicy } from '../html/page.ts'
 import { explorerPolicy, explorerText, workloadDocumentOf } from './explorer.ts'
 import { loginForm, openingFor, type LoginDeps, type LoginForm } from './login.ts'
@@ -40,15 +41,6 @@ const loginText = (form: Partial<LoginForm>, root: string, wrong?: string): stri
 <h1>Log in</h1>
 ${form.to ? html`<p>To open <code>${form.to}</code></p>\n` : []}${loginForm(form, { action: 'login', ...(wrong === undefined ? {} : { wrong }) })}
 </main>`,
-  })
-
-/** A page that goes on at once: a form may not be answered with a redirect to another origin under our policy. */
-const onwardText = (url: string, root: string): string =>
-  pageText({
-    title: 'Opening',
-    root,
-    body: html`<meta http-equiv="refresh" content="0; url=${url}">
-<main><p><a href="${url}">Go on</a></p></main>`,
   })
 
 const startText = (root: string): string =>
@@ -95,7 +87,7 @@ export const createPages = (deps: PagesDeps): Dispatcher => {
       return reply(200, { 'content-type': found.type, ...assetHeaders }, found.bytes)
     }),
     handle(routes.explorerRoot, () => reply(301, { location: 'explorer/' })),
-    handle(routes.explorerPage, ({ query }) => page(explorerText(query.at), 200, explorerPolicy)),
+    handle(routes.explorerPage, ({ query }) => page(explorerText(query.at, '../'), 200, explorerPolicy)),
     handle(routes.workloadDocument, ({ query }) => json(workloadDocumentOf(query.at))),
   ]
   return dispatcher(bounds, pagesSurface(), { log, ids, elapsed: () => clock.elapsed() })

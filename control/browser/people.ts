@@ -11,6 +11,8 @@ import { recordsOf, type Records } from '../gateway/resolve.ts'
 import type { DataPlane, Kind } from '../resources/kind.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Store } from '../store/store.ts'
+import type { Documentation } from '../gateway/documentation.ts'
+import { documentation } from './explorer.ts'
 import { createPages } from './pages.ts'
 
 export interface People {
@@ -20,6 +22,7 @@ export interface People {
   readonly admitted: Newcomers['admitted']
   /** Where browsers log in, for who came by this host name; without a slash at its end. */
   readonly apiOrigin: (host: string) => string
+  readonly documentation: Documentation
   /** The host's own pages. */
   readonly pages: (gateway: Gateway) => Dispatcher
 }
@@ -48,6 +51,7 @@ export const createPeople = (deps: PeopleDeps): People => {
     records,
     newcomers,
     admitted: newcomers.admitted,
+    documentation: documentation(kind => planeOf(kind).plural),
     apiOrigin: host => apiOrigin(host, deps),
     pages: gateway => createPages({ ...deps, gateway, logins, records, plural }),
   }

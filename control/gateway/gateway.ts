@@ -19,6 +19,7 @@ import { byHost, byPath, type AddressForm, type WorkloadAddress } from './addres
 import { admit, type Admitted } from './admit.ts'
 import type { Answers } from './answers.ts'
 import { credentialReader, isTerminal } from './credential.ts'
+import type { Documenting } from './documentation.ts'
 import { errorReply, sendError, shown, type ErrorReply } from './errors.ts'
 import type { Forwarder } from './forward.ts'
 import { identityHeaders, identityWriter } from './identity.ts'
@@ -26,7 +27,7 @@ import { loginPath, type Logins } from './logins.ts'
 import { run, runUpgrade, type Context } from './passage.ts'
 import type { Records, Resolve } from './resolve.ts'
 
-export interface GatewayDeps {
+export interface GatewayDeps extends Documenting {
   readonly resolve: Resolve
   readonly hold: Reach['hold']
   readonly forwarder: Forwarder
@@ -35,8 +36,6 @@ export interface GatewayDeps {
   readonly logins: Logins
   readonly records: Records
   readonly sealer: Sealer
-  /** Where browsers log in, for who came by this host name; without a slash at its end. */
-  readonly apiOrigin: (host: string) => string
   /** Told of each connection that has brought a valid credential. */
   readonly admitted: (connection: object) => void
   readonly standing: Standing

@@ -13,6 +13,7 @@ import type { WorkloadAddress } from './address.ts'
 import { enter, type EnterContext } from './admit.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
+import { answerDocumentation, asksForDocumentation, type Documenting } from './documentation.ts'
 import type { Forwarder } from './forward.ts'
 import type { AnswerRules } from './headers.ts'
 import type { IdentityWriter } from './identity.ts'
@@ -21,7 +22,7 @@ import type { Records, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
 import { answerTerminalPage, asksForTerminalPage } from './terminal.ts'
 
-export interface Context extends EnterContext {
+export interface Context extends EnterContext, Documenting {
   readonly hold: Reach['hold']
   readonly forwarder: Forwarder
   readonly answers?: Answers | undefined
@@ -81,7 +82,10 @@ export const run = async (
   const gone = new AbortController()
   // Most are answered: then nobody listens, and to tell nobody costs too.
   response.once('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
-  const entered = await enter(context, address, request, exchangeOf(response))
+  const entering = () => enter(context, address, request, exchangeOf(response))
+  if (asksForDocumentation(address, request))
+    return answerDocumentation(context, address, { request, response, enter: entering })
+  const entered = await entering()
   if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
   const { resolved, credential, key } = entered
   const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)

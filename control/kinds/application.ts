@@ -9,6 +9,7 @@ import { answerOf } from '../resources/present.ts'
 import { revisionsOf, type Revision } from '../resources/revisions.ts'
 import { openSpec, type SealedMember } from '../resources/sealing.ts'
 import { env } from '../sandbox/spec.ts'
+import type { WireNames } from '../../shared/wire-names.ts'
 import type { Resource } from '../store/store.ts'
 import { customDomainKind } from './custom-domain.ts'
 import { lastFive, revisionConfig } from './revisions.ts'
@@ -22,30 +23,32 @@ const port = s.nullish(s.int().check(s.gte(1), s.lte(65_535)))
 /** What a revision is made of; it may be sent beside the rest of the spec, or as the first of its revisions. */
 const compute = { envs, image, memory, port }
 
-const given = s.object({
-  ...compute,
-  enabled: s.nullish(s.boolean()),
-  extensions: s.nullish(
-    s.record(
-      text(128).check(s.regex(/^ai\.[a-z0-9-]+\.experimental\/bind-to-sandbox$/, 'is not known')),
-      s.object({ sandbox: s.nullish(text(63)) }),
+/** The one extension that there is, after the prefix of a vendor. */
+const bindToSandbox = 'experimental/bind-to-sandbox'
+
+const anyOf = (words: readonly string[]): RegExp =>
+  new RegExp(`^(${words.map(word => word.replaceAll('.', '\\.')).join('|')})$`)
+
+const givenWith = (extensions: readonly string[]) =>
+  s.object({
+    ...compute,
+    enabled: s.nullish(s.boolean()),
+    extensions: s.nullish(
+      s.record(text(160).check(s.regex(anyOf(extensions), 'is not known')), s.object({ sandbox: s.nullish(text(63)) })),
     ),
-  ),
-  proxy: s.nullish(s.boolean()),
-  region: s.nullish(text(63)),
-  revision: s.nullish(revisionConfig),
-  revisions: s.nullish(s.array(s.looseObject(compute)).check(s.maxLength(100))),
-  urls: s.nullish(s.array(s.object({ domain: text(253), subdomain: s.nullish(text(63)) })).check(s.maxLength(100))),
-})
+    proxy: s.nullish(s.boolean()),
+    region: s.nullish(text(63)),
+    revision: s.nullish(revisionConfig),
+    revisions: s.nullish(s.array(s.looseObject(compute)).check(s.maxLength(100))),
+    urls: s.nullish(s.array(s.object({ domain: text(253), subdomain: s.nullish(text(63)) })).check(s.maxLength(100))),
+  })
 
 /** Members beside the revisions win over those of the first one. */
-const lifted = ({ revisions, ...spec }: Out<typeof given>) => {
+const lifted = ({ revisions, ...spec }: Out<ReturnType<typeof givenWith>>) => {
   const first = (revisions?.[0] ?? {}) as Spec
   const members = Object.keys(compute).filter(name => first[name] !== undefined && first[name] !== null)
   return { ...Object.fromEntries(members.map(name => [name, first[name]])), ...spec }
 }
-
-const spec = s.pipe(given, s.transform(lifted))
 
 const sealed: readonly SealedMember[] = [{ at: ['envs'], as: 'envs' }]
 
@@ -89,35 +92,36 @@ const addDomain: Action = {
   },
 }
 
-export const applicationKind = defineKind({
-  ...noRunner,
-  kind: 'application',
-  plural: 'applications',
-  scope: 'applications',
-  spec,
-  fallback: { enabled: true, memory: 2048, port: 8080, proxy: false },
-  absent: 'clear',
-  sealed,
-  uploads: true,
-  paginated: true,
-  revisions: lastFive,
-  actions: [listRevisions, addDomain],
-  answers: { spec: s.looseObject({ revisions: s.array(revisionAnswer) }) },
-  presentSpec: ({ spec: shown, internal }) => ({ ...shown, revisions: revisionsIn({ internal } as Resource) }),
-  references: stored =>
-    ((stored['urls'] ?? []) as readonly { domain: string }[]).map(({ domain: name }, at) => ({
-      field: `spec.urls.${at}.domain`,
-      kind: customDomainKind.kind,
-      parent: '',
-      name,
-      exceptStatuses: ['pending', 'failed'],
-    })),
-  claims: stored =>
-    ((stored['urls'] ?? []) as readonly { domain: string; subdomain?: string }[]).map(
-      ({ domain, subdomain = '' }) => `${subdomain}.${domain}`,
-    ),
-  example: {
-    create: { metadata: { name: 'site' }, spec: { image: 'application/site:1', port: 3000 } },
-    update: { spec: { revisions: [{ image: 'application/site:2', memory: 1024, port: 3000 }] } },
-  },
-})
+export const applicationKind = ({ extension }: Pick<WireNames, 'extension'>) =>
+  defineKind({
+    ...noRunner,
+    kind: 'application',
+    plural: 'applications',
+    scope: 'applications',
+    spec: s.pipe(givenWith(extension(bindToSandbox)), s.transform(lifted)),
+    fallback: { enabled: true, memory: 2048, port: 8080, proxy: false },
+    absent: 'clear',
+    sealed,
+    uploads: true,
+    paginated: true,
+    revisions: lastFive,
+    actions: [listRevisions, addDomain],
+    answers: { spec: s.looseObject({ revisions: s.array(revisionAnswer) }) },
+    presentSpec: ({ spec: shown, internal }) => ({ ...shown, revisions: revisionsIn({ internal } as Resource) }),
+    references: stored =>
+      ((stored['urls'] ?? []) as readonly { domain: string }[]).map(({ domain: name }, at) => ({
+        field: `spec.urls.${at}.domain`,
+        kind: customDomainKind.kind,
+        parent: '',
+        name,
+        exceptStatuses: ['pending', 'failed'],
+      })),
+    claims: stored =>
+      ((stored['urls'] ?? []) as readonly { domain: string; subdomain?: string }[]).map(
+        ({ domain, subdomain = '' }) => `${subdomain}.${domain}`,
+      ),
+    example: {
+      create: { metadata: { name: 'site' }, spec: { image: 'application/site:1', port: 3000 } },
+      update: { spec: { revisions: [{ image: 'application/site:2', memory: 1024, port: 3000 }] } },
+    },
+  })

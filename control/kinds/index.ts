@@ -1,4 +1,5 @@
 /** Every kind this host serves, by its name. A new one is a definition file and a line here. */
+import { parseWireNames, wireNames } from '../../shared/wire-names.ts'
 import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
 import { agentKind } from './agent.ts'
@@ -43,7 +44,7 @@ export const plainKinds: readonly Kind[] = [
   volumeTemplateKind,
   volumeKind,
   driveKind,
-  applicationKind,
+  applicationKind(wireNames(parseWireNames('', ''))),
   userKind,
   imageShareKind,
   ...networkKinds({ regions: [] }),
@@ -52,10 +53,12 @@ export const plainKinds: readonly Kind[] = [
 export const createKinds = (deps: KindDeps) =>
   ({
     sandbox: sandboxKind({ ...deps, networks: networksIn(deps) }),
-    ...(Object.fromEntries([...plainKinds, ...networkKinds(deps)].map(kind => [kind.kind, kind])) as Record<
-      never,
-      Kind
-    >),
+    ...(Object.fromEntries(
+      [...plainKinds, applicationKind(wireNames(deps.names.list)), ...networkKinds(deps)].map(kind => [
+        kind.kind,
+        kind,
+      ]),
+    ) as Record<never, Kind>),
   }) satisfies Record<string, Kind>
 
 export type Kinds = ReturnType<typeof createKinds>

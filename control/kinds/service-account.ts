@@ -2,6 +2,7 @@
 import { fail } from '../../shared/errors.ts'
 import { s, text } from '../../shared/schema.ts'
 import { hashKey } from '../auth/keys.ts'
+import { grantHash } from '../auth/grants.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import type { Presented } from '../resources/present.ts'
 import { idNames } from '../resources/naming.ts'
@@ -71,8 +72,19 @@ export const serviceAccountKind = defineKind({
     if (previous && spec['role'] !== previous.spec['role'])
       throw fail('invalid_argument', { field: 'role', reason: `cannot be changed from "${previous.spec['role']}"` })
   },
-  issue(_draft, { ids }) {
+  issue({ name: clientId, spec }, { ids }) {
     const secret = ids.secret(32)
-    return { told: { client_secret: secret }, spec: { secretHash: hashKey(secret) } }
+    return {
+      told: { client_secret: secret },
+      spec: { secretHash: hashKey(secret) },
+      // What its access tokens are good for, as long as it is there.
+      credential: {
+        hash: grantHash.client(clientId),
+        name: clientId,
+        role: spec['role'] === 'admin' ? 'admin' : 'member',
+        expiresAt: null,
+        scopes: null,
+      },
+    }
   },
 })

@@ -32,7 +32,8 @@ interface Admitted {
   readonly withheld: Withheld
   /** Headers for the application, names and values. */
   readonly added: readonly string[]
-  readonly cookie: string | undefined
+  /** For the caller. */
+  readonly cookies: readonly string[]
   /** What lets it go on. */
   readonly right: Right
 }
@@ -41,10 +42,12 @@ export interface Admitting extends FindDeps {
   readonly options: PreviewOptions
 }
 
-const cookieFor = ({ options }: Admitting, token: string, expiresAt: number | null): string => {
+/** Under every name. */
+const cookiesFor = ({ options }: Admitting, token: string, expiresAt: number | null): string[] => {
   const { tokens, isSecure } = options
   const ends = expiresAt === null ? '' : `; Expires=${new Date(expiresAt).toUTCString()}`
-  return `${tokens.cookie}=${token}; Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
+  const more = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}${ends}`
+  return tokens.cookies.map(name => `${name}=${token}; ${more}`)
 }
 
 /** The preview that was found, and the token where it is private. */
@@ -68,7 +71,7 @@ export const admit = async (
   const path = `${request.headers.host ?? ''}${address.base}`
   if (!preview) throw fail('route_not_found', { method: request.method ?? 'GET', path })
   // A cookie of the API's origin is nobody's here.
-  const names = { ...options.tokens, cookies: !address.isShared }
+  const names = { ...options.tokens, withCookies: !address.isShared }
   const { token, fromQuery, target, cookies } = readToken(request, address.target, names)
   const expiresAt = preview.isPublic ? null : await needToken(context, preview, token)
   const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -91,8 +94,7 @@ export const admit = async (
       cookies: true,
     },
     added: [...kept, ...extra.flat()],
-    cookie:
-      fromQuery && token && !preview.isPublic && !address.isShared ? cookieFor(context, token, expiresAt) : undefined,
+    cookies: fromQuery && token && !preview.isPublic && !address.isShared ? cookiesFor(context, token, expiresAt) : [],
   }
 }
 
@@ -111,12 +113,12 @@ export const destinationOf = (address: Address, { port, isPublic }: Preview): De
 }
 
 /** The application's headers with what the preview says in their place. */
-export const reshaping = ({ preview, cookie }: Admitted, { isShared }: PreviewAddress) => {
+export const reshaping = ({ preview, cookies }: Admitted, { isShared }: PreviewAddress) => {
   const own = Object.entries(preview.responseHeaders)
   const dropped = new Set([...own.map(([name]) => name.toLowerCase()), ...(isShared ? ['set-cookie'] : [])])
   const added = [
     ...own.flat(),
-    ...(cookie ? ['set-cookie', cookie] : []),
+    ...cookies.flatMap(cookie => ['set-cookie', cookie]),
     // The preview's own stands beside it.
     ...(isShared && dropped.has('content-security-policy') ? ['content-security-policy', opaqueOrigin] : []),
   ]

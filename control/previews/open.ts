@@ -42,7 +42,6 @@ export const openPreviews = (
   const { names, connections } = deps
   const { regions, previewDomain: domain, wireNames, publicUrl, tls } = config
   const isSecure = publicUrl.startsWith('https:') || speaksTls(tls)
-  const [query = ''] = names.previewTokenQueries
   const options = {
     regions,
     domain,
@@ -53,7 +52,7 @@ export const openPreviews = (
       headers: names.previewTokenHeaders,
       queries: names.previewTokenQueries,
       // Without TLS no browser takes the prefix.
-      cookie: isSecure ? `__Host-${query}` : query,
+      cookies: names.previewCookies.map(name => (isSecure ? `__Host-${name}` : name)),
     },
     withheld: [
       ...names.credentialHeaders.filter(name => name !== 'authorization'),

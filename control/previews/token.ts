@@ -6,7 +6,7 @@ export interface TokenNames {
   /** Lower case. */
   readonly headers: readonly string[]
   readonly queries: readonly string[]
-  readonly cookie: string
+  readonly cookies: readonly string[]
 }
 
 export interface TokenRead {
@@ -39,21 +39,22 @@ const fromQuery = (target: string, names: readonly string[]) => {
   return { target: `${target.slice(0, cut)}${rest ? `?${rest}` : ''}`, token }
 }
 
-const fromCookies = (header: string | undefined, name: string) => {
+const fromCookies = (header: string | undefined, names: readonly string[]) => {
   const pairs = (header ?? '').split(';').map(pair => pair.trim())
-  const own = pairs.find(pair => pair.startsWith(`${name}=`))
-  const rest = pairs.filter(pair => pair && !pair.startsWith(`${name}=`)).join('; ')
-  return { token: own?.slice(name.length + 1), cookies: rest || undefined }
+  const isOwn = (pair: string): boolean => names.some(name => pair.startsWith(`${name}=`))
+  const own = pairs.find(isOwn)
+  const rest = pairs.filter(pair => pair && !isOwn(pair)).join('; ')
+  return { token: own?.slice(own.indexOf('=') + 1), cookies: rest || undefined }
 }
 
-/** Header before query before cookie; cookies are neither read nor passed on where `cookies` says no. */
+/** Header before query before cookie; cookies are neither read nor passed on where `withCookies` says no. */
 export const readToken = (
   { headers }: IncomingMessage,
   given: string,
-  { cookies: useCookies, ...names }: TokenNames & { readonly cookies: boolean },
+  names: TokenNames & { readonly withCookies: boolean },
 ): TokenRead => {
   const header = headerOf(headers, names.headers)
   const { target, token: query } = fromQuery(given, names.queries)
-  const { token: cookie, cookies } = fromCookies(useCookies ? headers.cookie : undefined, names.cookie)
+  const { token: cookie, cookies } = fromCookies(names.withCookies ? headers.cookie : undefined, names.cookies)
   return { token: header || query || cookie || undefined, fromQuery: !header && Boolean(query), target, cookies }
 }

@@ -15,6 +15,11 @@
  *     intervals     instance id, workspace, type, name, dimension, quantity, from, to|null (open), accounted_to
  *     rollups       hour, workspace, type, name, id, dimension, usage         computed from intervals
  *     audit         seq PK, time, who, what, to what, detail JSON, hash over the hash before and the row: only added to
+ *     oauth_records type, id PK (a hash), payload (sealed), grant_id, uid, user_code, consumed_at, expires_at
+ *     signing_keys  kid PK, sealed, created_at
+ *     people        sub PK, account, email UNIQUE, name, password (scrypt)|null, account_admin
+ *     people_elsewhere  issuer, subject PK → sub
+ *     links         hash PK, purpose, subject, expires_at             good once
  *     meta          key, value
  *
  * **Owners and instances.** A resource is a record; what runs for it on the box is its *instances*, none to many. A
@@ -27,6 +32,7 @@
  * Lists are scoped by workspace in the query itself. Times are epoch milliseconds.
  */
 import type { Audit } from './audit.ts'
+import type { Identity } from './identity.ts'
 import type { Instances } from './instances.ts'
 import type { Meter } from './meter.ts'
 import type { Resources } from './resources.ts'
@@ -35,6 +41,7 @@ import type { Upkeep } from './upkeep.ts'
 import type { Transactions } from './writes.ts'
 
 export type * from './audit.ts'
+export type * from './identity.ts'
 export type * from './instances.ts'
 export type * from './meter.ts'
 export type * from './resources.ts'
@@ -49,6 +56,7 @@ export interface Store {
   readonly tenants: Tenants
   readonly meter: Meter
   readonly audit: Audit
+  readonly identity: Identity
   readonly upkeep: Upkeep
   close(): Promise<void>
 }

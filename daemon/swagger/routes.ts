@@ -7,7 +7,7 @@ import { buildInfo } from '../build.ts'
 import { mayCall } from '../channel/audience.ts'
 import type { Core } from '../core.ts'
 import { page } from './page.ts'
-import { swagger2, type Where } from './swagger2.ts'
+import { swagger2, type Where } from '../../shared/http/swagger2.ts'
 
 type Deps = Pick<Core, 'config' | 'hostConfiguration'>
 

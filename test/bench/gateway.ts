@@ -1,9 +1,11 @@
 /**
- * The gateway: what it adds to a request, against nginx in front of the same upstream. Latency is what a request takes
- * more than one sent straight to the upstream; throughput is counted by the processor time the proxy used for it, which
- * other work on the box does not change.
+ * The gateway: what it adds to a request, against nginx and a reverse proxy in Go in front of the same upstream. Latency
+ * is what a request takes more than one sent straight to the upstream; throughput is counted by the processor time the
+ * proxy used for it, which other work on the box does not change.
  */
 import { cpuOf, scratch, startScript } from './child.ts'
+import { bodies } from './gateway-bodies.ts'
+import { goProxy, noGo } from './go-proxy/build.ts'
 import { openLoad, type Load } from './load.ts'
 import type { Bench } from './measure.ts'
 import { nginx, noNginx } from './nginx.ts'
@@ -53,44 +55,75 @@ const runWay = async (way: Way): Promise<void> => {
 
 const perCore = ({ requests, cpuMs }: Way): number => requests / (cpuMs / 1000)
 
-export const gatewayBench = async (bench: Bench): Promise<Row[]> => {
-  const { said: upstream } = await startScript<number>(bench, here('upstream.ts'))
-  const rival = await nginx(
+/** Somebody in front of the upstream: where, and the path there that leads to it. */
+interface Proxy {
+  readonly port: number
+  readonly path: string
+  readonly pid: number
+}
+
+interface Proxies {
+  readonly ours: Proxy
+  readonly nginx: Proxy | undefined
+  readonly go: Proxy | undefined
+}
+
+const rivals = async (bench: Bench, upstream: number): Promise<Omit<Proxies, 'ours'>> => {
+  const engine = await nginx(
     bench,
     `upstream up { server 127.0.0.1:${upstream}; keepalive 256; keepalive_requests 100000000; }`,
     'location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header connection ""; }',
   )
-  if (!rival) bench.skip('gateway.*: floor and ratio', noNginx)
+  if (!engine) bench.skip('gateway.*: floor and ratio', noNginx)
+  bench.say('building the reverse proxy in Go')
+  const go = await goProxy(bench, upstream)
+  if (!go) bench.skip('gateway.*.against-go', noGo)
+  const path = '/health'
+  return { nginx: engine && { ...engine, path, pid: engine.worker }, go: go && { ...go, path } }
+}
+
+/** The figures of so many connections. */
+const requests = async (
+  bench: Bench,
+  [upstream, { ours, nginx: engine, go }]: readonly [number, Proxies],
+  [connections, headers]: readonly [number, Readonly<Record<string, string>>],
+): Promise<Row[]> => {
+  const way = async ({ port, path, pid }: Omit<Proxy, 'pid'> & { pid?: number }): Promise<Way> => {
+    const load = await openLoad({ port, path, headers, connections })
+    bench.later('connections', load.close)
+    await load.run(roundMs)
+    return { load, pid, samples: [], requests: 0, cpuMs: 0 }
+  }
+  const straight = await way({ port: upstream, path: '/health' })
+  const mine = await way(ours)
+  const [theirs, gos] = [engine && (await way(engine)), go && (await way(go))]
+  const all = [straight, mine, theirs, gos].filter(one => one !== undefined)
+  for (let round = 0; round < rounds; round++)
+    for (let turn = 0; turn < all.length; turn++) await runWay(all[(round + turn) % all.length] as Way)
+  const added = (one: Way, part: number) => percentile(one.samples, part) - percentile(straight.samples, part)
+  for (const { load } of all) load.close()
+  const latencies = [0.5, 0.99].flatMap(part => {
+    const name = `gateway.added.${connections}.p${part * 100}`
+    const value = added(mine, part)
+    const againstGo = gos ? [row(`${name}.against-go`, value, 'ms', added(gos, part))] : []
+    return [row(name, value, 'ms', theirs ? added(theirs, part) : null), ...againstGo]
+  })
+  if (connections === 1) return latencies
+  const name = 'gateway.requests-per-core'
+  const againstGo = gos ? [row(`${name}.against-go`, perCore(mine), 'req/s', perCore(gos))] : []
+  return [...latencies, row(name, perCore(mine), 'req/s', theirs ? perCore(theirs) : null), ...againstGo]
+}
+
+export const gatewayBench = async (bench: Bench): Promise<Row[]> => {
+  const { said: upstream } = await startScript<number>(bench, here('upstream.ts'))
   const host = await standInHost(bench, upstream)
+  const ours = { port: host.port, path: '/default/sandboxes/a/health', pid: host.pid }
+  const proxies: Proxies = { ours, ...(await rivals(bench, upstream)) }
   const headers = { authorization: `Bearer ${host.key}` }
   const rows: Row[] = []
   for (const connections of [1, 32]) {
     bench.say(`${connections} connection${connections > 1 ? 's' : ''}`)
-    const way = async (port: number, path: string, pid?: number): Promise<Way> => {
-      const load = await openLoad({ port, path, headers, connections })
-      bench.later('connections', load.close)
-      await load.run(roundMs)
-      return { load, pid, samples: [], requests: 0, cpuMs: 0 }
-    }
-    const straight = await way(upstream, '/health')
-    const ours = await way(host.port, '/default/sandboxes/a/health', host.pid)
-    const theirs = rival && (await way(rival.port, '/health', rival.worker))
-    const all = [straight, ours, ...(theirs ? [theirs] : [])]
-    for (let round = 0; round < rounds; round++)
-      for (let turn = 0; turn < all.length; turn++) await runWay(all[(round + turn) % all.length] as Way)
-    const added = (one: Way, part: number) => percentile(one.samples, part) - percentile(straight.samples, part)
-    for (const part of [0.5, 0.99])
-      rows.push(
-        row(
-          `gateway.added.${connections}.p${part * 100}`,
-          added(ours, part),
-          'ms',
-          theirs ? added(theirs, part) : null,
-        ),
-      )
-    if (connections > 1)
-      rows.push(row('gateway.requests-per-core', perCore(ours), 'req/s', theirs ? perCore(theirs) : null))
-    for (const { load } of all) load.close()
+    rows.push(...(await requests(bench, [upstream, proxies], [connections, headers])))
   }
-  return rows
+  return [...rows, ...(await bodies(bench))]
 }

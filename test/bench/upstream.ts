@@ -1,7 +1,8 @@
 /**
  * What stands behind the proxies that are compared, and the floor of what Node can serve; in a process of its own.
  * Without arguments it answers every request with the same few bytes, off a bare socket. With a file it answers with
- * that file's bytes as `node:http` would without anything of ours. Sends its port to its parent.
+ * that file's bytes as `node:http` would without anything of ours. With `bodies` and a number it gives and takes that many
+ * megabytes. Sends its port to its parent.
  */
 import { readFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -30,7 +31,31 @@ const plain = (path: string): Server => {
   })
 }
 
-const [path] = process.argv.slice(2)
-const server = path ? plain(path) : bare()
+/** Answers with so many megabytes, and takes as many; off a bare socket, one request at a time. */
+const bodies = (megabytes: number): Server => {
+  const bytes = megabytes * 1024 * 1024
+  const piece = Buffer.alloc(1024 * 1024)
+  const head = (length: number) => `HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\n\r\n`
+  return createServer({ noDelay: true }, socket => {
+    let left = 0
+    const give = (times: number): void => {
+      if (times > 0) socket.write(piece, () => give(times - 1))
+    }
+    socket.on('error', () => socket.destroy())
+    socket.on('data', data => {
+      const isHead = left === 0
+      const body = isHead ? data.length - data.indexOf('\r\n\r\n') - 4 : data.length
+      if (isHead && data[0] === 0x47) {
+        socket.write(head(bytes))
+        return give(megabytes)
+      }
+      left = (isHead ? bytes : left) - body
+      if (left === 0) socket.write(head(0))
+    })
+  })
+}
+
+const [path, megabytes] = process.argv.slice(2)
+const server = path === 'bodies' ? bodies(Number(megabytes)) : path ? plain(path) : bare()
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
 process.once('disconnect', () => process.exit(0))

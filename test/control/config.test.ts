@@ -168,7 +168,7 @@ t.test("another vendor's wire is one file, beside ours", async t => {
   t.same(names.env('NAME'), ['SVC_NAME', 'OTHER_NAME', 'AZ_NAME', 'ACME_NAME'])
   t.same(names.driveEnv('UID_MAP'), ['SVCFS_UID_MAP', 'OTHERFS_UID_MAP', 'AZFS_UID_MAP'])
   t.same(names.previewTokens, ['svc_preview_token', 'other_preview_token', 'ac-preview'])
-  t.same(names.cookies, ['svc_session', 'other_session', 'acme_login'])
+  t.same(names.cookies, ['svc_preview_token', 'other_preview_token', 'acme_login'])
   t.same(names.oauthClients, ['svc', 'other', 'acme-cli'])
   t.same(names.label('auto-generated'), ['x-svc-auto-generated', 'x-other-auto-generated', 'x-ac-auto-generated'])
   t.equal(names.extension('a/b').at(-1), 'com.acme.a/b')

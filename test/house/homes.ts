@@ -12,6 +12,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   execa: ['control/cli', 'control/images', 'control/runtime', 'images/package', 'images/runtime'],
   kysely: ['control/store/sqlite'],
   'prom-client': ['control/metrics'],
+  'oidc-provider': ['control/identity'],
   'node-pty': ['daemon/node-internals'],
   'tar-stream': ['control/images/pull', 'daemon/filesystem'],
   undici: ['control/channel', 'control/gateway', 'control/images/pull', 'shared/http/client'],
@@ -20,7 +21,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Packages that nothing imports: the types of Node, which are for the compiler of whoever uses the library. */
-export const notImported: readonly string[] = ['@types/node', '@types/dns-packet']
+export const notImported: readonly string[] = ['@types/node', '@types/dns-packet', '@types/oidc-provider']
 
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {

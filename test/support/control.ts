@@ -4,6 +4,8 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { oauthRoutes } from '../../control/api/oauth.ts'
+import { createIdentity } from '../../control/identity/identity.ts'
 import { healthRoutes } from '../../control/api/health.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
 import { wireNames, type WireNames } from '../../control/wire/names.ts'
@@ -152,6 +154,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const move = transition({ store, clock, rules, changes: changes() })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
+  const denials = createDenials({ audit: store.audit, clock, log }, closer)
+  const publicUrl = () => 'http://127.0.0.1:8080'
+  const identity = createIdentity({ store, sealer, clock, ids, secret: 'test', publicUrl, clientNames: ['svc'] })
   const verbs = {
     keyUses: uses,
     store,
@@ -176,9 +181,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     log,
     names,
     apiVersions: options.apiVersions,
-    keys: createKeys({ tenants: store.tenants, clock, uses }),
+    keys: createKeys({ tenants: store.tenants, clock, uses, tokens: identity.tokens }),
     standing: createStanding({ clock, log }, closer),
-    denials: createDenials({ audit: store.audit, clock, log }, closer),
+    denials,
     personalKeys: personalKeys({ tenants: store.tenants, clock, ids, uses }),
     removeWorkspace: workspaceRemover(verbs),
     images,
@@ -196,12 +201,13 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
       clock,
       ids,
       sealer,
-      publicUrl: () => 'http://127.0.0.1:8080',
+      publicUrl,
       sandboxDomain: '',
       planeOf: kind => rules.get(kind) as never,
     }),
     routes: [
       ...(options.routes ?? []),
+      ...oauthRoutes({ identity, denials }),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
       ...healthRoutes({
         health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),

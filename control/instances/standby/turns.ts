@@ -41,7 +41,12 @@ const isIdle = (context: Context, entry: Entry): boolean => isKnown(context, ent
 /** Freezes it unless it is used or works; resolves with whether to look again later. */
 export const suspend = async (context: Context, entry: Entry): Promise<boolean> => {
   const { store, drivers, log } = context
-  if (entry.asleep || !isIdle(context, entry)) return false
+  if (!isIdle(context, entry)) return false
+  if (entry.asleep) {
+    // It fell asleep, and that could not be written down: until it is, it is billed as if it ran.
+    await noteSuspended(context, entry)
+    return false
+  }
   const instance = await store.instances.get(entry.id)
   const freezer = instance && drivers.need(instance.driver).freezer
   if (!instance || !freezer) return false
@@ -59,9 +64,16 @@ export const resume = async (context: Context, entry: Entry): Promise<void> => {
   if (!entry.asleep) return
   const begun = clock.elapsed()
   const instance = await store.instances.get(entry.id)
-  if (instance) await drivers.need(instance.driver).freezer?.thaw(entry.id)
+  const freezer = instance && drivers.need(instance.driver).freezer
+  await freezer?.thaw(entry.id)
+  try {
+    await noteResumed(context, entry)
+  } catch (error) {
+    // Awake, it would cost nobody anything: it sleeps on, and whoever comes next wakes it.
+    await freezer?.freeze(entry.id)
+    throw error
+  }
   entry.asleep = false
-  await noteResumed(context, entry)
   observer.woke(clock.elapsed() - begun)
   log.debug('instance.resumed', { instance: entry.id })
 }

@@ -7,6 +7,7 @@ import type { WritableStore } from '../store.ts'
 import { sqliteApply } from './apply.ts'
 import { auditing, sqliteAudit } from './audit.ts'
 import { claims } from './claims.ts'
+import { sqliteIdentity } from './identity.ts'
 import { sqliteInstances } from './instances.ts'
 import { keyWriting } from './keys.ts'
 import { lister } from './listing.ts'
@@ -73,6 +74,7 @@ const compose = (db: Database): WritableStore => {
       ofMachines,
     }),
     audit: sqliteAudit(auditor, transact),
+    identity: sqliteIdentity(prepare, transact),
     tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
     upkeep: sqliteUpkeep({ db, prepare, transact }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),

@@ -1,5 +1,6 @@
 /** Rows as SQLite holds them; `migrations/` holds the same as SQL. Times are epoch milliseconds. */
 import type { Generated } from 'kysely'
+import type { IdentityTables } from './identity-tables.ts'
 
 export interface AccountRow {
   id: string
@@ -192,7 +193,7 @@ export interface CountRow {
   count: number
 }
 
-export interface Tables {
+export interface Tables extends IdentityTables {
   accounts: AccountRow
   workspaces: WorkspaceRow
   api_keys: ApiKeyRow

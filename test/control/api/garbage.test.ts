@@ -22,6 +22,8 @@ const judge = async ({ call, api }: TestControl) => {
       if (answer.body?.error === 'route_not_found' || answer.body?.error === 'method_not_allowed') return undefined
       if (!documented(document, route, answer.status)) return `not documented: ${said}`
       if (answer.status < 400) return undefined
+      // JSON-RPC has its own form of errors.
+      if (answer.body?.jsonrpc === '2.0' && typeof answer.body.error?.message === 'string') return undefined
       const { error, code, message } = answer.body ?? {}
       const readable =
         typeof error === 'string' && code === answer.status && typeof message === 'string' && message !== ''

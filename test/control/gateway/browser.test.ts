@@ -397,6 +397,42 @@ t.test('browsers', async t => {
     t.equal((await get('/explorer/?at=https://evil.example/', asBrowser)).status, 400)
   })
 
+  await t.test("the documentation of a sandbox is the host's, whatever answers inside", async t => {
+    asked = []
+    const led = await get('/default/sandboxes/web/swagger', asBrowser)
+    t.match([led.status, led.header('location')], [301, '/default/sandboxes/web/swagger/index.html'])
+    const page = await get('/default/sandboxes/web/swagger/', asBrowser)
+    t.match(page.text, /API explorer: web/)
+    t.match(page.header('content-security-policy'), /default-src 'none'; script-src 'self'/)
+    const sources = [...page.text.matchAll(/(?:src|href|data-workload|data-management)="([^"]+)"/g)].map(
+      match => match[1] as string,
+    )
+    for (const source of sources.filter(one => !one.startsWith('data:'))) {
+      const { pathname, search } = new URL(source, `${box}/swagger/`)
+      t.equal((await get(pathname + search, pathname.startsWith('/v0') ? bearer : {})).status, 200, source)
+    }
+    const named = await get('/swagger/index.html', asBrowser, sandboxHost)
+    t.match(
+      [named.status, named.text],
+      [200, `url=http://localhost:${port}/explorer/?at=/default/sandboxes/web"`],
+      'what is typed in at the origin of a workload its applications could read',
+    )
+    t.equal((await get('/default/sandboxes/web/swagger/openapi.json')).status, 401)
+    const document = JSON.parse((await get('/default/sandboxes/web/swagger/openapi.json', bearer)).text) as object
+    t.match(document, { openapi: /^3\.1/, servers: [{ url: '/default/sandboxes/web' }], paths: { '/process': {} } })
+    const older = JSON.parse((await get('/swagger/doc.json', bearer, sandboxHost)).text) as object
+    t.match(older, { swagger: '2.0', host: sandboxHost, basePath: '/', schemes: ['http'], paths: { '/process': {} } })
+    t.equal((await get('/default/sandboxes/web/swagger/other.js', bearer)).status, 404)
+    t.same(asked, [], 'nothing of it comes from inside')
+    await get(`/default/sandboxes/web/port/${appPort}/swagger/`, bearer)
+    await get('/default/sandboxes/web/swaggering', bearer)
+    t.same(
+      asked.map(({ url }) => url),
+      ['/swagger/', '/swaggering'],
+      'what only looks like it does',
+    )
+  })
+
   await t.test('who has not said who they are costs little: few connections, and small heads', async t => {
     t.match(
       await exchange(t, port, `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`),

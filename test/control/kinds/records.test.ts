@@ -257,3 +257,28 @@ t.test('an image is shared at once within an account, and with another when it a
   const member = { headers: { authorization: `Bearer ${await addKey({ workspace: 'default' })}` } }
   t.equal((await call('POST', path, { targetWorkspace: 'team' }, member)).status, 403)
 })
+
+t.test("extensions and labels have a vendor's prefix as well as ours", async t => {
+  const acme = { header: 'Acme', short: 'ac', image: 'ac', label: 'io.acme/', extension: 'com.acme.' }
+  const { call } = await control(t, { wireNames: [{ header: 'Svc', short: 'svc', image: 'svc' }, acme] })
+  const make = (name: string, key: string) =>
+    call('POST', '/applications', {
+      metadata: { name },
+      spec: { image: 'a:1', extensions: { [key]: { sandbox: 'x' } } },
+    })
+  for (const [at, prefix] of ['ai.svc.', 'com.acme.'].entries()) {
+    const key = `${prefix}experimental/bind-to-sandbox`
+    t.match(await make(`app-${at}`, key), { status: 200, body: { spec: { extensions: { [key]: { sandbox: 'x' } } } } })
+  }
+  t.match(await make('other', 'ai.other.experimental/bind-to-sandbox'), { status: 400 })
+  t.match(await make('dots', 'comXacme.experimental/bind-to-sandbox'), { status: 400 })
+  t.ok((await call('GET', '/openapi.json')).text.includes(String.raw`com\\.acme\\.`), 'the document says so')
+
+  const labels = { 'x-svc-auto-generated': 'true', 'io.acme/team': 'a', 'x-acme-team': 'b', team: 'c' }
+  const labelled = await call('PUT', '/applications/app-0', { metadata: { labels } })
+  t.match(labelled.body, { metadata: { labels } }, 'all are kept')
+  t.equal(
+    labelled.headers['x-acme-warnings'],
+    '"metadata.labels.x-svc-auto-generated has no effect", "metadata.labels.io.acme/team has no effect"',
+  )
+})

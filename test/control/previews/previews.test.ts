@@ -138,3 +138,21 @@ t.test('sockets, ports where nothing is, and the API of the sandbox', async t =>
     t.match(await get(closed.host, '/health', headers), { status: 403 }, 'nor where the daemon cannot tell who asks')
   }
 })
+
+t.test("the cookie goes out under the name of a vendor's profile, too, and comes in under any", async t => {
+  const acme = { header: 'Acme', short: 'ac', image: 'ac', previewToken: 'ac-preview', cookie: 'acme_login' }
+  const { get, preview, token } = await ready(t, {
+    config: { wireNames: [{ header: 'Svc', short: 'svc', image: 'svc' }, acme] },
+  })
+  const { host } = await preview('app', { public: false })
+  const mine = await token('app')
+  const opened = await get(host, `/?ac-preview=${mine}`)
+  t.match(opened, { status: 200, body: { url: '/' } })
+  const cookies = (opened.headers['set-cookie'] as string[]).slice(1).map(cookie => cookie.replace(/;.*/, ''))
+  t.same(cookies, [`svc_preview_token=${mine}`, `acme_login=${mine}`])
+  for (const cookie of cookies) {
+    const followed = await get(host, '/', { cookie: `a=1; ${cookie}` })
+    t.match(followed, { status: 200, body: { headers: { cookie: 'a=1' } } }, cookie)
+  }
+  t.equal((await get(host, '/', { cookie: `ac_session=${mine}` })).status, 401)
+})

@@ -6,6 +6,7 @@ import { keysAndRevisions } from './0004-keys-revisions.ts'
 import { keyUse } from './0005-key-use.ts'
 import { audit } from './0006-audit.ts'
 import { claimsEverywhere } from './0007-claims.ts'
+import { identity } from './0008-identity.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   keyUse,
   audit,
   claimsEverywhere,
+  identity,
 ]

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { schemaOf, swagger2 } from '../../../daemon/swagger/swagger2.ts'
+import { schemaOf, swagger2 } from '../../../shared/http/swagger2.ts'
 import { openApi } from '../../../shared/http/openapi.ts'
 import { uploadPart } from '../../../shared/wire/multipart.ts'
 import { writePath } from '../../../shared/wire/filesystem.ts'

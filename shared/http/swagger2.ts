@@ -1,5 +1,5 @@
 /** Translates OpenAPI 3.1 to Swagger 2.0, which existing tools read from /swagger/doc.json. */
-import type { OpenApi, Operation, Parameter } from '../../shared/http/openapi.ts'
+import type { OpenApi, Operation, Parameter } from './openapi.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,0 +1,123 @@
+/** The addresses of OAuth 2.0: what comes in as the contract has it, and what the provider says to it. */
+import { readBody } from '../../shared/http/body.ts'
+import type { InProcessAnswer } from '../../shared/http/in-process.ts'
+import { isError } from '../../shared/errors.ts'
+import { handle, json, reply, Reply, type Bound, type Request } from '../../shared/route.ts'
+import { grantableScopes, unknownScopes } from '../auth/scopes.ts'
+import type { Denials } from '../audit/denials.ts'
+import type { Identity } from '../identity/identity.ts'
+import { asLibraryHasIt, fieldsOf, statusFor, type TokenRequest } from '../identity/provider/wire.ts'
+import * as declared from './oauth-declarations.ts'
+
+export interface OAuthDeps {
+  readonly identity: Pick<Identity, 'answer' | 'issuer'>
+  readonly denials: Pick<Denials, 'note'>
+}
+
+const textOf = (value: string | string[] | undefined): string => (typeof value === 'string' ? value : '')
+
+const valueOf = ({ body }: InProcessAnswer): unknown => {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** The provider's answer, with the headers that concern it. */
+const passedOn = (answer: InProcessAnswer, status = answer.status): Reply => {
+  const { 'content-type': type, 'cache-control': cache, 'www-authenticate': authenticate } = answer.headers
+  return reply(
+    status,
+    {
+      // Clients of the contract decode what says that it is plain JSON, and that alone.
+      ...(type ? { 'content-type': String(type).replace(/^application\/[\w-]+\+json/, 'application/json') } : {}),
+      'cache-control': cache ? String(cache) : 'no-store',
+      ...(authenticate && status === 401 ? { 'www-authenticate': String(authenticate) } : {}),
+    },
+    answer.body,
+  )
+}
+
+/** What is wrong with a request, as OAuth says it. */
+const refused = (error: string, description: string): Reply =>
+  json(
+    { error, error_description: description, code: 400, message: description },
+    {
+      status: 400,
+      headers: { 'cache-control': 'no-store' },
+    },
+  )
+
+/** The provider's answer, or its refusal with the members that clients of this API read besides. */
+const saidOf = (answer: InProcessAnswer): { status: number; reason: string; reply: Reply } => {
+  const value = valueOf(answer) as { error?: string; error_description?: string } | undefined
+  const status = statusFor(answer.status, value)
+  if (status < 400 || !value?.error) return { status, reason: '', reply: passedOn(answer, status) }
+  const reason = value.error_description ?? value.error
+  const said = json({ ...value, code: status, message: reason }, { status, headers: { 'cache-control': 'no-store' } })
+  return { status, reason, reply: said }
+}
+
+const requestOf = async (request: Request): Promise<TokenRequest> => {
+  const { headers } = request
+  const body = await readBody(request.body, declared.oauthBodyLimit)
+  const authorization = textOf(headers['authorization'])
+  return asLibraryHasIt({
+    fields: fieldsOf(body, textOf(headers['content-type'])),
+    // A client may go on sending the token it had.
+    authorization: /^basic /i.test(authorization) ? authorization : undefined,
+  })
+}
+
+/** What was sent; a body that is nothing of the kind is refused as OAuth does it. */
+const given = async (request: Request): Promise<TokenRequest | Reply> => {
+  try {
+    return await requestOf(request)
+  } catch (error) {
+    if (!isError(error, 'invalid_body')) throw error
+    return refused('invalid_request', error.message)
+  }
+}
+
+const give = async ({ identity, denials }: OAuthDeps, request: Request, requestId: string): Promise<Reply> => {
+  const sent = await given(request)
+  if (sent instanceof Reply) return sent
+  const { fields, authorization } = sent
+  if (!fields['grant_type']) return refused('invalid_request', 'grant_type: is missing')
+  const [unknown] = unknownScopes(fields['scope'])
+  if (unknown) return refused('invalid_scope', `there is no scope "${unknown.slice(0, 64)}"`)
+  const answer = await identity.answer(request, { authorization, body: new URLSearchParams(fields).toString() })
+  const { status, reason, reply: said } = saidOf(answer)
+  const by = { actor: '', credential: '', remote: request.remote, requestId, account: '', workspace: '' }
+  if (status === 400) denials.note({ ...by, endpoint: declared.oauthToken.id, reason })
+  return said
+}
+
+/** Ending a token that is none is no mistake. */
+const end = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> => {
+  const sent = await given(request)
+  if (sent instanceof Reply) return sent
+  const body = new URLSearchParams(sent.fields).toString()
+  return saidOf(await identity.answer(request, { authorization: sent.authorization, body })).reply
+}
+
+export const oauthRoutes = (deps: OAuthDeps): Bound[] => {
+  const { identity } = deps
+  const discover = async (request: Request): Promise<Reply> =>
+    passedOn(await identity.answer({ ...request, rawPath: declared.openIdConfiguration.path, rawQuery: '' }))
+  return [
+    handle(declared.openIdConfiguration, (_input, { request }) => discover(request)),
+    handle(declared.authorizationServer, (_input, { request }) => discover(request)),
+    handle(declared.protectedResource, () => ({
+      resource: identity.issuer(),
+      resource_name: 'Hutch',
+      authorization_servers: [identity.issuer()],
+      bearer_methods_supported: ['header'],
+      scopes_supported: [...grantableScopes],
+    })),
+    handle(declared.oauthKeys, async (_input, { request }) => passedOn(await identity.answer(request))),
+    handle(declared.oauthToken, (_input, { request, requestId }) => give(deps, request, requestId)),
+    handle(declared.oauthRevoke, (_input, { request }) => end(deps, request)),
+  ]
+}
