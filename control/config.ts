@@ -83,6 +83,8 @@ export interface Config {
   readonly sandboxNoProxy: readonly string[]
   /** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
   readonly egressResolvers: readonly NameServer[]
+  /** Name servers that are asked about custom domains; none for those of this box. */
+  readonly dnsResolvers: readonly NameServer[]
   /** Addresses of this box that egress gateways leave from. Default none. */
   readonly egressAddresses: readonly string[]
   /** Network slots kept ready ahead of need, 0 to 1024. Default 8. */
@@ -159,7 +161,8 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     caFile: textOf(env, 'HUTCH_CA_FILE') && path('HUTCH_CA_FILE', ''),
     sandboxProxy: urlOf(env, 'HUTCH_SANDBOX_PROXY'),
     sandboxNoProxy: listOf(env, 'HUTCH_SANDBOX_NO_PROXY'),
-    egressResolvers: resolversFrom(env),
+    egressResolvers: resolversFrom(env, 'HUTCH_EGRESS_RESOLVERS'),
+    dnsResolvers: resolversFrom(env, 'HUTCH_DNS_RESOLVERS'),
     egressAddresses: egressAddressesFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     warm: warmFrom(env),

@@ -37,6 +37,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openWayOut, type WayOut } from './outbound/way-out.ts'
+import { openDomains } from './previews/domains.ts'
 import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
@@ -48,7 +49,7 @@ import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import { serveFront, type Served } from './serving.ts'
 import type { Store, Written } from './store/store.ts'
-import { txtRecords } from './dns.ts'
+import { createDns } from './dns.ts'
 import { openWarm } from './warm/open.ts'
 import type { Cursors } from './wire/cursors.ts'
 
@@ -82,6 +83,7 @@ const running = async (
 ) => {
   const { store, clock, connections } = parts
   const { kinds, outbound, metrics } = deps
+  const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
   const warm = await openWarm(config, { ...parts, draining }, closer)
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
@@ -89,7 +91,7 @@ const running = async (
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
   const line = waitingLine({ rules, clock })
   const written = (all: Written): void => {
-    for (const told of [outbound, configurer, line, warm]) told?.written(all)
+    for (const told of [outbound, configurer, line, warm, domains]) told?.written(all)
   }
   const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
@@ -117,7 +119,7 @@ const running = async (
     if (draining()) throw fail('draining', { retryAfterS: 30 })
     line.admit(workspace)
   }
-  return { move, runner, admit, warm, start, draining }
+  return { move, runner, admit, warm, start, draining, domains }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -131,8 +133,8 @@ const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: Wa
 })
 
 /** What the verbs ask besides records. */
-const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'txtRecords' | 'image' | 'providers'> => ({
-  txtRecords,
+const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'image' | 'providers'> => ({
+  dns: createDns(config.dnsResolvers),
   image: (workspace, named) => imageNamed(parts.images, workspace, named),
   providers: createProviders(config.providers, parts),
 })
@@ -146,7 +148,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
-  const { move, runner, admit, warm, start, draining } = await running(config, parts, deps, closer)
+  const { move, runner, admit, warm, start, draining, domains } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -179,7 +181,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   })
   const drives = await openDrives(config, parts)
   const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
-  const previews = openPreviews(config, { ...parts, ...people, ...callers, kinds: rules, hold: runner.hold })
+  const previews = openPreviews(config, { ...parts, ...people, ...callers, domains, kinds: rules, hold: runner.hold })
   await start()
   answerTheOperator(config, parts, runner)
   return {

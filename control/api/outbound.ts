@@ -73,7 +73,11 @@ export const declareOutbound = (kind: Kind) => {
   }
 }
 
-const present = ({ at, ...rest }: EgressEvent) => ({ ...rest, time: new Date(at).toISOString() })
+const present = ({ at, said = {}, ...rest }: EgressEvent) => ({
+  ...rest,
+  ...(Object.keys(said).length > 0 ? { said } : {}),
+  time: new Date(at).toISOString(),
+})
 
 /** The record's id. Throws `not_found`. */
 const uidOf = async (kind: Kind, params: Record<string, string>, context: Context, store: Store): Promise<string> => {

@@ -42,12 +42,12 @@ export const nameServerOf = (text: string): NameServer | undefined => {
   return { host, port }
 }
 
-/** Name servers that are asked for sandboxes with an outbound policy; none for those of this box. */
-export const resolversFrom = (env: Environment): NameServer[] =>
-  listOf(env, 'HUTCH_EGRESS_RESOLVERS').map(text => {
+/** Name servers of one variable; none for those of this box. */
+export const resolversFrom = (env: Environment, name: string): NameServer[] =>
+  listOf(env, name).map(text => {
     const server = nameServerOf(text)
     if (server) return server
-    throw refuse('HUTCH_EGRESS_RESOLVERS', `"${text}" is not an IPv4 address, with or without a port`)
+    throw refuse(name, `"${text}" is not an IPv4 address, with or without a port`)
   })
 
 /** Addresses of this box that egress gateways leave from. */

@@ -162,6 +162,14 @@ export interface Mounter {
   unmount(id: string, mounted: { mountId: number; mountPath: string }): Promise<void>
 }
 
+/** A process as the machine shows it; its name and command line are what it says of itself. */
+export interface ProcessFacts {
+  /** Its number inside. */
+  readonly pid?: number
+  readonly process: string
+  readonly command: string
+}
+
 export interface OutboundPorts {
   /** For whoever is told of it. */
   readonly proxy: number
@@ -181,6 +189,8 @@ export interface Outbound {
   readonly ports: OutboundPorts
   /** Networks of machines of this box, as CIDR. */
   readonly machineNetworks: readonly string[]
+  /** Which process is at that end of a connection, where it can be found. */
+  processAt?(address: string, port: number): Promise<ProcessFacts | undefined>
   /** Id of the machine that sends from this address, by the link it has. */
   machineAt(address: string): string | undefined
 }

@@ -4,10 +4,12 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { closing } from '../../shared/closing.ts'
 import { fail } from '../../shared/errors.ts'
 import { smallestAllowList } from '../../shared/policy/learn.ts'
+import { createAskers } from './askers.ts'
 import { createAuthority } from './ca/authority.ts'
 import { createResolver } from './dns/resolver.ts'
 import { serveDns } from './dns/serve.ts'
 import type { Egress, EgressDeps, EgressOptions } from './egress.ts'
+import type { EventLogDeps } from './events/events.ts'
 import type { Engine } from './engine.ts'
 import { createFence } from './fence.ts'
 import { headerNames } from './http/names.ts'
@@ -38,6 +40,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
     requestId: () => ids.uuid(),
     authority: createAuthority(options.authority, { clock }),
     upstreamTls: createUpstreamTls({ extraCa: options.extraCa }, { clock }),
+    askers: createAskers(deps.processAt, { now: clock.now, log }),
     relay: options.relay === 'streams' ? streamRelay : kernelRelay(),
     maxConnections: options.connections ?? defaults.connections,
     get http() {
@@ -56,6 +59,7 @@ const take = (engine: Engine, socket: Socket): Tenant | undefined => {
     return undefined
   }
   tenant.sockets.add(socket)
+  engine.askers.look(tenant, socket)
   socket.once('close', () => tenant.sockets.delete(socket))
   return tenant
 }
@@ -108,17 +112,28 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
         for (const tenant of engine.tenants.all()) tenant.pool.sweep()
       }),
     )
-    return face(engine, ports, { limits, neighbours: deps.neighbours ?? noNeighbours }, () => closer.close())
+    return face(
+      engine,
+      ports,
+      { limits, neighbours: deps.neighbours ?? noNeighbours, keeper: deps.keeper, after: clock.after },
+      () => closer.close(),
+    )
   } catch (error) {
     await closer.close()
     throw error
   }
 }
 
+interface FaceDeps extends Pick<EgressDeps, 'keeper'> {
+  readonly limits: { readonly events: number }
+  readonly neighbours: Neighbours
+  readonly after: EventLogDeps['after']
+}
+
 const face = (
   engine: Engine,
   ports: Egress['ports'],
-  of: { limits: { events: number }; neighbours: Neighbours },
+  { keeper, ...of }: FaceDeps,
   close: () => Promise<void>,
 ): Egress => ({
   ports,
@@ -126,7 +141,9 @@ const face = (
   setPolicy(sandbox, policy, { sourceAddress } = {}) {
     const known = engine.tenants.get(sandbox)
     if (known) replacePolicy(known, policy)
-    const tenant = known ?? createTenant(sandbox, policy, { now: engine.clock.now, ...of })
+    const tenant =
+      known ??
+      createTenant(sandbox, policy, { now: engine.clock.now, ...of, ...(keeper ? { kept: keeper(sandbox) } : {}) })
     leaveFrom(tenant, sourceAddress)
     engine.tenants.set(tenant)
   },

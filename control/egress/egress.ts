@@ -6,7 +6,7 @@
  *     sandbox ── DNS ──► resolver                   ┘
  *
  * Which sandbox a connection belongs to is told by `sandboxOf` from the connection's addresses, and by nothing that is sent over it.
- * A connection of no sandbox, or of one without a policy, is closed without a word. Nothing is kept on disk: whoever uses the engine gives it the
+ * A connection of no sandbox, or of one without a policy, is closed without a word. No policy is kept on disk: whoever uses the engine gives it the
  * policies again after a start, and until then nothing passes.
  */
 import type { Clock } from '../../shared/clock.ts'
@@ -14,9 +14,11 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Detail } from '../../shared/policy/learn.ts'
 import type { WireNames } from '../../shared/wire-names.ts'
+import type { ProcessAt } from './askers.ts'
 import type { AuthorityKeys } from './ca/authority.ts'
 import type { Server } from './dns/query.ts'
 import type { EgressEvent, Page } from './events/events.ts'
+import type { Kept } from './events/kept.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { Peer } from './tenants.ts'
 
@@ -50,6 +52,10 @@ export interface EgressDeps {
   readonly sandboxOf: (peer: Peer) => string | undefined
   /** Addresses of this host, which no sandbox reaches through its proxy. */
   readonly ownAddresses: () => ReadonlySet<string>
+  /** Which process is at the sandbox's end of a connection; nobody looks unless given. */
+  readonly processAt?: ProcessAt | undefined
+  /** Where a sandbox's decisions are kept; nowhere unless given. */
+  readonly keeper?: ((sandbox: string) => Kept) | undefined
   /** Who reaches whom; nobody unless given. */
   readonly neighbours?: Neighbours
 }

@@ -1,6 +1,7 @@
 /** What every part of the engine works with. */
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
+import type { Askers } from './askers.ts'
 import type { Authority } from './ca/authority.ts'
 import type { Resolver } from './dns/resolver.ts'
 import type { Fence } from './fence.ts'
@@ -23,6 +24,7 @@ export interface Engine {
   readonly authority: Authority
   readonly upstreamTls: UpstreamTls
   readonly relay: Relay
+  readonly askers: Askers
   /** Connections of one sandbox at a time. */
   readonly maxConnections: number
 }

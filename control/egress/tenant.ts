@@ -4,7 +4,8 @@ import { compilePolicy, type CompiledPolicy } from '../../shared/policy/decide.t
 import { parseEgressPolicy } from '../../shared/policy/policy.ts'
 import { createNameBudget, type NameBudget } from './dns/budget.ts'
 import { createNameTable, type NameTable } from './dns/name-table.ts'
-import { createEventLog, type EventLog } from './events/events.ts'
+import { createEventLog, type EventLog, type EventLogDeps } from './events/events.ts'
+import { nothingKept, type Kept } from './events/kept.ts'
 import { policyChange } from './events/policy-change.ts'
 import { compileCanaries, type Canaries } from './events/canary.ts'
 import { createRecord, type DecisionRecord } from './events/record.ts'
@@ -56,9 +57,15 @@ const questions = { burst: 400, perSecond: 100 } as const
 export const createTenant = (
   id: string,
   policy: unknown,
-  deps: { now: () => number; limits: TenantLimits; neighbours?: Neighbours },
+  deps: {
+    now: () => number
+    limits: TenantLimits
+    neighbours?: Neighbours
+    kept?: Kept
+    after?: EventLogDeps['after']
+  },
 ): Tenant => {
-  const { neighbours = noNeighbours } = deps
+  const { neighbours = noNeighbours, kept = nothingKept, now, after } = deps
   const neighbour = (host: string) => neighbours.find(id, host)
   const compiled = compilePolicy(parseEgressPolicy(policy), neighbour)
   return {
@@ -67,8 +74,8 @@ export const createTenant = (
     canaries: compileCanaries(compiled.source.canaries),
     sourceAddress: undefined,
     neighbour,
-    events: createEventLog({ now: deps.now, capacity: deps.limits.events }),
-    record: createRecord(),
+    events: createEventLog({ now, after, capacity: deps.limits.events, kept: kept.events }),
+    record: createRecord(kept.seen),
     names: createNameTable(deps),
     budget: createNameBudget(deps),
     dns: { inFlight: 0, connections: 0, rate: createRate(deps, questions.burst, questions.perSecond) },
@@ -114,5 +121,6 @@ export const endConnections = (tenant: Tenant): void => {
 /** Ends everything the sandbox has open; it opens nothing more. */
 export const endTenant = (tenant: Tenant): void => {
   endConnections(tenant)
+  tenant.events.flush()
   tenant.pool.close()
 }

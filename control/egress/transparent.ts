@@ -21,7 +21,7 @@ export const serveTransparent = (engine: Engine, tenant: Tenant, client: Socket)
       address: wanted.address,
       port: wanted.port,
       requestId: engine.requestId(),
-      said: undefined,
+      said: engine.askers.of(client),
       server: undefined,
     },
     { accept() {}, refuse: () => void client.destroy() },

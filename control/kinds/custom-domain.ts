@@ -1,13 +1,15 @@
-/** A domain of a customer's own: pending until the record that proves who owns it is found in its DNS. */
+/** A domain of a customer's own: pending until its DNS has the record that proves who owns it, and leads here. */
 import { s, text } from '../../shared/schema.ts'
 import { stateTable } from '../reconcile/state-table.ts'
 import type { Action } from '../resources/action.ts'
 import { defineKind } from '../resources/define-kind.ts'
 import { withInstances } from '../resources/context.ts'
-import type { Found } from '../resources/kind.ts'
+import type { Dns } from '../dns.ts'
+import type { Found, Spec } from '../resources/kind.ts'
 import { commonMetadata, presentMetadata } from '../resources/metadata.ts'
 import { domainNames } from '../resources/naming.ts'
 import { answer } from '../resources/context.ts'
+import type { Resource } from '../store/store.ts'
 import { needOwned, needUnshared, shareActions, sharedFrom } from './domain-shares.ts'
 
 const life = stateTable('pending', {
@@ -28,11 +30,17 @@ const answered = s.looseObject({
 })
 
 /** What keeps a domain from being verified; undefined when nothing does. */
-const obstacle = async (records: Readonly<Record<string, string>>, txt: (name: string) => Promise<string[]>) => {
-  for (const [name, value] of Object.entries(records))
-    if (!(await txt(name)).includes(value)) return `no TXT record "${value}" at ${name}`
-  return undefined
+const obstacle = async ({ name, spec: given }: Resource, dns: Dns): Promise<string | undefined> => {
+  for (const [at, value] of Object.entries(given['txtRecords'] as Record<string, string>))
+    if (!(await dns.txt(at)).includes(value)) return `no TXT record "${value}" at ${at}`
+  // Previews are below the domain; an application is at it.
+  const leading = given['domainType'] === 'previews' ? `*.${name}` : name
+  const target = given['cnameRecords'] as string
+  if (await dns.leadsTo(leading, target)) return undefined
+  return `${leading} does not lead to ${target}: it needs a CNAME record`
 }
+
+const isVerified = (spec: Spec): boolean => spec['lastVerifiedAt'] !== undefined && !sharedFrom({ spec })
 
 const verify: Action = {
   name: 'verify',
@@ -41,12 +49,12 @@ const verify: Action = {
   path: 'verify',
   on: 'record',
   access: { scope: 'customdomains:update', role: 'member' },
-  errors: ['changed_meanwhile', 'wrong_state'],
+  errors: ['already_exists', 'changed_meanwhile', 'wrong_state'],
   async run(context, { found }) {
     const { record } = found as Found
     needOwned(record, 'a verification')
-    const { kind, transition, clock, txtRecords } = context
-    const error = await obstacle(record.spec['txtRecords'] as Record<string, string>, txtRecords)
+    const { kind, transition, clock, dns } = context
+    const error = await obstacle(record, dns)
     const { verificationError: _, ...spec } = record.spec
     const at = new Date(clock.now()).toISOString()
     const written = await transition.write([
@@ -84,6 +92,8 @@ export const customDomainKind = defineKind({
   life,
   statusMember: 'status',
   keptWhileReferenced: true,
+  // Its requests go to one owner, whoever else has said that it is theirs.
+  claims: (given, name) => (isVerified(given) ? [`/${name}`] : []),
   actions: [verify, ...shareActions],
   // A share is as good as the domain.
   initialStatus: spec => (sharedFrom({ spec }) ? 'verified' : life.initial),

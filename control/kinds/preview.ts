@@ -39,6 +39,12 @@ const spec = s.object({
 
 const member = (given: Spec, name: string): string => (given[name] as string | undefined) ?? ''
 
+/** The custom domain that a preview is on, and what stands before it there; undefined for none. */
+export const customHostOf = ({ name, spec: given }: Pick<Resource, 'name' | 'spec'>) => {
+  const domain = member(given, 'customDomain')
+  return domain ? { domain, label: member(given, 'prefixUrl') || name } : undefined
+}
+
 /** When it ends, and by which rule; the first one reached. */
 const expiryOf = ({ spec: given, createdAt }: Resource) => {
   const [ttl, expires] = [member(given, 'ttl'), member(given, 'expires')]
@@ -97,12 +103,15 @@ export const previewKind = defineKind({
         ]
       : [],
   // Two of one address would be one too many.
-  claims: (given, name) => [
-    ...(given['prefixUrl'] || given['customDomain']
-      ? [`${member(given, 'prefixUrl') || name}.${member(given, 'customDomain')}`]
-      : []),
-    ...(given['previewId'] ? [`id:${member(given, 'previewId')}`] : []),
-  ],
+  claims(given, name) {
+    const host = `${member(given, 'prefixUrl') || name}.${member(given, 'customDomain')}`
+    return [
+      ...(given['prefixUrl'] || given['customDomain'] ? [host] : []),
+      // Its workspace may share the domain with others.
+      ...(given['customDomain'] ? [`/${host}`] : []),
+      ...(given['previewId'] ? [`id:${member(given, 'previewId')}`] : []),
+    ]
+  },
   issue: (draft, { parents: [sandbox] }) => ({
     spec: { previewId: idOf(draft), region: member(sandbox?.spec ?? {}, 'region') },
   }),

@@ -28,6 +28,7 @@ const variables = {
   sandboxProxy: 'HUTCH_SANDBOX_PROXY',
   sandboxNoProxy: 'HUTCH_SANDBOX_NO_PROXY',
   egressResolvers: 'HUTCH_EGRESS_RESOLVERS',
+  dnsResolvers: 'HUTCH_DNS_RESOLVERS',
   egressAddresses: 'HUTCH_EGRESS_ADDRESSES',
   slotsAhead: 'HUTCH_SLOTS_AHEAD',
   warm: 'HUTCH_WARM',
@@ -65,6 +66,7 @@ const endpoint = ({ host, port }: { host: string; port?: number }): string =>
 
 const writers: { readonly [option in keyof typeof variables]?: (value: Config[option]) => string } = {
   egressResolvers: servers => servers.map(endpoint).join(','),
+  dnsResolvers: servers => servers.map(endpoint).join(','),
   registries: rules => rules.map(rule => `${rule.plain ? 'http://' : ''}${endpoint(rule)}`).join(',') || 'none',
 }
 

@@ -10,9 +10,13 @@ import type { Server } from '../egress/dns/query.ts'
 import type { Egress, EgressDeps } from '../egress/egress.ts'
 import type { Sealer } from '../secrets.ts'
 import { authorityOf } from './authority.ts'
+import type { EventFiles } from './event-files.ts'
 import type { Members } from './members.ts'
 import type { Owners } from './outbound.ts'
 import { authoritiesIn } from './surroundings.ts'
+
+/** Events of a sandbox that can be read. */
+export const keptEvents = 1_000
 
 const ownAddressesForMs = 5_000
 
@@ -49,6 +53,7 @@ export const openEgress = async (
     sealer: Sealer
     owners: Owners
     members: Members
+    files: EventFiles
   },
 ): Promise<OpenedEgress> => {
   const { clock, owners } = deps
@@ -56,6 +61,7 @@ export const openEgress = async (
     host: driver.address,
     ports: driver.ports,
     authority: await authorityOf(config.dataDir, deps),
+    events: keptEvents,
     extraCa: (await authoritiesIn(config.caFile)) || undefined,
     allowNetworks: config.allowNetworks,
     closedNetworks: driver.machineNetworks,
@@ -66,6 +72,8 @@ export const openEgress = async (
     sandboxOf: ({ remoteAddress }) => owners.of(remoteAddress),
     ownAddresses: ownAddresses(clock),
     neighbours: deps.members.neighbours,
+    keeper: deps.files.of,
+    processAt: driver.processAt,
   })
   // What is passed on unread shows the server's own certificate, which may be of the operator's authority.
   return { engine, trusted: [engine.caCertificate, options.extraCa ?? ''].join('\n').trim() + '\n' }

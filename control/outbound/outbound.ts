@@ -8,6 +8,7 @@ import type { Egress } from '../egress/egress.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { GivenAddress, OutboundRules, RulesByKind } from '../reconcile/rules.ts'
 import type { Instance, Resource, Store, Written } from '../store/store.ts'
+import type { EventFiles } from './event-files.ts'
 import type { Members, Wake } from './members.ts'
 import { createSources, type Sources } from './sources.ts'
 
@@ -34,6 +35,7 @@ interface Context {
   readonly owners: Owners
   readonly members: Members
   readonly sources: Sources
+  readonly files: EventFiles
 }
 
 /** Which record a machine is of, while it may use the network. */
@@ -82,7 +84,9 @@ const hold = (context: Context, uid: string, rules: OutboundRules): void => {
 const forget = (context: Context, uid: string): void => {
   const { held, members } = context
   members.leave(uid)
-  if (held.delete(uid)) shut(context, uid)
+  if (!held.delete(uid)) return
+  shut(context, uid)
+  context.files.remove(uid)
 }
 
 /** What it gives to others: those that leave by that leave from there, from now on. */
@@ -114,17 +118,19 @@ export const createOutbound = (deps: {
   egress: Egress
   owners: Owners
   members: Members
+  files: EventFiles
   rules: RulesByKind
   store: Store
   log: Log
 }): Outbound => {
-  const { egress, rules, store, owners, members, log } = deps
+  const { egress, rules, store, owners, members, files, log } = deps
   const context: Context = {
     egress,
     rules,
     log,
     owners,
     members,
+    files,
     sources: createSources(),
     versions: new Map(),
     held: new Map(),
@@ -148,6 +154,7 @@ export const createOutbound = (deps: {
         if (gives) for (const record of await store.resources.everyOf(kind)) given(record)
       for (const [kind, { workload }] of rules)
         if (workload?.outbound) for (const record of await store.resources.everyOf(kind)) takeRecord(context, record)
+      files.keepOnly(new Set(context.held.keys()))
       for (const instance of await store.instances.every()) takeInstance(context, instance)
     },
   }

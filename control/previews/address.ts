@@ -1,5 +1,7 @@
 /** Which preview a request is for, and the address that leads to one. */
+import { customHostOf } from '../kinds/preview.ts'
 import type { Resource } from '../store/store.ts'
+import type { CustomHost } from './domains.ts'
 
 /** A name in a host name: the id of a preview, or a prefix and a workspace, which both may hold hyphens. */
 export interface PreviewAddress {
@@ -7,6 +9,8 @@ export interface PreviewAddress {
   /** Of the path form, where it has to be the preview's. */
   readonly workspace?: string
   readonly readings: readonly { readonly prefix: string; readonly workspace: string }[]
+  /** By a domain of a customer's own. */
+  readonly custom?: CustomHost
   /** Path and query as the application sees them, but for a token. */
   readonly target: string
   /** What stands before that in the address, or ''. */
@@ -21,11 +25,15 @@ export interface PreviewNames {
   readonly domain: string
 }
 
+/** Finds a customer's own domain in a host name. */
+export type MatchCustom = (host: string) => CustomHost | undefined
+
 /** Names below it lead to the machine of whoever asks: browsers need no DNS for them. */
 const local = 'preview.localhost'
 
-const labelIn = (host: string, { regions, domain }: PreviewNames): string | undefined => {
-  const name = host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '')
+const nameIn = (host: string): string => host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '')
+
+const labelIn = (name: string, { regions, domain }: PreviewNames): string | undefined => {
   const suffixes = [local, ...(domain ? regions.map(region => `${region}.${domain}`) : [])]
   const suffix = suffixes.find(one => name.endsWith(`.${one}`))
   const label = suffix && name.slice(0, -suffix.length - 1)
@@ -42,12 +50,20 @@ const readingsOf = (label: string) => {
 const pathForm = /^\/((?!v\d)[a-z0-9][a-z0-9-]*)\/previews\/([a-z0-9]+)(?=[/?]|$)(.*)$/s
 
 /** Undefined for a request that is for no preview. */
-export const previewAddress = (host: string, target: string, names: PreviewNames): PreviewAddress | undefined => {
-  const label = labelIn(host, names)
+export const previewAddress = (
+  host: string,
+  target: string,
+  names: PreviewNames,
+  match: MatchCustom,
+): PreviewAddress | undefined => {
+  const name = nameIn(host)
+  const label = labelIn(name, names)
   if (label !== undefined) {
     const which = label.includes('-') ? { readings: readingsOf(label) } : { id: label, readings: [] }
     return { ...which, target: target.startsWith('/') ? target : '/', base: '', isShared: false }
   }
+  const custom = match(name)
+  if (custom) return { custom, readings: [], target: target.startsWith('/') ? target : '/', base: '', isShared: false }
   const [, workspace, id, after = ''] = pathForm.exec(target) ?? []
   if (!workspace || !id) return undefined
   const rest = after.startsWith('/') ? after : `/${after}`
@@ -55,10 +71,14 @@ export const previewAddress = (host: string, target: string, names: PreviewNames
 }
 
 /** A preview's own address, absolute and without a trailing slash: by host name where there is a domain, else by path. */
-export const previewUrl = ({ workspace, spec }: Resource, publicUrl: string, { domain }: PreviewNames): string => {
+export const previewUrl = (record: Resource, publicUrl: string, { domain }: PreviewNames): string => {
+  const { workspace, spec } = record
+  const { protocol, port } = new URL(publicUrl)
+  const after = port ? `:${port}` : ''
+  const custom = customHostOf(record)
+  if (custom) return `${protocol}//${custom.label}.${custom.domain}${after}`
   const id = String(spec['previewId'])
   if (!domain) return `${publicUrl}/${workspace}/previews/${id}`
-  const { protocol, port } = new URL(publicUrl)
   const label = spec['prefixUrl'] ? `${String(spec['prefixUrl'])}-${workspace}` : id
-  return `${protocol}//${label}.${String(spec['region'])}.${domain}${port ? `:${port}` : ''}`
+  return `${protocol}//${label}.${String(spec['region'])}.${domain}${after}`
 }

@@ -8,6 +8,7 @@ import type { Destination } from '../channel/connections.ts'
 import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
 import type { Address } from '../store/store.ts'
 import type { PreviewAddress, PreviewNames } from './address.ts'
+import type { CustomHost } from './domains.ts'
 import { findPreview, needToken, type FindDeps, type Preview } from './find.ts'
 import { readToken, type TokenNames } from './token.ts'
 
@@ -17,6 +18,12 @@ export interface PreviewOptions extends PreviewNames {
   readonly withheld: readonly string[]
   /** Lower-case prefixes of headers that only we send. */
   readonly ourHeaders: readonly string[]
+  /** Lower-case names of headers that say for whom a fallback stands, each in every spelling. */
+  readonly fallback: {
+    readonly flag: readonly string[]
+    readonly preview: readonly string[]
+    readonly domain: readonly string[]
+  }
   /** The words in our headers: `Svc`. */
   readonly words: readonly string[]
   /** The box is reached by TLS. */
@@ -60,6 +67,12 @@ const rightOf = (deps: FindDeps, address: PreviewAddress, found: Preview, token:
   },
 })
 
+const fallbackHeaders = ({ fallback }: PreviewOptions, { domain, label }: CustomHost): string[] => [
+  ...fallback.flag.flatMap(name => [name, 'true']),
+  ...fallback.preview.flatMap(name => [name, label]),
+  ...fallback.domain.flatMap(name => [name, domain]),
+]
+
 /** Throws `route_not_found`, `unauthenticated`. */
 export const admit = async (
   context: Admitting,
@@ -79,6 +92,7 @@ export const admit = async (
   const bearer = bearerOf(request.headers.authorization)
   const isKey = bearer !== undefined && (await context.store.tenants.apiKeyByHash(hashKey(bearer))) !== undefined
   const kept = cookies ? ['cookie', cookies] : []
+  const { fallbackFor } = preview
   return {
     preview,
     target,
@@ -93,7 +107,7 @@ export const admit = async (
       ]),
       cookies: true,
     },
-    added: [...kept, ...extra.flat()],
+    added: [...kept, ...extra.flat(), ...(fallbackFor ? fallbackHeaders(options, fallbackFor) : [])],
     cookies: fromQuery && token && !preview.isPublic && !address.isShared ? cookiesFor(context, token, expiresAt) : [],
   }
 }

@@ -3,15 +3,19 @@ import { fail } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { hashKey } from '../auth/keys.ts'
 import { originWide } from '../gateway/headers.ts'
+import { customDomainKind } from '../kinds/custom-domain.ts'
+import { customHostOf } from '../kinds/preview.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { Kind } from '../resources/kind.ts'
 import type { Instance, Key, Owner, Resource, Store } from '../store/store.ts'
 import type { PreviewAddress } from './address.ts'
+import type { CustomHost, Domains } from './domains.ts'
 
 export interface FindDeps {
   readonly store: Store
   readonly kinds: ReadonlyMap<string, Kind>
   readonly clock: Clock
+  readonly domains: Pick<Domains, 'match' | 'workspaces'>
 }
 
 export interface Preview {
@@ -20,6 +24,8 @@ export interface Preview {
   readonly isPublic: boolean
   readonly requestHeaders: Readonly<Record<string, string>>
   readonly responseHeaders: Readonly<Record<string, string>>
+  /** It stands for this one, which there is not. */
+  readonly fallbackFor?: CustomHost | undefined
 }
 
 /** At the origin of the API a preview says nothing that counts for all of it. */
@@ -28,7 +34,33 @@ const saidAt = ({ isShared }: PreviewAddress, headers: Readonly<Record<string, s
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !isShared || !counts(name.toLowerCase())))
 }
 
-const recordAt = async ({ store }: FindDeps, { id, workspace, readings }: PreviewAddress) => {
+/** By `{id}.preview.{domain}` or `{prefix or name}.{domain}`. */
+const customAt = async ({ store: { resources }, domains }: FindDeps, { domain, label }: CustomHost) => {
+  const workspaces = domains.workspaces(domain)
+  const [, id] = /^([a-z0-9]+)\.preview$/.exec(label) ?? []
+  if (id !== undefined) {
+    const found = await resources.byClaim('preview', `id:${id}`)
+    return found && workspaces.includes(found.workspace) && customHostOf(found)?.domain === domain ? found : undefined
+  }
+  for (const workspace of workspaces) {
+    const found = await resources.claimant('preview', workspace, `${label}.${domain}`)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** The preview of the domain's own workspace that stands for those that are not there. */
+const fallbackAt = async ({ store: { resources }, domains }: FindDeps, { domain }: CustomHost) => {
+  const [workspace = ''] = domains.workspaces(domain)
+  const record = await resources.get({ kind: customDomainKind.kind, workspace, parent: '', name: domain })
+  const id = record?.spec['fallbackPreviewId']
+  const found = id ? await resources.byClaim('preview', `id:${String(id)}`) : undefined
+  return found?.workspace === workspace ? found : undefined
+}
+
+const recordAt = async (deps: FindDeps, { id, workspace, readings, custom }: PreviewAddress) => {
+  const { store } = deps
+  if (custom) return customAt(deps, custom)
   if (id !== undefined) {
     const found = await store.resources.byClaim('preview', `id:${id}`)
     return !workspace || found?.workspace === workspace ? found : undefined
@@ -43,19 +75,25 @@ const recordAt = async ({ store }: FindDeps, { id, workspace, readings }: Previe
   return found.toSorted((one, other) => one.createdAt - other.createdAt)[0]
 }
 
-/** Undefined for one that is not there, or whose time is over. */
+const isServed = ({ kinds, clock }: FindDeps, record: Resource): boolean => {
+  const status = kinds.get(record.kind)?.statusAt?.({ record, instances: [] }, clock.now()) ?? record.status
+  return status === 'DEPLOYED'
+}
+
+/** Undefined for one that is not there, or whose time is over, and that no other stands for. */
 export const findPreview = async (deps: FindDeps, address: PreviewAddress): Promise<Preview | undefined> => {
-  const record = await recordAt(deps, address)
-  if (!record) return undefined
-  const kind = deps.kinds.get(record.kind)
-  const status = kind?.statusAt?.({ record, instances: [] }, deps.clock.now()) ?? record.status
-  if (status !== 'DEPLOYED') return undefined
+  const { custom } = address
+  const own = await recordAt(deps, address)
+  const isThere = own !== undefined && isServed(deps, own)
+  const record = isThere || !custom ? own : await fallbackAt(deps, custom)
+  if (!record || !isServed(deps, record)) return undefined
   const { port, public: isPublic, requestHeaders, responseHeaders } = record.spec
   return {
     record,
     port: port as number,
     isPublic: isPublic === true,
     requestHeaders: (requestHeaders ?? {}) as Record<string, string>,
+    fallbackFor: isThere ? undefined : custom,
     responseHeaders: saidAt(address, (responseHeaders ?? {}) as Record<string, string>),
   }
 }

@@ -14,6 +14,7 @@ import type { Kind } from '../resources/kind.ts'
 import type { Resource, Store } from '../store/store.ts'
 import type { WireNames } from '../wire/names.ts'
 import { previewUrl } from './address.ts'
+import type { Domains } from './domains.ts'
 import { createPreviews, type Previews } from './serve.ts'
 
 type PreviewConfig = Pick<Config, 'regions' | 'previewDomain' | 'publicUrl' | 'tls' | 'wireNames'>
@@ -33,6 +34,7 @@ export const openPreviews = (
     readonly clock: Clock
     readonly ids: Ids
     readonly log: Log
+    readonly domains: Domains
     readonly kinds: ReadonlyMap<string, Kind>
     readonly hold: Reach['hold']
     readonly admitted: (connection: object) => void
@@ -42,11 +44,18 @@ export const openPreviews = (
   const { names, connections } = deps
   const { regions, previewDomain: domain, wireNames, publicUrl, tls } = config
   const isSecure = publicUrl.startsWith('https:') || speaksTls(tls)
+  const header = spellings(wireNames).header
+  const fallback = {
+    flag: header('fallback'),
+    preview: header('fallback-preview'),
+    domain: header('fallback-domain'),
+  }
   const options = {
+    fallback,
     regions,
     domain,
     isSecure,
-    ourHeaders: spellings(wireNames).header(''),
+    ourHeaders: header(''),
     words: wireNames.map(({ header }) => header),
     tokens: {
       headers: names.previewTokenHeaders,
@@ -57,6 +66,8 @@ export const openPreviews = (
     withheld: [
       ...names.credentialHeaders.filter(name => name !== 'authorization'),
       ...identityHeaders(spellings(wireNames)),
+      // What a client says of it is nothing.
+      ...Object.values(fallback).flat(),
     ],
   }
   return createPreviews(options, { ...deps, forwarder: forwarder(connections) })

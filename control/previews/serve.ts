@@ -150,7 +150,7 @@ export const createPreviews = (options: PreviewOptions, deps: PreviewDeps): Prev
   const context: Context = { ...deps, options }
   const { log } = deps
   return {
-    addressOf: ({ url = '/', headers }) => previewAddress(headers.host ?? '', url, options),
+    addressOf: ({ url = '/', headers }) => previewAddress(headers.host ?? '', url, options, deps.domains.match),
     handle(address, request, response) {
       run(context, address, request, response).catch((error: unknown) => {
         if (response.headersSent || response.destroyed) response.destroy()

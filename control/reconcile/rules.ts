@@ -32,7 +32,7 @@ export interface Rules {
   initialStatus?(spec: Resource['spec']): string
   /** The other resources that a spec names, in which of its fields (`spec.volumes.0.name`), and in which statuses they will not do. */
   references?(spec: Resource['spec']): readonly Reference[]
-  /** What no other record of its kind and workspace may have: an address, for example. */
+  /** What no other record of its kind and workspace may have, or of any workspace where it begins with a slash: an address, for example. */
   claims?(spec: Resource['spec'], name: string): readonly string[]
   /** An address of this box that the record gives to those that leave by `to`. */
   gives?(record: Resource): GivenAddress | undefined

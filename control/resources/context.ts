@@ -3,6 +3,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { KeyUses } from '../auth/key-uses.ts'
+import type { Dns } from '../dns.ts'
 import type { Providers } from '../providers.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Sealer } from '../secrets.ts'
@@ -33,8 +34,7 @@ export interface CrudDeps {
   readonly plan: string
   /** Domain that workloads are reached under. */
   readonly domain: () => string
-  /** TXT records of a name, each as one text; none where there are none. Throws what a resolver that cannot be reached throws. */
-  readonly txtRecords: (name: string) => Promise<string[]>
+  readonly dns: Dns
   /** The image of that type and name as answered to a workspace; undefined when there is none. */
   readonly image: (workspace: string, named: readonly [type: string, name: string]) => Promise<object | undefined>
   /** What connections lead to. */

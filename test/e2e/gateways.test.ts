@@ -102,11 +102,17 @@ t.test('egress gateways', async t => {
       t.match(await server.call('DELETE', `${gateways}/${path}`), { status: 409, body: { message: /sandbox "g1"/ } })
   })
 
+  const events = async () => (await server.call('GET', '/v0/sandboxes/g2/egress/events?limit=1000')).body.data
+  // One that is gone before it is looked for is not found.
+  await run('g2', `bash -c 'exec 3<>/dev/tcp/${place}; sleep 1'`)
+  const told = await events()
+  t.match(told.at(-1), { verdict: 'allowed', said: { pid: Number, process: 'bash', command: /^bash -c exec 3<>/ } })
   await server.kill()
   await server.start()
   await t.test('after a restart of the server, and when its address is gone', async t => {
     const from = await seen('g1')
     t.ok(pool.includes(from), from)
+    t.same((await events()).slice(0, told.length), told, 'its decisions can still be read')
     shell(`ip -n box addr del ${from}/32 dev lo`)
     t.notMatch(await seen('g1'), /\d+\.\d+\.\d+\.\d+$/, 'it leaves from nowhere else')
   })

@@ -45,6 +45,8 @@ export interface ControlOptions {
   readonly egressAddresses?: readonly string[]
   /** What DNS says, by name. */
   readonly txtRecords?: ReadonlyMap<string, string[]>
+  /** Names that do not lead to this host. */
+  readonly leadElsewhere?: ReadonlySet<string>
   /** Origins that connections may lead to. */
   readonly providers?: readonly string[]
   /** Kinds besides those of the host. */
@@ -170,7 +172,10 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
     plan: 'test',
     domain: () => 'run.test',
-    txtRecords: async (name: string) => options.txtRecords?.get(name) ?? [],
+    dns: {
+      txt: async (name: string) => options.txtRecords?.get(name) ?? [],
+      leadsTo: async (name: string) => !options.leadElsewhere?.has(name),
+    },
     image: (workspace: string, named: readonly [string, string]) => imageNamed(images, workspace, named),
     providers: createProviders(options.providers ?? [], { catalogues }),
   }

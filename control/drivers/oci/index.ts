@@ -13,6 +13,7 @@ import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
 import { limitCpu, limitMemory } from './cgroup/limits.ts'
+import { processesIn } from './cgroup/processes.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { groupOf, type Context } from './context.ts'
@@ -21,6 +22,7 @@ import { ociMounter } from './drives/mounter.ts'
 import { filesOf } from './layout.ts'
 import { listMachines } from './list.ts'
 import { readMarker, writeMarker } from './marker.ts'
+import { processAt } from './net/process-at.ts'
 import { openContext } from './open.ts'
 import { probeOci } from './probe.ts'
 import { endMachine, removeMachine } from './remove.ts'
@@ -40,6 +42,19 @@ const keptFiles = async ({ dataDir, overlay }: Context, id: string): Promise<rea
   const { marker, upper } = filesOf(dataDir, id)
   return overlay && (await readMarker(marker))?.kept ? [marker, upper].map(path => relative(dataDir, path)) : []
 }
+
+const outboundOf = (
+  { hierarchy, names }: Context,
+  outbound: NonNullable<Context['outbound']>,
+  { subnet }: DriverConfig,
+): NonNullable<Driver['outbound']> => ({
+  ...outbound,
+  machineNetworks: [subnet],
+  async processAt(address, port) {
+    const machine = outbound.machineAt(address)
+    return machine === undefined ? undefined : processAt(await processesIn(hierarchy, groupOf(names, machine)), port)
+  },
+})
 
 /** Opens the driver; throws `driver_failed` naming the step and the next action when the box lacks something. */
 export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
@@ -70,7 +85,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
             settle: ({ id, cpus }) => limitCpu(hierarchy, group(id), id, cpus),
           },
         }),
-    ...(context.outbound ? { outbound: { ...context.outbound, machineNetworks: [config.subnet] } } : {}),
+    ...(context.outbound ? { outbound: outboundOf(context, context.outbound, config) } : {}),
     close,
   }
 }

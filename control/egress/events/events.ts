@@ -1,4 +1,5 @@
 /** What the engine decided, sandbox by sandbox: the last events of each, in pages and as they come. */
+import type { KeptLines } from './kept.ts'
 
 /** What went by, or would have. */
 export interface EgressEvent {
@@ -50,43 +51,102 @@ export interface EventLog {
   page(after: number, limit: number): Page
   /** Calls `listener` with each new event until the returned function is called. */
   follow(listener: (event: EgressEvent) => void): () => void
+  /** Keeps and tells what waits. */
+  flush(): void
 }
 
 const clip = (text: string | undefined, max: number): string | undefined =>
   text !== undefined && text.length > max ? text.slice(0, max) : text
 
-/** Keeps the last `capacity` events. Texts that tenants choose are cut, so that an event has a bounded size. */
-export const createEventLog = (deps: { now: () => number; capacity: number }): EventLog => {
-  const { now, capacity } = deps
-  const ring: EgressEvent[] = []
-  const listeners = new Set<(event: EgressEvent) => void>()
-  let seq = 0
-  return {
-    add(event) {
-      seq++
-      const kept: EgressEvent = {
-        ...event,
-        seq,
-        at: now(),
-        host: clip(event.host, 255) as string,
-        method: clip(event.method, 32),
-        path: clip(event.path, 256),
-        detail: clip(event.detail, 1_024),
-      }
-      ring[(seq - 1) % capacity] = kept
-      for (const listener of listeners) listener(kept)
-    },
-    page(after, limit) {
-      const oldest = Math.max(1, seq - capacity + 1)
-      const from = Math.max(after + 1, oldest)
-      const to = Math.min(seq, from + limit - 1)
-      const events: EgressEvent[] = []
-      for (let at = from; at <= to; at++) events.push(ring[(at - 1) % capacity] as EgressEvent)
-      return { events, next: Math.max(to, Math.min(after, seq)), lost: Math.max(0, from - after - 1) }
-    },
-    follow(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
+/** Events wait so long to be kept and told: what is found out about the process that asked is then in them. */
+const settleMs = 100
+/** More than so many do not wait. */
+const mostWaiting = 256
+
+export interface EventLogDeps {
+  readonly now: () => number
+  readonly capacity: number
+  readonly kept: KeptLines
+  /** Runs a task later; at once unless given. */
+  readonly after?: ((ms: number, task: () => void) => unknown) | undefined
+}
+
+const isEvent = (value: unknown): value is EgressEvent =>
+  typeof value === 'object' && value !== null && Number.isSafeInteger((value as EgressEvent).seq)
+
+/** Texts that tenants choose are cut, so that an event has a bounded size. */
+const clipped = (event: EgressEvent): EgressEvent => ({
+  ...event,
+  host: clip(event.host, 255) as string,
+  method: clip(event.method, 32),
+  path: clip(event.path, 256),
+  detail: clip(event.detail, 1_024),
+})
+
+class KeptEventLog implements EventLog {
+  readonly #deps: EventLogDeps
+  readonly #listeners = new Set<(event: EgressEvent) => void>()
+  /** Event number n is at (n - 1) modulo capacity; undefined before the first look. */
+  #ring: EgressEvent[] | undefined
+  #waiting: EgressEvent[] = []
+  #seq = 0
+
+  constructor(deps: EventLogDeps) {
+    this.#deps = deps
+  }
+
+  add(event: NewEvent): void {
+    const { now, capacity, after } = this.#deps
+    const ring = this.#events()
+    this.#seq++
+    const made = clipped({ ...event, seq: this.#seq, at: now() })
+    ring[(this.#seq - 1) % capacity] = made
+    this.#waiting.push(made)
+    if (!after || this.#waiting.length >= mostWaiting) this.flush()
+    else if (this.#waiting.length === 1) after(settleMs, () => this.flush())
+  }
+
+  page(after: number, limit: number): Page {
+    const { capacity } = this.#deps
+    const ring = this.#events()
+    const oldest = Math.max(1, this.#seq - capacity + 1)
+    const from = Math.max(after + 1, oldest)
+    const to = Math.min(this.#seq, from + limit - 1)
+    const events: EgressEvent[] = []
+    for (let at = from; at <= to; at++) {
+      const event = ring[(at - 1) % capacity]
+      // What a full disk did not take is missing after a restart.
+      if (event?.seq === at) events.push(event)
+    }
+    return { events, next: Math.max(to, Math.min(after, this.#seq)), lost: Math.max(0, from - after - 1) }
+  }
+
+  follow(listener: (event: EgressEvent) => void): () => void {
+    this.flush()
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  flush(): void {
+    const waiting = this.#waiting
+    if (waiting.length === 0) return
+    this.#waiting = []
+    this.#deps.kept.append(waiting)
+    for (const event of waiting) for (const listener of this.#listeners) listener(event)
+  }
+
+  /** Read when they are first needed: most sandboxes are never asked about. */
+  #events(): EgressEvent[] {
+    if (this.#ring) return this.#ring
+    const { capacity, kept } = this.#deps
+    this.#ring = []
+    for (const event of kept.load().filter(isEvent)) {
+      this.#ring[(event.seq - 1) % capacity] = event
+      this.#seq = Math.max(this.#seq, event.seq)
+    }
+    return this.#ring
   }
 }
+
+/** Keeps the last `capacity` events. */
+export const createEventLog = (deps: EventLogDeps): EventLog => new KeptEventLog(deps)

@@ -22,7 +22,12 @@ const phrases: Readonly<Record<number, string>> = {
 }
 
 /** The origin of a plain request to the proxy: its name, or the address it has instead of one. */
-export const explicitOrigin = (engine: Engine, tenant: Tenant, where: { host: string; port: number }): Origin => ({
+export const explicitOrigin = (
+  engine: Engine,
+  tenant: Tenant,
+  where: { host: string; port: number },
+  client: Socket,
+): Origin => ({
   tenant,
   scheme: 'http',
   host: where.host,
@@ -30,7 +35,7 @@ export const explicitOrigin = (engine: Engine, tenant: Tenant, where: { host: st
   port: where.port,
   pool: tenant.pool,
   connect: host => connectPlain(engine, tenant, { host, address: undefined, port: where.port }),
-  said: undefined,
+  said: engine.askers.of(client),
 })
 
 /** A request to the proxy itself is none; one for another scheme needs CONNECT. */
@@ -40,7 +45,7 @@ export const serveProxied = (engine: Engine, req: IncomingMessage, res: ServerRe
   const where = parseAbsolute(req.url as string)
   if (where?.scheme !== 'http')
     return answer(engine, res, 'bad_request', engine.requestId(), 'send an http:// address here, or CONNECT')
-  return forward(engine, explicitOrigin(engine, tenant, where), where.target, req, res)
+  return forward(engine, explicitOrigin(engine, tenant, where, req.socket), where.target, req, res)
 }
 
 const header = (req: IncomingMessage, names: ReadonlySet<string>): string | undefined => {
@@ -82,7 +87,7 @@ export const serveConnect = async (
       address: byAddress ? where.host : undefined,
       port: where.port,
       requestId,
-      said: readSaid(header(req, engine.names.process)),
+      said: readSaid(header(req, engine.names.process)) ?? engine.askers.of(client),
       server: undefined,
     },
     {

@@ -57,7 +57,7 @@ const pathOf = (target: string): string => {
 type Tell = (verdict: EgressEvent['verdict'], reason: string, rule?: string) => void
 
 const teller = (origin: Origin, asked: Asked, requestId: string, host: string): Tell => {
-  const said = origin.said ?? readSaid(asked.lines.said)
+  const said = readSaid(asked.lines.said) ?? origin.said
   return (verdict, reason, rule) =>
     origin.tenant.events.add({
       kind: 'request',

@@ -33,7 +33,7 @@ const placeOf = ({
   const tenant = engine.tenants.of(socket)
   const where = parseAbsolute(req.url as string)
   if (!tenant || where?.scheme !== 'http') return undefined
-  return { origin: explicitOrigin(engine, tenant, where), target: where.target }
+  return { origin: explicitOrigin(engine, tenant, where, socket), target: where.target }
 }
 
 /** Joins the two sides for as long as both are there. */

@@ -1,4 +1,4 @@
-/** What only one resource of a kind and workspace may have: kept by the transaction that writes the resource. */
+/** What only one resource of a kind and workspace may have, or of a kind where it begins with a slash: kept by the transaction that writes the resource. */
 import { fail } from '../../../shared/errors.ts'
 import type { Resource } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
@@ -29,14 +29,16 @@ export const claims = (prepare: Prepare) => {
   const run = statements(prepare)
   const holder = (kind: string, workspace: string, claim: string): string | undefined =>
     run.holder.get({ kind, workspace, claim })?.uid
+  const anywhere = (kind: string, claim: string): string | undefined => run.anywhere.get({ kind, claim })?.uid
   return {
     holder,
-    anywhere: (kind: string, claim: string): string | undefined => run.anywhere.get({ kind, claim })?.uid,
+    anywhere,
     /** Puts `wanted` in the place of those it had; throws `already_exists` for one that another has. */
     replace({ uid, kind, workspace }: Resource, wanted: readonly string[]): void {
       run.removeOf.run({ uid })
       for (const claim of new Set(wanted)) {
-        if (holder(kind, workspace, claim) !== undefined) throw fail('already_exists', { kind, name: claim })
+        const other = claim.startsWith('/') ? anywhere(kind, claim) : holder(kind, workspace, claim)
+        if (other !== undefined) throw fail('already_exists', { kind, name: claim.replace(/^\//, '') })
         run.add.run({ kind, workspace, claim, uid })
       }
     },

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { Egress } from '../../../control/egress/egress.ts'
+import { nothingKept } from '../../../control/egress/events/kept.ts'
 import { createMembers } from '../../../control/outbound/members.ts'
 import { createOutbound, createOwners } from '../../../control/outbound/outbound.ts'
 import type { OutboundRules, RulesByKind } from '../../../control/reconcile/rules.ts'
@@ -29,6 +30,7 @@ const setup = () => {
     egress,
     owners,
     members: createMembers(),
+    files: { of: () => nothingKept, remove() {}, keepOnly() {} },
     rules: kinds as unknown as RulesByKind,
     store: {} as Store,
     log: { ...silentLog, error: event => void errors.push(event) },

@@ -1,0 +1,44 @@
+/**
+ * Who asks, as far as it can be found out: which process of the sandbox a connection is of. It is looked for while the connection
+ * is decided about, and holds nothing up: an event has it when it was found before the event is kept.
+ */
+import type { Socket } from 'node:net'
+import type { Log } from '../../shared/log.ts'
+import type { Said } from './events/events.ts'
+import { createRate, type Rate } from './rate.ts'
+import type { Tenant } from './tenant.ts'
+
+/** Finds the process at that end of a connection. Its command line is what the process says of itself. */
+export type ProcessAt = (address: string, port: number) => Promise<Said | undefined>
+
+export interface Askers {
+  /** Begins to look. */
+  look(tenant: Tenant, socket: Socket): void
+  of(socket: Socket): Said | undefined
+}
+
+/** A look costs a millisecond: of many connections at once some stay without. */
+const looks = { burst: 20, perSecond: 10 } as const
+
+export const createAskers = (
+  processAt: ProcessAt | undefined,
+  { now, log }: { now: () => number; log: Log },
+): Askers => {
+  const found = new WeakMap<Socket, Said>()
+  const rates = new WeakMap<Tenant, Rate>()
+  return {
+    of: socket => found.get(socket),
+    look(tenant, socket) {
+      const { remoteAddress, remotePort } = socket
+      if (!processAt || remoteAddress === undefined || remotePort === undefined) return
+      const rate = rates.get(tenant) ?? createRate({ now }, looks.burst, looks.perSecond)
+      rates.set(tenant, rate)
+      if (!rate.take()) return
+      const said: Said = {}
+      found.set(socket, said)
+      processAt(remoteAddress, remotePort)
+        .then(process => void Object.assign(said, process))
+        .catch(error => log.debug('egress.asker.unknown', { error }))
+    },
+  }
+}
