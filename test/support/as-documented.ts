@@ -1,6 +1,6 @@
 /**
  * Holds answers to the OpenAPI document that their own API serves: the status is declared, the type of the body is, and the body is of
- * the schema. Every in-process call of the tests goes through here.
+ * the schema. Every in-process call of the management API in tests goes through here.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { templateOf, type OpenApi } from '../../shared/http/openapi.ts'
@@ -40,7 +40,8 @@ export const documented = (document: OpenApi): Documented => {
 
   const bodyProblem = (answer: Answered, content: Readonly<Record<string, unknown>>, place: string) => {
     const type = typeOf(answer)
-    if (!(type in content)) return `a body of type "${type}", where ${Object.keys(content).join(' or ') || 'none'} is declared`
+    if (!(type in content))
+      return `a body of type "${type}", where ${Object.keys(content).join(' or ') || 'none'} is declared`
     if (type !== 'application/json') return undefined
     const validate = validatorOf(`${place}/content/${escaped(type)}/schema`)
     if (validate(JSON.parse(answer.text))) return undefined
