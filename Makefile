@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run key test soak check fuzz bench doctor images image daemon clean package packages backup restore drain
+.PHONY: help setup demo run key test soak check fuzz bench doctor images image daemon clean package packages backup restore drain rotate service drill
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -45,6 +45,15 @@ backup: packages ## Copies what the running server keeps into a file: make backu
 
 restore: packages ## Makes an empty data directory from a backup: make restore FROM=/backups/today.tar
 	@$(NODE) control/main.ts restore "$(FROM)"
+
+drill: setup ## Does to scratch sandboxes what can happen to real ones, and tells what was lost; ONLY=part-of-a-name.
+	@$(NODE) test/drill/main.ts $(if $(ONLY),"$(ONLY)")
+
+rotate: packages ## Seals all stored secrets with a new key.
+	@$(NODE) control/main.ts rotate
+
+service: packages ## A unit of systemd for this checkout and these variables: make service TO=/etc/systemd/system/hutch.service
+	@$(NODE) control/main.ts service $(if $(TO),"$(TO)")
 
 drain: packages ## Takes no new sandboxes, until make drain UNDO=1; WAIT=1 returns when every sandbox sleeps.
 	@$(NODE) control/main.ts drain $(if $(UNDO),--undo) $(if $(WAIT),--wait)

@@ -5,7 +5,9 @@ import { backUp } from './backup/backup.ts'
 import type { Config } from './config.ts'
 import type { Runner } from './instances/runner.ts'
 import { answerOperators, type OperatorVerb } from './operator/answer.ts'
+import { changed, changeKey } from './keyring.ts'
 import type { Parts } from './parts.ts'
+import { renewStored } from './renew.ts'
 
 const backupVerb = (config: Config, parts: Parts, { still }: Pick<Runner, 'still'>): OperatorVerb => {
   const { realDataDir: dataDir, log } = parts
@@ -29,9 +31,28 @@ const backupVerb = (config: Config, parts: Parts, { still }: Pick<Runner, 'still
   }
 }
 
+/** Seals everything anew under a new key. */
+const rotateVerb = ({ dataDir, ids, sealer, store: { upkeep }, log }: Parts & { dataDir: string }): OperatorVerb => {
+  let under: Promise<number> | undefined
+  return async (_input, { say }) => {
+    under ??= changeKey({
+      dataDir,
+      ids,
+      keyring: sealer,
+      renewAll: renew => renewStored({ dataDir, ids, upkeep }, renew),
+    })
+    const renewed = await under.finally(() => {
+      under = undefined
+    })
+    log.info('keys.changed', { renewed })
+    say(changed(renewed))
+  }
+}
+
 /** From now on, until the data directory is given back. */
 export const answerTheOperator = (config: Config, parts: Parts, runner: Pick<Runner, 'still'>): void => {
   const { claim, first, log } = parts
-  const verbs = { backup: backupVerb(config, parts, runner) }
+  const { realDataDir: dataDir } = parts
+  const verbs = { backup: backupVerb(config, parts, runner), rotate: rotateVerb({ ...parts, dataDir }) }
   claim.answer(answerOperators({ adminKey: first.adminKey, verbs, log }))
 }

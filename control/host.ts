@@ -163,15 +163,14 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     ...outsideOf(config, parts),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
-  const { sandboxDomain } = config
-  const people = createPeople({ ...parts, rules, publicUrl: addresses.publicUrl, sandboxDomain })
+  const people = createPeople({ ...parts, ...addresses, rules, sandboxDomain: config.sandboxDomain })
   const api = createApi({
     ...parts,
     ...people,
     ...callers,
     upkeep,
-    apiVersions: config.apiVersions,
     publicUrl: addresses.publicUrl,
+    apiVersions: config.apiVersions,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
@@ -194,7 +193,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
       const { answered } = metrics
       const front = frontListener({ api, people, gateway: plane, previews, rootAddress, answered, log })
-      const served = await serveFront(config, front, { ...parts, newcomers: people.newcomers }, closer)
+      const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },
     close: closer.close,

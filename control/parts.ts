@@ -18,7 +18,7 @@ import { needWhole } from './backup/restore.ts'
 import { claimDataDir, type Claim } from './one-host.ts'
 import { prepareRuntime } from './runtime/prepare.ts'
 import { registryLogins } from './kinds/registry.ts'
-import { createSealer, sealingKey, type Sealer } from './secrets.ts'
+import { openKeys, type Keyring } from './keyring.ts'
 import { openStore } from './store/sqlite/open.ts'
 import type { WritableStore } from './store/store.ts'
 import { createCursors, cursorKey, type Cursors } from './wire/cursors.ts'
@@ -39,8 +39,8 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   readonly store: WritableStore
   readonly first: Bootstrap
   readonly names: WireNames
-  readonly sealer: Sealer
-  /** What the sealer was made of: text that only this host knows. */
+  readonly sealer: Keyring
+  /** Text that only this host knows, also after the sealer's key was changed. */
   readonly secret: string
   readonly cursors: Cursors
   readonly catalogues: Catalogues
@@ -63,8 +63,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   const store = await openStore({ path: join(dataDir, 'hutch.db') }, { log })
   closer.add('store', store.close)
   const first = await bootstrap(config, { store, clock, ids })
-  const secret = await sealingKey(dataDir, ids)
-  const sealer = createSealer(secret)
+  const { keyring: sealer, secret } = await openKeys(dataDir, ids)
   const channelKeys = createChannelKeys(secret, ids)
   const connections = createConnections(channelKeys)
   closer.add('connections', connections.close)

@@ -4,9 +4,6 @@
  *     sealed = "v1." base64url(nonce 12 bytes || ciphertext || tag 16 bytes)
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { join } from 'node:path'
-import type { Ids } from '../shared/ids.ts'
-import { readOrCreate } from './durable.ts'
 
 export interface Sealer {
   seal(text: string): string
@@ -34,7 +31,3 @@ export const createSealer = (key: string): Sealer => {
     },
   }
 }
-
-/** The key of this host's secrets, made on the first start and kept in the data directory, beside the database. */
-export const sealingKey = (dataDir: string, ids: Ids): Promise<string> =>
-  readOrCreate(join(dataDir, 'secret-key'), () => ids.secret(32), ids)

@@ -8,9 +8,10 @@ import type { Config } from './config.ts'
 import { speaksTls } from './config/tls.ts'
 import { createNewcomers, type Newcomers } from './gateway/newcomers.ts'
 import { listenFailure } from './listening.ts'
-import type { Parts } from './parts.ts'
-import { openCertificates, type Certificates } from './tls/certificates.ts'
+import { httpAnswer } from './acme/challenges.ts'
+import { divert } from './tls/divert.ts'
 import { redirectServer } from './tls/redirect.ts'
+import { openSources, type SourceDeps, type Sources } from './tls-sources.ts'
 
 export interface Served {
   readonly port: number
@@ -18,7 +19,7 @@ export interface Served {
   readonly httpPort?: number
 }
 
-interface Deps extends Pick<Parts, 'clock' | 'log'> {
+interface Deps extends SourceDeps {
   readonly newcomers: Newcomers
 }
 
@@ -65,34 +66,35 @@ const watchNewcomers = (server: ReturnType<typeof serveSecure>, newcomers: Newco
   })
 }
 
-const secureServer = async (config: Config, on: Listener, { clock, log, newcomers }: Deps, closer: Closing) => {
-  const useFirst = (certificates: Certificates) => {
-    const first = certificates.first()
-    if (first) server.setSecureContext({ cert: first.cert, key: first.key })
-  }
-  const certificates = await openCertificates(config.tls, { clock, log }, useFirst)
-  closer.add('certificates', certificates.close)
-  const contextFor = async (name: string) => certificates.find(name)?.context
+const secureServer = (config: Config, on: Listener, sources: Sources, { clock, newcomers }: Deps) => {
+  const contextFor = async (name: string) => (await sources.find(name))?.context
   const server = serveSecure(withHsts(on, config.tls.hstsSeconds), { maxHeadBytes, contextFor })
-  useFirst(certificates)
+  sources.onFirst(({ cert, key }) => server.setSecureContext({ cert, key }))
+  divert(server, sources.challenges.alpn, clock)
   watchNewcomers(server, newcomers)
   return server
 }
 
+const serveTls = async (config: Config, on: Listener, deps: Deps, closer: Closing): Promise<Served> => {
+  const { host, tls } = config
+  const sources = await openSources(config, deps, closer)
+  const { port } = await listenAt(secureServer(config, on, sources, deps), config, closer)
+  const plain =
+    tls.httpPort === undefined
+      ? undefined
+      : await listenAt(
+          redirectServer(port, url => httpAnswer(sources.challenges, url)),
+          { host, port: tls.httpPort },
+          closer,
+        )
+  sources.begin()
+  return plain ? { port, httpPort: plain.port } : { port }
+}
+
 /** Listens. Throws `unavailable` for an address that cannot be had, `invalid_argument` for certificates that cannot be used. */
 export const serveFront = async (config: Config, on: Listener, deps: Deps, closer: Closing): Promise<Served> => {
-  const { host, tls } = config
-  if (!speaksTls(tls)) {
-    const server = serveWith(on, { maxHeadBytes })
-    server.on('connection', deps.newcomers.add)
-    return { port: (await listenAt(server, config, closer)).port }
-  }
-  const { port } = await listenAt(await secureServer(config, on, deps, closer), config, closer)
-  if (tls.httpPort === undefined) return { port }
-  const plain = await listenAt(
-    redirectServer(() => port),
-    { host, port: tls.httpPort },
-    closer,
-  )
-  return { port, httpPort: plain.port }
+  if (speaksTls(config.tls)) return serveTls(config, on, deps, closer)
+  const server = serveWith(on, { maxHeadBytes })
+  server.on('connection', deps.newcomers.add)
+  return { port: (await listenAt(server, config, closer)).port }
 }

@@ -16,6 +16,12 @@ export const moreFamilies: Readonly<Record<string, string>> = {
 const count = (what: string) => [what, 0] as const
 
 export const moreTexts: Texts = {
+  jsonrpc: ['Version of JSON-RPC', '2.0'],
+  'mcp.id': ['Under which the answer is told apart from others', 1],
+  'mcp.method': ['What is called', 'tools/call'],
+  'mcp.params': ['What it is called with', {}],
+  'mcp.result': ['What the method comes to', {}],
+  'mcp.error': ['Why there is no result', {}],
   'health.database': ['`ok`, or why nothing can be written down', 'ok'],
   'health.drivers': ['`ok`, or why machines cannot be looked after', 'ok'],
   'health.disk': ['`ok`, or what the disk of the data directory lacks', 'ok'],

@@ -11,6 +11,7 @@ import type { Standing } from '../auth/standing.ts'
 import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
+import { challengeOf } from './challenge.ts'
 import { warningsOf } from './warnings.ts'
 import { wantsHtml } from '../html/accept.ts'
 import { errorPageReply } from '../html/error-page.ts'
@@ -106,12 +107,6 @@ const retryAfter = (error: AppError): Record<string, string> => {
   const { retryAfterS } = (error.details ?? {}) as { retryAfterS?: number }
   return retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }
 }
-
-/** What a client does about a missing credential: one of MCP reads from this document whom to ask. */
-const challenge = (route: Route | undefined, publicUrl: () => string): string =>
-  extraOf(route).protocol === 'mcp'
-    ? `Bearer resource_metadata="${publicUrl()}/v0/.well-known/oauth-protected-resource"`
-    : 'Bearer'
 
 const errorHeaders = (error: AppError, asked: () => string): Record<string, string> => ({
   // Clients in the field repeat every 409 unless told that it is final.
@@ -216,7 +211,7 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
     const headers = {
       vary: 'Accept',
       'x-request-id': requestId,
-      ...errorHeaders(error, () => challenge(route, deps.publicUrl)),
+      ...errorHeaders(error, () => challengeOf(extraOf(route).protocol, deps.publicUrl)),
     }
     if (wantsHtml(request)) return errorPageReply(error, request, headers)
     return json(body, { status: error.status, headers })

@@ -74,6 +74,19 @@ export const commands: readonly Command[] = [
     run: async invocation => (await import('./restore.ts')).run(invocation),
   },
   {
+    name: 'rotate',
+    summary: 'seals all stored secrets of the data directory with a new key, with or without a server running on it',
+    help: ['What was killed on the way goes on where it was. Backups keep the key that they were made with.'],
+    run: async invocation => (await import('./rotate.ts')).run(invocation),
+  },
+  {
+    name: 'service',
+    words: '[FILE]',
+    summary: 'prints or writes a unit of systemd for the server that this environment would run',
+    help: ['A file that is there is not written over.'],
+    run: async invocation => (await import('./service.ts')).run(invocation),
+  },
+  {
     name: 'drain',
     summary: 'takes no new sandboxes from now on, in a server that runs and in the next one; --undo takes them again',
     options: {

@@ -3,11 +3,24 @@ import type { Texts } from '../../shared/http/texts.ts'
 import { postHandler } from '../../shared/mcp/http.ts'
 import { methodsOf } from '../../shared/mcp/methods.ts'
 import { handle, route, type Bound, type Context } from '../../shared/route.ts'
-import { mcpPost } from '../../shared/wire/mcp.ts'
+import { mcpAnswers, mcpPost, mcpRefusal } from '../../shared/wire/mcp.ts'
 import { accessOf, meetsAccess } from '../auth/access.ts'
 import type { ApiKey } from '../store/store.ts'
 import { runTool, type RunDeps } from './run.ts'
 import { describeOperation, toolsOf } from './tools.ts'
+
+const ofApi = { $ref: '#/components/schemas/Error' }
+
+/** What the protocol refuses, and what this API does before it looks at a message. */
+const either = (responses: Readonly<Record<string, ReturnType<typeof mcpRefusal>>>) =>
+  Object.fromEntries(
+    Object.entries(responses).map(([status, { description, content }]) => {
+      const { schema } = content['application/json']
+      return [status, { description, content: { 'application/json': { schema: { anyOf: [schema, ofApi] } } } }]
+    }),
+  )
+
+const unauthenticated = { description: 'unauthenticated', content: { 'application/json': { schema: ofApi } } }
 
 export const managementMcp = route('POST /v0/mcp', {
   id: 'mcp.call',
@@ -15,8 +28,17 @@ export const managementMcp = route('POST /v0/mcp', {
   family: 'mcp',
   accepts: 'stream',
   bodyLimit: mcpPost.bodyLimit,
-  errors: ['unauthenticated', 'internal'],
-  document: mcpPost.document,
+  document: {
+    ...mcpPost.document,
+    responses: {
+      ...mcpAnswers,
+      ...either({
+        400: mcpRefusal('Not JSON, not JSON-RPC, or another version of the protocol or of this API'),
+        413: mcpRefusal('More than 4 MiB'),
+      }),
+      401: unauthenticated,
+    },
+  },
   // Each call of a tool is checked as the request that it stands for.
   extra: { access: { scope: [], role: 'member' }, tenant: 'none', protocol: 'mcp' },
 })

@@ -72,8 +72,10 @@ const requestOf = (route: Route, args: Arguments, { request, requestId }: Contex
 }
 
 const bytesOf = async ({ body }: Reply): Promise<string> => {
-  if (typeof body === 'function') throw new Error('an answer that is written as it goes is no result of a tool')
-  return body instanceof Readable ? String(await buffer(body)) : String(body ?? '')
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array)
+    return Buffer.from(body ?? '').toString()
+  if (body instanceof Readable) return String(await buffer(body))
+  throw new Error('an answer that is written as it goes is no result of a tool')
 }
 
 /** A failure is a result that says so, because agents read results and not errors. */

@@ -31,6 +31,8 @@ export interface PreviewDeps extends FindDeps {
 }
 
 export interface Previews {
+  /** Whether there is one at a host name of its own. */
+  isServed(host: string): Promise<boolean>
   /** The preview a request is for, or undefined when it is not for one. */
   addressOf(request: IncomingMessage): PreviewAddress | undefined
   handle(address: PreviewAddress, request: IncomingMessage, response: ServerResponse): void
@@ -150,6 +152,10 @@ export const createPreviews = (options: PreviewOptions, deps: PreviewDeps): Prev
   const context: Context = { ...deps, options }
   const { log } = deps
   return {
+    async isServed(host) {
+      const address = previewAddress(host, '/', options, deps.domains.match)
+      return address !== undefined && (await findPreview(context, address)) !== undefined
+    },
     addressOf: ({ url = '/', headers }) => previewAddress(headers.host ?? '', url, options, deps.domains.match),
     handle(address, request, response) {
       run(context, address, request, response).catch((error: unknown) => {

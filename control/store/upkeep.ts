@@ -12,6 +12,11 @@ export interface Upkeep {
   tryWriting(): Promise<void>
   /** Writes the database, as it is at one moment, into a new file. Others read and write on. */
   copyTo(path: string): Promise<void>
+  /**
+   * Replaces each stored text with sealed values in it for which `change` gives another one; resources some hundred at a time, and who has read
+   * one before has to read it again to write it. A value that is stored by itself is given as JSON, too.
+   */
+  rewrite(change: (body: string) => string | undefined): Promise<void>
   /** Resources of these kinds by status, and all instances by the kind of their owner and status. */
   tally(kinds: readonly string[]): Promise<{ readonly resources: Tallied[]; readonly instances: Tallied[] }>
 }

@@ -56,7 +56,7 @@ const readAll = async (files: CertificateFiles, before: Known, log: Log): Promis
 const wildcardOf = (name: string): string => `*${name.slice(name.indexOf('.'))}`
 
 /** The one that is good for longest, of those for a name or else for all its siblings. */
-const findIn = (pairs: Iterable<Pair>, given: string): Pair | undefined => {
+export const findIn = (pairs: Iterable<Pair>, given: string): Pair | undefined => {
   const name = given.toLowerCase()
   const all = [...pairs]
   for (const wanted of [name, wildcardOf(name)]) {

@@ -17,6 +17,7 @@ export interface Pair {
   /** Lower case; `*.example.org` stands for every name one label longer. */
   readonly names: readonly string[]
   /** Epoch ms. */
+  readonly notBefore: number
   readonly notAfter: number
   readonly context: SecureContext
 }
@@ -28,13 +29,14 @@ const namesOf = ({ subjectAltName = '', subject }: X509Certificate): string[] =>
 }
 
 /** Throws what is wrong with them. */
-const pairOf = (cert: string, key: string): Pair => {
+export const pairOf = (cert: string, key: string): Pair => {
   const leaf = new X509Certificate(cert)
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error('the key is that of another certificate')
   return {
     cert,
     key,
     names: namesOf(leaf),
+    notBefore: leaf.validFromDate.getTime(),
     notAfter: leaf.validToDate.getTime(),
     context: createSecureContext({ cert, key }),
   }

@@ -10,11 +10,13 @@ export const secureAddress = (host: string | undefined, url: string, port: numbe
   return name && url.startsWith('/') ? `https://${name}${port === 443 ? '' : `:${port}`}${url}` : undefined
 }
 
-/** `port` is that of https. A request that was sent with its credentials in the open is not taken here, only led on. */
-export const redirectServer = (port: () => number): ApiServer => {
+/** `port` is that of https; `answer` knows what is said here to an authority. A request that was sent with its credentials in the open is not taken here, only led on. */
+export const redirectServer = (port: number, answer: (url: string) => string | undefined): ApiServer => {
   const on: Listener = {
     request(message, response) {
-      const location = secureAddress(message.headers.host, message.url ?? '', port())
+      const known = answer(message.url ?? '')
+      if (known !== undefined) return void response.end(known)
+      const location = secureAddress(message.headers.host, message.url ?? '', port)
       const headers = { 'content-length': '0', connection: 'close' }
       response.writeHead(location ? 308 : 400, location ? { ...headers, location } : headers)
       response.end()

@@ -24,6 +24,7 @@ rg ripgrep
 skopeo skopeo
 umoci umoci
 openssl openssl
+pebble pebble
 patchelf patchelf
 '
 # Installed when the archive has them; Hutch runs without.

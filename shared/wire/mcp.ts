@@ -17,7 +17,8 @@ const error = {
   required: ['code', 'message'],
 }
 
-const refusal = (description: string) => ({
+/** A refusal in the protocol's own form. */
+export const mcpRefusal = (description: string) => ({
   description,
   content: {
     'application/json': {
@@ -32,6 +33,24 @@ const answer = {
   required: ['jsonrpc', 'id'],
 }
 
+/** Answers of every server of the protocol. */
+export const mcpAnswers = {
+  200: {
+    description: 'The answer to a request; to subscriptions/listen a stream of events, which ends at once',
+    content: {
+      'application/json': { schema: { anyOf: [answer, { type: 'array', items: answer }] } },
+      'text/event-stream': { schema: { type: 'string' } },
+    },
+  },
+  202: { description: 'Taken: there was nothing to be answered' },
+  404: mcpRefusal('No such method (since 2026-07-28; before, it is an answer with status 200)'),
+  415: mcpRefusal('Another Content-Type than application/json'),
+  500: {
+    description: 'internal',
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  },
+}
+
 export const mcpPost = route('POST /mcp', {
   id: 'mcp.post',
   summary: 'Model Context Protocol over streamable HTTP: one JSON-RPC message (or an older batch) in, its answer out',
@@ -42,23 +61,10 @@ export const mcpPost = route('POST /mcp', {
       content: { 'application/json': { schema: { anyOf: [message, { type: 'array', items: message }] } } },
     },
     responses: {
-      200: {
-        description: 'The answer to a request; to subscriptions/listen a stream of events, which ends at once',
-        content: {
-          'application/json': { schema: { anyOf: [answer, { type: 'array', items: answer }] } },
-          'text/event-stream': { schema: { type: 'string' } },
-        },
-      },
-      202: { description: 'Taken: there was nothing to be answered' },
-      400: refusal('Not JSON, not JSON-RPC, another protocol version, or headers that disagree with the body'),
-      403: refusal('A Host or Origin header that does not name this machine, on loopback'),
-      404: refusal('No such method (since 2026-07-28; before, it is an answer with status 200)'),
-      413: refusal('More than 4 MiB'),
-      415: refusal('Another Content-Type than application/json'),
-      500: {
-        description: 'internal',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
+      ...mcpAnswers,
+      400: mcpRefusal('Not JSON, not JSON-RPC, another protocol version, or headers that disagree with the body'),
+      403: mcpRefusal('A Host or Origin header that does not name this machine, on loopback'),
+      413: mcpRefusal('More than 4 MiB'),
     },
   },
 })

@@ -3,13 +3,14 @@
 /** Packages, and the folders or files that may import them, types included. */
 export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/sdk': ['shared/mcp'],
+  'acme-client': ['control/acme'],
   '@peculiar/asn1-schema': ['control/egress/ca'],
   '@peculiar/asn1-x509': ['control/egress/ca'],
   'better-sqlite3': ['control/store/sqlite'],
   busboy: ['daemon/filesystem'],
   'dns-packet': ['control/egress/dns'],
   esbuild: ['images/runtime'],
-  execa: ['control/cli', 'control/images', 'control/runtime', 'images/package', 'images/runtime'],
+  execa: ['control/acme', 'control/cli', 'control/images', 'control/runtime', 'images/package', 'images/runtime'],
   kysely: ['control/store/sqlite'],
   'prom-client': ['control/metrics'],
   'oidc-provider': ['control/identity'],
@@ -44,7 +45,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'images/runtime',
     'shared/http',
   ],
-  'node:https': ['daemon/egress', 'daemon/network'],
+  'node:https': ['control/acme', 'daemon/egress', 'daemon/network'],
   'node:v8': ['daemon/node-internals'],
   'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }

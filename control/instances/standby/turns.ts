@@ -52,8 +52,15 @@ export const suspend = async (context: Context, entry: Entry): Promise<boolean> 
   if (!instance || !freezer) return false
   if (await isWorking(context, instance)) return true
   if (!isIdle(context, entry)) return false
-  await freezer.freeze(entry.id)
+  // Also while it is not certain: a machine that is half frozen would answer nobody, and whoever comes next thaws it.
   entry.asleep = true
+  try {
+    await freezer.freeze(entry.id)
+  } catch (error) {
+    await freezer.thaw(entry.id)
+    entry.asleep = false
+    throw error
+  }
   await noteSuspended(context, entry)
   log.debug('instance.suspended', { instance: entry.id })
   return false

@@ -11,6 +11,9 @@ interface Parts {
   readonly transact: Transact
 }
 
+/** Rows of one transaction: others wait for it. */
+const batch = 200
+
 const statements = (prepare: Prepare) => ({
   mark: prepare((given: { value: string }) =>
     query
@@ -25,6 +28,27 @@ const statements = (prepare: Prepare) => ({
       .groupBy(['kind', 'status'])
       .select(({ fn }) => ['kind', 'status', fn.countAll<number>().as('count')]),
   ),
+  after: prepare((given: { uid: string }) =>
+    query.selectFrom('resources').select(['uid', 'body']).where('uid', '>', given.uid).orderBy('uid').limit(batch),
+  ),
+  replace: prepare((given: { uid: string; body: string }) =>
+    query
+      .updateTable('resources')
+      .set(({ eb }) => ({ body: given.body, version: eb('version', '+', 1) }))
+      .where('uid', '=', given.uid),
+  ),
+  signingKeys: prepare(() => query.selectFrom('signing_keys').select(['kid', 'sealed'])),
+  replaceSigningKey: prepare((given: { kid: string; sealed: string }) =>
+    query.updateTable('signing_keys').set({ sealed: given.sealed }).where('kid', '=', given.kid),
+  ),
+  oauth: prepare(() => query.selectFrom('oauth_records').select(['type', 'id', 'payload'])),
+  replaceOAuth: prepare((given: { type: string; id: string; payload: string }) =>
+    query
+      .updateTable('oauth_records')
+      .set({ payload: given.payload })
+      .where('type', '=', given.type)
+      .where('id', '=', given.id),
+  ),
   instances: prepare(() =>
     query
       .selectFrom('instances')
@@ -32,6 +56,22 @@ const statements = (prepare: Prepare) => ({
       .select(({ fn }) => ['kind', 'status', fn.countAll<number>().as('count')]),
   ),
 })
+
+/** These are few, and each is one sealed value. */
+const rewriteIdentity = (run: ReturnType<typeof statements>, change: (body: string) => string | undefined): void => {
+  const changed = (value: string): string | undefined => {
+    const text = change(JSON.stringify(value))
+    return text === undefined ? undefined : (JSON.parse(text) as string)
+  }
+  for (const { kid, sealed } of run.signingKeys.all({})) {
+    const now = changed(sealed)
+    if (now !== undefined) run.replaceSigningKey.run({ kid, sealed: now })
+  }
+  for (const { type, id, payload } of run.oauth.all({})) {
+    const now = changed(payload)
+    if (now !== undefined) run.replaceOAuth.run({ type, id, payload: now })
+  }
+}
 
 export const sqliteUpkeep = ({ db, prepare, transact }: Parts): Upkeep => {
   const { read, write } = transact
@@ -46,6 +86,20 @@ export const sqliteUpkeep = ({ db, prepare, transact }: Parts): Upkeep => {
         await db.backup(path)
       } catch (error) {
         throw translate(error)
+      }
+    },
+    async rewrite(change) {
+      await write(() => rewriteIdentity(run, change))
+      for (let last: string | undefined = ''; last !== undefined; ) {
+        const uid: string = last
+        last = await write(() => {
+          const rows = run.after.all({ uid })
+          for (const row of rows) {
+            const body = change(row.body)
+            if (body !== undefined) run.replace.run({ uid: row.uid, body })
+          }
+          return rows.at(-1)?.uid
+        })
       }
     },
     tally: kinds =>

@@ -21,6 +21,27 @@ const prepared = async (t: Test, options: RunnerOptions = {}) => {
   return { clock, world, drivers, store, sleep, state, phase, up, instance, machine }
 }
 
+t.test('a machine that was half frozen when freezing failed is awake again', async t => {
+  const { clock, drivers, sleep, state, phase, up } = await prepared(t)
+  const freezer = drivers.preferred.freezer as { freeze(id: string): Promise<void> }
+  const { freeze } = freezer
+  freezer.freeze = async id => {
+    await freeze(id)
+    throw new Error('interrupted')
+  }
+  await up()
+  await clock.tick(afterMs)
+  t.equal(phase(), 'running', 'whoever comes is answered')
+  t.equal(await state(), 'running')
+  freezer.freeze = freeze
+  await clock.tick(afterMs)
+  t.equal(phase(), 'frozen', 'it is tried again')
+  t.equal(await state(), 'standby')
+  const release = await sleep.hold('i')
+  t.equal(phase(), 'running')
+  release()
+})
+
 t.test('idle long enough, it sleeps; the next hold wakes it; both are recorded and metered', async t => {
   const { clock, store, sleep, state, phase, up } = await prepared(t)
   await up()

@@ -15,7 +15,13 @@ t.test("the inspector's command line finds the schemas portable and calls a tool
       process.execPath,
       [
         join(root, 'node_modules/.bin/mcp-inspector'),
-        ...['--cli', `${url}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${key}`, ...args],
+        '--cli',
+        `${url}/mcp`,
+        '--transport',
+        'http',
+        '--header',
+        `Authorization: Bearer ${key}`,
+        ...args,
       ],
       { timeout: 120_000, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, HOME: t.testdirName } },
     )

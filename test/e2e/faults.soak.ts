@@ -1,0 +1,2 @@
+/** Every call, killed and failed, on both runtimes. */
+import './faults.test.ts'
