@@ -18,11 +18,17 @@ const whereAt = ({ config: { platformEnv }, hostConfiguration }: Deps): Where =>
     : { host: 'localhost:8080', basePath: '/', schemes: ['http'] }
 }
 
+/** What is for those whom the gateway has let in refuses programs of the sandbox itself. */
+const withRefusals = (route: Route): Route =>
+  mayCall(route.id, 'tenant') ? route : { ...route, errors: [...route.errors, 'forbidden'] }
+
 /** Documents the routes that `routes()` gives at each request. */
 export const swaggerRoutes = (deps: Deps, routes: () => readonly Route[]): Bound[] => {
   const document = (where: Where) =>
     openApi(
-      routes().filter(({ id }) => mayCall(id, 'client')),
+      routes()
+        .filter(({ id }) => mayCall(id, 'client'))
+        .map(withRefusals),
       {
         title: 'Sandbox API',
         version: buildInfo.version,

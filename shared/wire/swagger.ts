@@ -12,6 +12,7 @@ export const swaggerFile = route('GET /swagger/*file', {
   id: 'swagger.file',
   summary: 'The documentation page, and the documents it shows: doc.json (Swagger 2.0) and openapi.json (OpenAPI 3.1)',
   params: s.object({ file: s.string() }),
+  returns: s.looseObject({}),
   produces: ['text/html'],
   errors: ['not_found'],
 })

@@ -1,4 +1,4 @@
-/** The management API over HTTP: reads against a bare node:http server that answers the same bytes; lists of 10 000. */
+/** The management API over HTTP: reads against a bare node:http server that answers the same bytes; reads and lists among 100 000 and 1 000 workspaces. */
 import { writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
@@ -11,14 +11,18 @@ import { openLoad } from './load.ts'
 import { times, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
 
-const resources = 10_000
+const resources = 100_000
+const workspaces = 1_000
 
 /** Copies the one sandbox there is; copies that failed are listed, and nobody looks after them. */
 const fill = (dataDir: string): void => {
   const db = new BetterSqlite(join(dataDir, 'hutch.db'))
-  const columns = (db.pragma('table_info(resources)') as { name: string }[]).map(({ name }) => name)
+  const columnsOf = (table: string) => (db.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name)
+  const columns = columnsOf('resources')
+  const spaces = columnsOf('workspaces')
+  const ofWorkspace = (name: string): string => (name === 'id' || name === 'name' ? `'space-' || i` : name)
   const value = (name: string): string => {
-    if (name === 'uid') return `printf('copy-%05d', (i * 7919) % ${resources})`
+    if (name === 'uid') return `printf('copy-%06d', (i * 7919) % ${resources})`
     if (name === 'name') return `'box-' || i`
     if (name === 'search') return `'box-' || i || char(10) || 'blue-' || (i % 97)`
     if (name === 'status') return `'FAILED'`
@@ -28,7 +32,10 @@ const fill = (dataDir: string): void => {
   db.exec(`
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${resources - 1})
     INSERT INTO resources (${columns.join(', ')})
-    SELECT ${columns.map(value).join(', ')} FROM resources, n WHERE name = 'a'`)
+    SELECT ${columns.map(value).join(', ')} FROM resources, n WHERE name = 'a';
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${workspaces - 1})
+    INSERT INTO workspaces (${spaces.join(', ')})
+    SELECT ${spaces.map(ofWorkspace).join(', ')} FROM workspaces, n WHERE name = 'default'`)
   db.close()
 }
 
@@ -80,14 +87,16 @@ export const managementBench = async (bench: Bench): Promise<Row[]> => {
   writeFileSync(file, await ask(path))
   const bare = await startScript<number>(bench, new URL('upstream.ts', import.meta.url), [file])
   bench.say('reads')
+  fill(host.dataDir)
+  await times(50, () => ask(path))
   const rows = [
+    row('management.get.p50', percentile(await times(500, () => ask(path)), 0.5), 'ms'),
     await reads(
       await reader(bench, { port: host.port, pid: host.pid, path, headers }),
       await reader(bench, { port: bare.said, pid: bare.pid, path, headers }),
     ),
   ]
   bench.say('lists')
-  fill(host.dataDir)
   const first = JSON.parse(String(await ask('/v0/sandboxes?limit=50')))
   const cursor = first.meta.nextCursor
   const lists = {
@@ -98,7 +107,7 @@ export const managementBench = async (bench: Bench): Promise<Row[]> => {
   for (const [name, list] of Object.entries(lists)) {
     await times(20, () => ask(list))
     const samples = await times(200, () => ask(list))
-    rows.push(row(`management.list-10k.${name}.p99`, percentile(samples, 0.99), 'ms'))
+    rows.push(row(`management.list-100k.${name}.p99`, percentile(samples, 0.99), 'ms'))
   }
   return rows
 }

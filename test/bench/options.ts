@@ -20,6 +20,7 @@ export type Family = (typeof families)[number]
 const groups: Readonly<Record<string, readonly Family[]>> = {
   daemon: ['bundle', 'process', 'files', 'soak'],
   gateway: ['gateway', 'management'],
+  api: ['management'],
 }
 
 export interface Options {
@@ -27,7 +28,7 @@ export interface Options {
   readonly json: boolean
 }
 
-/** `--only name` (one family, `daemon` or `gateway`; may be repeated) and `--json`. Throws an Error that says what is possible. */
+/** `--only name` (one family, `daemon`, `gateway` or `api`; may be repeated) and `--json`. Throws an Error that says what is possible. */
 export const optionsOf = (args: readonly string[]): Options => {
   const { values } = parseArgs({
     args: [...args],

@@ -3,6 +3,7 @@ import { Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { SocketUpgrade, type Reply, type Request } from '../../shared/route.ts'
 import type { Dispatcher } from '../../shared/http/dispatch.ts'
+import { documentOf } from './documents.ts'
 import { decodePath } from '../../shared/http/request.ts'
 
 export interface Answer {
@@ -75,7 +76,7 @@ const bytesOf = async (body: Reply['body'], signal: AbortSignal): Promise<Buffer
 }
 
 /** Runs one call to its end and collects the answer. */
-export const call = async (
+const made = async (
   dispatcher: Dispatcher,
   method: string,
   target: string,
@@ -95,4 +96,20 @@ export const call = async (
     text,
     body: isJson && text ? JSON.parse(text) : undefined,
   }
+}
+
+/** The same; throws when the answer is not as the API's own document has it. */
+export const call = async (
+  dispatcher: Dispatcher,
+  method: string,
+  target: string,
+  options: CallOptions = {},
+): Promise<Answer> => {
+  const answer = await made(dispatcher, method, target, options)
+  const api = await documentOf(dispatcher, async at => (await made(dispatcher, 'GET', at)).text)
+  const { rawPath, path } = requestOf(method, target)
+  const found = api?.routes.match(method, rawPath, path)
+  const problem = found && api?.documented.problemOf(found.bound.route, answer)
+  if (problem) throw new Error(problem)
+  return answer
 }
