@@ -18,6 +18,7 @@ export const sandboxHub = route('GET /v0/sandbox/hub', {
   id: 'sandboxHub.list',
   summary: 'Lists sandboxes that this host is ready to start',
   returns: s.array(entryShapes['sandbox-hub']),
+  errors: ['unavailable'],
 })
 
 export const mcpHub = route('GET /v0/mcp/hub', {
@@ -25,6 +26,7 @@ export const mcpHub = route('GET /v0/mcp/hub', {
   id: 'mcpHub.list',
   summary: 'Lists MCP servers that functions can be made from',
   returns: s.array(entryShapes['mcp-hub']),
+  errors: ['unavailable'],
 })
 
 export const listTemplates = route('GET /v0/templates', {
@@ -32,6 +34,7 @@ export const listTemplates = route('GET /v0/templates', {
   id: 'templates.list',
   summary: 'Lists templates of projects',
   returns: s.array(entryShapes.templates),
+  errors: ['unavailable'],
 })
 
 export const getTemplate = route('GET /v0/templates/:templateName', {
@@ -40,7 +43,7 @@ export const getTemplate = route('GET /v0/templates/:templateName', {
   summary: 'Answers one template',
   params: s.object({ templateName: s.string() }),
   returns: entryShapes.templates,
-  errors: ['not_found'],
+  errors: ['not_found', 'unavailable'],
 })
 
 export const getIntegration = route('GET /v0/integrations/:integrationName', {
@@ -49,7 +52,7 @@ export const getIntegration = route('GET /v0/integrations/:integrationName', {
   summary: 'Answers how a provider is asked: its endpoints, headers and parameters',
   params: s.object({ integrationName: s.string() }),
   returns: entryShapes.integrations,
-  errors: ['not_found'],
+  errors: ['not_found', 'unavailable'],
 })
 
 export const changelog = route('GET /v0/changelog', {

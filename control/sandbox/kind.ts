@@ -64,7 +64,7 @@ export const sandboxFace = {
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     ...sandboxFace,
-    createErrors: ['invalid_image', 'image_refused', 'overloaded'],
+    createErrors: ['invalid_image', 'image_refused', 'overloaded', 'draining'],
     example: {
       create: { metadata: { name: 'web' }, spec: { runtime: { memory: 1024, ttl: '2h' } } },
       update: { metadata: { labels: { team: 'a' } }, spec: { runtime: { ttl: '4h' } } },

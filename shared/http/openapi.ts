@@ -154,7 +154,8 @@ const responsesOf = (route: Route, document: Document): Operation['responses'] =
     content['application/json'] = { schema: says(returns) ? placed(returns, route, 'output', document) : returns }
   for (const type of route.produces) content[type] = { schema: isText(type) ? { type: 'string' } : binary }
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content, ...linksOf(route) }
-  for (const [status, description] of Object.entries(route.statuses)) responses[status] = { description }
+  for (const [status, description] of Object.entries(route.statuses))
+    responses[status] = Number(status) >= 400 ? { description, content } : { description }
   const statuses = new Map<number, string[]>()
   const ofBody = route.accepts === 'json' ? bodyErrors : []
   const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []

@@ -34,7 +34,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ],
   ],
   'address and headers of a request': [
-    ['64 KiB together at the host', 'control/front.ts', 'maxHeadBytes = 64 * 1024'],
+    ['64 KiB together at the host', 'control/serving.ts', 'maxHeadBytes = 64 * 1024'],
     ['1 MiB at a daemon', 'shared/http/server.ts', 'maxHeadBytes = 1024 * 1024'],
     ['30 s', 'shared/http/server.ts', 'headersTimeout: 30_000'],
   ],
@@ -42,7 +42,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'JSON body in a sandbox': [
     ['512 MiB for files', 'shared/wire/filesystem.ts', 'anyBody = 512 * 1024 * 1024'],
     ['64 MiB elsewhere', 'shared/route.ts', 'bodyLimit ?? 64 * 1024 * 1024'],
-    ['4 MiB on `/mcp`', 'daemon/mcp/http.ts', 'maxBodyBytes = 4 * 1024 * 1024'],
+    ['4 MiB on `/mcp`', 'shared/mcp/http.ts', 'maxBodyBytes = 4 * 1024 * 1024'],
   ],
   'file read as JSON': [['128 MiB', 'daemon/filesystem/read.ts', 'jsonReadLimit = 128 * 1024 * 1024']],
   'tree with contents': [
