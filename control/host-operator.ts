@@ -5,54 +5,58 @@ import { backUp } from './backup/backup.ts'
 import type { Config } from './config.ts'
 import type { Runner } from './instances/runner.ts'
 import { answerOperators, type OperatorVerb } from './operator/answer.ts'
-import { changed, changeKey } from './keyring.ts'
+import { changed, changeKey, type ChangeDeps } from './keyring.ts'
 import type { Parts } from './parts.ts'
 import { renewStored } from './renew.ts'
 
 const backupVerb = (config: Config, parts: Parts, { still }: Pick<Runner, 'still'>): OperatorVerb => {
   const { realDataDir: dataDir, log } = parts
-  let under = false
   return async ({ to }, { say, signal }) => {
     if (typeof to !== 'string' || !isAbsolute(to))
       throw fail('invalid_argument', { field: 'to', reason: 'must be an absolute path' })
-    if (under) throw fail('busy', { what: 'a backup is being made', next: 'wait for it' })
-    under = true
-    try {
-      const { machines, bytes, stillMs } = await backUp(
-        { ...parts, dataDir, imagesDir: config.imagesDir, still },
-        { to, say, signal },
-      )
-      log.info('backup.made', { to, machines, bytes, stillMs })
-      const size = `${(bytes / 1e6).toFixed(1)} MB`
-      say(`${to}: ${machines} sandboxes, ${size}; the longest stood still for ${stillMs} ms`)
-    } finally {
-      under = false
-    }
+    const { machines, bytes, stillMs } = await backUp(
+      { ...parts, dataDir, imagesDir: config.imagesDir, still },
+      { to, say, signal },
+    )
+    log.info('backup.made', { to, machines, bytes, stillMs })
+    const size = `${(bytes / 1e6).toFixed(1)} MB`
+    say(`${to}: ${machines} sandboxes, ${size}; the longest stood still for ${stillMs} ms`)
   }
 }
 
 /** Seals everything anew under a new key. */
 const rotateVerb = ({ dataDir, ids, sealer, store: { upkeep }, log }: Parts & { dataDir: string }): OperatorVerb => {
-  let under: Promise<number> | undefined
   return async (_input, { say }) => {
-    under ??= changeKey({
-      dataDir,
-      ids,
-      keyring: sealer,
-      renewAll: renew => renewStored({ dataDir, ids, upkeep }, renew),
-    })
-    const renewed = await under.finally(() => {
-      under = undefined
-    })
+    const renewAll: ChangeDeps['renewAll'] = renew => renewStored({ dataDir, ids, upkeep }, renew)
+    const renewed = await changeKey({ dataDir, ids, keyring: sealer, renewAll })
     log.info('keys.changed', { renewed })
     say(changed(renewed))
   }
+}
+
+/** A backup with the keys of one moment and the database of another could not be opened. */
+const oneAtATime = () => {
+  let isBusy = false
+  return (verb: OperatorVerb): OperatorVerb =>
+    async (input, on) => {
+      if (isBusy) throw fail('busy', { what: 'a backup or a change of keys is under way', next: 'wait for it' })
+      isBusy = true
+      try {
+        await verb(input, on)
+      } finally {
+        isBusy = false
+      }
+    }
 }
 
 /** From now on, until the data directory is given back. */
 export const answerTheOperator = (config: Config, parts: Parts, runner: Pick<Runner, 'still'>): void => {
   const { claim, first, log } = parts
   const { realDataDir: dataDir } = parts
-  const verbs = { backup: backupVerb(config, parts, runner), rotate: rotateVerb({ ...parts, dataDir }) }
+  const alone = oneAtATime()
+  const verbs = {
+    backup: alone(backupVerb(config, parts, runner)),
+    rotate: alone(rotateVerb({ ...parts, dataDir })),
+  }
   claim.answer(answerOperators({ adminKey: first.adminKey, verbs, log }))
 }

@@ -14,7 +14,7 @@ const linesOf = (text: string): readonly [string, ...string[]] =>
   text.split('\n').filter(line => line !== '') as [string, ...string[]]
 
 export interface Keyring extends Sealer {
-  /** Seals with the new key from now on. What was sealed with one of before is still opened, until this process ends. */
+  /** Seals with that key from now on, which changes nothing when it does already. What was sealed with one of before is still opened, until this process ends. */
   lead(key: string): void
   /** Seals anew what is not sealed with the leading key; undefined when it is, and when it is nothing that any key opens. */
   renew(sealed: string): string | undefined
@@ -22,6 +22,7 @@ export interface Keyring extends Sealer {
 
 const createKeyring = (keys: readonly [string, ...string[]]): Keyring => {
   let [leading, ...others] = keys.map(createSealer) as [Sealer, ...Sealer[]]
+  let [leadingKey] = keys
   const opened = (sealed: string, by: readonly Sealer[]): string | undefined => {
     for (const sealer of by)
       try {
@@ -36,6 +37,8 @@ const createKeyring = (keys: readonly [string, ...string[]]): Keyring => {
     // Of what nothing opens, the leading key says what is wrong.
     open: sealed => opened(sealed, [leading, ...others]) ?? leading.open(sealed),
     lead(key) {
+      if (key === leadingKey) return
+      leadingKey = key
       others = [leading, ...others]
       leading = createSealer(key)
     },
@@ -77,8 +80,9 @@ export const changeKey = async ({ dataDir, ids, keyring, renewAll }: ChangeDeps)
     await readOrCreate(channelFile(dataDir), () => first, ids)
     leading = ids.secret(32)
     await writeDurably(keyFile(dataDir), `${leading}\n${first}`, ids)
-    keyring.lead(leading)
   }
+  // Also when it is the file of a change that failed after it was written.
+  keyring.lead(leading)
   const renewed = await renewAll(keyring.renew)
   await writeDurably(keyFile(dataDir), leading, ids)
   return renewed

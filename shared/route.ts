@@ -48,7 +48,7 @@ export interface Route<
    * bytes too.
    */
   readonly form: readonly string[] | undefined
-  /** Statuses it may answer with besides 200 and those of `errors`, and when; one of failure has the body of 200. */
+  /** Statuses it may answer with besides 200 and those of `errors`, and when; those of success and of failure have the body of 200, but for 204. */
   readonly statuses: Readonly<Record<number, string>>
   /** Routes to call with its answer, by id: their parameters and the fields that fill them. */
   readonly leadsTo: Readonly<Record<string, Readonly<Record<string, string>>>>

@@ -109,7 +109,7 @@ const obtain = async (context: Context, name: string): Promise<Pair | undefined>
   if (isNew && (isPaused(context, name) || !(await isServed(name)))) return undefined
   // Another handshake may have asked meanwhile.
   if (state.orders.has(name)) return begin(context, name)
-  if (!mayOrderNew(context, name)) return undefined
+  if (state.orders.size >= atOnce || !mayOrderNew(context, name)) return undefined
   state.ordered.push(clock.now())
   return begin(context, name)
 }

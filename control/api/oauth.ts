@@ -112,7 +112,7 @@ const end = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> =>
 
 /** A device begins: what it may do in the end is what it names, or everything. */
 const device = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> => {
-  identity.newcomer(request.remote)
+  identity.newcomer(request)
   const sent = await given(request)
   if (sent instanceof Reply) return sent
   const { fields, authorization } = sent

@@ -3,6 +3,7 @@ import { readBody } from '../../shared/http/body.ts'
 import { fail, isError } from '../../shared/errors.ts'
 import type { InProcessAnswer } from '../../shared/http/in-process.ts'
 import { handle, json, Reply, type Bound, type Context, type Request } from '../../shared/route.ts'
+import { remoteOf } from '../auth/remote.ts'
 import { withMeant } from '../auth/scopes.ts'
 import { wantsHtml } from '../html/accept.ts'
 import { pageHeaders } from '../html/page.ts'
@@ -31,6 +32,9 @@ const errorOf = (body: string): string => {
   }
 }
 
+/** A form of the library that would submit itself: our pages run no script of theirs, and people press its button. */
+const withoutScript = (body: string): string => body.replace(/<script>[^]*?<\/script>|<\/?noscript>/g, '')
+
 /** What the provider answers to a browser. A form is not answered with a redirect to another origin, but with a page. */
 const shown = (answer: InProcessAnswer, issuer: string): Reply => {
   const { status, headers, body } = answer
@@ -46,7 +50,7 @@ const shown = (answer: InProcessAnswer, issuer: string): Reply => {
       cookies,
     )
   }
-  if (/^\s*</.test(body)) return page(body, status, cookies)
+  if (/^\s*</.test(body)) return page(withoutScript(body), status, cookies)
   throw fail('invalid_argument', { field: '', reason: errorOf(body) })
 }
 
@@ -68,7 +72,7 @@ const formOf = async (request: Request): Promise<string> => {
 const byOf = ({ request, requestId }: Context): AuditedBy => ({
   actor: '',
   credential: '',
-  remote: request.remote,
+  remote: remoteOf(request),
   requestId,
 })
 
@@ -117,14 +121,19 @@ export const signInRoutes = (deps: SignInDeps): Bound[] => {
   const { identity } = deps
   const pass = async (request: Request, body?: string): Promise<Reply> =>
     shown(await identity.answer(request, body === undefined ? {} : { body }), identity.issuer())
+  // Each is written down, whoever asks.
+  const begun = (request: Request): Promise<Reply> => {
+    identity.newcomer(request)
+    return pass(request)
+  }
   return [
-    handle(declared.authorize, (_input, { request }) => pass(meant(request))),
+    handle(declared.authorize, (_input, { request }) => begun(meant(request))),
     handle(declared.resumeAuthorize, (_input, { request }) => pass(request)),
-    handle(declared.devicePage, (_input, { request }) => pass(request)),
+    handle(declared.devicePage, (_input, { request }) => begun(request)),
     handle(declared.submitDevice, async (_input, { request }) => pass(request, await formOf(request))),
     handle(declared.resumeDevice, (_input, { request }) => pass(request)),
     handle(oauthRegister, async (_input, { request }) => {
-      identity.newcomer(request.remote)
+      await identity.newClient(request)
       const body = (await readBody(request.body, oauthBodyLimit)).toString('utf8')
       const json = { ...request, headers: { ...request.headers, 'content-type': 'application/json' } }
       return registered(await identity.answer(json, { body }))

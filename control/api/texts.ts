@@ -72,6 +72,7 @@ const recordTexts: Texts = {
   updatedAt: [`When it was last changed: ${time}`, at],
   createdBy: ['Who made it', 'admin'],
   updatedBy: ['Who changed it last', 'admin'],
+  sharedFromWorkspace: ['The workspace whose it is, of one that was shared', 'default'],
   created_at: [`When it was made: ${time}`, at],
   updated_at: [`When it was last changed: ${time}`, at],
   completedAt: [`When it ended: ${time}`, at],

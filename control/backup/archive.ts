@@ -23,6 +23,8 @@ interface Tar {
   readonly signal?: AbortSignal | undefined
   /** 1 is "some files were different from what was expected". */
   readonly accepted?: readonly number[]
+  /** Lines that a tar which ends with 2 may have said, all of them; else it failed. */
+  readonly passable?: RegExp
 }
 
 /** Of a tar that ends before its input does, its own words say more. */
@@ -30,8 +32,15 @@ const hungUp = (error: unknown): void => {
   if (errno(error) !== 'EPIPE' && errno(error) !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
 }
 
-/** Throws `operation_failed` with what tar said. */
-const tar = async ({ step, args, into, from, signal, accepted = [0] }: Tar): Promise<void> => {
+const isPassable = (said: string, lines: RegExp | undefined): boolean =>
+  lines !== undefined &&
+  said
+    .trim()
+    .split('\n')
+    .every(line => lines.test(line))
+
+/** Resolves with what tar said. Throws `operation_failed` with that. */
+const tar = async ({ step, args, into, from, signal, accepted = [0], passable }: Tar): Promise<string> => {
   signal?.throwIfAborted()
   const child = spawn('tar', args, {
     stdio: [from ? 'pipe' : 'ignore', into ?? 'ignore', 'pipe'],
@@ -48,8 +57,9 @@ const tar = async ({ step, args, into, from, signal, accepted = [0] }: Tar): Pro
       from && pipeline(createReadStream(from), child.stdin as Writable).catch(hungUp),
     ])
     signal?.throwIfAborted()
-    if (code === null || !accepted.includes(code))
+    if (code === null || !(accepted.includes(code) || (code === 2 && isPassable(said, passable))))
       throw fail('operation_failed', { reason: `${step}: ${said.trim().slice(-1_000) || `tar ended with ${code}`}` })
+    return said
   } finally {
     signal?.removeEventListener('abort', stop)
   }
@@ -82,11 +92,15 @@ export const appendPart = async (file: FileHandle, part: Part, signal?: AbortSig
   }
 }
 
-/** Unpacks all parts into a directory. */
-export const unpack = (path: string, directory: string): Promise<void> =>
-  tar({
+/** Deeper than a path can be long, tar goes where it packs, and cannot when it unpacks: one sandbox must not cost all others. */
+const tooDeep = /: File name too long$|^tar: Exiting with failure status due to previous errors$/
+
+/** Unpacks all parts into a directory. Resolves with what had to be left out, a line each. */
+export const unpack = async (path: string, directory: string): Promise<string[]> => {
+  const said = await tar({
     step: 'unpack',
     from: path,
+    passable: tooDeep,
     args: [
       '--extract',
       '--file=-',
@@ -99,3 +113,5 @@ export const unpack = (path: string, directory: string): Promise<void> =>
       directory,
     ],
   })
+  return said.split('\n').filter(line => line.endsWith(': File name too long'))
+}

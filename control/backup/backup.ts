@@ -54,7 +54,29 @@ interface Work extends BackupDeps, BackupOrder {
 /** What is made anew by whoever needs it, or says something of this run alone; the database and machines have parts of their own. */
 const left = /^(hutch\.db.*|machines|runtime|draining|\..*)$/
 
-const copyMachine = async (work: Work, { id, driver }: Instance): Promise<void> => {
+/** Which run of the machine its files are of; undefined while one begins or ends. */
+const runOf = (instance: Instance | undefined): string | undefined =>
+  instance && ['running', 'standby'].includes(instance.status) ? String(instance.startedAt) : undefined
+
+const triesOfMachine = 5
+
+/** One that begins again while it is copied has written meanwhile: it is copied anew. */
+const copyMachine = async (work: Work, instance: Instance): Promise<void> => {
+  const { clock, archive, store } = work
+  const { id } = instance
+  for (let left = triesOfMachine; left > 0; left--) {
+    const { size } = await archive.stat()
+    const before = runOf(await store.instances.get(id))
+    await copyOnce(work, instance)
+    if (!work.copied.has(id) || (before !== undefined && before === runOf(await store.instances.get(id)))) return
+    if (left === 1) return
+    await archive.truncate(size)
+    work.copied.delete(id)
+    await clock.sleep(500)
+  }
+}
+
+const copyOnce = async (work: Work, { id, driver }: Instance): Promise<void> => {
   const { drivers, still, clock, archive, dataDir, signal, store } = work
   const { keeper } = drivers.need(driver)
   try {

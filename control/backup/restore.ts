@@ -17,6 +17,11 @@ export interface RestoreDeps {
   readonly adapt: (path: string, moved: readonly { readonly from: string; readonly to: string }[]) => Promise<void>
 }
 
+export interface Restored extends Manifest {
+  /** What tar said of files that lie deeper than a path can be long. */
+  readonly leftOut: readonly string[]
+}
+
 export interface RestoreOrder {
   readonly from: string
   readonly dataDir: string
@@ -57,7 +62,7 @@ const restoreInto = async (deps: RestoreDeps, { from, imagesDir }: RestoreOrder,
   const place = join(dataDir, restoreName)
   await mkdir(place, { mode: 0o700 })
   try {
-    await unpack(from, place).catch(error => {
+    const leftOut = await unpack(from, place).catch(error => {
       throw broken(from, messageOf(error), error)
     })
     const manifest = await manifestOf(from, place)
@@ -71,7 +76,7 @@ const restoreInto = async (deps: RestoreDeps, { from, imagesDir }: RestoreOrder,
     await syncDirectory(dataDir)
     await rm(place, { recursive: true })
     await syncDirectory(dataDir)
-    return manifest
+    return { ...manifest, leftOut }
   } catch (error) {
     await clear(dataDir)
     throw error
@@ -82,7 +87,7 @@ const restoreInto = async (deps: RestoreDeps, { from, imagesDir }: RestoreOrder,
  * Throws `already_exists` for a directory that is not empty, `busy` while a server runs on it, `invalid_argument` for what is no whole
  * backup; then the directory is empty.
  */
-export const restore = async (deps: RestoreDeps, order: RestoreOrder): Promise<Manifest> => {
+export const restore = async (deps: RestoreDeps, order: RestoreOrder): Promise<Restored> => {
   await mkdir(order.dataDir, { recursive: true, mode: 0o700 })
   const dataDir = await realpath(order.dataDir)
   const claim = await claimDataDir(dataDir)

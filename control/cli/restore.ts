@@ -12,9 +12,14 @@ export const run = async ({ env, cwd, words, say }: Invocation): Promise<number>
   if (!from || more.length > 0) throw misuse('restore takes the backup; see hutch restore --help')
   needRoot('files get their owners back', command('restore FILE'))
   const { dataDir, imagesDir } = loadConfig(env, cwd)
-  const { machines, takenAt } = await restore({ adapt: adaptCopy }, { from: resolve(cwd, from), dataDir, imagesDir })
+  const { machines, takenAt, leftOut } = await restore(
+    { adapt: adaptCopy },
+    { from: resolve(cwd, from), dataDir, imagesDir },
+  )
   say(
     `${dataDir} is as it was at ${takenAt}, with the files of ${machines.length} sandboxes; ${command('run')} starts it`,
   )
+  if (leftOut.length > 0)
+    say(`left out, because their names are too long: ${leftOut.length} files; the first: ${leftOut[0]}`)
   return 0
 }

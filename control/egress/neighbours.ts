@@ -3,6 +3,10 @@
  * and past the fence, which is closed to all other machines.
  */
 export interface Neighbour {
+  /** The record, whatever has its address later. */
+  readonly uid: string
+  /** All that it may be called by, its address among them: what is forbidden under one of them is so under all. */
+  readonly names: readonly string[]
   readonly address: string
   /** Ports of the host's own in it: whoever reaches them is root there. */
   readonly closedPorts: readonly number[]

@@ -67,7 +67,7 @@ export const createTenant = (
 ): Tenant => {
   const { neighbours = noNeighbours, kept = nothingKept, now, after } = deps
   const neighbour = (host: string) => neighbours.find(id, host)
-  const compiled = compilePolicy(parseEgressPolicy(policy), neighbour)
+  const compiled = compilePolicy(parseEgressPolicy(policy), host => neighbour(host)?.names)
   return {
     id,
     policy: compiled,
@@ -89,7 +89,7 @@ export const createTenant = (
 
 /** From this moment on the new policy holds: what is open and would not be let through any more ends. */
 export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
-  const compiled = compilePolicy(parseEgressPolicy(policy), tenant.neighbour)
+  const compiled = compilePolicy(parseEgressPolicy(policy), host => tenant.neighbour(host)?.names)
   const change = policyChange(tenant.policy.source, compiled.source)
   if (change) {
     const reason = change.opens ? 'opened' : 'closed'

@@ -130,11 +130,16 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
     },
     handle(address, request, response) {
       if (preflight(request, response)) return
-      run(context, address, request, response).catch((error: unknown) => {
-        if (response.headersSent || response.destroyed) response.destroy()
-        else sendError(failure(options, deps, error, { request, address }), response)
-        request.resume()
-      })
+      run(context, address, request, response)
+        .catch((error: unknown) => {
+          if (response.headersSent || response.destroyed) response.destroy()
+          else sendError(failure(options, deps, error, { request, address }), response)
+          request.resume()
+        })
+        .catch((error: unknown) => {
+          log.error('gateway.broken', { error })
+          response.destroy()
+        })
     },
     upgrade(address, request, socket, head) {
       socket.on('error', error => log.debug('gateway.socket', { error }))

@@ -3,9 +3,12 @@ import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { JWK } from 'oidc-provider'
 import type { Clock } from '../../shared/clock.ts'
+import { fail } from '../../shared/errors.ts'
 import { callInProcess, type InProcessAnswer, type InProcessRequest } from '../../shared/http/in-process.ts'
 import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
 import type { Request } from '../../shared/route.ts'
+import { remoteOf } from '../auth/remote.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Store } from '../store/store.ts'
 import { createAttempts } from './passwords.ts'
@@ -35,7 +38,9 @@ export interface Identity {
   /** The public client that has a refresh token; undefined when it is nobody's or of a client with a secret. */
   clientOf(refreshToken: string): Promise<string | undefined>
   /** Whoever knows nobody here asks for something that is remembered. Throws `too_many_attempts`. */
-  newcomer(remote: string): void
+  newcomer(request: Request): void
+  /** The same for one who wants to be remembered for good. */
+  newClient(request: Request): Promise<void>
 }
 
 export interface IdentityDeps {
@@ -45,6 +50,7 @@ export interface IdentityDeps {
   readonly sealer: Sealer
   readonly clock: Clock
   readonly ids: Ids
+  readonly log: Log
   /** Of this host, without a slash at its end. */
   readonly publicUrl: () => string
   /** Names of the public client. */
@@ -95,6 +101,7 @@ const seen = (
     headers: {
       ...rest,
       host,
+      'x-forwarded-host': host,
       'x-forwarded-proto': protocol.slice(0, -1),
       ...(authorization === undefined ? {} : { authorization }),
       ...(bytes
@@ -109,16 +116,25 @@ const seen = (
   }
 }
 
+/** From one place in a quarter of an hour, and registered clients of all. */
+const [mostSteps, mostClients, mostClientsInAll] = [300, 100, 10_000]
+
 export const createIdentity = (deps: IdentityDeps): Identity => {
   const issuer = () => `${deps.publicUrl()}/v0`
   const signingKeys = createSigningKeys(deps)
   const people = createPeople(deps)
   const newcomers = createAttempts(deps.clock)
+  const clients = createAttempts(deps.clock)
   const open = opening({ ...deps, people }, async () => (await signingKeys.privateKeys()) as JWK[], issuer)
   return {
     issuer,
     people,
-    newcomer: remote => newcomers.begin(remote, 100),
+    newcomer: request => newcomers.begin(remoteOf(request), mostSteps),
+    async newClient(request) {
+      clients.begin(remoteOf(request), mostClients)
+      if ((await deps.store.identity.countOAuthRecords('Client')) >= mostClientsInAll)
+        throw fail('too_many_attempts', { retryAfterS: 3_600 })
+    },
     tokens: createTokens({ ...deps, ...deps.store, signingKeys, issuer }),
     answer: async (request, instead = {}) => callInProcess((await open()).callback(), seen(request, issuer(), instead)),
     async interact(request, step) {

@@ -50,6 +50,8 @@ export interface Attempts {
   /** Throws `too_many_attempts` when `name` has failed too often lately; else it counts as failed until it `succeeded`. */
   begin(name: string, most: number): void
   succeeded(name: string): void
+  /** The last one was none. */
+  takeBack(name: string): void
 }
 
 export const createAttempts = (clock: Pick<Clock, 'now'>): Attempts => {
@@ -67,5 +69,6 @@ export const createAttempts = (clock: Pick<Clock, 'now'>): Attempts => {
       if (failed.size > mostNames && oldest !== undefined) failed.delete(oldest)
     },
     succeeded: name => void failed.delete(name),
+    takeBack: name => void failed.get(name)?.pop(),
   }
 }

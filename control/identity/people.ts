@@ -25,6 +25,8 @@ export interface People {
   /** What a client may do for a person from now on, as long as the row is there; `name` is what the person knows it by. */
   allow(person: Person, grant: { readonly id: string; readonly client: string }, by: AuditedBy): Promise<void>
   isAllowed(grantId: string): Promise<boolean>
+  /** Ends that. */
+  disallow(grantId: string): Promise<void>
 }
 
 const mostByAddress = 10
@@ -82,6 +84,7 @@ export const createPeople = (deps: {
       if (!(await isPassword(password.slice(0, 1024), person?.password)) || !person)
         throw fail('unauthenticated', { reason: 'the address or the password is wrong' })
       attempts.succeeded(`address ${address}`)
+      attempts.takeBack(`remote ${by.remote}`)
       await audit.append([entry(by, 'sign-in', person)], clock.now())
       return person
     },
@@ -89,6 +92,8 @@ export const createPeople = (deps: {
     async join({ token, email, name, password }, by) {
       needGoodPassword(password)
       const now = clock.now()
+      // To make a hash of it costs: not for whoever has no link.
+      if (!(await identity.link(hashKey(token), now))) throw fail('not_found', { kind: 'link', name: 'any more' })
       const person: Person = {
         sub: ids.uuid(),
         account,
@@ -106,6 +111,10 @@ export const createPeople = (deps: {
         { ...rightsOf(person, client), id: ids.uuid(), hash: grantHash.person(id), createdAt: clock.now() },
         entry(by, 'allow', person, { client }),
       )
+    },
+    async disallow(grantId) {
+      const row = await tenants.apiKeyByHash(grantHash.person(grantId))
+      if (row) await tenants.removeApiKey(row.id)
     },
     isAllowed: async grantId => (await tenants.apiKeyByHash(grantHash.person(grantId))) !== undefined,
   }

@@ -74,7 +74,9 @@ const allow = async (visit: Visit, { people, issuer }: Identity, by: AuditedBy):
   const grant = before ?? new provider.Grant({ accountId: person.sub, clientId })
   const scope = askedFor(details).join(' ')
   grant.addOIDCScope(scope)
-  grant.addResourceScope(issuer(), scope)
+  // The provider looks for it under the name that was sent, and each of them means this API.
+  for (const to of new Set([issuer(), ...[details.params['resource'] ?? []].flat().map(String)]))
+    grant.addResourceScope(to, scope)
   const id = await grant.save()
   if (!before) await people.allow(person, { id, client: await clientOf(visit) }, by)
   await provider.interactionFinished(message, response, { consent: { grantId: id } }, { mergeWithLastSubmission: true })

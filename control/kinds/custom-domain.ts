@@ -71,7 +71,7 @@ const verify: Action = {
 const metadata = {
   ...commonMetadata,
   takes: ['displayName', 'labels'],
-  shows: ['createdAt', 'updatedAt', 'createdBy', 'updatedBy'],
+  shows: ['createdAt', 'updatedAt', 'createdBy', 'updatedBy', 'sharedFromWorkspace'],
 } as const
 
 export const customDomainKind = defineKind({

@@ -95,7 +95,9 @@ const addressOf = (spec: Spec): string | undefined => spec['publicIp'] as string
 const usersNamed = 3
 
 /** Whatever is bound to the gateway may leave from this address. */
-const needUnused = async ({ store }: { store: Store }, { workspace, parent, name }: Resource): Promise<void> => {
+const needUnused = async ({ store }: { store: Store }, { workspace, parent, name, spec }: Resource): Promise<void> => {
+  // One that was given no address is nobody's way out.
+  if (addressOf(spec) === undefined) return
   const [vpc = '', gateway = ''] = parent.split('/')
   const users = await store.resources.usages({ kind: 'egressGateway', workspace, parent: vpc, name: gateway }, 1000)
   const named = users.slice(0, usersNamed).map(user => `${user.kind} "${user.name}"`)

@@ -71,22 +71,42 @@ const requestOf = (route: Route, args: Arguments, { request, requestId }: Contex
   }
 }
 
-const bytesOf = async ({ body }: Reply): Promise<string> => {
+const bytesOf = async ({ body }: Reply): Promise<string | undefined> => {
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array)
     return Buffer.from(body ?? '').toString()
   if (body instanceof Readable) return String(await buffer(body))
-  throw new Error('an answer that is written as it goes is no result of a tool')
+  return undefined
+}
+
+/** Undefined for what is no JSON, as lines of it are none. */
+const valueOf = (text: string): unknown => {
+  try {
+    return text === '' ? {} : JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** A failure is a result that says so, because agents read results and not errors. */
 const resultOf = async (reply: Reply): Promise<ToolResult> => {
   const text = await bytesOf(reply)
+  if (text === undefined) return failedResult('this answer goes on and on: call it without `follow`')
   if (reply.status >= 400) return failedResult(text || `status ${reply.status}`)
-  const value: unknown = text === '' ? {} : JSON.parse(text)
+  const value = valueOf(text)
   return {
     content: [{ type: 'text', text: text || '{}' }],
     // The protocol's structured results are objects; a list is told as text alone.
     ...(isObject(value) ? { structuredContent: { ...value } } : {}),
+  }
+}
+
+/** Undefined for arguments that are read to any depth and cannot be written. */
+const requestIn = (...given: Parameters<typeof requestOf>): Request | undefined => {
+  try {
+    return requestOf(...given)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
   }
 }
 
@@ -98,7 +118,9 @@ export const runTool = async (
 ): Promise<ToolResult> => {
   const problem = problemOf(route, args)
   if (problem) return failedResult(`${name} ${problem}`)
-  const answer = await deps.dispatcher().dispatch(requestOf(route, args, context, deps), context.signal)
+  const request = requestIn(route, args, context, deps)
+  if (!request) return failedResult(`${name} body: is nested too deeply`)
+  const answer = await deps.dispatcher().dispatch(request, context.signal)
   if (answer instanceof Reply) return resultOf(answer)
   throw new Error(`${route.id} takes the connection over`)
 }

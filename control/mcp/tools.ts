@@ -21,6 +21,7 @@ const isTool = ({ open, upgrade, accepts, produces, returns, extra }: Route): bo
   !upgrade &&
   extra['protocol'] === undefined &&
   (accepts === 'json' || accepts === 'none') &&
+  !produces.includes('text/plain') &&
   (produces.length === 0 || says(returns))
 
 export const toolsOf = (routes: readonly Route[]): OperationTool[] =>

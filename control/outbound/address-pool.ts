@@ -33,6 +33,8 @@ export const addressPool = (
       const given = await givenIn(store, rulesOf())
       const here = own()
       const now = clock.elapsed()
+      // Written down: when that goes, it is free.
+      for (const address of given) reserved.delete(address)
       const free = addresses.find(
         address => here.has(address) && !given.has(address) && (reserved.get(address) ?? 0) <= now,
       )

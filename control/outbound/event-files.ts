@@ -35,7 +35,7 @@ const parsed = (line: string): unknown[] => {
 
 const linesOf = (text: string): string[] => text.split('\n').filter(Boolean)
 
-const lines = (file: string, most: number, log: Log): KeptLines => {
+const lines = (file: string, most: number, { log, state }: { log: Log; state: { isGone: boolean } }): KeptLines => {
   let count: number | undefined
   let failed = false
   const load = (): unknown[] => {
@@ -66,7 +66,8 @@ const lines = (file: string, most: number, log: Log): KeptLines => {
   }
   return {
     load: () => orElse(load, []),
-    append: values => orElse(() => append(values), undefined),
+    // What was still under way when its record went is nobody's.
+    append: values => state.isGone || orElse(() => append(values), undefined),
   }
 }
 
@@ -77,15 +78,23 @@ export const openEventFiles = (
   { log }: { log: Log },
 ): EventFiles => {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const states = new Map<string, { isGone: boolean }>()
   const remove = (uid: string): void => {
+    const state = states.get(uid)
+    if (state) state.isGone = true
+    states.delete(uid)
     for (const end of ['events', 'events.old', 'seen', 'seen.old'])
       rmSync(join(directory, `${uid}.${end}`), { force: true })
   }
   return {
-    of: uid => ({
-      events: lines(join(directory, `${uid}.events`), limits.events, log),
-      seen: lines(join(directory, `${uid}.seen`), limits.seen, log),
-    }),
+    of(uid) {
+      const state = states.get(uid) ?? { isGone: false }
+      states.set(uid, state)
+      return {
+        events: lines(join(directory, `${uid}.events`), limits.events, { log, state }),
+        seen: lines(join(directory, `${uid}.seen`), limits.seen, { log, state }),
+      }
+    },
     remove,
     keepOnly(uids) {
       const owners = new Set(readdirSync(directory).map(name => name.split('.')[0] as string))

@@ -53,7 +53,14 @@ export const createMembers = (): Members => {
     if (!place || other?.network !== network) return undefined
     const { host, port, channel } = place.address
     const closedPorts = [port, ...(channel ? [channel.port] : [])]
-    return { address: host, closedPorts, hold: signal => wake(other.record, signal) }
+    const { name } = other.record
+    return {
+      uid,
+      names: [name, `${name}.internal`, host],
+      address: host,
+      closedPorts,
+      hold: signal => wake(other.record, signal),
+    }
   }
   const find = (sandbox: string, host: string): Neighbour | undefined => {
     const me = joined.get(sandbox)

@@ -42,7 +42,8 @@ const hostServers = (): Server[] =>
 const proxyAt = (url: string) => {
   if (!url) return undefined
   const { hostname: host, port } = new URL(url)
-  return { host, port: Number(port || 80) }
+  // An address of IPv6 stands in brackets in a URL, and nowhere else.
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port || 80) }
 }
 
 export interface OpenedEgress {

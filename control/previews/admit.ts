@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { fail } from '../../shared/errors.ts'
 import { bearerOf } from '../auth/credential.ts'
-import { hashKey } from '../auth/keys.ts'
+import type { Keys } from '../auth/keys.ts'
 import type { Right } from '../auth/standing.ts'
 import type { Destination } from '../channel/connections.ts'
 import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
@@ -46,6 +46,7 @@ interface Admitted {
 }
 
 export interface Admitting extends FindDeps {
+  readonly keys: Pick<Keys, 'verify'>
   readonly options: PreviewOptions
 }
 
@@ -80,7 +81,12 @@ export const admit = async (
   const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
   // A program may send its key of the API along, and no application is to have it.
   const bearer = bearerOf(request.headers.authorization)
-  const isKey = bearer !== undefined && (await context.store.tenants.apiKeyByHash(hashKey(bearer))) !== undefined
+  const isKey =
+    bearer !== undefined &&
+    (await context.keys.verify(bearer).then(
+      () => true,
+      () => false,
+    ))
   const kept = cookies ? ['cookie', cookies] : []
   const { fallbackFor } = preview
   return {

@@ -3,6 +3,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { wireNames as spellings } from '../../shared/wire-names.ts'
+import type { Keys } from '../auth/keys.ts'
 import type { Standing } from '../auth/standing.ts'
 import type { Connections } from '../channel/connections.ts'
 import type { Config } from '../config.ts'
@@ -39,6 +40,7 @@ export const openPreviews = (
     readonly hold: Reach['hold']
     readonly admitted: (connection: object) => void
     readonly standing: Standing
+    readonly keys: Pick<Keys, 'verify'>
   },
 ): Previews => {
   const { names, connections } = deps

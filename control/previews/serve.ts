@@ -6,6 +6,7 @@ import { exchangeOf } from '../../shared/http/exchange.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Exchange } from '../../shared/route.ts'
+import type { Keys } from '../auth/keys.ts'
 import type { Standing } from '../auth/standing.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Connections, Destination } from '../channel/connections.ts'
@@ -28,6 +29,7 @@ export interface PreviewDeps extends FindDeps {
   /** Told of each connection that has shown a token. */
   readonly admitted: (connection: object) => void
   readonly standing: Standing
+  readonly keys: Pick<Keys, 'verify'>
 }
 
 export interface Previews {
@@ -158,11 +160,16 @@ export const createPreviews = (options: PreviewOptions, deps: PreviewDeps): Prev
     },
     addressOf: ({ url = '/', headers }) => previewAddress(headers.host ?? '', url, options, deps.domains.match),
     handle(address, request, response) {
-      run(context, address, request, response).catch((error: unknown) => {
-        if (response.headersSent || response.destroyed) response.destroy()
-        else sendError(failure(context, error, request), response)
-        request.resume()
-      })
+      run(context, address, request, response)
+        .catch((error: unknown) => {
+          if (response.headersSent || response.destroyed) response.destroy()
+          else sendError(failure(context, error, request), response)
+          request.resume()
+        })
+        .catch((error: unknown) => {
+          log.error('preview.broken', { error })
+          response.destroy()
+        })
     },
     upgrade(address, request, socket, head) {
       socket.on('error', error => log.debug('preview.socket', { error }))

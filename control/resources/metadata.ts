@@ -21,6 +21,7 @@ const taken = {
 }
 
 const shown = {
+  sharedFromWorkspace: s.optional(s.string()),
   plan: s.optional(s.string()),
   url: s.optional(s.string()),
   createdAt: s.string(),

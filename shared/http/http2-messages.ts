@@ -92,16 +92,18 @@ export class PlainRequest extends Http2ServerRequest {
   }
 }
 
-/** Headers that stand once; a second one would make node:http2 throw. */
-const single: ReadonlySet<string> = new Set([
-  'age',
-  'content-length',
-  'content-type',
-  'date',
-  'etag',
-  'last-modified',
-  'location',
-])
+/** Headers of which node:http2 takes one: it throws at a second (`kSingleValueFields` in its `lib/internal/http2/util.js`). */
+const single: ReadonlySet<string> = new Set(
+  `access-control-allow-credentials access-control-max-age access-control-request-method age authorization content-encoding
+  content-language content-length content-location content-md5 content-range content-type date dnt etag expires from host
+  if-match if-modified-since if-none-match if-range if-unmodified-since last-modified location max-forwards
+  proxy-authorization range referer retry-after tk upgrade-insecure-requests user-agent x-content-type-options`.split(
+    /\s+/,
+  ),
+)
+
+/** Of the way from HTTP/1.1 to HTTP/2, which node:http2 refuses to say in it. */
+const forbidden: ReadonlySet<string> = new Set([...hopByHop, 'http2-settings'])
 
 const fieldsOf = (headers: readonly string[]): string[] => {
   const seen = new Set<string>()
@@ -109,7 +111,7 @@ const fieldsOf = (headers: readonly string[]): string[] => {
   for (let at = 0; at < headers.length; at += 2) {
     const name = (headers[at] as string).toLowerCase()
     // HTTP/2 has none of a connection, and Node warns of what it drops.
-    if (hopByHop.has(name) || (single.has(name) && seen.has(name))) continue
+    if (forbidden.has(name) || (single.has(name) && seen.has(name))) continue
     seen.add(name)
     kept.push(name, headers[at + 1] as string)
   }
@@ -128,7 +130,13 @@ export class PlainResponse extends Http2ServerResponse {
   override writeHead(status: number, ...rest: readonly unknown[]): this {
     const given = (typeof rest[0] === 'string' ? rest[1] : rest[0]) ?? {}
     const flat = Array.isArray(given) ? (given as string[]) : Object.entries(given as object).flat()
-    super.writeHead(status, fieldsOf(flat) as unknown as Head)
+    try {
+      super.writeHead(status, fieldsOf(flat) as unknown as Head)
+    } catch (error) {
+      // They would stand in the way of the answer that says so.
+      for (const name of this.getHeaderNames()) this.removeHeader(name)
+      throw error
+    }
     return this
   }
 

@@ -155,7 +155,8 @@ const responsesOf = (route: Route, document: Document): Operation['responses'] =
   for (const type of route.produces) content[type] = { schema: isText(type) ? { type: 'string' } : binary }
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content, ...linksOf(route) }
   for (const [status, description] of Object.entries(route.statuses))
-    responses[status] = Number(status) >= 400 ? { description, content } : { description }
+    responses[status] =
+      [201, 202].includes(Number(status)) || Number(status) >= 400 ? { description, content } : { description }
   const statuses = new Map<number, string[]>()
   const ofBody = route.accepts === 'json' ? bodyErrors : []
   const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []

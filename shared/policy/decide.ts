@@ -71,7 +71,7 @@ interface Context {
   readonly rules: PatternIndex<Destination>
   readonly bypass: Bypass
   readonly strict: boolean
-  readonly isNear: (host: string) => unknown
+  readonly namesNear: (host: string) => readonly string[] | undefined
 }
 
 /** What passes because whoever asks is in a network with it. */
@@ -82,10 +82,13 @@ const judgeHost = (context: Context, host: string): HostEntry => {
   const allowed = context.allowed.forHost(host)
   const rules = context.rules.forHost(host)
   const entry = (verdict: HostVerdict): HostEntry => ({ verdict, forbidden, allowed, rules })
-  const outright = forbidden.find(pattern => !needsRequest(pattern))
+  const names = context.namesNear(host)
+  const outright = [forbidden, ...(names ?? []).map(name => context.forbidden.forHost(name))]
+    .flat()
+    .find(pattern => !needsRequest(pattern))
   if (outright) return entry(block(outright.text, 'forbidden'))
   const asks = context.strict || forbidden.length > 0
-  const bypass = context.bypass.find(host) ?? (context.isNear(host) ? near : undefined)
+  const bypass = context.bypass.find(host) ?? (names ? near : undefined)
   if (bypass !== undefined)
     return { ...entry({ allowed: true, rule: bypass, reason: 'bypass', needsRequest: asks }), rules: [] }
   const open = asks || rules.length > 0
@@ -111,12 +114,12 @@ const judgeRequest = (entry: HostEntry, request: RequestFacts): Verdict => {
 }
 
 /**
- * Makes a policy ready. `isNear` is asked each time: hosts that come and go in the network of whoever asks. Throws
+ * Makes a policy ready. `namesNear` is asked each time, for all names of a host that is in the network of whoever asks: they come and go. Throws
  * `invalid_argument` where a rule cannot be kept; a malformed pattern is no error.
  */
 export const compilePolicy = (
   source: EgressPolicy,
-  isNear: (host: string) => unknown = () => false,
+  namesNear: (host: string) => readonly string[] | undefined = () => undefined,
 ): CompiledPolicy => {
   const context: Context = {
     forbidden: indexPatterns(source.forbiddenDomains.map(parsePattern), true),
@@ -124,11 +127,11 @@ export const compilePolicy = (
     rules: compileRules(source.routing),
     bypass: compileBypass(source.bypass),
     strict: source.canary === 'strict',
-    isNear,
+    namesNear,
   }
   const entries = new Map<string, HostEntry>()
   const entryOf = (host: string): HostEntry => {
-    if (isNear(host)) return judgeHost(context, host)
+    if (namesNear(host)) return judgeHost(context, host)
     const found = entries.get(host)
     if (found) return found
     const entry = judgeHost(context, host)

@@ -164,6 +164,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     sealer,
     clock,
     ids,
+    log,
     secret: 'test',
     account: 'default',
     publicUrl,

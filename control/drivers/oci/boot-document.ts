@@ -1,5 +1,5 @@
 /** What a machine's daemon is given on its standard input. */
-import { closeSync, constants, openSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs'
 import type { BootDocument } from '../../../shared/wire/host.ts'
 import { configurationOf } from '../configuration.ts'
 import type { MachineSpec } from '../driver.ts'
@@ -34,6 +34,8 @@ const unnamed = 0o20000000 | constants.O_DIRECTORY
  * for its reader. `directory` is one in memory, so nobody waits for a disk.
  */
 export const openDocument = (document: BootDocument, directory: string): { readonly path: string; close(): void } => {
+  // Another instance may have swept it, which took this one, as it began anew, for one that is over.
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
   const fd = openSync(directory, unnamed | constants.O_RDWR, 0o600)
   try {
     writeFileSync(fd, JSON.stringify(document))

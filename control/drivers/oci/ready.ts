@@ -79,7 +79,7 @@ const wait = async (input: ReadyInput, changes: { next(): Promise<void> }, clock
     const sleep = clock.sleep(betweenMs(elapsed), stop).then(() => true)
     const isLate = await Promise.race([sleep.catch(() => true), changes.next().then(() => false)])
     late.abort()
-    if (!isLate) continue
+    if (!isLate && elapsed <= boundMs) continue
     tries++
     signal?.throwIfAborted()
     if (await answers(host, port)) return

@@ -87,7 +87,7 @@ export const serveConnect = async (
       address: byAddress ? where.host : undefined,
       port: where.port,
       requestId,
-      said: readSaid(header(req, engine.names.process)) ?? engine.askers.of(client),
+      said: engine.askers.of(client) ?? readSaid(header(req, engine.names.process)),
       server: undefined,
     },
     {

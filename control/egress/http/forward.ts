@@ -5,7 +5,7 @@ import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
 import { collect } from './collect.ts'
 import { echoHeaders, injectBody } from './inject.ts'
-import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
+import { judge, tellCanary, tellSkipped, type Judged, pathOf } from './judge.ts'
 import type { Connected, Origin } from './origin.ts'
 import { readRequest, type RequestLines } from './request.ts'
 import { responseSink } from './response-sink.ts'
@@ -154,7 +154,7 @@ const tellRefused = ({ origin, judged, req, target }: Exchange, reason: Reason):
     address: origin.address,
     protocol: origin.scheme,
     method: req.method,
-    path: target,
+    path: pathOf(target),
   })
 
 /** Passes a request on, or answers it. `target` is its path and query. */

@@ -49,7 +49,8 @@ const hostOf = (origin: Origin, { lines }: Asked): { host: string } | { reason: 
     : { reason: 'host_mismatch' }
 }
 
-const pathOf = (target: string): string => {
+/** Without the query, which may hold secrets. */
+export const pathOf = (target: string): string => {
   const end = target.search(/[?#]/)
   return end < 0 ? target : target.slice(0, end)
 }
@@ -57,7 +58,8 @@ const pathOf = (target: string): string => {
 type Tell = (verdict: EgressEvent['verdict'], reason: string, rule?: string) => void
 
 const teller = (origin: Origin, asked: Asked, requestId: string, host: string): Tell => {
-  const said = readSaid(asked.lines.said) ?? origin.said
+  // What was seen from outside counts for more than what somebody inside says.
+  const said = origin.said ?? readSaid(asked.lines.said)
   return (verdict, reason, rule) =>
     origin.tenant.events.add({
       kind: 'request',

@@ -39,11 +39,13 @@ const keepAwake = (awake: Tenant['awake'], socket: Socket, release: () => void):
   })
 }
 
+const gone = { ok: false, reason: 'unreachable' } as const
+
 /** Awake while the connection is open. */
 const connectNeighbour = async (
   { clock, log }: Engine,
-  { awake }: Tenant,
-  { address, closedPorts, hold }: Neighbour,
+  { awake, neighbour }: Tenant,
+  { uid, address, closedPorts, hold }: Neighbour,
   port: number,
 ): Promise<Connected & { address?: string }> => {
   if (closedPorts.includes(port)) return { ok: false, reason: 'closed_address' }
@@ -51,10 +53,17 @@ const connectNeighbour = async (
   const stop = clock.after(wakeMs, () => late.abort())
   try {
     const release = await hold(late.signal)
-    const dialled = await dial([address], port, undefined, clock)
-    if (!dialled.ok) release()
-    else keepAwake(awake, dialled.socket, release)
-    return dialled
+    // While it woke, and while it was dialled, its address may have become somebody else's.
+    const isStill = () => neighbour(address)?.uid === uid
+    const dialled = isStill() ? await dial([address], port, undefined, clock) : gone
+    if (dialled.ok && isStill()) {
+      keepAwake(awake, dialled.socket, release)
+      return dialled
+    }
+    release()
+    if (!dialled.ok) return dialled
+    dialled.socket.destroy()
+    return gone
   } catch (error) {
     log.info('egress.neighbour.asleep', { address, error })
     return { ok: false, reason: 'unreachable' }
@@ -76,6 +85,8 @@ export const connectPlain = async (
   if (neighbour) return connectNeighbour(engine, tenant, neighbour, wanted.port)
   // An address of its own is the box's, and so is what the operator has opened in private networks.
   const { proxy, fence, clock } = engine
+  // One that was a neighbour when it was admitted, and is none any more.
+  if (!addresses.every(fence.isOpen)) return { ok: false, reason: 'closed_address' }
   if (proxy && tenant.sourceAddress === undefined && !addresses.some(fence.isPrivate))
     return connectThrough(proxy, addresses, wanted.port, clock)
   return dial(addresses, wanted.port, tenant.sourceAddress, clock)

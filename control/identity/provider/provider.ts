@@ -1,6 +1,7 @@
 /** The OAuth 2.0 and OpenID provider of this host, as its library is told to be one. */
 import { timingSafeEqual } from 'node:crypto'
 import type { Configuration, JWK } from 'oidc-provider'
+import type { Log } from '../../../shared/log.ts'
 import { grantHash } from '../../auth/grants.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
@@ -23,7 +24,8 @@ const paths = {
 } as const
 
 export interface ProviderDeps extends AdapterDeps {
-  readonly people: Pick<People, 'find' | 'isAllowed'>
+  readonly people: Pick<People, 'find' | 'isAllowed' | 'disallow'>
+  readonly log: Log
   /** `https://host/v0`: who issues, and whom tokens are for. */
   readonly issuer: string
   /** Private, the one to sign with first. */
@@ -65,11 +67,17 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
     AuthorizationCode: 60,
     DeviceCode: 600,
     Interaction: 1 * hours,
-    Session: 14 * days,
+    // One that nobody has signed in with is of no use to anybody.
+    Session: (_ctx, session) => (session.accountId ? 14 * days : 1 * hours),
     RefreshToken: 30 * days,
     Grant: 365 * days,
   },
   expiresWithSession: () => false,
+  // Clients of the contract keep the refresh token that they got first, and several programs share it.
+  rotateRefreshToken: false,
+  clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+  // Anybody may register, and with what they say the library would ask anybody anything.
+  fetch: () => Promise.reject(new Error('nothing is fetched for clients')),
   issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
   interactions: { url: (_ctx, { uid }) => `/v0/oauth/interaction/${uid}` },
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
@@ -108,6 +116,10 @@ export const openProvider = async (deps: ProviderDeps) => {
   )
   // What comes in is given the host and the scheme of the issuer by who calls it.
   provider.proxy = true
+  // With a refresh token goes what it was given for: access tokens and what is open with them.
+  provider.on('grant.revoked', (_ctx, id) => {
+    deps.people.disallow(id).catch((error: unknown) => deps.log.error('grant.kept', { error }))
+  })
   // Secrets are kept as hashes.
   provider.Client.prototype.compareClientSecret = function (actual: string) {
     const [given, known] = [hashedSecret(actual), this.clientSecret ?? '']

@@ -26,7 +26,7 @@ export const fieldsOf = (body: Buffer, contentType: string): Record<string, stri
 }
 
 const basic = (id: string, secret: string): string => {
-  const part = (text: string) => encodeURIComponent(text)
+  const part = (text: string) => encodeURIComponent(text.toWellFormed())
   return `Basic ${Buffer.from(`${part(id)}:${part(secret)}`).toString('base64')}`
 }
 

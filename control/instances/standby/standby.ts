@@ -10,7 +10,7 @@ import type { StandbyRule } from '../../reconcile/rules.ts'
 import type { Instance } from '../../store/store.ts'
 import { reclaimLater } from './reclaim.ts'
 import { entryOf, inTurn, isKnown, type Context, type Entry, type StandbyDeps } from './context.ts'
-import { noteResumed, noteSuspended, resume, suspend } from './turns.ts'
+import { noteResumed, resume, suspend } from './turns.ts'
 
 export type { StandbyDeps } from './context.ts'
 
@@ -89,9 +89,9 @@ const up = async (context: Context, instance: Instance, machine: Machine, rule?:
   if (isNew) {
     entry.usedAt = instance.lastUsedAt ?? context.clock.now()
     entry.asleep = machine.phase === 'frozen'
-    // After a crash between freezing and writing it down, the box is right and the row is mended.
+    // It stood still for a copy, or was killed before its sleep was written down: by its rule it sleeps again.
+    if (entry.asleep && instance.status === 'running') await inTurn(entry, () => resume(context, entry))
     if (entry.asleep) reclaimLater(context, entry, instance.driver)
-    if (entry.asleep && instance.status === 'running') await noteSuspended(context, entry)
     if (!entry.asleep && instance.status === 'standby') await noteResumed(context, entry)
   }
   if (!entry.asleep && entry.holds === 0 && rule) schedule(context, entry, rule.afterMs)
@@ -105,11 +105,14 @@ const still = async (context: Context, id: string, step: () => Promise<void>): P
     const instance = await store.instances.get(id)
     const freezer = instance && drivers.need(instance.driver).freezer
     if (entry.asleep || !freezer) return step()
-    await freezer.freeze(id)
+    // Also while it is not certain: whoever comes next thaws it, should that fail here.
+    entry.asleep = true
     try {
+      await freezer.freeze(id)
       await step()
     } finally {
       await freezer.thaw(id)
+      entry.asleep = false
     }
   })
 }

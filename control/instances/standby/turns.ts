@@ -6,7 +6,7 @@ import { reclaimLater } from './reclaim.ts'
 import { isKnown, type Context, type Entry } from './context.ts'
 
 /** The machine is frozen: its processes hold memory, and that is all it costs from now on. */
-export const noteSuspended = async (context: Context, { id, usedAt }: Entry): Promise<void> => {
+const noteSuspended = async (context: Context, { id, usedAt }: Entry): Promise<void> => {
   const { store, drivers, clock, transition } = context
   let heldBytes: number | undefined
   await onNewest(async () => {

@@ -28,6 +28,8 @@ interface Way {
   readonly text: string
   /** Files that have other contents meanwhile. */
   readonly meanwhile: Readonly<Record<string, string>>
+  /** What they have otherwise: not what was read, which may be what a server that was killed has left. */
+  readonly otherwise: () => Promise<Readonly<Record<string, string>>>
 }
 
 const wayOf = (hierarchy: Hierarchy, path: string): Way | undefined => {
@@ -43,24 +45,24 @@ const wayOf = (hierarchy: Hierarchy, path: string): Way | undefined => {
         file: join(directory, 'memory.reclaim'),
         text: '1T',
         meanwhile: { [join(directory, 'memory.swap.max')]: 'max' },
+        // A machine has no swap of its own: its limit is of both together.
+        otherwise: async () => ({ [join(directory, 'memory.swap.max')]: '0' }),
       }
     : {
         left,
         file: join(directory, 'memory.force_empty'),
         text: '0',
         meanwhile: { [join(directory, 'memory.swappiness')]: onlyAnonymous },
+        otherwise: async () => ({
+          [join(directory, 'memory.swappiness')]: (await readControl(join(mount, 'memory.swappiness'))) ?? '60',
+        }),
       }
 }
 
-const exchange = async (contents: Readonly<Record<string, string>>): Promise<Record<string, string>> => {
-  const before: Record<string, string> = {}
-  for (const [file, text] of Object.entries(contents)) {
-    const was = await readControl(file)
-    if (was === undefined) continue
-    await writeFile(file, text)
-    before[file] = was
-  }
-  return before
+/** Files that are not there are left out. */
+const put = async (contents: Readonly<Record<string, string>>): Promise<void> => {
+  for (const [file, text] of Object.entries(contents))
+    if ((await readControl(file)) !== undefined) await writeFile(file, text.trim())
 }
 
 /**
@@ -80,7 +82,7 @@ export const reclaimGroup = async (
     (await readControl(way.file.replace(/[^/]+$/, 'memory.stat'))) === undefined
   )
     return
-  const before = await exchange(way.meanwhile)
+  await put(way.meanwhile)
   const enough = new AbortController()
   const stop = AbortSignal.any([signal, enough.signal])
   const writing = run({
@@ -104,6 +106,6 @@ export const reclaimGroup = async (
     const failure = await writing
     if (failure) throw failure.error
   } finally {
-    await exchange(before)
+    await put(await way.otherwise())
   }
 }

@@ -205,8 +205,12 @@ static napi_value start(napi_env env, napi_callback_info info) {
     return let_go(process), napi_throw_type_error(env, NULL, "start: wrong arguments"), NULL;
   atomic_fetch_add(&process->holders, 1);
   if (napi_create_external(env, process, dropped, NULL, &held) != napi_ok) let_go(process), held = NULL;
-  process->error = start_thread(process);
-  if (process->error != 0) napi_call_threadsafe_function(process->ended, process, napi_tsfn_blocking);
+  int error = start_thread(process);
+  if (error != 0) {
+    /* There is no thread, which would write there itself. */
+    process->error = error;
+    napi_call_threadsafe_function(process->ended, process, napi_tsfn_blocking);
+  }
   return held;
 }
 
