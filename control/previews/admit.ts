@@ -81,12 +81,7 @@ export const admit = async (
   const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
   // A program may send its key of the API along, and no application is to have it.
   const bearer = bearerOf(request.headers.authorization)
-  const isKey =
-    bearer !== undefined &&
-    (await context.keys.verify(bearer).then(
-      () => true,
-      () => false,
-    ))
+  const isKey = bearer !== undefined && (await context.keys.verify(bearer).catch(() => undefined)) !== undefined
   const kept = cookies ? ['cookie', cookies] : []
   const { fallbackFor } = preview
   return {

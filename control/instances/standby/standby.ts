@@ -1,8 +1,7 @@
 /**
  * Idle machines are suspended. A *hold* keeps one awake: the gateway takes one for each open request or live socket, the
- * library for each call. When the last hold is gone for as long as its owner's rule says, no keep-alive process runs inside and,
- * where the rule is aware of that, the machine does not work without being asked, it is frozen; the next hold thaws it. Turns of one machine never overlap: whoever comes during a turn
- * waits for it.
+ * library for each call. When the last is gone for as long as the owner's rule says, and neither a keep-alive process nor, where
+ * the rule looks for that, work of its own is found, it is frozen; the next hold thaws it. Turns of one machine never overlap.
  */
 import { semaphore } from '../../../shared/sync.ts'
 import type { Machine } from '../../drivers/driver.ts'
@@ -118,8 +117,8 @@ const still = async (context: Context, id: string, step: () => Promise<void>): P
 }
 
 export const standby = (deps: StandbyDeps): Standby => {
-  const context: Context = { ...deps, entries: new Map(), reclaiming: semaphore(1), closed: false }
-  const { entries } = context
+  const entries: Context['entries'] = new Map()
+  const context: Context = { ...deps, entries, reclaiming: semaphore(1), closed: false }
   return {
     hold: id => hold(context, id),
     still: (id, step) => still(context, id, step),

@@ -212,3 +212,32 @@ t.test('a client registers itself, and its secret is kept as a hash', async t =>
     body: { error: /^invalid/, code: 400 },
   })
 })
+
+t.test('a refresh token that is revoked takes along what was given for it', async t => {
+  const { url, post, as } = await hostWithAdmin(t)
+  const { code, verifier } = await codeFor(url)
+  const { body } = await post('/v0/oauth/token', exchanged(code, verifier))
+  t.equal(await as(body.access_token, '/sandboxes'), 200)
+  const again = { grant_type: 'refresh_token', refresh_token: body.refresh_token }
+  t.equal((await post('/v0/oauth/token', again)).status, 200)
+  t.equal((await post('/v0/oauth/token', again)).status, 200, 'several programs share it')
+  const form = new URLSearchParams({ token: body.refresh_token, client_id: 'svc' })
+  t.equal((await fetch(`${url}/v0/oauth/revoke`, { method: 'POST', body: form })).status, 200)
+  t.equal(await as(body.access_token, '/sandboxes'), 401)
+  t.equal((await post('/v0/oauth/token', again)).status, 400)
+})
+
+t.test('strangers make the host fetch nothing, decide no address and break nothing', async t => {
+  const { url, post } = await hostWithAdmin(t)
+  const fetching = { redirect_uris: ['https://a.test/cb'], sector_identifier_uri: 'https://127.0.0.1:9/x' }
+  t.match(await post('/v0/oauth/register', fetching), { status: 400, body: { code: 400 } })
+  const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://127.0.0.1:9/k' }
+  t.match(await post('/v0/oauth/register', { redirect_uris: ['https://a.test/cb'], ...keys }), { status: 400 })
+  const odd = { grant_type: 'client_credentials', client_id: '\ud800', client_secret: 'x' }
+  t.match(await post('/v0/oauth/token', odd), { status: 400, body: { error: /^invalid_/ } })
+  for (const name of ['evil.test', 'a b%']) {
+    const headers = { 'x-forwarded-host': name }
+    const found = await fetch(`${url}/v0/.well-known/openid-configuration`, { headers })
+    t.match(await found.json(), { issuer: `${url}/v0`, authorization_endpoint: `${url}/v0/oauth/authorize` })
+  }
+})

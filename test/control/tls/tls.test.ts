@@ -166,6 +166,16 @@ t.test('HTTP/2 is routed by the authority, whichever name the handshake had', as
   socket.terminate()
 })
 
+t.test('what HTTP/2 does not take of an answer ends nobody', async t => {
+  const s = await previewHost(t, { config: { tls } })
+  const twice = { 'X-Content-Type-Options': 'nosniff', 'x-content-type-options': 'nosniff', Expires: '0', expires: '1' }
+  const { host } = await s.preview('app', { responseHeaders: { ...twice, 'HTTP2-Settings': 'x' } })
+  const client = await session(t, s.port, 'hutch.test')
+  const seen = await over(client, { ':path': '/', ':authority': host })
+  t.match(seen, { status: 200, headers: { 'x-content-type-options': 'nosniff', expires: '0' } })
+  t.notHas(seen.headers, 'http2-settings')
+})
+
 t.test('a body of HTTP/2 that is cut is not a whole one, and an answer that is cut neither', async t => {
   const s = await previewHost(t, { config: { tls } })
   const { host } = await s.preview('app')
