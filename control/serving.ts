@@ -79,14 +79,10 @@ const serveTls = async (config: Config, on: Listener, deps: Deps, closer: Closin
   const { host, tls } = config
   const sources = await openSources(config, deps, closer)
   const { port } = await listenAt(secureServer(config, on, sources, deps), config, closer)
-  const plain =
-    tls.httpPort === undefined
-      ? undefined
-      : await listenAt(
-          redirectServer(port, url => httpAnswer(sources.challenges, url)),
-          { host, port: tls.httpPort },
-          closer,
-        )
+  const redirect = redirectServer(port, url => httpAnswer(sources.challenges, url))
+  // Nobody says there who they are: the oldest goes when there are too many.
+  redirect.on('connection', createNewcomers().add)
+  const plain = tls.httpPort === undefined ? undefined : await listenAt(redirect, { host, port: tls.httpPort }, closer)
   sources.begin()
   return plain ? { port, httpPort: plain.port } : { port }
 }
