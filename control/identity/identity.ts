@@ -76,9 +76,14 @@ const opening = (deps: IdentityDeps & { people: People }, keysOf: () => Promise<
     }
     const keys = await keysOf()
     const of = [issuer(), ...keys.map(({ kid }) => kid)].join(' ')
-    if (opened?.of !== of)
-      opened = { of, provider: openProvider({ ...deps, knownClient, issuer: issuer(), keys, cookieKey }) }
-    return opened.provider
+    if (opened?.of === of) return opened.provider
+    const provider = openProvider({ ...deps, knownClient, issuer: issuer(), keys, cookieKey })
+    opened = { of, provider }
+    // One that could not be opened is tried again by the next request.
+    provider.catch(() => {
+      if (opened?.provider === provider) opened = undefined
+    })
+    return provider
   }
 }
 

@@ -24,8 +24,9 @@ export interface People {
   join(given: NewPerson, by: AuditedBy): Promise<Person>
   /** What a client may do for a person from now on, as long as the row is there; `name` is what the person knows it by. */
   allow(person: Person, grant: { readonly id: string; readonly client: string }, by: AuditedBy): Promise<void>
+  /** Whether that still holds. */
   isAllowed(grantId: string): Promise<boolean>
-  /** Ends that. */
+  /** Ends it; nothing happens when it has ended. */
   disallow(grantId: string): Promise<void>
 }
 

@@ -2,10 +2,11 @@
  * Access tokens: JWTs that this host signed, verified here without asking anybody. A token says which grant it came of; the
  * grant is looked up with each use, in memory, so that a client or a person who is gone is refused at once.
  */
-import { createHash, verify, type KeyObject } from 'node:crypto'
+import { verify, type KeyObject } from 'node:crypto'
 import type { Clock } from '../../shared/clock.ts'
 import { fail, type AppError } from '../../shared/errors.ts'
 import { s } from '../../shared/schema.ts'
+import { hashKey } from '../auth/keys.ts'
 import { scopesFrom } from '../auth/scopes.ts'
 import type { ApiKey, Tenants } from '../store/store.ts'
 import { signingAlgorithm, type SigningKeys } from './signing-keys.ts'
@@ -94,7 +95,7 @@ export const createTokens = (deps: {
   const known = new Map<string, Verified>()
   const verified = async (token: string): Promise<Verified> => {
     // By hash: what lies in memory is no credential.
-    const id = createHash('sha256').update(token).digest('base64')
+    const id = hashKey(token)
     const before = known.get(id)
     if (before && (await signingKeys.publicKey(before.kid))) return before
     const { aud, ...found } = await read(token, signingKeys)

@@ -1,5 +1,6 @@
 /** What the provider remembers, in the host's store: identifiers as hashes, for many of them are secrets, and the rest sealed. */
 import { createHash } from 'node:crypto'
+import { hashKey } from '../../auth/keys.ts'
 import type { Adapter, AdapterConstructor, AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Sealer } from '../../secrets.ts'
@@ -18,11 +19,8 @@ const hashed = (id: string): string => createHash('sha256').update(id).digest('b
 /** Of a client that registered itself only the hash of the secret is kept. */
 const stored = (model: string, payload: AdapterPayload): AdapterPayload =>
   model === 'Client' && typeof payload['client_secret'] === 'string'
-    ? { ...payload, client_secret: hashedSecret(payload['client_secret']) }
+    ? { ...payload, client_secret: hashKey(payload['client_secret']) }
     : payload
-
-/** As secrets of clients are kept: SHA-256 in hex. */
-export const hashedSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 export const adapterOf = ({ store: { identity }, sealer, clock, knownClient }: AdapterDeps): AdapterConstructor => {
   const opened = (record: OAuthRecord | undefined): AdapterPayload | undefined => {

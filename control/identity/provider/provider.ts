@@ -3,11 +3,12 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Configuration, JWK } from 'oidc-provider'
 import type { Log } from '../../../shared/log.ts'
 import { grantHash } from '../../auth/grants.ts'
+import { hashKey } from '../../auth/keys.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
 import type { People } from '../people.ts'
 import { resourcesOf } from './resources.ts'
-import { adapterOf, hashedSecret, type AdapterDeps } from './adapter.ts'
+import { adapterOf, type AdapterDeps } from './adapter.ts'
 
 const hours = 3_600
 const days = 24 * hours
@@ -86,7 +87,8 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
     const person = await deps.people.find(sub)
     if (!person) return undefined
     const { email, name } = person
-    return { accountId: sub, claims: () => ({ sub, email, email_verified: true, name }) }
+    // Nobody has written to that address yet: clients must not take it for proven.
+    return { accountId: sub, claims: () => ({ sub, email, email_verified: false, name }) }
   },
   // What was revoked is asked for anew.
   async loadExistingGrant({ oidc }) {
@@ -122,7 +124,7 @@ export const openProvider = async (deps: ProviderDeps) => {
   })
   // Secrets are kept as hashes.
   provider.Client.prototype.compareClientSecret = function (actual: string) {
-    const [given, known] = [hashedSecret(actual), this.clientSecret ?? '']
+    const [given, known] = [hashKey(actual), this.clientSecret ?? '']
     return given.length === known.length && timingSafeEqual(Buffer.from(given), Buffer.from(known))
   }
   return provider
