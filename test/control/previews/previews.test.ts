@@ -75,6 +75,22 @@ t.test('a public preview is served by name and by path, with headers of its own'
   t.not(prefixed.address, answer.spec.url)
 })
 
+t.test('no application is given an access token of the API', async t => {
+  const { api, get, preview, url } = await ready(t)
+  const { host } = await preview('app')
+  const { body: account } = await api('POST', '/service_accounts?workspace=default', { name: 'ci' })
+  const { client_id, client_secret } = account
+  const form = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret })
+  const given = await fetch(`${url}/v0/oauth/token`, { method: 'POST', body: form })
+  const { access_token: token } = (await given.json()) as { access_token: string }
+  const bearer = { authorization: `Bearer ${token}` }
+  const listed = await fetch(`${url}/default/sandboxes/web/health`, { headers: bearer })
+  t.equal(listed.status, 200, 'it opens the sandbox')
+  const seen = await get(host, '/', bearer)
+  t.equal(seen.status, 200)
+  t.notHas(seen.body.headers, 'authorization')
+})
+
 t.test('a private preview opens to its own tokens, while they hold', async t => {
   const s = await ready(t)
   const { get, preview, token, local } = s
