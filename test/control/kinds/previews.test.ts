@@ -15,7 +15,7 @@ t.test('metadata of previews and tokens name what they are inside', async t => {
   await ready(made)
   const { metadata, status, spec } = (await call('GET', '/sandboxes/web/previews/app')).body
   t.match(metadata, { name: 'app', resourceName: 'web', resourceType: 'sandbox', workspace: 'default' })
-  t.notHas(metadata, 'externalId')
+  t.equal(Object.hasOwn(metadata, 'externalId'), false)
   t.same(spec, { port: 3000, public: false, region: 'local', url: 'http://run.test/default/preview/app' })
   t.equal(status, 'DEPLOYED')
   const token = (await call('POST', '/sandboxes/web/previews/app/tokens', { metadata: { name: 'guest' } })).body
@@ -110,7 +110,7 @@ t.test('a domain is pending until its proof is found; a preview has it from then
   ).body
   t.match(domain.metadata, { name, externalId: undefined, plan: undefined })
   t.match(domain.spec, { status: 'pending', domainType: 'previews', cnameRecords: 'run.test' })
-  t.notHas(domain, 'status')
+  t.equal(Object.hasOwn(domain, 'status'), false)
   const [[record, value]] = Object.entries(domain.spec.txtRecords) as [[string, string]]
   const withDomain = preview('own', { customDomain: name })
   t.match((await call('POST', '/sandboxes/web/previews', withDomain)).body.message, /spec.customDomain: .*is pending/)

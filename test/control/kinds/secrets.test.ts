@@ -66,7 +66,7 @@ t.test('what the secrets of each kind look like to whom', async t => {
       await call('GET', '/sandboxes'),
     ]) {
       t.notMatch(answer.text, /hush/)
-      t.notHas(answer.body.spec?.network?.proxy?.routing?.[0] ?? {}, 'secrets')
+      t.equal(Object.hasOwn(answer.body.spec?.network?.proxy?.routing?.[0] ?? {}, 'secrets'), false)
     }
   })
 

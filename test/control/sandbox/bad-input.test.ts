@@ -181,7 +181,7 @@ t.test('members nobody knows are ignored, and names from Object.prototype are pl
   t.equal(headers['x-svc-warnings'], undefined, 'every client of the contract sends these')
   t.equal(status, 200)
   t.match(made, { metadata: { labels: { constructor: 'x' }, plan: 'test' }, status: 'DEPLOYING' })
-  t.notHas(made.spec.runtime, 'generation')
+  t.equal(Object.hasOwn(made.spec.runtime, 'generation'), false)
 })
 
 t.test('a host that does not enforce rules for outbound traffic refuses them', async t => {

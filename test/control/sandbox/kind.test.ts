@@ -36,7 +36,7 @@ t.test('a new sandbox has its defaults, its address, an event, and is handed to 
     status: 'DEPLOYING',
     events: [{ type: 'deployment', status: 'DEPLOYING', time: '2026-01-01T00:00:00.000Z' }],
   })
-  t.notHas(body, 'expiresIn')
+  t.equal(Object.hasOwn(body, 'expiresIn'), false)
   t.same(poked, [`sandbox/${(await row(store, body.metadata.name)).uid}`])
 })
 
@@ -92,8 +92,8 @@ t.test('the proxy is on or off from the start', async t => {
   t.equal(storedSandbox(await row(store, 'on')).held, true, 'cleared, it passes everything through')
   t.equal((await call('PUT', '/sandboxes/on', { spec: { network: { allowedDomains: ['a.com'] } } })).status, 200)
   const { body } = await call('GET', '/sandboxes/on')
-  t.notHas(body.spec, 'held')
-  t.notHas(body.spec, 'networkTexts')
+  t.equal(Object.hasOwn(body.spec, 'held'), false)
+  t.equal(Object.hasOwn(body.spec, 'networkTexts'), false)
 })
 
 t.test('canaries are sealed, shown masked, and kept when they come back masked', async t => {
@@ -228,25 +228,25 @@ t.test('an update keeps what is absent, clears what is cleared, and network is c
 
   t.same((await put({ metadata: { name: 'a' } })).spec, made.spec, 'no spec: all of it stays')
   t.match(await put({ metadata: { name: 'a', labels: {} } }), { metadata: { displayName: 'A', externalId: 'x-1' } })
-  t.notHas((await put({})).metadata, 'labels')
+  t.equal(Object.hasOwn((await put({})).metadata, 'labels'), false)
   t.equal((await put({ metadata: { externalId: 'x-2', displayName: '' } })).metadata.externalId, 'x-2')
-  t.notHas((await put({})).metadata, 'displayName')
+  t.equal(Object.hasOwn((await put({})).metadata, 'displayName'), false)
 
   const onlyNetwork = await put({ metadata: { name: 'a' }, spec: { network: { forbiddenDomains: ['b.com'] } } })
   t.same(onlyNetwork.spec.network, { forbiddenDomains: ['b.com'] }, 'the network given replaces the one there was')
   t.same(onlyNetwork.spec.runtime, made.spec.runtime)
-  t.notHas((await put({ spec: {} })).spec, 'network')
+  t.equal(Object.hasOwn((await put({ spec: {} })).spec, 'network'), false)
 
   t.equal((await put({ spec: { runtime: {} } })).spec.runtime.ttl, '1h')
-  t.notHas((await put({ spec: { runtime: { ttl: '' } } })).spec.runtime, 'ttl')
+  t.equal(Object.hasOwn((await put({ spec: { runtime: { ttl: '' } } })).spec.runtime, 'ttl'), false)
   await put({ spec: { runtime: { ttl: '5m' } } })
-  t.notHas((await put({ spec: { runtime: { ttl: null } } })).spec.runtime, 'ttl')
-  t.notHas((await put({ spec: { runtime: { expires: null } } })).spec.runtime, 'expires')
-  t.notHas((await put({ spec: { lifecycle: null } })).spec, 'lifecycle')
+  t.equal(Object.hasOwn((await put({ spec: { runtime: { ttl: null } } })).spec.runtime, 'ttl'), false)
+  t.equal(Object.hasOwn((await put({ spec: { runtime: { expires: null } } })).spec.runtime, 'expires'), false)
+  t.equal(Object.hasOwn((await put({ spec: { lifecycle: null } })).spec, 'lifecycle'), false)
   t.same((await put({ spec: { runtime: { extraArgs: { iptables: 'enabled' } } } })).spec.runtime.extraArgs, {
     tun: 'disabled',
   })
-  t.notHas((await put({ spec: { runtime: { ports: [] } } })).spec.runtime, 'ports')
+  t.equal(Object.hasOwn((await put({ spec: { runtime: { ports: [] } } })).spec.runtime, 'ports'), false)
   const after = await put({})
   t.equal(after.status, 'DEPLOYED', 'none of this restarts it')
   t.equal(after.events.length, 1, 'or adds an event')
@@ -281,7 +281,7 @@ t.test('disabled and enabled', async t => {
 t.test('state, last use and errors are shown; state only while deployed', async t => {
   const { call, store, clock } = await control(t)
   await call('POST', '/sandboxes', { metadata: { name: 'a' } })
-  t.notHas((await call('GET', '/sandboxes/a')).body, 'state')
+  t.equal(Object.hasOwn((await call('GET', '/sandboxes/a')).body, 'state'), false)
   const errors = [{ code: 'MACHINE_LOST', message: 'm', time: '2026-01-01T00:00:00.000Z', fatal: false }]
   await deployed(store, 'a', { status: 'standby', lastUsedAt: clock.now(), errors })
   const shown = { state: 'STANDBY', lastUsedAt: '2026-01-01T00:00:00.000Z', errors }

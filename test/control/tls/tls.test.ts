@@ -142,8 +142,8 @@ t.test('HTTP/2 is routed by the authority, whichever name the handshake had', as
   t.match(seen, { status: 200, headers: { 'set-cookie': ['app=1'], 'x-frame-options': 'DENY' } })
   const { headers, url } = JSON.parse(seen.text)
   t.match({ headers, url }, { url: '/a?b', headers: { host, cookie: 'a=1; b=2', 'x-forwarded-host': host } })
-  t.notHas(headers, 'x-svc-authorization')
-  t.notHas(headers, ':authority')
+  t.equal(Object.hasOwn(headers, 'x-svc-authorization'), false)
+  t.equal(Object.hasOwn(headers, ':authority'), false)
   const key = { authorization: `Bearer ${s.host.first.adminKey}` }
   const listed = await over(client, { ':path': '/v0/sandboxes', ':authority': 'hutch.test', ...key })
   t.match(JSON.parse(listed.text), [{ metadata: { name: 'web' } }])
@@ -173,7 +173,7 @@ t.test('what HTTP/2 does not take of an answer ends nobody', async t => {
   const client = await session(t, s.port, 'hutch.test')
   const seen = await over(client, { ':path': '/', ':authority': host })
   t.match(seen, { status: 200, headers: { 'x-content-type-options': 'nosniff', expires: '0' } })
-  t.notHas(seen.headers, 'http2-settings')
+  t.equal(Object.hasOwn(seen.headers, 'http2-settings'), false)
 })
 
 t.test('a body of HTTP/2 that is cut is not a whole one, and an answer that is cut neither', async t => {
