@@ -38,7 +38,7 @@ const send = ({ request, response }: Call, status: number, headers: Headers, tex
 
 const pathOf = ({ target }: WorkloadAddress): string => target.split('?', 1)[0] as string
 
-export const asksForDocumentation = (address: WorkloadAddress, { method }: IncomingMessage): boolean =>
+export const asksForDocumentation = (address: WorkloadAddress, { method }: Pick<IncomingMessage, 'method'>): boolean =>
   (method === 'GET' || method === 'HEAD') && address.port === undefined && /^\/swagger(?=\/|$)/.test(pathOf(address))
 
 /** The explorer for this workload; at the host name of a workload, whose applications could read what is typed, a page that leads there. */
