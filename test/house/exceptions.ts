@@ -26,7 +26,6 @@ export const openedForTests: readonly string[] = [
   'delegated',
   'fakeWorld',
   'fuzzyScore',
-  'innermostPid',
   'installationOf',
   'internalNames',
   'isSubsequence',
