@@ -17,14 +17,16 @@
  * (fanotify(7)), and the answer waits until the figures are new; then nobody is asked for FRESH ms, so that who reads all the time
  * costs himself only. Where the kernel cannot ask, what has worked since is looked at every second.
  *
- * Ends with its input.
+ * Ends with its input, and with the server also when it is stopped: nobody is to wait for who cannot answer.
  */
 #define _GNU_SOURCE
 #include "render.h"
 #include <dirent.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/fanotify.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #define FRESH 100
@@ -258,6 +260,7 @@ int main(int arguments, char **argument) {
   box.memory = chosen(argument[4]), box.accounting = chosen(argument[5]), box.cpuset = chosen(argument[6]);
   box.cpu = chosen(argument[7]), box.pids = chosen(argument[8]);
   umask(022);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return 1;
   directory = open(argument[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return 1;
   know_all();
