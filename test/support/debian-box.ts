@@ -15,14 +15,13 @@ import { checkout } from './chroot.ts'
 import { debianRoot } from './clean-root.ts'
 import type { Teardowns } from './server.ts'
 
-// pivot_root and not chroot, which runc refuses. A network of its own has only its loopback: no internet, and every port is free.
+// pivot_root and not chroot, which runc refuses.
 const script = [
   'set -e',
   'root=$1 network=$2; shift 2',
   'mount --bind "$root" "$root"; cd "$root"; mkdir -p old; mount -t proc proc proc; mount --rbind /dev dev; mount -t tmpfs none run',
-  'mkdir -p run/hutch run/netns /run/hutch',
-  'if [ "$network" = own ]; then ip link set lo up; mount -t sysfs sysfs sys; mount --rbind /sys/fs/cgroup sys/fs/cgroup',
-  'else mount --rbind /sys sys; mount --bind /run/hutch run/hutch; fi',
+  'mkdir run/netns; mount -t sysfs sysfs sys; mount --rbind /sys/fs/cgroup sys/fs/cgroup',
+  'if [ "$network" = own ]; then ip link set lo up; fi',
   'pivot_root . old; cd /; umount -l old',
   'exec bash -lc "$1"',
 ].join('\n')
@@ -32,8 +31,12 @@ export interface DebianBox {
   readonly dir: string
   /** A directory in it that no other instance on this machine has, as it is called inside. */
   readonly home: string
-  /** Runs lines of bash in it, as root with a login's environment; all of its processes end with them. */
-  run(lines: string, options?: { network?: 'own' | 'shared'; timeoutS?: number }): Promise<Ran>
+  /**
+   * Runs lines of bash in it, as root with a login's environment; all of its processes end with them. Unless it is given the
+   * internet, it has a loopback of its own, where every port is free. Sandboxes run only there: on the network of this machine its
+   * instances would be taken for dead by others', which see neither their files nor their processes.
+   */
+  run(lines: string, options?: { network?: 'own' | 'internet'; timeoutS?: number }): Promise<Ran>
 }
 
 export interface Ran {
@@ -78,7 +81,7 @@ export const debianBox = async (
   cpSync('/etc/resolv.conf', join(dir, 'etc/resolv.conf'), { dereference: true })
   const own = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child']
   const passed = Object.fromEntries(proxies.flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])))
-  const run: DebianBox['run'] = async (lines, { network = 'shared', timeoutS = 60 } = {}) => {
+  const run: DebianBox['run'] = async (lines, { network = 'own', timeoutS = 60 } = {}) => {
     const net = network === 'own' ? ['--net'] : []
     const ran = await execa('unshare', [...own, ...net, 'bash', '-c', script, 'in', dir, network, lines], {
       env: {
