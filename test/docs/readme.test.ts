@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { checkout } from '../support/chroot.ts'
 import { server } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { withoutMachines } from './pages.ts'
 import { runSteps } from './shell.ts'
 import { printsAsSaid, startOf, tourOf } from './tour.ts'
@@ -19,6 +20,7 @@ const readme = readFileSync(join(checkout, 'README.md'), 'utf8')
 
 t.test('the tour', async t => {
   const s = await server(t, { HUTCH_STANDBY_SECONDS: '3' })
+  await until(() => /token=\S+\n/.test(s.output()), 'the last line of the start')
   const said = s.output().replaceAll(s.dataDir, '/srv/hutch/.hutch')
   t.ok(printsAsSaid(startOf(readme).says, said.replaceAll(new URL(s.url).port, '8080')), `make run says: ${said}`)
   const steps = tourOf(readme)
