@@ -15,7 +15,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['control/metrics'],
   'oidc-provider': ['control/identity'],
   'node-pty': ['daemon/node-internals'],
-  'tar-stream': ['control/images/pull', 'daemon/filesystem'],
+  'tar-stream': ['control/catalogues', 'control/images/pull', 'daemon/filesystem'],
   undici: ['control/channel', 'control/gateway', 'control/images/pull', 'shared/http/client'],
   ws: ['daemon/terminal'],
   zod: ['shared/schema.ts'],
@@ -47,8 +47,8 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'shared/http',
   ],
   'node:https': ['control/acme', 'daemon/egress', 'daemon/network'],
-  'node:v8': ['daemon/node-internals'],
-  'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
+  'node:v8': ['control/memory', 'daemon/node-internals'],
+  'node:vm': ['control/memory', 'daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }
 
 /** What is read from the surroundings in one place each, and passed on from there. */

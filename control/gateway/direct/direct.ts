@@ -6,7 +6,7 @@ import { isUp } from '../../reconcile/instance-life.ts'
 import type { WorkloadAddress } from '../address.ts'
 import { enter } from '../admit.ts'
 import { isTerminal } from '../credential.ts'
-import { asksForDocumentation } from '../documentation.ts'
+import { isDocumentation } from '../documentation.ts'
 import type { ErrorReply } from '../errors.ts'
 import { upstreamFailed } from '../forward.ts'
 import { requestHeaders, responseHeaders } from '../headers.ts'
@@ -112,7 +112,7 @@ export const directly = (context: Context & { readonly log: Log }, options: Dire
   const direct: Direct = { ...context, ...options, date: dater(clock) }
   return (address: WorkloadAddress, turn: Turn): boolean => {
     const { request } = turn
-    if (request.method === 'OPTIONS' || isTerminal(address) || asksForDocumentation(address, request)) return false
+    if (request.method === 'OPTIONS' || isTerminal(address) || isDocumentation(address)) return false
     run(direct, address, turn).catch((error: unknown) => {
       if (turn.isOver) return
       // Why not is told by the other way, in the same words.
