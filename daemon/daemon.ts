@@ -66,6 +66,11 @@ export interface Daemon {
   readonly system: System
   readonly bounds: readonly Bound[]
   readonly dispatcher: Dispatcher
+  /**
+   * Becomes what a claim says without being made anew; false when it cannot: what differs is read at a start only, or it has been
+   * used. Then nothing is changed. Throws as a start with that configuration.
+   */
+  become(next: BootDocument): Promise<boolean>
   /** Stops what runs beside the API. Managed processes live on. */
   close(): Promise<void>
 }
@@ -95,6 +100,7 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
   closer.add('reaper', reaper.close)
   const environment = createEnvironment(config.environment, inherited.environment, inherited.reloaded)
   const hostConfiguration = createHostConfiguration(deps.boot, {
+    clock,
     environment,
     config,
     loadCertificates: () => loadCertificates({ config, environment, log }),
@@ -204,6 +210,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       system,
       bounds,
       dispatcher: dropIdentity(inner, connections, config.names),
+      become: async next => supervisor.list().length === 0 && core.hostConfiguration.become(next),
       close: closer.close,
     },
     async begin() {

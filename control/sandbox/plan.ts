@@ -32,7 +32,7 @@ const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, stri
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
 
 /** Whom processes run as where the sandbox asks for users (`SANDBOX_USER_ENABLED`). */
-const userOf = ({ user }: Image, names: WireNames): Record<string, string> =>
+const userOf = ({ user }: Pick<Image, 'user'>, names: Pick<WireNames, 'environment'>): Record<string, string> =>
   ['', 'root', '0'].includes(user.split(':')[0] ?? '') ? {} : names.environment({ SANDBOX_USER: user })
 
 /** Bytes; the kernel takes 128 KiB as one variable. */
@@ -62,15 +62,24 @@ const platform = (
   { name, workspace, workspaceId }: MachineIdentity,
   region: string,
 ): Record<string, string> =>
-  names.environment({
-    ENV: 'prod',
-    CLOUD: 'true',
-    TYPE: 'sandbox',
-    NAME: name,
-    WORKSPACE: workspace,
-    WORKSPACE_ID: workspaceId,
-    REGION: region,
-  })
+  names.environment({ NAME: name, WORKSPACE: workspace, WORKSPACE_ID: workspaceId, REGION: region })
+
+/** What every sandbox of an image is told unless it says otherwise: a machine that is made ahead of need knows it. */
+export const commonEnvironment = (
+  names: Pick<WireNames, 'environment'>,
+  image: Pick<Image, 'env' | 'user' | 'workdir'>,
+): Record<string, string> => ({
+  PATH: systemPath,
+  HOME: '/root',
+  HOST: '0.0.0.0',
+  DO_NOT_TRACK: '1',
+  // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
+  DISABLE_REQUEST_LOGGING: 'true',
+  ...names.environment({ ENV: 'prod', CLOUD: 'true', TYPE: 'sandbox' }),
+  ...userOf(image, names),
+  ...withoutOurs(image.env),
+  WORKDIR: image.workdir || '/',
+})
 
 /** One that has started keeps what it was made from, whatever its name leads to now and whoever may still pull it. */
 const imageOf = async ({ images }: PlanDeps, owner: Resource, { image }: Instance): Promise<Image> =>
@@ -93,15 +102,9 @@ const variables = (deps: PlanDeps, { owner, image, workdir, identity }: Planned)
   const { runtime, region } = stored
   const way = wayOf(deps, stored)
   return {
-    PATH: systemPath,
-    HOME: '/root',
-    HOST: '0.0.0.0',
-    DO_NOT_TRACK: '1',
-    // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
-    DISABLE_REQUEST_LOGGING: 'true',
+    ...commonEnvironment(names, image),
     ...platform(deps, identity, region),
     ...(way ? environmentFor(way, stored) : {}),
-    ...userOf(image, names),
     ...withoutOurs({ ...image.env, ...environmentOf(owner, sealer) }),
     ...entrypointOf(runtime, image),
     WORKDIR: workdir,

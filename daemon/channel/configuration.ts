@@ -1,6 +1,7 @@
 /** What the host has configured: at the start, and since then. */
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../../shared/clock.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
 import type { BootDocument, Configuration, ConfigurationChange, MachineIdentity } from '../../shared/wire/host.ts'
 import { loadConfig, workloadEnvironment, type Config } from '../config/config.ts'
@@ -14,6 +15,15 @@ export interface HostConfiguration {
    * not, `operation_failed` for a file that cannot be written; of several files some are then written.
    */
   replace(next: ConfigurationChange): Promise<{ applied: number; removed: number; unapplied: string[] }>
+  /**
+   * Becomes what a claim says, as if it had been started with it now; false when that differs in what only a start reads, and
+   * then nothing is changed. Throws as `replace`.
+   */
+  become(next: BootDocument): Promise<boolean>
+  /** What the daemon may use of the memory that there is. */
+  limits(): Limits
+  /** When it became whose it is: by the clock's `now` and `elapsed`, ms. */
+  begun(): Moment
   /** Whose machine it is, and the user that workloads run as; '' is root. */
   identity(): MachineIdentity & { readonly user: string }
   /** Who workloads run as; undefined means root. */
@@ -22,7 +32,20 @@ export interface HostConfiguration {
   document(): BootDocument | undefined
 }
 
+interface Limits {
+  /** Soft limit of the heap in bytes; undefined leaves it to V8. */
+  readonly heapBytes: number | undefined
+  /** Of all files of processes' output together; 0 for no such limit. */
+  readonly logBytes: number
+}
+
+interface Moment {
+  readonly now: number
+  readonly elapsed: number
+}
+
 interface Deps {
+  readonly clock: Clock
   readonly environment: Environment
   readonly config: Config
   /** Loads what points programs to the certificates that an environment names. */
@@ -30,7 +53,8 @@ interface Deps {
 }
 
 interface Context extends Deps {
-  readonly boot: BootDocument | undefined
+  boot: BootDocument | undefined
+  begun: Moment
   current: Configuration | undefined
   /** What the workload inherits, without what was changed inside since then. */
   given: Readonly<Record<string, string>>
@@ -99,6 +123,26 @@ const replaceNow = (context: Context, { etc, ...next }: ConfigurationChange, ins
   return { ...counts, unapplied: differing(was, settings) }
 }
 
+/** Without what follows the memory that there is, which a claim may change. */
+const withoutLimits = (config: Config): Config => ({
+  ...config,
+  heapLimitBytes: undefined,
+  logs: { ...config.logs, maxTotalBytes: 0 },
+})
+
+const momentOf = (clock: Clock): Moment => ({ now: clock.now(), elapsed: clock.elapsed() })
+
+const become = async (context: Context, next: BootDocument): Promise<boolean> => {
+  const { config, current, clock } = context
+  const before = workloadEnvironment(current?.environment ?? {}, config.names)
+  const given = inherits(context, workloadEnvironment(next.configuration.environment, config.names), before)
+  const [was, will] = [context.given, given].map(env => withoutLimits(settingsOf(context, env))) as [Config, Config]
+  if (differing(was, will).length > 0) return false
+  await replace(context, next.configuration)
+  Object.assign(context, { boot: next, begun: momentOf(clock) })
+  return true
+}
+
 const replace = async (context: Context, next: ConfigurationChange) => {
   const trusts = Boolean(next.environment['SANDBOX_EXTRA_CA_CERTS'])
   const install = trusts ? await context.loadCertificates() : undefined
@@ -116,15 +160,22 @@ export const createHostConfiguration = (boot: BootDocument | undefined, deps: De
     settings: undefined,
     flagged: undefined,
     user: loadIdentity(config.user),
+    begun: momentOf(deps.clock),
   }
   return {
     replace: next => replace(context, next),
+    become: next => become(context, next),
+    limits() {
+      const { heapLimitBytes, logs } = context.settings ?? config
+      return { heapBytes: heapLimitBytes, logBytes: logs.maxTotalBytes }
+    },
+    begun: () => context.begun,
     identity() {
       const { name, workspace, workspaceId } = context.settings ?? config
       const whose = context.current?.identity ?? { name, workspace, workspaceId, labels: {} }
       return { ...whose, user: context.user?.name ?? '' }
     },
     workloadIdentity: () => context.user,
-    document: () => boot && { ...boot, configuration: context.current ?? boot.configuration },
+    document: () => context.boot && { ...context.boot, configuration: context.current ?? context.boot.configuration },
   }
 }
