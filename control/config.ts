@@ -13,8 +13,10 @@ import {
   subnetFrom,
   type NameServer,
 } from './config/networks.ts'
+import { packagesFrom, type Packages } from './config/packages.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
+import { quotasFrom } from './config/quotas.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
 import { tlsFrom, type TlsConfig } from './config/tls.ts'
 import { warmDemandFrom, warmFrom } from './config/warm.ts'
@@ -88,6 +90,8 @@ export interface Config {
   readonly egressResolvers: readonly NameServer[]
   /** A proxy of the network that the outbound proxy connects through, `http://host:port`. Default '' for none. */
   readonly egressProxy: string
+  /** Registries whose packages are kept for several sandboxes. Default none. */
+  readonly packages: Packages
   /** Name servers that are asked about custom domains; none for those of this box. */
   readonly dnsResolvers: readonly NameServer[]
   /** Addresses of this box that egress gateways leave from. Default none. */
@@ -104,6 +108,8 @@ export interface Config {
   readonly userNamespaces: UserNamespaces
   /** USD per unit of each billing dimension; those that are left out keep their defaults. */
   readonly prices: Readonly<Record<string, number>>
+  /** What an account may have, by name: `sandboxes`, `sandbox_ttl` in days. Default no limits. */
+  readonly quotas: Readonly<Record<string, number>>
   /** Origins of providers that connections may lead to; none unless given. */
   readonly providers: readonly string[]
   /** The unpacked runtime bundle that goes into every sandbox. */
@@ -172,12 +178,14 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     dnsResolvers: resolversFrom(env, 'HUTCH_DNS_RESOLVERS'),
     egressAddresses: egressAddressesFrom(env),
     egressProxy: egressProxyFrom(env),
+    packages: packagesFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     warm: warmFrom(env),
     warmDemand: warmDemandFrom(env),
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     prices: pricesFrom(env),
+    quotas: quotasFrom(env),
     providers: providersFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
