@@ -26,7 +26,7 @@ import { callersOf } from './host-callers.ts'
 import { furtherRoutes } from './host-watch.ts'
 import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
-import type { Image, Images } from './images/images.ts'
+import type { Images } from './images/images.ts'
 import { createConfigurer } from './instances/configure.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
@@ -48,7 +48,7 @@ import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import { serveFront, type Served } from './serving.ts'
-import { commonEnvironment } from './sandbox/plan.ts'
+import { commonEnvironment } from './sandbox/environment.ts'
 import type { Store, Written } from './store/store.ts'
 import { createDns } from './dns.ts'
 import { openWarm } from './warm/open.ts'
@@ -86,8 +86,11 @@ const running = async (
   const { kinds, outbound, metrics } = deps
   const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
-  const environmentOf = (image: Image) => commonEnvironment(parts.names, image)
-  const warm = await openWarm(config, { ...parts, draining, environmentOf }, closer)
+  const warm = await openWarm(
+    config,
+    { ...parts, draining, environmentOf: image => commonEnvironment(parts.names, image) },
+    closer,
+  )
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })

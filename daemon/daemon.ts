@@ -161,6 +161,11 @@ interface Composed {
   begin(): Promise<void>
 }
 
+const lifeOf = (core: Core, supervisor: Supervisor, closer: Closing): Pick<Daemon, 'become' | 'close'> => ({
+  become: async next => supervisor.list().length === 0 && core.hostConfiguration.become(next),
+  close: closer.close,
+})
+
 const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
   const { clock, ids, log, program, checkReplies = false, connections = createConnections({ keyed: false }) } = deps
   const core = createCore(config, deps, closer)
@@ -210,8 +215,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       system,
       bounds,
       dispatcher: dropIdentity(inner, connections, config.names),
-      become: async next => supervisor.list().length === 0 && core.hostConfiguration.become(next),
-      close: closer.close,
+      ...lifeOf(core, supervisor, closer),
     },
     async begin() {
       await beginEgress(core)

@@ -12,17 +12,12 @@ import { receiveBoot } from './channel/boot.ts'
 import { createClaim, removeTraces } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { openChannel } from './channel/open.ts'
-import {
-  practiceConfig,
-  practiceEnvironment,
-  practise,
-  practiseAnswering,
-  removePractice,
-} from './channel/practise.ts'
+import { practiceEnvironment, practise } from './channel/practise.ts'
 import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
+import { practiseAll } from './practice.ts'
 import { createEntrances, createListeningSocket, inheritedSocket, type Entrances } from './upgrade/listening-socket.ts'
 import { nothingInherited, receiveHandover, type Inherited } from './upgrade/handover.ts'
 import { lockBundles } from './upgrade/bundle-lock.ts'
@@ -119,34 +114,11 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
   return running.daemon
 }
 
-/** With a daemon that is closed then: when somebody waits for a claim and what follows it, all of it has been done before. */
-const practiseAll = async (boot: BootDocument, { connections, program }: Begin): Promise<void> => {
-  const { machine, configuration } = boot
+const practiseWith = (boot: BootDocument, { connections, program }: Begin): Promise<void> => {
+  const { configuration } = boot
   const environment = { ...configuration.environment, ...practiceEnvironment }
-  const own = configure({ ...boot, configuration: { ...configuration, environment } })
-  const ids = idsFrom(drawnAtOnce(randomBytes))
-  const silent = jsonLog({ level: 'error', now: clock.now, write: () => {} })
-  const deps = { clock, ids, log: silent, program, connections, inherited: nothingInherited, nodeInternals }
-  try {
-    const daemon = await createDaemon(practiceConfig(own), {
-      ...deps,
-      boot,
-      async claim(next) {
-        await daemon.core.hostConfiguration.become({ ...boot, resolvers: serversNamed(), configuration: next })
-        // No limit, which changes nothing.
-        nodeInternals.limitHeap(0)
-      },
-    })
-    try {
-      await practiseAnswering(serve(daemon.dispatcher, { log: silent }), boot, connections)
-    } finally {
-      await daemon.close()
-    }
-  } catch (error) {
-    log.warn('daemon.unpractised', { machine: machine.id, error })
-  } finally {
-    await removePractice(own)
-  }
+  const config = configure({ ...boot, configuration: { ...configuration, environment } })
+  return practiseAll(config, { boot, connections, program, nodeInternals, clock, log })
 }
 
 const run = async (inherited: Inherited, program: Program, running: Running, stop: Closing): Promise<void> => {
@@ -156,7 +128,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   const boot = receiveBoot(env, inherited)
   const connections = createConnections({ keyed: boot !== undefined })
   const around = { connections, program, running }
-  if (boot?.machine.anonymous) await practiseAll(boot, around)
+  if (boot?.machine.anonymous) await practiseWith(boot, around)
   const daemon = await begin(boot, inherited, around)
   const { config } = daemon.core
   stop.add('daemon', async () => running.daemon?.close())

@@ -1,13 +1,11 @@
 /** What the host has configured: at the start, and since then. */
-import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../shared/clock.ts'
-import { fail, messageOf } from '../../shared/errors.ts'
 import type { BootDocument, Configuration, ConfigurationChange, MachineIdentity } from '../../shared/wire/host.ts'
-import { loadConfig, workloadEnvironment, type Config } from '../config/config.ts'
-import { replaceFile } from '../own-files/own-files.ts'
+import { workloadEnvironment, type Config } from '../config/config.ts'
 import type { Environment } from '../environment.ts'
 import { loadIdentity, type Identity } from '../identity/index.ts'
+import { writeEtc } from './etc.ts'
+import { canBecome, differing, inherits, settingsOf } from './settings.ts'
 
 export interface HostConfiguration {
   /**
@@ -67,55 +65,24 @@ interface Context extends Deps {
 
 type Install = (given: Readonly<Record<string, string>>) => void
 
-/** What follows a change; all else is as at the start. */
-const live: ReadonlySet<string> = new Set<keyof Config>([
-  'names',
-  'environment',
-  'name',
-  'workspace',
-  'workspaceId',
-  'user',
-  'extraCaCerts',
-])
-
-/** The settings of a daemon that starts with this environment, and no user among its flags. */
-const settingsOf = ({ config }: Context, env: Readonly<Record<string, string>>): Config =>
-  loadConfig({ env, flags: { ...config, user: undefined }, cwd: config.workdir, names: config.names })
-
-const differing = (one: Config, other: Config): string[] =>
-  (Object.keys(one) as (keyof Config)[]).filter(key => !live.has(key) && !isDeepStrictEqual(one[key], other[key]))
-
-const writeFiles = (files: Readonly<Record<string, string>>): void => {
-  for (const [name, content] of Object.entries(files)) {
-    try {
-      replaceFile(join('/etc', name), content, 0o644)
-    } catch (error) {
-      throw fail('operation_failed', { reason: `etc.${name} cannot be written: ${messageOf(error)}` }, error)
-    }
-  }
+/** What a daemon with this configuration would be started with. */
+const wouldBe = ({ config, current, given }: Context, next: Configuration) => {
+  const variables = workloadEnvironment(next.environment, config.names)
+  const before = workloadEnvironment(current?.environment ?? {}, config.names)
+  const inherited = inherits(given, variables, before)
+  return { variables, before, given: inherited, settings: settingsOf(config, inherited) }
 }
 
-/** What the workload is to inherit after `next`. */
-const inherits = (
-  { given }: Context,
-  next: Readonly<Record<string, string>>,
-  before: Readonly<Record<string, string>>,
-) => {
-  const kept = Object.entries(given).filter(([name]) => !Object.hasOwn(before, name))
-  return { ...Object.fromEntries(kept), ...next }
-}
+const settingsNow = ({ settings, config, given }: Context): Config => settings ?? settingsOf(config, given)
 
 /** In one turn, so that nobody is heard between its steps. */
 const replaceNow = (context: Context, { etc, ...next }: ConfigurationChange, install: Install | undefined) => {
-  const { environment, config, current } = context
-  const variables = workloadEnvironment(next.environment, config.names)
-  const before = workloadEnvironment(current?.environment ?? {}, config.names)
-  const given = inherits(context, variables, before)
-  const was = context.settings ?? settingsOf(context, context.given)
-  const settings = settingsOf(context, given)
+  const { environment, config } = context
+  const { variables, before, given, settings } = wouldBe(context, next)
+  const was = settingsNow(context)
   const flagged = context.flagged ?? config.user !== was.user
   const user = flagged || was.user === settings.user ? context.user : loadIdentity(settings.user)
-  writeFiles(etc ?? {})
+  writeEtc(etc ?? {})
   const counts = environment.configure(variables, before)
   Object.assign(context, { current: next, given, settings, user, flagged })
   const trusts = settings.extraCaCerts !== '' && (etc !== undefined || settings.extraCaCerts !== was.extraCaCerts)
@@ -123,30 +90,19 @@ const replaceNow = (context: Context, { etc, ...next }: ConfigurationChange, ins
   return { ...counts, unapplied: differing(was, settings) }
 }
 
-/** Without what follows the memory that there is, which a claim may change. */
-const withoutLimits = (config: Config): Config => ({
-  ...config,
-  heapLimitBytes: undefined,
-  logs: { ...config.logs, maxTotalBytes: 0 },
-})
-
-const momentOf = (clock: Clock): Moment => ({ now: clock.now(), elapsed: clock.elapsed() })
-
-const become = async (context: Context, next: BootDocument): Promise<boolean> => {
-  const { config, current, clock } = context
-  const before = workloadEnvironment(current?.environment ?? {}, config.names)
-  const given = inherits(context, workloadEnvironment(next.configuration.environment, config.names), before)
-  const [was, will] = [context.given, given].map(env => withoutLimits(settingsOf(context, env))) as [Config, Config]
-  if (differing(was, will).length > 0) return false
-  await replace(context, next.configuration)
-  Object.assign(context, { boot: next, begun: momentOf(clock) })
-  return true
-}
-
 const replace = async (context: Context, next: ConfigurationChange) => {
   const trusts = Boolean(next.environment['SANDBOX_EXTRA_CA_CERTS'])
   const install = trusts ? await context.loadCertificates() : undefined
   return replaceNow(context, next, install)
+}
+
+const momentOf = (clock: Clock): Moment => ({ now: clock.now(), elapsed: clock.elapsed() })
+
+const become = async (context: Context, next: BootDocument): Promise<boolean> => {
+  if (!canBecome(settingsNow(context), wouldBe(context, next.configuration).settings)) return false
+  await replace(context, next.configuration)
+  Object.assign(context, { boot: next, begun: momentOf(context.clock) })
+  return true
 }
 
 /** Throws `invalid_argument` when workloads are to run as a user that there is not. */

@@ -26,7 +26,7 @@ export const practise = (bounds: readonly Bound[]): void => {
 }
 
 /** Everything that a daemon that practises writes is below this directory. */
-export const practiceDir = ({ stateDir }: Pick<Config, 'stateDir'>): string => join(stateDir, 'practice')
+const practiceDir = ({ stateDir }: Pick<Config, 'stateDir'>): string => join(stateDir, 'practice')
 
 /** What a daemon that practises works by: it leaves nothing where the one after it looks. */
 export const practiceConfig = (config: Config): Config => {
@@ -94,8 +94,7 @@ export const practiseAnswering = async (
   const { fd, port } = listenTcp(0, '127.0.0.1')
   try {
     await listener.resume(fd)
-    for (let round = 0; round < rounds; round++)
-      for (const one of requests) await ask({ ...place, port }, one)
+    for (let round = 0; round < rounds; round++) for (const one of requests) await ask({ ...place, port }, one)
   } finally {
     listener.close()
     server.close()
