@@ -4,6 +4,7 @@ import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog, type Log } from '../shared/log.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
+import type { Claim } from './channel/claim.ts'
 import type { Connections } from './channel/connections.ts'
 import { practiceConfig, practiseAnswering, removePractice } from './channel/practise.ts'
 import type { Config } from './config/config.ts'
@@ -28,14 +29,13 @@ export const practiseAll = async (config: Config, practice: Practice): Promise<v
   const ids = idsFrom(drawnAtOnce(randomBytes))
   const log = jsonLog({ level: 'error', now: clock.now, write: () => {} })
   try {
-    const daemon = await createDaemon(practiceConfig(config), {
-      ...{ clock, ids, log, program, boot, connections, nodeInternals },
-      async claim(configuration) {
-        await daemon.core.hostConfiguration.become({ ...boot, resolvers: serversNamed(), configuration })
-        // No limit, which changes nothing.
-        nodeInternals.limitHeap(0)
-      },
-    })
+    const claim: Claim = async configuration => {
+      await daemon.core.hostConfiguration.become({ ...boot, resolvers: serversNamed(), configuration })
+      // No limit, which changes nothing.
+      nodeInternals.limitHeap(0)
+    }
+    const deps = { clock, ids, log, program, boot, connections, nodeInternals, claim }
+    const daemon = await createDaemon(practiceConfig(config), deps)
     try {
       await practiseAnswering(serve(daemon.dispatcher, { log }), boot, connections)
     } finally {
