@@ -94,6 +94,15 @@ t.test('a request in pieces, an upgrade or nonsense is answered on the connectio
   t.match(await connection.ended, /HTTP\/1\.1 400 Bad Request\r\n[^]*$/)
 })
 
+t.test('a body that nobody takes is thrown away, and the next request is not part of it', async t => {
+  const { port, at } = await served(t)
+  const connection = await raw(t, port)
+  const size = 300_000
+  connection.send(`${at('POST', '/port/1/x', `Content-Length: ${size}\r\n`)}${'x'.repeat(size)}${at('GET', '/after')}`)
+  const text = await connection.seen(/GET \/after 0 $/)
+  t.same(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 502', 'HTTP/1.1 200'])
+})
+
 t.test('an end of the host ends connections that wait for nothing', async t => {
   const { port, at, host } = await served(t)
   const used = await raw(t, port)
