@@ -19,6 +19,8 @@ export interface MeasuredHost {
   create(name: string, memoryMb?: number, from?: string): Promise<void>
   /** Runs a command through the gateway and waits for it. */
   exec(name: string, command: string): Promise<void>
+  /** Begins a command and does not wait for it. */
+  begin(name: string, command: string): Promise<void>
   /** A GET of the sandbox's daemon through the gateway. */
   get(name: string, path: string): Promise<Buffer>
   /** Removes sandboxes and waits until they are gone. */
@@ -84,6 +86,9 @@ export const measuredHost = async (bench: Bench, env: Record<string, string> = {
     },
     async exec(name, command) {
       await ask('POST', `/default/sandboxes/${name}/process`, { command, waitForCompletion: true })
+    },
+    async begin(name, command) {
+      await ask('POST', `/default/sandboxes/${name}/process`, { command })
     },
     get: (name, path) => ask('GET', `/default/sandboxes/${name}${path}`),
     async remove(gone) {

@@ -1,7 +1,7 @@
 /**
  * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
  *
- *     node test/bench/main.ts [--only host|warm|tti|density|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json] [--count number]
+ *     node test/bench/main.ts [--only host|warm|tti|density|neighbour|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json] [--count number]
  *
  * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
  * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
@@ -17,6 +17,7 @@ import { gatewayBench } from './gateway.ts'
 import { hostBench } from './host.ts'
 import { managementBench } from './management.ts'
 import type { Bench } from './measure.ts'
+import { neighbourBench } from './neighbour.ts'
 import { optionsOf, type Family } from './options.ts'
 import { processBench } from './process.ts'
 import { jsonLines, table, type Row, type Skipped } from './report.ts'
@@ -30,6 +31,7 @@ const runs: Readonly<Record<Family, (bench: Bench, count?: number) => Promise<Ro
   warm: warmBench,
   tti: ttiBench,
   density: densityBench,
+  neighbour: neighbourBench,
   bundle: bundleBench,
   process: processBench,
   files: filesBench,

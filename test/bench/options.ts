@@ -6,6 +6,7 @@ export const families = [
   'warm',
   'tti',
   'density',
+  'neighbour',
   'bundle',
   'process',
   'files',
