@@ -10,8 +10,8 @@ import { percentile, row, type Row } from './report.ts'
 
 const quiet = { name: 'quiet', memoryMb: 1_024 }
 const loud = { name: 'loud', memoryMb: 4_096 }
-const rounds = 3
-const samples = 15
+const rounds = 2
+const samples = 9
 /** Read by the quiet one, through the gateway. */
 const fileMb = 4
 
@@ -23,7 +23,7 @@ const noises: Readonly<Record<string, string>> = {
   cpu: times(8, ':'),
   forks: times(32, '/bin/true'),
   processes: forever('sleep 1000 &'),
-  memory: times(4, 'head -c 3000000000 /dev/zero | tail'),
+  memory: times(2, 'head -c 3000000000 /dev/zero | tail'),
   disk: times(2, 'dd if=/dev/zero of=/noise.$i bs=1M count=256 conv=fsync'),
   connections: times(64, 'nc -w 1 192.0.2.1 9'),
   proc: times(8, 'cat /proc/meminfo /proc/stat /proc/loadavg /proc/cpuinfo'),
@@ -32,20 +32,30 @@ const noises: Readonly<Record<string, string>> = {
 interface Taken {
   readonly exec: number[]
   readonly read: number[]
+  /** Calls that were answered by an error; their time counts like that of others. */
+  failed: number
 }
 
-const take = async (host: MeasuredHost, { exec, read }: Taken): Promise<void> => {
+/** Milliseconds until the answer, whatever it was. */
+const answered = (taken: Taken, call: () => Promise<unknown>): Promise<number> =>
+  timeOf(() =>
+    call().catch(() => {
+      taken.failed++
+    }),
+  )
+
+const take = async (host: MeasuredHost, taken: Taken): Promise<void> => {
   for (let sample = 0; sample < samples; sample++) {
-    exec.push(await timeOf(() => host.exec(quiet.name, 'true')))
-    if (sample % 3 === 0) read.push(await timeOf(() => host.get(quiet.name, '/filesystem/file')))
+    taken.exec.push(await answered(taken, () => host.exec(quiet.name, 'true')))
+    if (sample % 3 === 0) taken.read.push(await answered(taken, () => host.get(quiet.name, '/filesystem/file')))
   }
 }
 
 const under = async (bench: Bench, host: MeasuredHost, kind: string, noise: string): Promise<Row[]> => {
   bench.say(kind)
   const [alone, beside]: [Taken, Taken] = [
-    { exec: [], read: [] },
-    { exec: [], read: [] },
+    { exec: [], read: [], failed: 0 },
+    { exec: [], read: [], failed: 0 },
   ]
   for (let round = 0; round < rounds; round++) {
     await take(host, alone)
@@ -58,11 +68,14 @@ const under = async (bench: Bench, host: MeasuredHost, kind: string, noise: stri
   }
   const perSecond = (took: readonly number[]) => (fileMb * 1_000) / percentile(took, 0.5)
   const figure = (part: number) => [percentile(beside.exec, part), 'ms', percentile(alone.exec, part)] as const
-  return [
+  const rows = [
     row(`neighbour.${kind}.exec.p50`, ...figure(0.5)),
     row(`neighbour.${kind}.exec.p95`, ...figure(0.95)),
     row(`neighbour.${kind}.read`, perSecond(beside.read), 'MB/s', perSecond(alone.read)),
+    row(`neighbour.${kind}.failed`, beside.failed, 'calls'),
   ]
+  bench.say(rows.map(({ name, value, unit, floor }) => `${name} ${value} ${unit}, alone ${floor}`).join('; '))
+  return rows
 }
 
 export const neighbourBench = async (bench: Bench): Promise<Row[]> => {
