@@ -137,6 +137,12 @@ export const errors = {
       `${d.waiting} others wait for a machine already, longer than anybody would; try again in ${d.retryAfterS} s`,
     true,
   ),
+  no_room: entry(
+    503,
+    (d: { wantedMb: number; freeMb: number; retryAfterS: number }) =>
+      `the disk of this host has ${d.freeMb} MB left to promise, and ${d.wantedMb} MB are wanted; ask for less, or try again in ${d.retryAfterS} s`,
+    true,
+  ),
   draining: entry(
     503,
     (d: { retryAfterS: number }) => `this host takes no new sandboxes just now; try again in ${d.retryAfterS} s`,

@@ -35,6 +35,8 @@ const variables = {
   warm: 'HUTCH_WARM',
   warmDemand: 'HUTCH_WARM_DEMAND',
   pidsLimit: 'HUTCH_PIDS_LIMIT',
+  diskQuota: 'HUTCH_DISK_QUOTA',
+  diskReserveMb: 'HUTCH_DISK_RESERVE_MB',
   userNamespaces: 'HUTCH_USER_NAMESPACES',
   prices: 'HUTCH_PRICES',
   providers: 'HUTCH_PROVIDERS',

@@ -1,6 +1,7 @@
 /** A real oci driver over a data directory of its own, and what it may leave on the box. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -60,7 +61,30 @@ export const traces = ({ tag, cgroup, chain }: Names): string[] => [
   ),
 ]
 
-type Settings = Pick<DriverConfig, 'slotsAhead' | 'pidsLimit' | 'allowNetworks' | 'userNamespaces'>
+/** Files with that word in their path that are on loop devices. */
+export const loopsOf = (word: string): string[] =>
+  namesIn('/sys/block')
+    .map(name => join('/sys/block', name, 'loop/backing_file'))
+    .flatMap(file => {
+      try {
+        return [readFileSync(file, 'utf8').trimEnd()]
+      } catch {
+        // No loop device, or one without a file.
+        return []
+      }
+    })
+    .filter(path => path.includes(word))
+
+/** The kernel lets go of a disk a moment after the last process of its machine. */
+const freedLoops = async (word: string): Promise<string[]> => {
+  for (let left = 200; left > 0 && loopsOf(word).length > 0; left--) await setTimeout(50)
+  return loopsOf(word)
+}
+
+type Settings = Pick<
+  DriverConfig,
+  'slotsAhead' | 'pidsLimit' | 'allowNetworks' | 'userNamespaces' | 'diskQuota' | 'diskReserveMb'
+>
 
 export interface Box extends Kit {
   readonly driver: Driver
@@ -112,6 +136,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
       rootfs: kit.rootfs,
       memoryMb: 256,
       cpus: 1,
+      storageMb: 64,
       hostname: 'box',
       env: {},
       workdir: '/',
@@ -124,6 +149,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
       ...readFileSync('/proc/self/mountinfo', 'utf8')
         .split('\n')
         .filter(line => line.includes(id)),
+      ...(await freedLoops(id)),
     ],
   }
 }

@@ -8,6 +8,7 @@ import { readBundle, releasesBeside } from './bundle.ts'
 import { openHierarchy } from './cgroup/hierarchy.ts'
 import { prepareParent, removeParent } from './cgroup/parent.ts'
 import type { Context, Runtime } from './context.ts'
+import { openDisks } from './disk/open.ts'
 import { filesOf, machinesDir } from './layout.ts'
 import { machineIds } from './list.ts'
 import { readMarker } from './marker.ts'
@@ -123,6 +124,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const firstId = await openUsers(config, deps, { names, dataDir })
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
+  const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay })
   const privileges = await readPrivileges()
   await raiseSharedLimits(log)
   const aio = await hasRoomForAio()
@@ -130,7 +132,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
-  const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, privileges, log, clock }
+  const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, disks, privileges, log, clock }
   const pidsLimit = config.pidsLimit ?? 4_096
   const context: Context = {
     ...own,
