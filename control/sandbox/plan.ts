@@ -4,7 +4,7 @@ import type { WireNames } from '../wire/names.ts'
 import type { Image, Images } from '../images/images.ts'
 import type { Workload } from '../reconcile/rules.ts'
 import { environmentFor, etcFiles, type WayOut } from './network/outbound.ts'
-import { environmentOf, storedSandbox, type StoredRuntime, type StoredSandbox } from './stored.ts'
+import { environmentOf, storageMbOf, storedSandbox, type StoredRuntime, type StoredSandbox } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Instance, Resource, Store } from '../store/store.ts'
 import type { MachineIdentity } from '../../shared/wire/host.ts'
@@ -128,6 +128,7 @@ export const planner =
         rootfs,
         memoryMb: runtime.memory,
         cpus: cpusFor(runtime.memory),
+        storageMb: storageMbOf(runtime),
         hostname: owner.name,
         workdir,
         identity,

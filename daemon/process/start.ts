@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
-import { fail, messageOf } from '../../shared/errors.ts'
+import { fail, reasonOf } from '../../shared/errors.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import { makeDirectory } from '../own-files/own-files.ts'
 import { armDeadline, watchEnd } from './ending.ts'
@@ -94,7 +94,7 @@ const newCapture = (context: ProcessContext, key: string): Capture => {
       return open()
     }
   } catch (error) {
-    throw fail('unprocessable', { reason: `failed to start process: log files: ${messageOf(error)}` }, error)
+    throw fail('unprocessable', { reason: `failed to start process: log files: ${reasonOf(error)}` }, error)
   }
 }
 

@@ -1,5 +1,5 @@
 /** A real oci driver over a data directory of its own, and what it may leave on the box. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import { execFileSync } from 'node:child_process'
@@ -12,6 +12,7 @@ import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
 import { makeBundle, makeRootfs } from './machine.ts'
+import { ownDisk } from './small-disk.ts'
 
 export interface Kit {
   readonly rootfs: string
@@ -100,13 +101,15 @@ export interface BoxOptions {
   readonly hostPorts?: readonly number[]
   readonly settings?: Settings
   readonly log?: Log
+  /** Where its directory is made; that of temporary files unless given. */
+  readonly within?: string
 }
 
 /** Opens a driver; at the end of the test all machines are removed and nothing of the instance may be left. */
 export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Promise<Box> => {
-  const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog } = options
+  const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog, within = tmpdir() } = options
   // Not t.testdir(): that one goes before the teardown that removes the machines in it.
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch box-')))
+  const dir = realpathSync(mkdtempSync(join(within, 'hutch box-')))
   const dataDir = join(dir, 'data')
   mkdirSync(dataDir)
   const names = namesOf(tagOf(dataDir))
@@ -153,6 +156,26 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     ],
   }
 }
+
+/** What the conformance suite of quotas wants. */
+export const filling = (t: Test, kit: Kit, options: BoxOptions = {}) => ({
+  async fill(machine: Machine) {
+    const size = async () => Number((await sh(machine, 'touch /fill; busybox stat -c %s /fill')).out) / 1024 ** 2
+    const before = await size()
+    const { out: said } = await sh(machine, 'dd if=/dev/zero bs=64k >> /fill')
+    return { said, mb: (await size()) - before }
+  },
+  async empty(machine: Machine) {
+    await sh(machine, 'busybox rm /fill')
+  },
+  async withRoom(mb: number) {
+    const within = ownDisk(t, 512)
+    const { bavail, bsize } = statfsSync(within)
+    const diskReserveMb = Math.floor((bavail * bsize) / 1024 ** 2) - mb
+    const { driver } = await openBox(t, kit, { ...options, within, settings: { slotsAhead: 1, diskReserveMb } })
+    return driver
+  },
+})
 
 /** Runs a shell line in the machine, by the test bundle's daemon. */
 export const sh = async (machine: Machine, line: string): Promise<{ code: number; out: string }> => {

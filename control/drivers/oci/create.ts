@@ -129,6 +129,8 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const before = await lookAt(context, spec.id)
   if (before.phase === 'running' || before.phase === 'frozen') return before
   const earlier = await earlierLife(context, files)
+  // One that cannot have what it is to have stays as it is.
+  if (earlier) await planDisk(context, spec, earlier)
   const clear = earlier ? endMachine : removeMachine
   await clear(context, spec.id, signal)
   const slot = await slots.take(signal)

@@ -43,7 +43,8 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
 /** What was written is on the disk, and so in the file that it is in: the machine stands still meanwhile. */
 const flush = async ({ hierarchy, names }: Context, id: string): Promise<void> => {
   const [pid] = await processesIn(hierarchy, groupOf(names, id))
-  if (pid !== undefined) await run({ step: 'flush disk', file: tool('sync'), args: ['--file-system', `/proc/${pid}/root/`] })
+  if (pid !== undefined)
+    await run({ step: 'flush disk', file: tool('sync'), args: ['--file-system', `/proc/${pid}/root/`] })
 }
 
 /** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */

@@ -132,7 +132,20 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
-  const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, disks, privileges, log, clock }
+  const own = {
+    dataDir,
+    names,
+    runtime,
+    bundleDir,
+    bundle,
+    releasesDir,
+    hierarchy,
+    overlay,
+    disks,
+    privileges,
+    log,
+    clock,
+  }
   const pidsLimit = config.pidsLimit ?? 4_096
   const context: Context = {
     ...own,

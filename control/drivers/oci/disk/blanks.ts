@@ -36,7 +36,8 @@ export const openBlanks = (directory: string): Blanks => {
     const found = await Promise.all(
       names.map(async name => ({ name, at: (await stat(join(directory, name))).mtimeMs })),
     )
-    for (const { name } of found.toSorted((a, b) => b.at - a.at).slice(mostKept)) await rm(join(directory, name), { force: true })
+    for (const { name } of found.toSorted((a, b) => b.at - a.at).slice(mostKept))
+      await rm(join(directory, name), { force: true })
   }
 
   return {

@@ -32,7 +32,8 @@ const promisedTo = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'name
 
 /** Why new machines have none, and what to do; undefined when they can. */
 const whyNot = async ({ overlay, dataDir }: Pick<Context, 'overlay' | 'dataDir'>, { clock }: DriverDeps) => {
-  if (!overlay) return { what: 'roots are whole copies, as the data directory carries no overlay', next: 'use ext4 or xfs' }
+  if (!overlay)
+    return { what: 'roots are whole copies, as the data directory carries no overlay', next: 'use ext4 or xfs' }
   const { ok, what, next } = await withScratch(dataDir, clock, undefined, probe => carryOut(diskQuota, probe))
   return ok ? undefined : { what, next }
 }

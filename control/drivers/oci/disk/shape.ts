@@ -5,7 +5,7 @@ export const bytesPerMb = 1024 * 1024
 const blockBytes = 4_096
 const blocksPerMb = bytesPerMb / blockBytes
 
-/** The smallest file system that has room for its journal and something besides. */
+/** The smallest file system that has room for its journal and something besides. Whoever may fill no more of one is nobody. */
 export const leastDiskMb = 16
 
 /**
@@ -16,8 +16,12 @@ export const claimableMb = 8_192
 
 type Disk = NonNullable<Marker['disk']>
 
-/** What of the box a disk can take at most, MB: what it may hold, and the tables of a file system that is larger than that. */
-export const promisedMb = ({ mb, room }: Disk): number => (room >= mb ? mb : Math.min(mb, room + Math.ceil(mb / 32) + 16))
+/** Inodes of a file system that is larger than what it may hold, which a tenant can use up all the same; journal, groups. */
+const tablesMb = (mb: number): number => Math.ceil(mb / 32) + 16
+
+/** What of the box a disk can take at most, MB. */
+export const promisedMb = ({ mb, room }: Disk): number =>
+  room >= mb ? mb : Math.min(mb, room + (room > leastDiskMb ? tablesMb(mb) : 0))
 
 /** What it may hold, in blocks; undefined when that is all of it. */
 export const blocksOf = ({ mb, room }: Disk): number | undefined => (room >= mb ? undefined : room * blocksPerMb)
@@ -27,13 +31,12 @@ export const blocksOf = ({ mb, room }: Disk): number | undefined => (room >= mb 
  * used; an inode for 8 KiB, which trees of small packages need; nothing set aside for root, who is the tenant.
  */
 export const mkfsArguments = (file: string): string[] => [
-  '-q',
-  '-F',
-  ...['-b', String(blockBytes)],
-  ...['-I', '256'],
-  ...['-i', '8192'],
-  ...['-m', '0'],
-  ...['-J', 'size=4'],
-  ...['-E', 'lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0'],
+  '-qF',
+  `-b${blockBytes}`,
+  '-I256',
+  '-i8192',
+  '-m0',
+  '-Jsize=4',
+  '-Elazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0',
   file,
 ]

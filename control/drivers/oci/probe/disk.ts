@@ -41,10 +41,12 @@ export const diskQuota: Check = {
     }
     const start = clock.elapsed()
     try {
-      await run({ step: 'disk', file: program('start-machine'), args: stageCommand(stage), signal }).catch(async error => {
-        signal?.throwIfAborted()
-        throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || String(error))
-      })
+      await run({ step: 'disk', file: program('start-machine'), args: stageCommand(stage), signal }).catch(
+        async error => {
+          signal?.throwIfAborted()
+          throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || String(error))
+        },
+      )
       const said = await readFile(files.output, 'utf8')
       const ms = Math.round(clock.elapsed() - start)
       if (!/No space left on device/.test(said)) throw new Error(`it has no end: ${said.trim().slice(-300)}`)
