@@ -15,6 +15,7 @@ import {
 } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
+import { quotasFrom } from './config/quotas.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
 import { tlsFrom, type TlsConfig } from './config/tls.ts'
 import { warmDemandFrom, warmFrom } from './config/warm.ts'
@@ -108,6 +109,8 @@ export interface Config {
   readonly diskReserveMb: number
   /** USD per unit of each billing dimension; those that are left out keep their defaults. */
   readonly prices: Readonly<Record<string, number>>
+  /** What an account may have, by name: `sandboxes`, `sandbox_ttl` in days. Default no limits. */
+  readonly quotas: Readonly<Record<string, number>>
   /** Origins of providers that connections may lead to; none unless given. */
   readonly providers: readonly string[]
   /** The unpacked runtime bundle that goes into every sandbox. */
@@ -184,6 +187,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     diskQuota: choiceOf(env, 'HUTCH_DISK_QUOTA', ['auto', 'on', 'off']),
     diskReserveMb: integerOf(env, 'HUTCH_DISK_RESERVE_MB', { fallback: 1_024, min: 64, max: 1_048_576 }),
     prices: pricesFrom(env),
+    quotas: quotasFrom(env),
     providers: providersFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),

@@ -39,6 +39,7 @@ const variables = {
   diskReserveMb: 'HUTCH_DISK_RESERVE_MB',
   userNamespaces: 'HUTCH_USER_NAMESPACES',
   prices: 'HUTCH_PRICES',
+  quotas: 'HUTCH_QUOTAS',
   providers: 'HUTCH_PROVIDERS',
   bundleDir: 'HUTCH_BUNDLE_DIR',
   imagesDir: 'HUTCH_IMAGES_DIR',

@@ -17,7 +17,6 @@ export const openedForTests: readonly string[] = [
   'accepts',
   'addressOf',
   'audiences',
-  'bytesOf',
   'cgroupMounts',
   'claims',
   'compare',

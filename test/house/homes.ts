@@ -15,7 +15,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['control/metrics'],
   'oidc-provider': ['control/identity'],
   'node-pty': ['daemon/node-internals'],
-  'tar-stream': ['control/images/pull', 'daemon/filesystem'],
+  'tar-stream': ['control/catalogues', 'control/images/pull', 'daemon/filesystem'],
   undici: ['control/channel', 'control/gateway', 'control/images/pull', 'shared/http/client'],
   ws: ['daemon/terminal'],
   zod: ['shared/schema.ts'],

@@ -5,6 +5,7 @@ import type { Auditing } from './audit.ts'
 import type { Claims } from './claims.ts'
 import { toApiKeyRow, type KeyWriting } from './keys.ts'
 import type { Prepare } from './prepared.ts'
+import type { Quotas } from './quotas.ts'
 import type { Recorder } from './recorder.ts'
 import type { References } from './references.ts'
 import type { Remembered } from './remembered.ts'
@@ -19,6 +20,7 @@ export interface ApplyParts {
   readonly recorder: Recorder
   readonly references: References
   readonly claims: Claims
+  readonly quotas: Quotas
   readonly keys: KeyWriting
   readonly workspaces: Pick<WorkspaceRows, 'needLive' | 'remove'>
   readonly auditing: Pick<Auditing, 'add'>
@@ -124,6 +126,9 @@ const steps: Steps = {
   removeInside(context, { workspace, path, kinds }) {
     const given = { workspace, path, kinds: JSON.stringify(kinds) }
     for (const one of [...context.run.children.all(given), ...context.run.deeper.all(given)]) erase(context, one)
+  },
+  atMost({ quotas }, write) {
+    quotas.need(write)
   },
   expect(context, { uid, version }) {
     resourceAt(context, uid, version)
