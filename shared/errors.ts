@@ -253,7 +253,3 @@ export const errno = (error: unknown): string | undefined =>
 
 /** The message of whatever was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-/** What the system says. A file system that is full says it one way, a quota another; both are `disk full`. */
-export const reasonOf = (error: unknown): string =>
-  ['ENOSPC', 'EDQUOT'].includes(errno(error) ?? '') ? `disk full: ${messageOf(error)}` : messageOf(error)

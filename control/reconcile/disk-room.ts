@@ -29,8 +29,8 @@ const retryAfterS = 60
 export const diskRoom = ({ storage }: { storage: Pick<Storage, 'room'> }): DiskRoom => {
   const waiting = new Map<string, Waiting>()
 
-  /** Throws, or nobody else is let in before the caller goes on. */
-  const need = async (wantedMb: number): Promise<void> => {
+  /** Throws, or lets `take` have it before anybody else is looked at. */
+  const need = async (wantedMb: number, take: () => void): Promise<void> => {
     const { freeMb, promised } = await storage.room()
     // A machine that was made ahead of need has a part of it.
     const missing = ({ mb, machines }: Waiting) =>
@@ -41,6 +41,7 @@ export const diskRoom = ({ storage }: { storage: Pick<Storage, 'room'> }): DiskR
     const spoken = [...waiting.values()].reduce((sum, one) => sum + missing(one), 0)
     const left = Math.max(0, freeMb - spoken)
     if (wantedMb > left) throw fail('no_room', { wantedMb, freeMb: left, retryAfterS })
+    take()
   }
 
   return {
@@ -54,11 +55,8 @@ export const diskRoom = ({ storage }: { storage: Pick<Storage, 'room'> }): DiskR
       for (const { uid, status } of resources) if (status !== 'DEPLOYING') waiting.delete(uid)
       for (const { uid } of removed) waiting.delete(uid)
     },
-    async admit(uid, mb) {
-      await need(mb)
-      waiting.set(uid, { mb, machines: new Set() })
-    },
+    admit: (uid, mb) => need(mb, () => waiting.set(uid, { mb, machines: new Set() })),
     leave: uid => void waiting.delete(uid),
-    check: need,
+    check: more => need(more, () => {}),
   }
 }

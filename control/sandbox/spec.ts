@@ -83,7 +83,7 @@ const extraArgs = s
 export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
 
 /** Bounds of `runtime.storageMb`, in MB; 0 is as good as nothing said. */
-export const storageMb = { max: 1_048_576 } as const
+const storageMb = { max: 1_048_576 } as const
 
 /** `true` for the image's own, or a program with its arguments. */
 const entrypoint = s.union(

@@ -1,5 +1,5 @@
 /** Edits by a provider, as tools: one file, the last edit again, or one plan for many files. */
-import { isError, reasonOf } from '../../shared/errors.ts'
+import { messageOf, isError } from '../../shared/errors.ts'
 import { semaphore } from '../../shared/sync.ts'
 import type { Files } from '../filesystem/files.ts'
 import { applyEdit } from './apply.ts'
@@ -62,7 +62,7 @@ export const createEdits = (deps: { files: Files; provider: Provider }): Edits =
           await applyEdit(deps, { path: region.path, edit: `${plan}${whereOf(region)}`, model: 'auto' }, signal)
         } catch (error) {
           if (!isError(error)) throw error
-          failures.push(`${region.path}: ${reasonOf(error)}`)
+          failures.push(`${region.path}: ${messageOf(error)}`)
         }
       }
       // Regions of the same file are done one after the other, since each edit replaces the whole file.

@@ -1,5 +1,6 @@
 /** Turns errors of the operating system into the API's, keeping the system's own text. */
-import { errno, fail, isError, messageOf, reasonOf } from '../../shared/errors.ts'
+import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
+import { reasonOf } from '../../shared/system-reason.ts'
 
 /** 422 for a system error (`disk full: ENOSPC: no space left on device, write`); any other error is returned as it is. */
 export const asUnprocessable = (error: unknown): unknown =>

@@ -44,9 +44,7 @@ const run = async (name: string, command: string): Promise<string> => {
 /** Ids of machines by the sandbox whose host name they have. */
 const machineOf = (name: string): string => {
   const machines = join(host.dataDir, 'machines')
-  const found = readdirSync(machines).find(
-    id => inUpper(host.dataDir, id, ['cat', 'etc/hostname']) === `${name}\n`,
-  )
+  const found = readdirSync(machines).find(id => inUpper(host.dataDir, id, ['cat', 'etc/hostname']) === `${name}\n`)
   if (!found) throw new Error(`no machine of ${name}`)
   return found
 }

@@ -77,7 +77,7 @@ export const loopsOf = (word: string): string[] =>
     .filter(path => path.includes(word))
 
 /** The kernel lets go of a disk a moment after the last process of its machine. */
-const freedLoops = async (word: string): Promise<string[]> => {
+export const loopsLeft = async (word: string): Promise<string[]> => {
   for (let left = 200; left > 0 && loopsOf(word).length > 0; left--) await setTimeout(50)
   return loopsOf(word)
 }
@@ -125,7 +125,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     for (const { id } of (await last?.list()) ?? []) await last?.remove(id)
     for (const driver of opened) await driver.close()
     rmSync(dir, { recursive: true, force: true })
-    const left = traces(names)
+    const left = [...traces(names), ...(await loopsLeft(dir))]
     if (left.length > 0) throw new Error(`left on the box: ${left.join('; ')}`)
   })
   return {
@@ -152,7 +152,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
       ...readFileSync('/proc/self/mountinfo', 'utf8')
         .split('\n')
         .filter(line => line.includes(id)),
-      ...(await freedLoops(id)),
+      ...(await loopsLeft(id)),
     ],
   }
 }

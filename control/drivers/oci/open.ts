@@ -105,6 +105,19 @@ const openNetwork = async (
   return { block, resolvers, guard, slots, outbound }
 }
 
+/** With the last machine gone nothing of the instance stays on the box. */
+const leave = async (context: Context): Promise<void> => {
+  const { names, hierarchy } = context
+  if ((await machineIds(context)).length > 0) return
+  await removeStraySlots(names, [])
+  await removeParent(hierarchy, names.cgroup)
+  await lowerFences(names)
+  await removeProxyAddress(names)
+  await rm(names.runDir, { recursive: true, force: true })
+  await releaseBlock(names)
+  await releaseIds(names)
+}
+
 /** Throws `driver_failed` naming what the box lacks, `invalid_argument` naming a variable that cannot be used. */
 export const openContext = async (config: DriverConfig, deps: DriverDeps): Promise<Opened> => {
   const { log, clock } = deps
@@ -132,25 +145,13 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
-  const own = {
-    dataDir,
-    names,
-    runtime,
-    bundleDir,
-    bundle,
-    releasesDir,
-    hierarchy,
-    overlay,
-    disks,
-    privileges,
-    log,
-    clock,
-  }
-  const pidsLimit = config.pidsLimit ?? 4_096
+  const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, disks, privileges }
   const context: Context = {
     ...own,
     ...network,
-    pidsLimit,
+    log,
+    clock,
+    pidsLimit: config.pidsLimit ?? 4_096,
     aio,
     ownUsersRequired: config.userNamespaces === 'on',
     strangerInImage: createImageCheck(),
@@ -163,14 +164,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     await guard.close()
     await network.slots.close()
     await hold.close()
-    if ((await machineIds(context)).length > 0) return
-    await removeStraySlots(names, [])
-    await removeParent(hierarchy, names.cgroup)
-    await lowerFences(names)
-    await removeProxyAddress(names)
-    await rm(names.runDir, { recursive: true, force: true })
-    await releaseBlock(names)
-    await releaseIds(names)
+    await leave(context)
   }
   return { context, close }
 }

@@ -1,4 +1,5 @@
 /** Whether machines of this instance have disks of their own, and what those that have one were promised. */
+import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail } from '../../../../shared/errors.ts'
 import type { DriverConfig, DriverDeps } from '../../module.ts'
@@ -10,7 +11,7 @@ import { carryOut, withScratch } from '../probe/check.ts'
 import { diskQuota } from '../probe/disk.ts'
 import { openBlanks, type Blanks } from './blanks.ts'
 import { openPledges, type Pledges } from './pledges.ts'
-import { promisedMb } from './shape.ts'
+import { bytesPerMb, promisedMb } from './shape.ts'
 
 export interface Disks {
   /** New machines get one. Those that have one keep it whatever is configured, and those that have none go on without. */
@@ -19,7 +20,11 @@ export interface Disks {
   readonly pledges: Pledges
 }
 
-export const defaultReserveMb = 1_024
+/** What is promised to nobody: for records, images that are pulled, backups. */
+const reserveOf = async (dataDir: string): Promise<number> => {
+  const { blocks, bsize } = await statfs(dataDir)
+  return Math.round(Math.min(1_024, Math.max(64, (blocks * bsize) / bytesPerMb / 10)))
+}
 
 const promisedTo = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<Map<string, number>> => {
   const promised = new Map<string, number>()
@@ -44,7 +49,7 @@ export const openDisks = async (
   deps: DriverDeps,
   context: Pick<Context, 'dataDir' | 'hierarchy' | 'names' | 'overlay'>,
 ): Promise<Disks> => {
-  const { diskQuota: mode = 'auto', diskReserveMb: reserveMb = defaultReserveMb } = config
+  const { diskQuota: mode = 'auto', diskReserveMb = 0 } = config
   const { dataDir, names } = context
   const reason = mode === 'off' ? undefined : await whyNot(context, deps)
   if (reason && mode === 'on')
@@ -55,6 +60,7 @@ export const openDisks = async (
     })
   if (reason) deps.log.warn('disk.unlimited', { reason: reason.what, next: reason.next })
   const promised = await promisedTo(context)
+  const reserveMb = diskReserveMb || (await reserveOf(dataDir))
   return {
     areMade: mode !== 'off' && !reason,
     blanks: openBlanks(join(names.runDir, 'blanks')),
