@@ -230,12 +230,6 @@ export const faceOf = (code: ErrorCode): GatewayFace => {
   return like.gateway as GatewayFace
 }
 
-/** Every error that the gateway has words of its own for. */
-export const gatewayFaces = (Object.keys(errors) as ErrorCode[]).flatMap(error => {
-  const { gateway, retry } = errors[error] as Entry<never>
-  return gateway ? [{ error, code: gateway.code, retry }] : []
-})
-
 /** Makes an error to throw: `throw fail('not_found', { kind, name })`. */
 export const fail = <C extends ErrorCode>(code: C, details: Details<C>, cause?: unknown): AppError<C> =>
   new AppError(code, details, cause)

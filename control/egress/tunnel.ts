@@ -3,7 +3,7 @@
  * seen from its first bytes, and that decides how it is held to the policy.
  */
 import type { Socket } from 'node:net'
-import { admitAddress } from './admit.ts'
+import { admit, admitAddress } from './admit.ts'
 import { classify, type Protocol } from './classify.ts'
 import type { Engine } from './engine.ts'
 import type { EgressEvent, Said } from './events/events.ts'
@@ -72,10 +72,19 @@ export const connectTunnel = async (tunnel: Tunnel, host: string): Promise<Conne
   return connectPlain(engine, tenant, { host, address, port })
 }
 
+/** To a registry whose packages are kept, and let through: it need not be connected to yet. */
+export const isForPackages = async ({ engine, tenant, port, address }: Tunnel, host: string): Promise<boolean> =>
+  port === 443 &&
+  engine.packages?.covers(host) !== undefined &&
+  tenant.sourceAddress === undefined &&
+  tenant.neighbour(host) === undefined &&
+  (await admit(engine.resolver, tenant, { host, address, named: true })).ok
+
 /** Connects by name before the tunnel is accepted, so that a failure is an answer and not a lost connection. */
 const open = async (tunnel: Tunnel): Promise<{ reason: Reason; rule?: string | undefined } | undefined> => {
   const { engine, tenant, host, address } = tunnel
   if (host === undefined) return admitAddress(engine.fence, tenant, address as string)
+  if (await isForPackages(tunnel, host)) return undefined
   const connected = await connectTunnel(tunnel, host)
   if (!connected.ok) return connected
   const { socket } = connected

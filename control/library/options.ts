@@ -3,6 +3,7 @@ import { fail, isError } from '../../shared/errors.ts'
 import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
 import { loadConfig, reclaimSeconds, standbySeconds, type Config } from '../config.ts'
+import { packagesShape } from '../config/packages.ts'
 import { pullRanges } from '../config/registries.ts'
 import { tlsShape } from '../config/tls.ts'
 import { versionMap, wireNameList } from '../config/wire-profile.ts'
@@ -58,6 +59,7 @@ const shapes = {
   standbyAfterMs: within(standbySeconds, 1000),
   reclaimAfterMs: within(reclaimSeconds, 1000),
   tls: tlsShape,
+  packages: packagesShape,
   pullLimits: s.strictObject({
     maxBytes: within(pullRanges.maxMb, MiB),
     atOnce: s.int().check(s.minimum(pullRanges.atOnce.min), s.maximum(pullRanges.atOnce.max)),

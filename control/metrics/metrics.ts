@@ -98,12 +98,8 @@ export const createMetrics = (): Metrics => {
   const answered = classes.map(() => 0)
 
   const look = async (sources: Sources): Promise<void> => {
-    const [{ resources, instances }, pools, disk, storage] = await Promise.all([
-      sources.tally(),
-      sources.pools(),
-      sources.disk(),
-      sources.storage(),
-    ])
+    const { resources, instances } = await sources.tally()
+    const [pools, disk, storage] = await Promise.all([sources.pools(), sources.disk(), sources.storage()])
     for (const one of [shown.resources, shown.machines, shown.pool, shown.storage]) one.reset()
     for (const { kind, status, count } of resources) shown.resources.set({ kind, status }, count)
     for (const { kind, status, count } of instances) shown.machines.set({ kind, state: status }, count)

@@ -131,10 +131,7 @@ export const acceptSandbox = async (
   return {
     enabled: input?.enabled ?? previous?.enabled ?? true,
     region,
-    ...dense({
-      vpc,
-      lifecycle,
-    }),
+    ...dense({ vpc, lifecycle }),
     ...network,
     runtime: await acceptRuntime(input?.runtime, previous?.runtime, deps),
   }

@@ -22,6 +22,8 @@ mkfs.ext4 e2fsprogs
 wg wireguard-tools
 wireguard-go wireguard-go
 rg ripgrep
+curl curl
+jq jq
 skopeo skopeo
 umoci umoci
 openssl openssl

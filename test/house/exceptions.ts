@@ -25,7 +25,6 @@ export const openedForTests: readonly string[] = [
   'delegated',
   'fakeWorld',
   'fuzzyScore',
-  'innermostPid',
   'installationOf',
   'internalNames',
   'isSubsequence',

@@ -4,6 +4,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
 import { bootDocumentOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
+import { checkSpec } from './check-spec.ts'
 import type { Context } from './context.ts'
 import { planDisk, prepareDisk } from './disk/prepare.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
@@ -15,18 +16,6 @@ import { endMachine, removeMachine } from './remove.ts'
 import { hostFiles, prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
 import { chooseUsers } from './users/choose.ts'
 import { convertUpper } from './users/convert.ts'
-
-/** The smallest memory in which a daemon starts. */
-const leastMemoryMb = 64
-
-/** Throws `invalid_argument` for what no machine can be. */
-export const checkSpec = (spec: Omit<MachineSpec, 'channel'>): void => {
-  if (!(spec.memoryMb >= leastMemoryMb))
-    throw fail('invalid_argument', { field: 'memoryMb', reason: `must be at least ${leastMemoryMb}` })
-  if (!(spec.cpus > 0)) throw fail('invalid_argument', { field: 'cpus', reason: 'must be more than 0' })
-  if (!/^[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?$/.test(spec.hostname))
-    throw fail('invalid_argument', { field: 'hostname', reason: 'must be a host name of at most 64 characters' })
-}
 
 /** `earlier` is the marker of a life whose files are used again. */
 const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | undefined): Marker => ({
@@ -109,9 +98,9 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   }
   await writeMarker(files.marker, marker)
   await holdOutbound(attempt)
-  const { hostname, etc = {} } = spec
+  const { hostname, etc = {}, rootfs } = spec
   const resolvers = resolversOf(context, spec)
-  const root = { files, image: spec.rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
+  const root = { files, image: rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
   const blank = await prepare(context, root, { disk, earlier })
   await writeConfig(attempt, firstId)
   await boot(attempt, marker, blank)

@@ -34,6 +34,8 @@ import { removeStraySlots, sweepDead } from './sweep.ts'
 import { createImageCheck } from './users/layers.ts'
 import { openUsers } from './users/open.ts'
 import { releaseIds } from './users/ranges.ts'
+import { removePlace } from './view/place.ts'
+import { openViews } from './view/views.ts'
 
 export interface Opened {
   readonly context: Context
@@ -113,6 +115,7 @@ const leave = async (context: Context): Promise<void> => {
   await removeParent(hierarchy, names.cgroup)
   await lowerFences(names)
   await removeProxyAddress(names)
+  await removePlace(names)
   await rm(names.runDir, { recursive: true, force: true })
   await releaseBlock(names)
   await releaseIds(names)
@@ -146,11 +149,13 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
   const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, disks, privileges }
+  const views = config.runtime === 'runsc' ? undefined : await openViews({ hierarchy, names }, { log, clock })
   const context: Context = {
     ...own,
     ...network,
     log,
     clock,
+    views,
     pidsLimit: config.pidsLimit ?? 4_096,
     aio,
     ownUsersRequired: config.userNamespaces === 'on',
@@ -159,11 +164,13 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
   const stopTrimming = clock.every(5_000, trim)
+  await views?.adopt(await machineIds(context))
   const close = async () => {
     stopTrimming()
     await guard.close()
     await network.slots.close()
     await hold.close()
+    await views?.close()
     await leave(context)
   }
   return { context, close }
