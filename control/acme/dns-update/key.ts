@@ -24,7 +24,7 @@ const memberOf = (text: string, name: string): string | undefined =>
   new RegExp(`\\b${name}\\s+"?([^";\\s]+)"?\\s*;`).exec(text)?.[1]
 
 /** `key "name" { algorithm hmac-sha256; secret "base64"; };` Throws what is wrong with it. */
-export const parseKey = (text: string): TsigKey => {
+const parseKey = (text: string): TsigKey => {
   const name = named.exec(text)?.[1]
   const [algorithm, secret] = [memberOf(text, 'algorithm')?.toLowerCase(), memberOf(text, 'secret')]
   if (!name || !algorithm || !secret) throw new Error('it is not of the form key "name" { algorithm …; secret "…"; };')
