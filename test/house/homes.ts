@@ -39,6 +39,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:http': [
     'control/egress/http',
     'control/gateway',
+    'control/lane',
     'daemon/egress',
     'daemon/network',
     'daemon/node-internals',
