@@ -10,8 +10,16 @@ import type { Log } from '../../shared/log.ts'
 import type { Request } from '../../shared/route.ts'
 import { remoteOf } from '../auth/remote.ts'
 import type { Sealer } from '../secrets.ts'
-import type { Store } from '../store/store.ts'
+import type { AuditedBy, Person, Store } from '../store/store.ts'
 import { createAttempts } from './passwords.ts'
+import type { Denials } from '../audit/denials.ts'
+import type { Transition } from '../reconcile/transition.ts'
+import { admitClaims, admitWithLink, type AdmitConfig } from './elsewhere/admit.ts'
+import type { Claims } from './elsewhere/claims.ts'
+import type { ProviderConfig } from './elsewhere/discovery.ts'
+import { createElsewhere, type Elsewhere } from './elsewhere/provider.ts'
+import { createJoining, type Door, type Joining } from './joining.ts'
+import { createMembers, type Members } from './members.ts'
 import { createPeople, type People } from './people.ts'
 import { clientsFrom } from './provider/clients.ts'
 import { openProvider, type OpenedProvider } from './provider/provider.ts'
@@ -29,6 +37,14 @@ export type Step = (provider: OpenedProvider, request: IncomingMessage, response
 export interface Identity {
   readonly tokens: Tokens
   readonly people: People
+  readonly members: Members
+  readonly joining: Joining
+  /** The operator's provider; undefined where there is none. */
+  readonly elsewhere: Elsewhere | undefined
+  /** Whom that provider names, as somebody here. Throws `forbidden` with the reason. */
+  admit(claims: Claims, by: AuditedBy): Promise<Person>
+  /** The same for who has a link in the hand, which is used up. */
+  admitWith(door: Door, claims: Claims, by: AuditedBy): Promise<Person>
   /** `https://host/v0`. */
   readonly issuer: () => string
   /** What the provider answers to a request of one of its addresses. */
@@ -45,7 +61,13 @@ export interface Identity {
 
 export interface IdentityDeps {
   readonly store: Pick<Store, 'identity' | 'tenants' | 'resources' | 'audit'>
-  /** Whom people belong to. */
+  /** Kind of the records that are invitations and memberships. */
+  readonly userKind: string
+  readonly transition: () => Pick<Transition, 'write'>
+  readonly denials: Pick<Denials, 'note'>
+  /** Where people may sign in besides. */
+  readonly provider?: (ProviderConfig & AdmitConfig) | undefined
+  /** Whom people belong to that nobody invited. */
   readonly account: string
   readonly sealer: Sealer
   readonly clock: Clock
@@ -128,12 +150,24 @@ export const createIdentity = (deps: IdentityDeps): Identity => {
   const issuer = () => `${deps.publicUrl()}/v0`
   const signingKeys = createSigningKeys(deps)
   const people = createPeople(deps)
+  const members = createMembers({ ...deps, now: deps.clock.now })
+  const joining = createJoining({ ...deps, people, members })
+  const { provider: config } = deps
+  const admitting = () => {
+    if (!config) throw fail('not_found', { kind: 'provider', name: 'of this host' })
+    return { ...deps, members, config }
+  }
   const newcomers = createAttempts(deps.clock)
   const clients = createAttempts(deps.clock)
   const open = opening({ ...deps, people }, async () => (await signingKeys.privateKeys()) as JWK[], issuer)
   return {
     issuer,
     people,
+    members,
+    joining,
+    elsewhere: config && createElsewhere({ ...deps, config }),
+    admit: async (claims, by) => admitClaims(admitting(), claims, by),
+    admitWith: async (door, claims, by) => admitWithLink({ ...admitting(), joining }, door, claims, by),
     newcomer: request => newcomers.begin(remoteOf(request), mostSteps),
     async newClient(request) {
       clients.begin(remoteOf(request), mostClients)

@@ -4,7 +4,9 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { imageNamed } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { invitationRoutes } from '../../control/api/invitations.ts'
 import { oauthRoutes } from '../../control/api/oauth.ts'
+import { createInvitations } from '../../control/identity/invitations.ts'
 import { createIdentity } from '../../control/identity/identity.ts'
 import { healthRoutes } from '../../control/api/health.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
@@ -56,6 +58,8 @@ export interface ControlOptions {
   readonly checkReplies?: boolean
   /** USD per unit of each billing dimension. */
   readonly prices?: Readonly<Record<string, number>>
+  /** Invitations are written down as mails. */
+  readonly sendsMail?: boolean
   /** Further routes. */
   readonly routes?: readonly Bound[]
 }
@@ -135,6 +139,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     sealer,
     names,
     store,
+    invitations: createInvitations({ publicUrl: () => 'http://127.0.0.1:8080', sendsMail: options.sendsMail ?? false }),
     wireNames: 'Svc:svc:svc',
     regions: ['local', 'eu-fra-1'],
     defaultImage: async () => defaultImage,
@@ -165,6 +170,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     clock,
     ids,
     log,
+    denials,
+    transition: () => move,
+    userKind: 'workspaceUser',
     secret: 'test',
     account: 'default',
     publicUrl,
@@ -224,6 +232,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     routes: [
       ...(options.routes ?? []),
       ...oauthRoutes({ identity, denials }),
+      ...invitationRoutes({ store, identity }),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
       ...healthRoutes({
         health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),
