@@ -83,8 +83,8 @@ soak: setup ## Runs the tests that take too long for every run.
 check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh
 
-fuzz: setup ## The C addons under AddressSanitizer; what a sandbox's API document allows and does not (schemathesis); SEED=n, N=examples.
-	@export SEED="$(SEED)" N="$(N)" PATH="$$PWD/.runtime/node/bin:$$PATH"; node test/fuzz/native.ts; exec node test/fuzz/main.ts
+fuzz: setup ## The C addons under AddressSanitizer; what both API documents allow and do not (schemathesis); SEED=n, N=examples.
+	@export SEED="$(SEED)" N="$(N)" PATH="$$PWD/.runtime/node/bin:$$PATH"; node test/fuzz/native.ts; node test/fuzz/management.ts && exec node test/fuzz/main.ts
 
 bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines.
 	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)

@@ -17,6 +17,7 @@ import {
 } from './config/networks.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
+import { quotasFrom } from './config/quotas.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
 import { signInFrom, type SignInConfig } from './config/sign-in.ts'
 import { tlsFrom, type TlsConfig } from './config/tls.ts'
@@ -115,6 +116,8 @@ export interface Config {
   readonly userNamespaces: UserNamespaces
   /** USD per unit of each billing dimension; those that are left out keep their defaults. */
   readonly prices: Readonly<Record<string, number>>
+  /** What an account may have, by name: `sandboxes`, `sandbox_ttl` in days. Default no limits. */
+  readonly quotas: Readonly<Record<string, number>>
   /** Origins of providers that connections may lead to; none unless given. */
   readonly providers: readonly string[]
   /** The unpacked runtime bundle that goes into every sandbox. */
@@ -195,6 +198,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     prices: pricesFrom(env),
+    quotas: quotasFrom(env),
     providers: providersFrom(env),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),

@@ -1,6 +1,7 @@
 /** The kinds of this host, and what can be done with them. */
 import { writeWireNames } from '../shared/wire-names.ts'
 import type { Config } from './config.ts'
+import { ttlQuota } from './config/quotas.ts'
 import { defaultImage } from './images/default.ts'
 import { createInvitations } from './identity/invitations.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
@@ -36,6 +37,7 @@ export const kindsOf = async (
     egressRules: wayOut !== undefined,
     wayOut,
     surroundings: await surroundingsOf(config),
+    longestDays: config.quotas[ttlQuota],
     standbyAfterMs: config.standbyAfterMs,
     reclaimAfterMs: config.reclaimAfterMs,
     egressAddresses: hasGateways

@@ -5,7 +5,7 @@
 import { closing, type Closing } from '../shared/closing.ts'
 import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
-import { imageNamed } from './api/images.ts'
+import { sharableImages } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
 import { rootAddresses } from './api/root-addresses.ts'
@@ -125,17 +125,22 @@ const running = async (
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-const abilitiesOf = ({ regions, drivesDir, egressAddresses }: Config, wayOut: WayOut | undefined): Abilities => ({
+const abilitiesOf = (
+  { regions, drivesDir, egressAddresses, quotas }: Config,
+  wayOut: WayOut | undefined,
+): Abilities => ({
   regions,
   drives: drivesDir !== '',
+  quotas,
   outboundPolicies: wayOut !== undefined,
   egressAddresses: wayOut ? egressAddresses : [],
 })
 
 /** What the verbs ask besides records. */
-const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'image' | 'providers'> => ({
+const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'quotas' | 'sharable' | 'providers'> => ({
   dns: createDns(config.dnsResolvers),
-  image: (workspace, named) => imageNamed(parts.images, workspace, named),
+  quotas: config.quotas,
+  sharable: sharableImages(parts.images, parts.images.pulling.remove),
   providers: createProviders(config.providers, parts),
 })
 

@@ -17,6 +17,7 @@ import { createImages, type Images } from './images/images.ts'
 import { needWhole } from './backup/restore.ts'
 import { claimDataDir, type Claim } from './one-host.ts'
 import { prepareRuntime } from './runtime/prepare.ts'
+import { imageShares } from './kinds/image-share-records.ts'
 import { registryLogins } from './kinds/registry.ts'
 import { openKeys, type Keyring } from './keyring.ts'
 import { openStore } from './store/sqlite/open.ts'
@@ -69,7 +70,13 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
-  const images = await createImages(config, { ids, log, clock, loginFor: registryLogins({ store, sealer }) })
+  const images = await createImages(config, {
+    ids,
+    log,
+    clock,
+    loginFor: registryLogins({ store, sealer }),
+    shares: imageShares({ store, clock }),
+  })
   closer.add('image pulls', images.close)
   const inUse = new Set((await store.instances.every()).map(({ driver }) => driver))
   const drivers = deps.drivers

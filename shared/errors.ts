@@ -119,6 +119,11 @@ export const errors = {
     (d: { kind: string; name: string; users: readonly string[]; more: number }) =>
       `${d.kind} "${d.name}" is in use by ${d.users.join(', ')}${d.more > 0 ? ` and ${d.more} more` : ''}`,
   ),
+  quota_exceeded: entry(
+    400,
+    (d: { resource: string; most: number }) =>
+      `the quota of this account is reached: ${d.most} ${d.resource} in all its workspaces together`,
+  ),
   not_available: entry(400, (d: { what: string }) => `this host has no ${d.what}`),
   provider_failed: entry(
     424,

@@ -2,6 +2,7 @@
 import { fail } from '../../shared/errors.ts'
 import { handle, route, type Bound } from '../../shared/route.ts'
 import { s } from '../../shared/schema.ts'
+import { ttlQuota } from '../config/quotas.ts'
 import type { Store } from '../store/store.ts'
 import { factsOf } from './surface.ts'
 
@@ -20,7 +21,7 @@ export const listAccounts = route('GET /v0/accounts', {
 
 export const listQuotas = route('GET /v0/quotas/account/:accountId', {
   id: 'quotas.list',
-  summary: 'Lists the quotas of an account; this host sets none',
+  summary: 'Lists what an account may have in all its workspaces together; what is not there has no limit',
   family: 'accounts',
   params: s.object({ accountId: s.string() }),
   returns: s.array(s.object({ resourceType: s.string(), value: s.number() })),
@@ -28,7 +29,13 @@ export const listQuotas = route('GET /v0/quotas/account/:accountId', {
   extra: { tenant: 'none', access: { scope: 'workspaces:list', role: 'member' } },
 })
 
-export const accountRoutes = (deps: { store: Pick<Store, 'tenants'> }): Bound[] => [
+/** Clients look for the longest life of a sandbox under either name. */
+const enforced: Readonly<Record<string, string>> = { [ttlQuota]: 'sandbox_enforced_ttl' }
+
+export const accountRoutes = (deps: {
+  readonly store: Pick<Store, 'tenants'>
+  readonly quotas: Readonly<Record<string, number>>
+}): Bound[] => [
   handle(listAccounts, async (_input, context) => {
     const found = await deps.store.tenants.account(factsOf(context).key.account)
     if (!found) return []
@@ -38,6 +45,9 @@ export const accountRoutes = (deps: { store: Pick<Store, 'tenants'> }): Bound[] 
   handle(listQuotas, async ({ params: { accountId } }, context) => {
     if (factsOf(context).key.account !== accountId)
       throw fail('forbidden', { reason: 'this API key does not belong to that account' })
-    return []
+    return Object.entries(deps.quotas).flatMap(([resourceType, value]) => {
+      const other = enforced[resourceType]
+      return [{ resourceType, value }, ...(other ? [{ resourceType: other, value }] : [])]
+    })
   }),
 ]

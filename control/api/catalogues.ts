@@ -4,7 +4,9 @@ import { handle, reply, route, type Bound } from '../../shared/route.ts'
 import { s } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
+import { archiveOf } from '../catalogues/archive.ts'
 import { entryShapes } from '../catalogues/shapes.ts'
+import { sourcePath, templates } from '../catalogues/shipped/templates.ts'
 import { tenantQuery } from './paging.ts'
 
 const common = (family: string, scope: string) => ({
@@ -46,6 +48,15 @@ export const getTemplate = route('GET /v0/templates/:templateName', {
   errors: ['not_found', 'unavailable'],
 })
 
+export const getTemplateSource = route('GET /v0/templates/:templateName/source', {
+  ...common('catalogues', 'templates:get'),
+  id: 'templates.source',
+  summary: 'Answers the files of a template that comes with this host, as a tar archive',
+  params: s.object({ templateName: s.string() }),
+  produces: ['application/x-tar'],
+  errors: ['not_found'],
+})
+
 export const getIntegration = route('GET /v0/integrations/:integrationName', {
   ...common('catalogues', 'integrations:list'),
   id: 'integrations.get',
@@ -72,16 +83,32 @@ const named = <E extends { readonly name: string }>(entries: readonly E[], kind:
 /** Seconds for which everybody's caches may keep what is the same for everybody. */
 const cachedSeconds = 300
 
-export const catalogueRoutes = ({ catalogues }: { catalogues: Catalogues }): Bound[] => [
-  handle(sandboxHub, async () => [...(await catalogues.read('sandbox-hub'))]),
-  handle(mcpHub, async () => [...(await catalogues.read('mcp-hub'))]),
-  handle(listTemplates, async () => [...(await catalogues.read('templates'))]),
-  handle(getTemplate, async ({ params }) => named(await catalogues.read('templates'), 'template', params.templateName)),
+interface CatalogueDeps {
+  readonly catalogues: Catalogues
+  readonly publicUrl: () => string
+}
+
+/** Templates with whole addresses: those that come with this host are on it. */
+const templatesOf = async ({ catalogues, publicUrl }: CatalogueDeps) =>
+  (await catalogues.read('templates')).map(one =>
+    one.url === sourcePath(one.name) ? { ...one, url: `${publicUrl()}${one.url}` } : one,
+  )
+
+export const catalogueRoutes = (deps: CatalogueDeps): Bound[] => [
+  handle(sandboxHub, async () => [...(await deps.catalogues.read('sandbox-hub'))]),
+  handle(mcpHub, async () => [...(await deps.catalogues.read('mcp-hub'))]),
+  handle(listTemplates, () => templatesOf(deps)),
+  handle(getTemplate, async ({ params }) => named(await templatesOf(deps), 'template', params.templateName)),
+  handle(getTemplateSource, ({ params: { templateName: name } }) => {
+    const found = templates.find(({ entry }) => entry.name === name)
+    if (!found) throw fail('not_found', { kind: 'template', name })
+    return reply(200, { 'content-type': 'application/x-tar' }, archiveOf(found))
+  }),
   handle(getIntegration, async ({ params }) =>
-    named(await catalogues.read('integrations'), 'integration', params.integrationName),
+    named(await deps.catalogues.read('integrations'), 'integration', params.integrationName),
   ),
   handle(changelog, async () => {
-    const entries = (await catalogues.read('changelog')).toSorted((a, b) => b.date.localeCompare(a.date))
+    const entries = (await deps.catalogues.read('changelog')).toSorted((a, b) => b.date.localeCompare(a.date))
     const headers = { 'content-type': 'application/json', 'cache-control': `public, max-age=${cachedSeconds}` }
     return reply(200, headers, JSON.stringify({ entries }))
   }),

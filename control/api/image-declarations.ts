@@ -10,6 +10,7 @@ const image = s.object({
     resourceType: s.string(),
     workspace: s.string(),
     status: s.enum(['BUILT', 'BUILDING', 'FAILED']),
+    sourceWorkspace: s.optional(s.string()),
     createdAt: s.optional(s.string()),
     updatedAt: s.optional(s.string()),
     events: s.optional(
@@ -42,7 +43,8 @@ const named = { resourceType: s.string(), imageName: s.string() }
 export const listImages = route('GET /v0/images', {
   ...common('list'),
   id: 'images.list',
-  summary: 'Lists the images that sandboxes can be made from: those of this host and what the workspace has pulled',
+  summary:
+    'Lists the images that sandboxes can be made from: those of this host, what the workspace has pulled, and what others share with it',
   returns: s.array(image),
 })
 
@@ -65,7 +67,8 @@ export const getImage = route('GET /v0/images/:resourceType/:imageName', {
 export const deleteImage = route('DELETE /v0/images/:resourceType/:imageName', {
   ...common('delete'),
   id: 'images.delete',
-  summary: 'Deletes an image that the workspace has pulled, with all its tags; 400 while a sandbox is made of it',
+  summary:
+    'Deletes an image that the workspace has pulled, with all its tags; 400 while a sandbox is made of it or it is shared',
   params: s.object(named),
   returns: image,
   errors: ['invalid_argument', 'not_found'],
@@ -74,7 +77,8 @@ export const deleteImage = route('DELETE /v0/images/:resourceType/:imageName', {
 export const deleteTag = route('DELETE /v0/images/:resourceType/:imageName/tags/:tagName', {
   ...common('delete'),
   id: 'images.deleteTag',
-  summary: 'Deletes one tag of an image that the workspace has pulled; 400 while a sandbox is made of it',
+  summary:
+    'Deletes one tag of an image that the workspace has pulled; 400 while a sandbox is made of it or it is shared',
   params: s.object({ ...named, tagName: s.string() }),
   returns: image,
   errors: ['invalid_argument', 'not_found'],

@@ -1,28 +1,22 @@
-/** Images that sandboxes can be made from: those of this host, the same for every workspace, and what the workspace has pulled. */
+/** Images that sandboxes can be made from: those of this host, the same for every workspace, what the workspace has pulled, and what it is given. */
 import { fail } from '../../shared/errors.ts'
 import { handle, type Bound, type Context } from '../../shared/route.ts'
 import type { ImageUpkeep } from '../image-upkeep/upkeep.ts'
 import type { Images } from '../images/images.ts'
 import type { Pulled } from '../images/pulled.ts'
 import type { Pull } from '../images/pull/pulls.ts'
+import { splitReference as split } from '../images/tags.ts'
+import type { Sharable } from '../resources/context.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
 import * as declared from './image-declarations.ts'
 import { progressRoute } from './image-progress.ts'
 import { factsOf } from './surface.ts'
 
 export interface ImageRoutesDeps {
-  readonly images: Pick<Images, 'list' | 'byDigest'> & {
+  readonly images: Pick<Images, 'list' | 'byDigest' | 'shared' | 'offered'> & {
     readonly pulling: Pick<Images['pulling'], 'list' | 'underWay' | 'follow' | 'progress'>
   }
   readonly upkeep: ImageUpkeep
-}
-
-/** `busybox:1.36` is the tag `1.36` of `busybox`; a colon before the last slash belongs to a registry's port. */
-const split = (reference: string): readonly [name: string, tag: string] => {
-  const at = reference.indexOf('@')
-  if (at >= 0) return [reference.slice(0, at), reference.slice(at + 1)]
-  const cut = reference.indexOf(':', reference.lastIndexOf('/') + 1)
-  return cut < 0 ? [reference, 'latest'] : [reference.slice(0, cut), reference.slice(cut + 1)]
 }
 
 interface Part {
@@ -31,6 +25,8 @@ interface Part {
   readonly pulled?: Pulled
   readonly labels?: Readonly<Record<string, string>>
   readonly pull?: Pull
+  /** Whose it is, where another workspace shares it. */
+  readonly source?: string
 }
 
 const iso = (at: number): string => new Date(at).toISOString()
@@ -56,6 +52,7 @@ const imageOf = (name: string, parts: readonly Part[], workspace: string) => {
   const status =
     (['BUILT', 'BUILDING', 'FAILED'] as const).find(one => parts.some(part => part.status === one)) ?? 'BUILT'
   const said = events(parts)
+  const source = parts.find(part => part.source !== undefined)?.source
   return {
     metadata: {
       name,
@@ -63,6 +60,7 @@ const imageOf = (name: string, parts: readonly Part[], workspace: string) => {
       resourceType: sandboxFace.kind,
       workspace,
       status,
+      ...(source === undefined ? {} : { sourceWorkspace: source }),
       ...(times.length > 0 ? { createdAt: iso(Math.min(...times)), updatedAt: iso(Math.max(...times)) } : {}),
       ...(said.length > 0 ? { events: said } : {}),
     },
@@ -89,12 +87,21 @@ const partsOf = async ({ images }: Listing, workspace: string): Promise<Part[]> 
       labels: (await images.byDigest(one.digest))?.labels ?? {},
     })),
   )
-  const there = new Set(pulled.map(({ reference }) => reference))
+  const given: Part[] = await Promise.all(
+    (await images.shared(workspace)).map(async ({ source, pulled: one }) => ({
+      reference: one.reference,
+      status: 'BUILT' as const,
+      pulled: one,
+      labels: (await images.byDigest(one.digest))?.labels ?? {},
+      source,
+    })),
+  )
+  const there = new Set([...pulled, ...given].map(({ reference }) => reference))
   const underWay: Part[] = images.pulling
     .underWay(workspace)
     .filter(({ reference }) => !there.has(reference))
     .map(pull => ({ reference: pull.reference, status: pull.error ? 'FAILED' : 'BUILDING', pull }))
-  return [...here, ...pulled, ...underWay]
+  return [...here, ...pulled, ...given, ...underWay]
 }
 
 const listed = async (deps: Listing, workspace: string) => {
@@ -116,11 +123,18 @@ const found = async (deps: ImageRoutesDeps, { resourceType, imageName }: Address
 }
 
 /** The image of that name as answered to a workspace; `_` stands for any type. Undefined when there is none. */
-export const imageNamed = async (
+const imageNamed = async (
   images: ImageRoutesDeps['images'],
   workspace: string,
   [type, name]: readonly [type: string, name: string],
 ) => (isType(type) ? (await listed({ images }, workspace)).find(({ metadata }) => metadata.name === name) : undefined)
+
+const refused = (reason: string) => fail('invalid_argument', { field: 'imageName', reason })
+
+const whose = ({ metadata: { sourceWorkspace: source } }: ReturnType<typeof imageOf>): string =>
+  source === undefined
+    ? "those of the host are its operator's to remove"
+    : `workspace "${source}" shares it, and ends the share`
 
 /** Removes what the workspace has pulled under that name, of one tag or of all; answers the image as it was. */
 const remove = async (deps: ImageRoutesDeps, address: Address & { tagName?: string }, context: Context) => {
@@ -134,13 +148,22 @@ const remove = async (deps: ImageRoutesDeps, address: Address & { tagName?: stri
   const hasTag = image.spec.tags.some(({ name }) => name === tagName)
   if (tagName !== undefined && !hasTag) throw fail('not_found', { kind: 'tag', name: `${imageName}:${tagName}` })
   if (pulled.length === 0)
-    throw fail('invalid_argument', {
-      field: 'imageName',
-      reason: `"${imageName}" is not an image that this workspace has pulled; those of the host are its operator's to remove`,
-    })
+    throw refused(`"${imageName}" is not an image that this workspace has pulled: ${whose(image)}`)
+  if ((await deps.images.offered(workspace)).has(imageName))
+    throw refused(`"${imageName}" is shared with other workspaces; end its shares first`)
   await deps.upkeep.remove(workspace, pulled)
   return image
 }
+
+/** What shares of images ask of the store. */
+export const sharableImages = (images: ImageRoutesDeps['images'], forget: Images['pulling']['remove']): Sharable => ({
+  named: (workspace, named) => imageNamed(images, workspace, named),
+  async pulled(workspace, imageName) {
+    const references = (await images.pulling.list(workspace)).map(({ reference }) => reference)
+    return references.filter(reference => split(reference)[0] === imageName)
+  },
+  forget,
+})
 
 export const imageRoutes = (deps: ImageRoutesDeps): Bound[] => [
   handle(declared.listImages, (_input, context) => listed(deps, factsOf(context).workspace.name)),

@@ -111,7 +111,7 @@ const declareMany = (kind: Kind) => {
       body: body('create'),
       bodyLimit,
       returns: kind.wire?.created?.shape ?? answer,
-      errors: [...writing, 'already_exists', 'wrong_state', ...kind.createErrors],
+      errors: [...writing, 'already_exists', 'wrong_state', 'quota_exceeded', ...kind.createErrors],
     }),
     byExternalId: route(`GET ${collection}/by-external-id/:externalId`, {
       id: `${family}.getByExternalId`,
@@ -158,7 +158,9 @@ const declareOne = (kind: Kind) => {
       params: inside,
       query,
       ...(kind.removed?.body ? { returns: kind.removed.body.shape } : kind.removed ? {} : { returns: answer }),
-      ...(kind.removed?.status === 204 ? { statuses: { 204: 'Deleted' } } : {}),
+      ...(kind.removed && !kind.removed.body
+        ? { statuses: { [kind.removed.status]: 'Deleted; there is no body' } }
+        : {}),
       errors: [
         ...always,
         'changed_meanwhile',

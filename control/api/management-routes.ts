@@ -6,7 +6,15 @@ import { defineKind } from '../resources/define-kind.ts'
 import { sandboxFace } from '../sandbox/kind.ts'
 import { auditHead, listAudit } from './audit.ts'
 import { listAccounts, listQuotas } from './accounts.ts'
-import { changelog, getIntegration, getTemplate, listTemplates, mcpHub, sandboxHub } from './catalogues.ts'
+import {
+  changelog,
+  getIntegration,
+  getTemplate,
+  getTemplateSource,
+  listTemplates,
+  mcpHub,
+  sandboxHub,
+} from './catalogues.ts'
 import { driveKeys } from './drive-keys.ts'
 import { getConfiguration, getFeature, listFeatures, listLocations, listPublicIps } from './place-declarations.ts'
 import { leaveWorkspace } from './leave.ts'
@@ -40,6 +48,7 @@ export const managementRoutes = {
     mcpHub,
     templates: listTemplates,
     template: getTemplate,
+    templateSource: getTemplateSource,
     integration: getIntegration,
     changelog,
   },

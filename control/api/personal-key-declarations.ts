@@ -64,5 +64,6 @@ export const removePersonalKey = route('DELETE /v0/api_keys/:apiKeyId', {
   id: 'personalkeys.delete',
   summary: 'Revokes a key of the caller: it is refused from now on',
   params: s.object({ apiKeyId: s.string() }),
+  statuses: { 200: 'Revoked; there is no body' },
   errors: ['not_found', 'forbidden', 'wrong_state'],
 })

@@ -15,6 +15,8 @@ export interface Abilities {
   readonly outboundPolicies: boolean
   /** Addresses that egress gateways leave from. */
   readonly egressAddresses: readonly string[]
+  /** What an account may have, by name. */
+  readonly quotas: Readonly<Record<string, number>>
 }
 
 interface Deps {

@@ -10,6 +10,7 @@ import { problemsOf, s, type Out } from '../../shared/schema.ts'
 import { entryShapes, type CatalogueName } from './shapes.ts'
 import { hubs } from './shipped/hubs.ts'
 import { integrations } from './shipped/integrations.ts'
+import { templates } from './shipped/templates.ts'
 
 export type Entry<N extends CatalogueName> = Out<(typeof entryShapes)[N]>
 export type Shipped = { readonly [N in CatalogueName]: readonly Entry<N>[] }
@@ -19,7 +20,16 @@ export interface Catalogues {
   read<N extends CatalogueName>(name: N): Promise<readonly Entry<N>[]>
 }
 
-const shipped: Shipped = { ...hubs, integrations, features: [], changelog: [], regions: [], 'public-ips': [] }
+const shipped: Shipped = {
+  ...hubs,
+  // Paths on this host: whoever answers them knows where that is.
+  templates: templates.map(({ entry }) => entry),
+  integrations,
+  features: [],
+  changelog: [],
+  regions: [],
+  'public-ips': [],
+}
 
 /** Bytes of one file. */
 const mostBytes = 16 * 1024 * 1024

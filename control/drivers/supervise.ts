@@ -51,9 +51,14 @@ const bounding =
     }
   }
 
-const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { otherMs }: Deadlines): Freezer => ({
+const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { createMs, otherMs }: Deadlines): Freezer => ({
   freeze: id => bounded('freeze', { machine: id }, otherMs, undefined, () => freezer.freeze(id)),
   thaw: id => bounded('thaw', { machine: id }, otherMs, undefined, () => freezer.thaw(id)),
+  // Ended by its signal it resolves, as nothing went wrong then.
+  ...(freezer.reclaim && {
+    reclaim: (id: string, signal: AbortSignal) =>
+      bounded('reclaim', { machine: id }, createMs, undefined, async () => freezer.reclaim?.(id, signal)),
+  }),
 })
 
 const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Deadlines): Resizer => ({

@@ -5,6 +5,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Images } from '../images/images.ts'
 import type { Pulled } from '../images/pulled.ts'
+import { splitReference } from '../images/tags.ts'
 import type { Store } from '../store/store.ts'
 import { digestsInUse, usersOf, type UseDeps } from './use.ts'
 
@@ -16,7 +17,7 @@ export interface ImageUpkeep {
 }
 
 export interface UpkeepDeps extends UseDeps {
-  readonly images: Pick<Images, 'remoteName' | 'trees' | 'pulling' | 'collect'>
+  readonly images: Pick<Images, 'remoteName' | 'trees' | 'pulling' | 'offered' | 'collect'>
   readonly store: Pick<Store, 'resources' | 'instances' | 'tenants'>
   readonly clock: Clock
   readonly log: Log
@@ -52,7 +53,10 @@ export const imageUpkeep = (deps: UpkeepDeps, closer: Closing): ImageUpkeep => {
   return {
     async removeUnused(workspace) {
       const users = await usersOf(deps, workspace)
-      const unused = (await images.pulling.list(workspace)).filter(({ reference }) => !users.has(reference))
+      const offered = await images.offered(workspace)
+      const unused = (await images.pulling.list(workspace)).filter(
+        ({ reference }) => !users.has(reference) && !offered.has(splitReference(reference)[0]),
+      )
       await forget(workspace, unused)
       return unused.length
     },

@@ -17,6 +17,7 @@ import { entries, listNames, namePath, readName, readTree, treePath, type ImageC
 import { createLeases, type Leases } from './leases.ts'
 import { createPulling, type LoginFor, type Pulling } from './pulling.ts'
 import { keyOf, remoteOf } from './reference.ts'
+import { holderOf, noShares, sharedWith, type ImageShares, type SharedImage } from './shared.ts'
 
 export interface Image extends ImageConfig {
   /** The key: the reference without wire prefix and `:latest`; of a pulled one the whole reference. */
@@ -48,6 +49,10 @@ export interface Images {
    * A name that exists moves to the new tree; sandboxes made from the old one keep it. Throws `image_failed`.
    */
   import(reference: string, source: string, signal?: AbortSignal): Promise<Image>
+  /** What other workspaces share with this one. */
+  shared(workspace: string): Promise<SharedImage[]>
+  /** Names of images that a workspace shares with others. */
+  offered(workspace: string): Promise<ReadonlySet<string>>
   /** The one form in which an image of a registry is known by; undefined for a reference that names none. */
   remoteName(reference: string): string | undefined
   /** Digests of all trees of the data directory. */
@@ -73,9 +78,12 @@ export interface ImagesDeps {
   readonly clock: Clock
   /** What a workspace signs in to a registry with; nobody has anything unless given. */
   readonly loginFor?: LoginFor
+  /** Nobody shares anything unless given. */
+  readonly shares?: ImageShares
 }
 
 interface Context extends ImagesDeps {
+  readonly shares: ImageShares
   readonly config: ImagesConfig
   readonly aliases: Readonly<Record<string, string>>
   /** The data directory's own images. */
@@ -147,7 +155,7 @@ const pullable = async (context: Context, reference: string) => {
 }
 
 const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
-  const { own, config, leases, pulling } = context
+  const { own, config, leases, pulling, shares } = context
   return {
     async resolve(reference) {
       return (await resolveHere(context, reference)) ?? Promise.reject(await unknown(context, reference))
@@ -162,7 +170,7 @@ const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
         return here
       }
       const remote = await pullable(context, reference)
-      const digest = await pulling.need(remote, workspace)
+      const digest = await pulling.need(remote, await holderOf(context, remote, workspace))
       leases.hold(digest)
       return (await load(own, digest, remote.name)) ?? Promise.reject(await unknown(context, reference))
     },
@@ -176,6 +184,8 @@ const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
       if ((await readIfThere(namePath(own, key))) === undefined) throw fail('not_found', { kind: 'image', name: key })
       await rm(namePath(own, key), { force: true })
     },
+    shared: workspace => sharedWith(context, workspace),
+    offered: shares.offered,
     remoteName: reference => remoteIn(context, reference)?.name,
     trees: () => entries(join(own, 'trees')),
     pulling,
@@ -190,7 +200,8 @@ export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Prom
   const leases = createLeases(deps.clock)
   const pulling = await createPulling({ ...config, own }, { ...deps, leases })
   const aliases = config.imageAliases ?? defaultAliases
-  const context: Context = { ...deps, config, own, aliases, leases, pulling }
+  const shares = deps.shares ?? noShares
+  const context: Context = { ...deps, shares, config, own, aliases, leases, pulling }
   // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
   const oneAtATime = keyedMutex()
   return {

@@ -30,6 +30,7 @@ export interface Pulling {
   need(remote: Remote, workspace: string): Promise<string>
   /** What a workspace has pulled. */
   list(workspace: string): Promise<Pulled[]>
+  has(workspace: string, reference: string): Promise<boolean>
   every(): Promise<Pulled[]>
   /** Names of the workspaces that have pulled anything. */
   workspaces(): Promise<string[]>
@@ -167,6 +168,7 @@ export const createPulling = async (
     },
     need: (remote, workspace) => need(context, remote, workspace),
     list: pulled.list,
+    has: async (workspace, reference) => (await pulled.get(workspace, reference)) !== undefined,
     every: pulled.every,
     workspaces: pulled.workspaces,
     remove: pulled.remove,

@@ -6,7 +6,7 @@ import type { Asked } from '../resources/action.ts'
 import type { Actor, Context } from '../resources/context.ts'
 import type { Resource, Workspace } from '../store/store.ts'
 import { pending } from './image-share-pending.ts'
-import { imageIn, named, shareKindName, shareOf, sharesOf, twin, type Share } from './image-share-records.ts'
+import { clashesOf, imageIn, named, shareKindName, shareOf, sharesOf, twin, type Share } from './image-share-records.ts'
 
 /** How long a share to another account can be accepted. */
 const pendingMs = 7 * 86_400_000
@@ -50,6 +50,12 @@ export const share = async (context: Context, asked: Asked): Promise<unknown> =>
   const [resourceType, imageName] = named(asked)
   const image = await imageIn(context, actor.workspace, [resourceType, imageName])
   const source = await needWorkspace(context, actor.workspace)
+  const { sourceWorkspace } = image.metadata
+  if (sourceWorkspace !== undefined)
+    throw fail('invalid_argument', {
+      field: 'imageName',
+      reason: `"${imageName}" belongs to workspace "${sourceWorkspace}"; only that one shares it`,
+    })
   const target = await targetOf(context, asked, source)
   const before = (await sharesOf(context, asked)).find(one => shareOf(one).targetWorkspace === target.name)
   const isOver = before && (shareOf(before).expiresAt ?? Infinity) <= context.clock.now()
@@ -59,7 +65,7 @@ export const share = async (context: Context, asked: Asked): Promise<unknown> =>
     await context.transition.write([before, other].filter(one => one !== undefined).map(remove => ({ remove })))
   }
   const isOurs = target.account === source.account
-  const drafts = records(context, actor, {
+  const made = {
     resourceType,
     imageName,
     sourceWorkspace: source.name,
@@ -68,7 +74,10 @@ export const share = async (context: Context, asked: Asked): Promise<unknown> =>
     targetAccountId: target.account,
     sharedBy: actor.name,
     ...(isOurs ? {} : { expiresAt: context.clock.now() + pendingMs }),
-  })
+  }
+  const [clash] = isOurs ? await clashesOf(context, { ...made, direction: 'out' }) : []
+  if (clash !== undefined) throw fail('already_exists', { kind: `image of workspace ${target.name}`, name: clash })
+  const drafts = records(context, actor, made)
   const { resources } = await context.transition.write(drafts.map(create => ({ create, message: 'shared' })))
   if (isOurs) return image
   return json(await pending(context, resources[0] as Resource), { status: 202 })

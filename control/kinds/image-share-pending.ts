@@ -5,7 +5,7 @@ import { s } from '../../shared/schema.ts'
 import type { Asked } from '../resources/action.ts'
 import type { Context } from '../resources/context.ts'
 import type { Resource } from '../store/store.ts'
-import { imageIn, shareKindName, shareOf, shares, twin } from './image-share-records.ts'
+import { clashesOf, imageIn, shareKindName, shareOf, shares, twin } from './image-share-records.ts'
 
 export const pendingShape = s.object({
   id: s.string(),
@@ -42,7 +42,7 @@ export const pending = async (context: Context, record: Resource) => {
     targetWorkspace,
     targetWorkspaceDisplayName: target?.displayName ?? '',
     sharedBy,
-    hasConflict: false,
+    hasConflict: (await clashesOf(context, share)).length > 0,
     createdAt: iso(record.createdAt),
     expiresAt: iso(expiresAt),
   }
@@ -68,11 +68,17 @@ export const accept = async (context: Context, asked: Asked): Promise<unknown> =
   const found = await incoming(context, asked)
   const { resourceType, imageName, sourceWorkspace } = shareOf(found[0] as Resource)
   const image = await imageIn(context, sourceWorkspace, [resourceType, imageName])
+  const { actor, query } = asked
+  const clashes = await clashesOf(context, shareOf(found[0] as Resource))
+  if (clashes[0] !== undefined && query?.['force'] !== true)
+    throw fail('already_exists', { kind: `image of workspace ${actor.workspace}`, name: clashes[0] })
   const moves = found.map(record => {
     const { expiresAt: _, ...active } = shareOf(record)
     return { record, change: { spec: active } }
   })
   await context.transition.write(moves)
+  // With force: what is shared takes the place of what was pulled; machines keep what they were made of.
+  for (const reference of clashes) await context.sharable.forget(actor.workspace, reference)
   return image
 }
 

@@ -77,7 +77,7 @@ const actions: readonly Action[] = [
     access: sharing,
     query: { force: flag() },
     returns: image,
-    errors: ['expired', 'changed_meanwhile'],
+    errors: ['expired', 'already_exists', 'changed_meanwhile'],
     run: accept,
   },
   {

@@ -41,6 +41,7 @@ const variables = {
   pidsLimit: 'HUTCH_PIDS_LIMIT',
   userNamespaces: 'HUTCH_USER_NAMESPACES',
   prices: 'HUTCH_PRICES',
+  quotas: 'HUTCH_QUOTAS',
   providers: 'HUTCH_PROVIDERS',
   bundleDir: 'HUTCH_BUNDLE_DIR',
   imagesDir: 'HUTCH_IMAGES_DIR',

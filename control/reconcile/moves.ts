@@ -42,6 +42,15 @@ export type Move =
     }
   /** Removes a record with all that lives inside it, and stops its instances. */
   | { readonly remove: Resource }
+  /** Throws `quota_exceeded` when the account of the workspace then has more than so many of the kind that are not over. */
+  | {
+      readonly atMost: {
+        readonly kind: string
+        readonly resource: string
+        readonly workspace: string
+        readonly most: number
+      }
+    }
   /** Nothing happens to it: what is written beside this depends on it as it was read. */
   | { readonly expect: Resource }
   | { readonly add: InstanceDraft }

@@ -78,6 +78,10 @@ const instanceWrites = async (context: Context, move: Extract<Move, { instance: 
 
 const writesOf = async (context: Context, move: Move): Promise<readonly Write[]> => {
   if ('expect' in move) return [{ type: 'expect', uid: move.expect.uid, version: move.expect.version }]
+  if ('atMost' in move)
+    return [
+      { type: 'atMost', ...move.atMost, exceptStatuses: context.rules.get(move.atMost.kind)?.hiddenStatuses ?? [] },
+    ]
   if ('add' in move) return [addWrite(context, move)]
   if ('drop' in move) return [{ type: 'removeInstance', id: move.drop.id, version: move.drop.version }]
   if ('identity' in move) return [{ type: 'identity', change: move.identity }]
@@ -93,7 +97,7 @@ const concerned = (move: Move): readonly string[] => {
   if ('record' in move) return [move.record.uid]
   if ('remove' in move) return [move.remove.uid]
   // Whoever waits for one of its records is told of each.
-  if ('expect' in move || 'identity' in move || 'removeWorkspace' in move) return []
+  if ('expect' in move || 'atMost' in move || 'identity' in move || 'removeWorkspace' in move) return []
   if ('add' in move) return [move.add.owner.uid]
   if ('drop' in move) return [move.drop.owner.uid]
   const { instance, change } = move

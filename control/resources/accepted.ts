@@ -19,7 +19,8 @@ export const accepted = async (
   // A kind with rules of its own for what is absent has them all.
   if (kind.accept) return kind.accept(sealed as never, previous, around)
   const kept = kind.absent === 'keep' || !sealed ? previous?.spec : undefined
-  const filled = given({ ...kind.fallback, ...kept, ...sealed })
+  // What is not to be there has the value that holds unless given.
+  const filled = { ...kind.fallback, ...given({ ...kept, ...sealed }) }
   const spec = kind.complete?.(filled) ?? filled
   kind.check?.(spec, previous, around)
   return spec

@@ -14,6 +14,18 @@ import { statusOf, type Around, type Found, type Kind } from './kind.ts'
 import { implied } from './implied.ts'
 import { present, rendered, type Presented, type Presenting } from './present.ts'
 
+/** What shares of images ask: what there is to share, and what stands in a share's way. */
+export interface Sharable {
+  /** The image of that type and name as answered to a workspace; undefined when there is none. */
+  named(
+    workspace: string,
+    named: readonly [type: string, name: string],
+  ): Promise<{ readonly metadata: { readonly sourceWorkspace?: string } } | undefined>
+  /** References of an image that a workspace has pulled itself. */
+  pulled(workspace: string, imageName: string): Promise<readonly string[]>
+  forget(workspace: string, reference: string): Promise<void>
+}
+
 export interface CrudDeps {
   readonly store: Store
   readonly transition: Transition
@@ -26,6 +38,8 @@ export interface CrudDeps {
   readonly kinds: ReadonlyMap<string, Kind>
   /** Throws `overloaded` when a new record would wait too long for its machine; anybody may come in when it is left out. */
   admit?(workspace: string): void
+  /** How many an account may have, by the plural of the kind; no limits when it is left out. */
+  readonly quotas?: Readonly<Record<string, number>>
   /** Tells the runner that a resource changed or went; must not throw and must not wait. */
   poke(kind: string, uid: string): void
   /** Absolute address of the resource's data plane, without a trailing slash; undefined for kinds that have none. */
@@ -35,8 +49,7 @@ export interface CrudDeps {
   /** Domain that workloads are reached under. */
   readonly domain: () => string
   readonly dns: Dns
-  /** The image of that type and name as answered to a workspace; undefined when there is none. */
-  readonly image: (workspace: string, named: readonly [type: string, name: string]) => Promise<object | undefined>
+  readonly sharable: Sharable
   /** What connections lead to. */
   readonly providers: Providers
 }

@@ -117,6 +117,12 @@ const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promi
   ]
 }
 
+/** That the account has no more of them than it may, with this one. */
+const withinQuota = ({ kind, quotas = {} }: Context, { workspace }: Actor): Move[] => {
+  const most = quotas[kind.plural]
+  return most === undefined ? [] : [{ atMost: { kind: kind.kind, resource: kind.plural, workspace, most } }]
+}
+
 interface Made {
   readonly found: Found
   readonly generated?: Generated | undefined
@@ -144,6 +150,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
       ...(force ? await displacing(context, draft) : []),
       ...here.parents.filter(parent => kind.boundToParents && !isImplied(parent)).map(expect => ({ expect })),
       ...(await movesFor(context, made)),
+      ...withinQuota(context, actor),
     ])
     pokeAll(context, written)
     const stored = written.resources.find(({ uid }) => uid === draft.uid) as Resource

@@ -2,6 +2,7 @@
  * From what was sent to what is stored. On an update a member that is absent keeps its value, except `network`,
  * which is cleared whenever a spec comes without one; `null` and `''` clear ttl, expires and lifecycle.
  */
+import { durationMs } from '../../shared/durations.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Reference } from '../store/store.ts'
 import type { Images } from '../images/images.ts'
@@ -26,6 +27,8 @@ export interface AcceptDeps extends NetworkDeps {
   readonly networks: Networks
   /** Codes this host answers to; the first is the default and what `auto` means. */
   readonly regions: readonly string[]
+  /** Days that a sandbox lives at most, from its creation; for ever unless given. */
+  readonly longestDays?: number | undefined
   /** Image of a sandbox that names none. */
   defaultImage(): Promise<string>
 }
@@ -38,6 +41,13 @@ const plainEnvs = (envs: readonly StoredEnv[] | undefined, sealer: Sealer): stri
 /** `undefined` keeps, `null` and `''` clear. */
 const cleared = <T>(given: T | null | undefined, previous: T | undefined): T | undefined =>
   given === undefined ? previous : given === null || given === '' ? undefined : given
+
+/** What was asked for, or what the account may have when that is less. */
+const boundedTtl = (ttl: string | undefined, longestDays: number | undefined): string | undefined => {
+  if (longestDays === undefined) return ttl
+  const longest = `${longestDays}d`
+  return ttl !== undefined && durationMs(ttl, 'spec.runtime.ttl') <= durationMs(longest, '') ? ttl : longest
+}
 
 const acceptRuntime = async (
   input: RuntimeInput | null | undefined,
@@ -59,7 +69,7 @@ const acceptRuntime = async (
       entrypoint: input?.entrypoint === undefined ? previous?.entrypoint : input.entrypoint || undefined,
       ports: input?.ports ? input.ports.map(dense) : previous?.ports,
       expires: cleared(input?.expires, previous?.expires),
-      ttl: cleared(input?.ttl, previous?.ttl),
+      ttl: boundedTtl(cleared(input?.ttl, previous?.ttl), deps.longestDays),
       // The kernel variant is chosen once.
       extraArgs: previous ? previous.extraArgs : input?.extraArgs,
       terminationGracePeriodSeconds: input?.terminationGracePeriodSeconds ?? previous?.terminationGracePeriodSeconds,

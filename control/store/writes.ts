@@ -101,6 +101,18 @@ export type Write =
       readonly path: string
       readonly kinds: readonly string[]
     }
+  /**
+   * Throws `quota_exceeded` when, with what was written before it in the list, the account of the workspace has more than `most` of a
+   * kind that are in none of these statuses. `resource` is what an error calls them.
+   */
+  | {
+      readonly type: 'atMost'
+      readonly kind: string
+      readonly resource: string
+      readonly workspace: string
+      readonly most: number
+      readonly exceptStatuses: readonly string[]
+    }
   /** Changes nothing: what is written beside it depends on this version. */
   | { readonly type: 'expect'; readonly uid: string; readonly version: number }
   | { readonly type: 'addInstance'; readonly instance: Instance; readonly metered?: Metered }

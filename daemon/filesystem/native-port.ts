@@ -1,6 +1,7 @@
 /** The port to the file system over our addon (`native/files`). */
 import { textOf } from '../../shared/utf8.ts'
 import { runFileOperation, type FileOperation } from '../native/files/files.ts'
+import { searchFiles, walkDirectories } from '../native/search/search.ts'
 import type { FileKind, FilePort, FileStat } from './port.ts'
 import { kindOf } from './stat.ts'
 
@@ -57,6 +58,8 @@ export const createFilePort = (user: FileUser | (() => FileUser | undefined) | u
     readdir: async path =>
       entries(await bytes({ operation: 'scandir', path })).map(({ name, kind }) => ({ name, kind })),
     list: async path => entries(await bytes({ operation: 'list', path })),
+    walk: step => walkDirectories(current(), step),
+    search: search => searchFiles(current(), search),
     mkdir: (path, mode) => done({ operation: 'mkdir', path, mode }),
     readlink: async path => textOf(await bytes({ operation: 'readlink', path })),
     realpath: async path => textOf(await bytes({ operation: 'realpath', path })),

@@ -7,6 +7,8 @@
  * writes, stats and closes with node:fs. Rights are checked at `open`.
  */
 
+import type { FileSearch, WalkStep } from '../native/search/search.ts'
+
 export type FileKind = 'file' | 'directory' | 'symlink' | 'fifo' | 'socket' | 'block' | 'char'
 
 export interface FileStat {
@@ -36,6 +38,10 @@ export interface FilePort {
   readdir(path: string): Promise<Entry[]>
   /** As `readdir`, with the `lstat` of each; an entry that vanishes meanwhile is left out. */
   list(path: string): Promise<(Entry & { readonly stat: FileStat })[]>
+  /** The next entries of a walk; nothing below the start that is a link is followed. See `walkDirectories`. */
+  walk(step: WalkStep): Promise<{ visited: Buffer; pending: Buffer }>
+  /** Lines of files that contain a text. See `searchFiles`. */
+  search(search: FileSearch): Promise<Buffer>
   /** With parents, which get 0755; one that exists is fine. `mode` is subject to the umask. */
   mkdir(path: string, mode: number): Promise<void>
   readlink(path: string): Promise<string>

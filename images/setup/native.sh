@@ -38,7 +38,7 @@ done
 for file in $helpers; do
   target=$(built "$file")
   mkdir -p "$(dirname "$target")"
-  gcc "${flags[@]}" -o "$target.new" "$file"
+  gcc "${flags[@]}" -o "$target.new" "$file" -lm
   mv "$target.new" "$target"
 done
 echo "$stamp" > $out/.stamp

@@ -150,7 +150,9 @@ const responsesOf = (route: Route, document: Document): Operation['responses'] =
   if (route.upgrade) responses['101'] = { description: 'The connection becomes a WebSocket' }
   const content: Record<string, { schema: Json }> = {}
   const returns = toJsonSchema(route.returns, 'output')
-  if (!route.upgrade && (says(returns) || route.produces.length === 0))
+  // What succeeds without a body says so by its status.
+  const isEmpty = !says(returns) && Object.keys(route.statuses).some(status => ['200', '204'].includes(status))
+  if (!route.upgrade && !isEmpty && (says(returns) || route.produces.length === 0))
     content['application/json'] = { schema: says(returns) ? placed(returns, route, 'output', document) : returns }
   for (const type of route.produces) content[type] = { schema: isText(type) ? { type: 'string' } : binary }
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content, ...linksOf(route) }

@@ -5,17 +5,10 @@
  *
  * Not part of the tests: it takes minutes, and the program comes from PyPI. Without either it says so and succeeds.
  */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { installSchemathesis, runSchemathesis } from './schemathesis.ts'
 
-const version = '4.32.5'
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const home = join(root, '.runtime/fuzz')
-const program = join(home, 'bin/st')
 const out = (line: string) => process.stdout.write(`${line}\n`)
 
 /** Checks that the contract contradicts, and why. */
@@ -32,18 +25,6 @@ const leftOut = [
 /** Streams that end when the client leaves, a socket, and what cuts the sandbox off or replaces its daemon. */
 const notAsked = ['filesystem.watch', 'process.logs.stream', 'terminal.socket', 'tunnel.configure', 'tunnel.stop']
 
-const install = (): string | undefined => {
-  if (existsSync(program)) return undefined
-  try {
-    mkdirSync(home, { recursive: true })
-    execFileSync('python3', ['-m', 'venv', home], { stdio: 'ignore' })
-    execFileSync(join(home, 'bin/pip'), ['install', '-q', `schemathesis==${version}`], { stdio: 'inherit' })
-    return undefined
-  } catch (error) {
-    return `schemathesis ${version} cannot be installed: ${String(error)}`
-  }
-}
-
 const fuzz = async (undo: (() => unknown)[]): Promise<number> => {
   const host = await server({ teardown: one => undo.unshift(one) }, { HUTCH_STANDBY_SECONDS: '3600' })
   const made = await host.call('POST', '/v0/sandboxes', {
@@ -51,41 +32,17 @@ const fuzz = async (undo: (() => unknown)[]): Promise<number> => {
     spec: { runtime: { image: 'base', memory: 1024 } },
   })
   const { url } = made.body.metadata
-  const work = join(home, 'run')
-  mkdirSync(work, { recursive: true })
-  const document = await host.call('GET', `${url}/swagger/openapi.json`)
-  writeFileSync(join(work, 'openapi.json'), document.text)
-  const options: Readonly<Record<string, string>> = {
-    url,
-    header: `Authorization: Bearer ${host.key}`,
-    checks: 'all',
-    'exclude-checks': leftOut.join(','),
-    seed: process.env['SEED'] || '1',
-    'max-examples': process.env['N'] || '50',
-    'suppress-health-check': 'filter_too_much',
-    'request-timeout': '30',
-  }
-  const args = [
-    'run',
-    'openapi.json',
-    '--continue-on-failure',
-    '--no-color',
-    ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]),
-    ...notAsked.flatMap(id => ['--exclude-operation-id', id]),
-  ]
-  const { status } = spawnSync('nice', ['-n', '15', program, ...args], {
-    cwd: work,
-    stdio: 'inherit',
-    env: { ...process.env, SCHEMATHESIS_HOOKS: join(root, 'test/fuzz/checks.py') },
-  })
+  const { text: document } = await host.call('GET', `${url}/swagger/openapi.json`)
+  const { key } = host
+  const status = await runSchemathesis({ document, url, key, hooks: 'checks.py', leftOut, notAsked, examples: 50 })
   const look = () => host.call('GET', `${url}/health`)
   // The connection kept since before the run may be closed in the moment it is used again.
   const health = await look().catch(look)
   out(`fuzz: the daemon is ${health.status === 200 ? 'well' : `not well: ${health.text}`}`)
-  return health.status === 200 ? (status ?? 1) : 1
+  return health.status === 200 ? status : 1
 }
 
-const why = whyNoMachines() ?? install()
+const why = whyNoMachines() ?? installSchemathesis()
 if (why) out(`fuzz: skipped: ${why}`)
 else {
   const undo: (() => unknown)[] = []

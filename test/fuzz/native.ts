@@ -19,6 +19,7 @@ const out = (line: string) => process.stdout.write(`fuzz: ${line}\n`)
 const tests = [
   ...['receive', 'hole', 'md5-lanes', 'uapi', 'sys'].map(name => `test/daemon/native/${name}.test.ts`),
   'test/daemon/filesystem/native-port.test.ts',
+  'test/daemon/filesystem/search/routes.test.ts',
 ]
 
 const compile = (): void => {

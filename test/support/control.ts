@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
-import { imageNamed } from '../../control/api/images.ts'
+import { sharableImages } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
 import { invitationRoutes } from '../../control/api/invitations.ts'
 import { oauthRoutes } from '../../control/api/oauth.ts'
@@ -60,6 +60,7 @@ export interface ControlOptions {
   readonly prices?: Readonly<Record<string, number>>
   /** Invitations are written down as mails. */
   readonly sendsMail?: boolean
+  readonly quotas?: Readonly<Record<string, number>>
   /** Further routes. */
   readonly routes?: readonly Bound[]
 }
@@ -110,6 +111,8 @@ const images = {
   },
   need: (reference: string) => images.resolve(reference),
   byDigest: async () => undefined,
+  shared: async () => [],
+  offered: async () => new Set<string>(),
   pulling: {
     list: async () => [],
     underWay: () => [],
@@ -144,6 +147,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     regions: ['local', 'eu-fra-1'],
     defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
+    longestDays: options.quotas?.['sandbox_ttl'],
     standbyAfterMs: 15_000,
     reclaimAfterMs: 60_000,
     egressAddresses:
@@ -190,12 +194,13 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     poke: (kind: string, uid: string) => void poked.push(`${kind}/${uid}`),
     url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
     plan: 'test',
+    quotas: options.quotas ?? {},
     domain: () => 'run.test',
     dns: {
       txt: async (name: string) => options.txtRecords?.get(name) ?? [],
       leadsTo: async (name: string) => !options.leadElsewhere?.has(name),
     },
-    image: (workspace: string, named: readonly [string, string]) => imageNamed(images, workspace, named),
+    sharable: sharableImages(images, async () => undefined),
     providers: createProviders(options.providers ?? [], { catalogues }),
   }
   const api = createApi({
@@ -215,6 +220,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     abilities: {
       regions: ['local', 'eu-fra-1'],
       drives: false,
+      quotas: options.quotas ?? {},
       outboundPolicies: true,
       egressAddresses: options.egressAddresses ?? [],
     },

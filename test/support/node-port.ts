@@ -80,7 +80,7 @@ const mkdir = (path: string, mode: number): Promise<void> =>
     }),
   )
 
-export const nodePort = (): FilePort => ({
+export const nodePort = (): Omit<FilePort, 'walk' | 'search'> => ({
   open: (path, flags, mode = 0o666) => asked(end => fs.open(path, flags | always, mode, end)),
   stat: path => statted(path, fs.stat as typeof fs.lstat),
   lstat: path => statted(path, fs.lstat),

@@ -30,5 +30,4 @@ export const hubs = {
       categories: ['general'],
     },
   ],
-  templates: [],
 } satisfies Partial<Shipped>

@@ -107,5 +107,9 @@ export const boot = async (attempt: Attempt, marker: Marker): Promise<void> => {
     // Its work is done and its number may soon be somebody else's.
     await rm(files.starter, { force: true })
   }
-  await inTurn(context, begin, () => untilUp(attempt, marker, from))
+  const up = async () => {
+    // While the daemon begins; nothing of a tenant runs yet.
+    await Promise.all([untilUp(attempt, marker, from), context.views?.show(attempt.spec.id)])
+  }
+  await inTurn(context, begin, up)
 }

@@ -9,6 +9,7 @@ import type { Network } from '../../config/ipv4.ts'
 import type { Outbound } from './net/outbound.ts'
 import type { Slots } from './net/slots.ts'
 import type { Privileges } from './privileges.ts'
+import type { Views } from './view/views.ts'
 
 export interface Runtime {
   readonly name: string
@@ -42,6 +43,8 @@ export interface Context {
   /** Says which file of an image belongs to somebody who cannot be in a machine with users of its own, if one does. */
   readonly strangerInImage: (image: string) => Promise<string | undefined>
   readonly privileges: Privileges
+  /** Undefined where machines have a kernel of their own, which shows them what is theirs. */
+  readonly views: Views | undefined
   /** Limits how many machines start at the same time. */
   readonly starting: <T>(task: () => Promise<T>) => Promise<T>
   readonly log: Log

@@ -33,6 +33,8 @@ import { removeStraySlots, sweepDead } from './sweep.ts'
 import { createImageCheck } from './users/layers.ts'
 import { openUsers } from './users/open.ts'
 import { releaseIds } from './users/ranges.ts'
+import { removePlace } from './view/place.ts'
+import { openViews } from './view/views.ts'
 
 export interface Opened {
   readonly context: Context
@@ -132,9 +134,11 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const hold = await open(bundleDir)
   const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, privileges, log, clock }
   const pidsLimit = config.pidsLimit ?? 4_096
+  const views = config.runtime === 'runsc' ? undefined : await openViews({ hierarchy, names }, { log, clock })
   const context: Context = {
     ...own,
     ...network,
+    views,
     pidsLimit,
     aio,
     ownUsersRequired: config.userNamespaces === 'on',
@@ -143,16 +147,19 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
   const stopTrimming = clock.every(5_000, trim)
+  await views?.adopt(await machineIds(context))
   const close = async () => {
     stopTrimming()
     await guard.close()
     await network.slots.close()
     await hold.close()
+    await views?.close()
     if ((await machineIds(context)).length > 0) return
     await removeStraySlots(names, [])
     await removeParent(hierarchy, names.cgroup)
     await lowerFences(names)
     await removeProxyAddress(names)
+    await removePlace(names)
     await rm(names.runDir, { recursive: true, force: true })
     await releaseBlock(names)
     await releaseIds(names)

@@ -44,12 +44,12 @@ const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
     : [
         'holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own',
         "the kernel's memory for locks of files: it charges nobody for them",
+        'the sizes of the box: the system call sysinfo tells them (/proc shows what the sandbox has)',
       ]),
   ...(runtime === 'runsc' || ownUsers
     ? []
     : ['what the kernel counts by user (signals, timers, pipes, message queues): one sandbox can take all of it']),
   'the disk: sandboxes share the data directory without quota, one can fill it',
-  'the views of /proc/meminfo, /proc/stat, /proc/uptime and /proc/loadavg: they show the box (nproc is right)',
   'the public internet from what runs inside: a sandbox without an outbound policy reaches all of it',
 ]
 

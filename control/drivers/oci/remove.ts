@@ -53,7 +53,7 @@ export const removeDirectory = async (directory: string): Promise<void> => {
 
 /** Ends the machine and gives back what it holds of the box; its directory and the tenant's files stay. */
 export const endMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
-  const { dataDir, names, hierarchy, slots, outbound, clock } = context
+  const { dataDir, names, hierarchy, slots, outbound, views, clock } = context
   const files = filesOf(dataDir, id)
   const group = groupOf(names, id)
   signal?.throwIfAborted()
@@ -63,6 +63,7 @@ export const endMachine = async (context: Context, id: string, signal?: AbortSig
   signal?.throwIfAborted()
   await forget(context, id)
   await removeGroup(hierarchy, group, clock)
+  await views?.drop(id)
   if (!marker) return
   outbound?.release(marker.address)
   await slots.drop(marker.slot)

@@ -14,6 +14,7 @@ import { existingSlots, removeLinks, slotAt } from './net/link.ts'
 import { removeProxyAddress } from './net/outbound.ts'
 import { claimants, type Claimant } from './registry.ts'
 import { releaseIds } from './users/ranges.ts'
+import { removePlace } from './view/place.ts'
 
 const isDead = async ({ dataDir, pid }: Claimant): Promise<boolean> =>
   !(await isThere(dataDir)) && !(await isThere(`/proc/${pid}`))
@@ -41,6 +42,7 @@ export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: C
   await removeStraySlots(names, [])
   await lowerFences(names)
   await removeProxyAddress(names)
+  await removePlace(names)
   await rm(names.runDir, { recursive: true, force: true })
   await releaseBlock(names)
   await releaseIds(names)

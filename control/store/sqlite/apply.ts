@@ -7,6 +7,7 @@ import { toApiKeyRow, type KeyWriting } from './keys.ts'
 import type { Memberships } from './memberships.ts'
 import type { ChangePeople } from './people-changes.ts'
 import type { Prepare } from './prepared.ts'
+import type { Quotas } from './quotas.ts'
 import type { Recorder } from './recorder.ts'
 import type { References } from './references.ts'
 import type { Remembered } from './remembered.ts'
@@ -21,6 +22,7 @@ export interface ApplyParts {
   readonly recorder: Recorder
   readonly references: References
   readonly claims: Claims
+  readonly quotas: Quotas
   readonly keys: KeyWriting
   readonly memberships: Memberships
   readonly changePeople: ChangePeople
@@ -131,6 +133,9 @@ const steps: Steps = {
   removeInside(context, { workspace, path, kinds }) {
     const given = { workspace, path, kinds: JSON.stringify(kinds) }
     for (const one of [...context.run.children.all(given), ...context.run.deeper.all(given)]) erase(context, one)
+  },
+  atMost({ quotas }, write) {
+    quotas.need(write)
   },
   expect(context, { uid, version }) {
     resourceAt(context, uid, version)

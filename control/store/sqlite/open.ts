@@ -18,6 +18,7 @@ import { migrate, needNewest } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { preparer } from './prepared.ts'
 import { recorder } from './recorder.ts'
+import { quotas } from './quotas.ts'
 import { references } from './references.ts'
 import { remembered } from './remembered.ts'
 import { sqliteResources } from './resources.ts'
@@ -71,6 +72,7 @@ const compose = (db: Database): WritableStore => {
       transact,
       recorder: record,
       references: named,
+      quotas: quotas(prepare),
       claims: claimed,
       keys,
       workspaces: rows,

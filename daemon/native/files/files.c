@@ -3,12 +3,10 @@
  * kernel decides what the user may reach. There is no helper process that a tenant could stop, trace or starve.
  */
 #include "as_user.h"
+#include "own_entries.h"
 #include "remove_tree.h"
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/magic.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -66,24 +64,6 @@ static int append(struct job *job, const void *bytes, size_t length) {
 static struct record record_of(const struct stat *stat) {
   return (struct record){stat->st_mode, (double)stat->st_size,         stat->st_uid,
                          stat->st_gid,  (double)stat->st_mtim.tv_sec, (double)stat->st_mtim.tv_nsec};
-}
-
-/*
- * Our own threads may read /proc/self whatever their ids are, because the kernel only checks that it is the same
- * process. So the daemon's own entries are refused by name, except for reading what everybody may read.
- */
-static int is_our_own(int fd) {
-  struct statfs system;
-  struct stat stat;
-  if (fstatfs(fd, &system) < 0 || system.f_type != PROC_SUPER_MAGIC) return 0;
-  if (fstat(fd, &stat) == 0 && stat.st_mode & S_IROTH && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) return 0;
-  char link[64], target[PATH_MAX], own[32];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t length = readlink(link, target, sizeof target - 1);
-  if (length < 0) return 1;
-  target[length] = 0;
-  snprintf(own, sizeof own, "/%d/", (int)getpid());
-  return strstr(target, own) != NULL;
 }
 
 static int64_t open_file(struct job *job) {

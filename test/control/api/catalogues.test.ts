@@ -1,11 +1,16 @@
 /** What an operator lists, what is said of this host, and what providers answer to connections. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { control, knownImages } from '../../support/control.ts'
+import { freePort } from '../../support/keyed.ts'
+import { until } from '../../support/until.ts'
 
 const open = { headers: { authorization: '' } }
 
@@ -20,7 +25,11 @@ t.test('catalogues are shipped, and replaced by what the operator writes', async
   }
   t.match((await call('GET', '/sandbox/hub')).body, [{ name: 'base', image: 'base' }, { image: 'busybox' }])
   t.match((await call('GET', '/mcp/hub')).body, [{ name: String }])
-  t.same((await call('GET', '/templates')).body, [])
+  t.match((await call('GET', '/templates')).body, [
+    { name: 'python-web' },
+    { name: 'node-web' },
+    { name: 'python-task' },
+  ])
   t.equal((await call('GET', '/templates/web')).status, 404)
   t.hasProps((await call('GET', '/integrations/openai')).body.endpoints, ['/chat/completions'])
   t.equal((await call('GET', '/integrations/nobody')).status, 404)
@@ -61,6 +70,33 @@ t.test('catalogues are shipped, and replaced by what the operator writes', async
   t.equal((await call('GET', '/templates')).status, 503, 'a name twice')
   write('templates', [])
   t.same((await call('GET', '/templates')).body, [], 'mended without a restart')
+})
+
+t.test('templates that come with this host run as they are fetched', async t => {
+  const { call } = await control(t)
+  const templates = (await call('GET', '/templates')).body as { name: string; url: string; description: string }[]
+  for (const { name, url, description } of templates) {
+    t.equal(url, `http://127.0.0.1:8080/v0/templates/${name}/source`)
+    const { status, bytes } = await call('GET', `/templates/${name}/source`)
+    t.equal(status, 200)
+    const dir = mkdtempSync(join(tmpdir(), 'hutch-template-'))
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+    execFileSync('tar', ['-x', '-C', dir], { input: bytes })
+    const [, command = ''] = /: (.*)$/.exec(description) ?? []
+    const [file = '', ...args] = command.split(' ')
+    const port = await freePort()
+    const env = { ...process.env, PORT: String(port), TASK_INDEX: '4' }
+    const child = spawn(file, args, { cwd: join(dir, name), env, stdio: ['ignore', 'pipe', 'inherit'] })
+    if (name === 'python-task') t.match(await text(child.stdout), /"square": 16/)
+    else
+      await until(async () => {
+        const answer = await fetch(`http://127.0.0.1:${port}/x`).catch(() => undefined)
+        return answer !== undefined && /^hello from \w+ at \/x/.test(await answer.text())
+      }, `${name} answers`)
+    child.kill()
+  }
+  t.equal(templates.length, 3)
+  t.equal((await call('GET', '/templates/none/source')).status, 404)
 })
 
 t.test('where this host is and what it can do', async t => {

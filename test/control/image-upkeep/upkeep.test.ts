@@ -10,7 +10,7 @@ const reference = (name: string) => `ghcr.io/${name}:1`
 const made = () => {
   const clock = fakeClock()
   const pulled = new Map([
-    ['here', new Set([reference('used'), reference('idle')])],
+    ['here', new Set([reference('used'), reference('idle'), reference('shared')])],
     ['gone', new Set([reference('idle')])],
   ])
   const collected: string[][] = []
@@ -40,6 +40,7 @@ const made = () => {
     ]),
     images: {
       remoteName: reference,
+      offered: async () => new Set(['ghcr.io/shared']),
       trees: async () => [],
       collect: async (inUse: ReadonlySet<string>) => {
         collected.push([...inUse])
@@ -63,16 +64,16 @@ t.test('what a record is made of stays, also one that failed; what is over needs
     code: 'invalid_argument',
     message: 'imageName: "ghcr.io/used:1" is in use by box web',
   })
-  t.equal(pulled.get('here')?.size, 2, 'and then nothing goes')
+  t.equal(pulled.get('here')?.size, 3, 'and then nothing goes')
   t.equal(await upkeep.removeUnused('here'), 1)
-  t.same([...(pulled.get('here') ?? [])], [reference('used')])
+  t.same([...(pulled.get('here') ?? [])], [reference('used'), reference('shared')], 'what is shared is in use')
   t.same(collected, [['d1']], 'trees of machines that the records have are in use')
 })
 
 t.test('every hour what nobody needs is collected, and what deleted workspaces had', async t => {
   const { clock, pulled, collected, closer } = made()
   await clock.tick(3_600_000)
-  t.same([pulled.get('gone')?.size, pulled.get('here')?.size], [0, 2])
+  t.same([pulled.get('gone')?.size, pulled.get('here')?.size], [0, 3])
   t.equal(collected.length, 1)
   await closer.close()
   await clock.tick(7_200_000)

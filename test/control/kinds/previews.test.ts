@@ -111,6 +111,8 @@ t.test('a domain is pending until its proof is found; a preview has it from then
   t.match(domain.metadata, { name, externalId: undefined, plan: undefined })
   t.match(domain.spec, { status: 'pending', domainType: 'previews', cnameRecords: 'run.test' })
   t.equal(Object.hasOwn(domain, 'status'), false)
+  const cleared = await call('PUT', `/customdomains/${name}`, { spec: { domainType: null } })
+  t.match(cleared.body.spec, { domainType: 'previews' }, 'null is what holds unless given')
   const [[record, value]] = Object.entries(domain.spec.txtRecords) as [[string, string]]
   const withDomain = preview('own', { customDomain: name })
   t.match((await call('POST', '/sandboxes/web/previews', withDomain)).body.message, /spec.customDomain: .*is pending/)

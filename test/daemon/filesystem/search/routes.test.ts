@@ -132,6 +132,44 @@ t.test('content search: nothing of one file is found in the next', async t => {
     else t.ok(line === 2 ? column === 1 : line === 3)
 })
 
+t.test('find: a tree that takes many steps is walked in order, and a search of it finds each file once', async t => {
+  const { call, dir } = await daemon(t)
+  const made: string[] = []
+  for (const top of ['b', 'a', 'c'])
+    for (let index = 0; index < 7; index++) {
+      mkdirSync(join(dir, top, `d${index}`, 'deep'), { recursive: true })
+      for (let file = 0; file < 70; file++) made.push(join(top, `d${index}`, file % 2 ? 'deep' : '', `f${file}`))
+    }
+  for (const path of made) writeFileSync(join(dir, path), `the needle of ${path}`)
+  const found = (await call('GET', '/filesystem-find/?maxResults=0')).body.matches.map(
+    (one: { path: string }) => one.path,
+  )
+  // Depth first: a directory's entries stand where its own name does.
+  const inOrder = (path: string) => path.replaceAll('/', '\0')
+  t.same(
+    found,
+    made.toSorted((one, other) => (inOrder(one) < inOrder(other) ? -1 : 1)),
+  )
+  const lines = (await call('GET', '/filesystem-content-search/?query=NEEDLE&maxResults=0')).body.matches
+  t.same(
+    lines.map((one: { path: string; text: string }) => [one.path, one.text]).toSorted(),
+    made.map(path => [path, `the needle of ${path}`]).toSorted(),
+  )
+  t.equal((await call('GET', '/filesystem-content-search/?query=needle&maxResults=301')).body.total, 301)
+})
+
+t.test('content search: case of characters beyond ASCII', async t => {
+  const { call } = await daemon(t, {
+    files: { greek: 'x ΟΔΟΣ\n', german: 'die STRASSE, die Straße\n', cyrillic: 'при́вет ПРИВЕТ' },
+  })
+  const search = async (query: string, more = '') =>
+    (await call('GET', `/filesystem-content-search/?query=${encodeURIComponent(query)}${more}`)).body.matches
+  t.match(await search('οδος'), [{ path: 'greek', column: 3 }], 'a final sigma is a sigma')
+  t.match(await search('straße'), [{ path: 'german', column: 18 }], 'no character becomes two')
+  t.match(await search('приВЕТ'), [{ path: 'cyrillic', column: 16 }])
+  t.same(await search('приВЕТ', '&caseSensitive=true'), [])
+})
+
 t.test('find says when it cannot go on, search passes over it', async t => {
   const { call, dir } = await daemon(t)
   // Deeper than a path may be long, which only relative steps can make.

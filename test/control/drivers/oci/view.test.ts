@@ -1,0 +1,137 @@
+/** A machine sees its own limits, whatever happens to the program that keeps what it sees. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Machine } from '../../../../control/drivers/driver.ts'
+import { whyNoMachines } from '../../../support/machine.ts'
+import { cgroupMounts, makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
+import { until } from '../../../support/until.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+const kit = makeKit(t.testdir())
+
+const placeOf = ({ runDir }: Box['names']): string => join(runDir, 'view')
+
+/** The program of that box, which a server starts. */
+const keeperOf = ({ names }: Pick<Box, 'names'>): number | undefined =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .find(pid => {
+      try {
+        const [file = '', place] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+        return file.endsWith('/keep-views') && place === placeOf(names)
+      } catch {
+        // It ended meanwhile.
+        return false
+      }
+    })
+
+const text = async (machine: Machine, line: string): Promise<string> => (await sh(machine, line)).out.trim()
+
+const totalKb = async (machine: Machine): Promise<number> =>
+  Number(/^MemTotal:\s+(\d+) kB$/m.exec(await text(machine, 'cat /proc/meminfo'))?.[1])
+
+const seen = async (t: Test, machine: Machine, megabytes: number): Promise<void> => {
+  t.equal(await totalKb(machine), megabytes * 1024, `${megabytes} MB`)
+}
+
+t.test('memory, processors, load and time are its own, and change with its limits', async t => {
+  const box = await openBox(t, kit)
+  const machine = await box.driver.create(box.spec('a'))
+  await seen(t, machine, 256)
+  const [, free] = /^MemAvailable: +(\d+) kB$/m.exec(await text(machine, 'cat /proc/meminfo')) ?? []
+  t.ok(Number(free) > 100_000 && Number(free) <= 262_144, 'most of it is free')
+  t.equal(await text(machine, 'nproc; grep -c ^processor /proc/cpuinfo; grep -c ^cpu[0-9] /proc/stat'), '1\n1\n1')
+  t.match(await text(machine, 'cat /sys/devices/system/cpu/online'), /^\d$/, 'one processor')
+  t.equal(await text(machine, 'cat /proc/cpuinfo | sed -n "s/^processor.*: //p"'), '0', 'counted from 0 on')
+  t.equal(await text(machine, 'wc -l < /proc/swaps'), '1', 'no swap of the box')
+  const uptime = Number((await text(machine, 'cat /proc/uptime')).split(' ')[0])
+  t.ok(uptime < 60, `up for ${uptime} s`)
+  const booted = Number(/^btime (\d+)$/m.exec(await text(machine, 'cat /proc/stat'))?.[1])
+  t.ok(Math.abs(Date.now() / 1000 - uptime - booted) < 3, 'both clocks agree')
+
+  const idle = await text(machine, 'cat /proc/loadavg')
+  t.match(idle, /^\d\.\d\d \d\.\d\d \d\.\d\d 1\/\d+ \d+$/)
+  const busy = 'i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done; cat /proc/stat /proc/loadavg'
+  const [, user] = /^cpu +(\d+) /.exec(await text(machine, busy)) ?? []
+  t.ok(Number(user) > 5, `${user} ticks of its own`)
+
+  await box.driver.resizer?.resize('a', { memoryMb: 512, cpus: 2 })
+  await delay(150)
+  await seen(t, machine, 512)
+  t.equal(await text(machine, 'nproc; grep -c ^processor /proc/cpuinfo; grep -c ^cpu[0-9] /proc/stat'), '2\n2\n2')
+  const held = 'exec 3< /proc/meminfo; read -r a <&3; echo $a'
+  t.equal(await text(machine, held), 'MemTotal: 524288 kB')
+
+  const writes = 'echo x > /proc/meminfo; umount /proc/meminfo; rm /proc/meminfo; mount -o remount,rw /proc/meminfo'
+  t.not((await sh(machine, writes)).code, 0, 'a tenant changes nothing of it')
+  await seen(t, machine, 512)
+  t.notMatch(await text(machine, 'cat /proc/self/mountinfo'), box.dataDir, 'no path of the host')
+})
+
+t.test('what keeps it is killed, stopped, and started again with the server', async t => {
+  const box = await openBox(t, kit)
+  const machine = await box.driver.create(box.spec('a'))
+  await seen(t, machine, 256)
+  for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
+    const pid = keeperOf(box)
+    t.ok(pid, 'it runs')
+    process.kill(pid as number, signal)
+    if (signal === 'SIGKILL') await seen(t, machine, 256)
+    await box.driver.freezer?.freeze('a')
+    await until(() => ![pid, undefined].includes(keeperOf(box)), 'another one')
+    await box.driver.freezer?.thaw('a')
+    const memoryMb = signal === 'SIGKILL' ? 300 : 320
+    await box.driver.resizer?.resize('a', { memoryMb, cpus: 1 })
+    await delay(150)
+    await seen(t, machine, memoryMb)
+  }
+  await box.driver.close()
+  await until(() => keeperOf(box) === undefined, 'its end')
+  await seen(t, machine, 320)
+  const again = await box.reopen()
+  await again.resizer?.resize('a', { memoryMb: 384, cpus: 1 })
+  await delay(150)
+  await seen(t, machine, 384)
+})
+
+t.test('a machine of a version that had none gets it when the server starts', async t => {
+  const box = await openBox(t, kit)
+  const machine = await box.driver.create(box.spec('a'))
+  await box.driver.close()
+  // As if it had never been shown anything.
+  const [mount = ''] = cgroupMounts().filter(mount => existsSync(join(mount, box.names.cgroup, 'a/cgroup.procs')))
+  const [pid = ''] = readFileSync(join(mount, box.names.cgroup, 'a/cgroup.procs'), 'utf8').split('\n')
+  const covered = [...readFileSync(`/proc/${pid}/mountinfo`, 'utf8').matchAll(/^\S+ \S+ \S+ \/a\/\S+ (\S+)/gm)]
+  t.equal(covered.length, 8)
+  for (const [, path = ''] of covered) execFileSync('nsenter', ['-t', pid, '-m', 'busybox', 'umount', path])
+  rmSync(join(placeOf(box.names), 'a'), { recursive: true })
+  t.not(await totalKb(machine), 256 * 1024, 'it sees the box')
+  const again = await box.reopen()
+  await again.resizer?.resize('a', { memoryMb: 288, cpus: 1 })
+  await delay(150)
+  await seen(t, machine, 288)
+})
+
+t.test('who reads all the time costs the box nothing', async t => {
+  const box = await openBox(t, kit)
+  const machine = await box.driver.create(box.spec('a'))
+  const ticks = () => {
+    const fields = readFileSync(`/proc/${keeperOf(box)}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  }
+  const before = ticks()
+  const reads = 'i=0; while [ $i -lt 20000 ]; do read -r a < /proc/meminfo; read -r a < /proc/stat; i=$((i + 1)); done'
+  t.equal((await sh(machine, reads)).code, 0)
+  const used = ticks() - before
+  t.ok(used <= 10, `40,000 reads cost ${used * 10} ms of the box`)
+})
