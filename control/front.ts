@@ -2,6 +2,7 @@
  * One port, several surfaces: hosts and paths of workloads go to the gateway, `/v0` and its like to the management API, pages
  * to people.
  */
+import type { IncomingMessage } from 'node:http'
 import { endRaw } from '../shared/http/raw-answer.ts'
 import { listener, type Listener } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
@@ -20,11 +21,13 @@ export const frontListener = (deps: {
   rootAddress: (url: string) => string | undefined
   /** Told of the status of each answer to a request for a workload. */
   answered: (status: number) => void
+  /** Who is at the other end. */
+  remoteOf: (message: IncomingMessage) => string
   log: Log
 }): Listener => {
-  const { api, people, gateway, previews, rootAddress, answered, log } = deps
-  const management = listener(api, { log })
-  const pages = listener(people.pages(gateway), { log })
+  const { api, people, gateway, previews, rootAddress, answered, remoteOf, log } = deps
+  const management = listener(api, { log, remoteOf })
+  const pages = listener(people.pages(gateway), { log, remoteOf })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
   return {
     request(message, response) {

@@ -3,6 +3,7 @@ import type { Closing } from '../shared/closing.ts'
 import { wireNames as spellings } from '../shared/wire-names.ts'
 import { createKeyUses } from './auth/key-uses.ts'
 import { createKeys } from './auth/keys.ts'
+import { remoteBehind } from './auth/remote.ts'
 import { createStanding } from './auth/standing.ts'
 import { personalKeys } from './auth/personal-keys.ts'
 import { createDenials } from './audit/denials.ts'
@@ -30,7 +31,7 @@ export const callersOf = async (
   const { store, clock, ids, log } = parts
   const { tenants, audit } = store
   const uses = createKeyUses({ tenants, clock, log }, closer)
-  const denials = createDenials({ audit, clock, log }, closer)
+  const denials = createDenials({ audit, account: parts.first.account, clock, log }, closer)
   const identity = createIdentity({
     ...parts,
     ...later,
@@ -38,6 +39,7 @@ export const callersOf = async (
     userKind: userKindName,
     account: parts.first.account,
     provider: await providerOf(config),
+    documents: { hosts: config.clientHosts, ca: await secretIn(config.caFile, 'HUTCH_CA_FILE') },
     clientNames: spellings(config.wireNames).oauthClients,
   })
   const { mail } = config
@@ -52,5 +54,6 @@ export const callersOf = async (
     standing: createStanding({ clock, log }, closer),
     personalKeys: personalKeys({ tenants, clock, ids, uses }),
     denials,
+    remoteOf: remoteBehind(config.trustedProxies),
   }
 }

@@ -197,7 +197,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
-      const front = frontListener({ ...metrics, api, people, gateway: plane, previews, rootAddress, log })
+      const front = frontListener({ ...metrics, ...callers, api, people, gateway: plane, previews, rootAddress, log })
       const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },

@@ -39,7 +39,7 @@ export const submitInteraction = route('POST /v0/oauth/interaction/:uid', {
   id: 'oauth.interaction.submit',
   summary: 'Takes the answer of a person',
   statuses: { 303: 'Goes on' },
-  errors: ['invalid_argument', 'forbidden', 'not_found', 'payload_too_large', 'sign_in_provider_failed', 'internal'],
+  errors: ['invalid_argument', 'forbidden', 'not_found', 'payload_too_large', 'sign_in_failed', 'internal'],
 })
 
 export const devicePage = route('GET /v0/oauth/device', {
@@ -90,7 +90,7 @@ export const submitJoin = route('POST /v0/oauth/join', {
     'already_exists',
     'payload_too_large',
     'too_many_attempts',
-    'sign_in_provider_failed',
+    'sign_in_failed',
     'internal',
   ],
 })
@@ -106,7 +106,7 @@ export const elsewhereCallback = route('GET /v0/oauth/callback', {
     'forbidden',
     'not_found',
     'already_exists',
-    'sign_in_provider_failed',
+    'sign_in_failed',
     'internal',
   ],
 })

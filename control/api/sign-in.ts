@@ -3,7 +3,6 @@ import { readBody } from '../../shared/http/body.ts'
 import { fail, isError } from '../../shared/errors.ts'
 import type { InProcessAnswer } from '../../shared/http/in-process.ts'
 import { handle, json, Reply, type Bound, type Context, type Request } from '../../shared/route.ts'
-import { remoteOf } from '../auth/remote.ts'
 import { withMeant } from '../auth/scopes.ts'
 import { pageHeaders } from '../html/page.ts'
 import type { Denials } from '../audit/denials.ts'
@@ -74,7 +73,7 @@ export const formOf = async (request: Request): Promise<string> => {
 export const byOf = ({ request, requestId }: Context): AuditedBy => ({
   actor: '',
   credential: '',
-  remote: remoteOf(request),
+  remote: request.remote,
   requestId,
 })
 

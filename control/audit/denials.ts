@@ -51,10 +51,11 @@ const entryOf = ({ first, count }: Group, isRest: boolean): AuditEntry => {
 }
 
 export const createDenials = (
-  deps: { audit: Pick<Audit, 'append'>; clock: Clock; log: Log },
+  /** `account` reads of strangers: it is the operator's. */
+  deps: { audit: Pick<Audit, 'append'>; account: string; clock: Clock; log: Log },
   closer: Closing,
 ): Denials => {
-  const { audit, clock, log } = deps
+  const { audit, account, clock, log } = deps
   let groups = new Map<string, Group>()
   const rest = 'rest'
   const flush = async (): Promise<void> => {
@@ -62,7 +63,9 @@ export const createDenials = (
     groups = new Map()
     if (noted.size > 0)
       await audit.append(
-        [...noted].map(([name, group]) => entryOf(group, name === rest)),
+        [...noted]
+          .map(([name, group]) => entryOf(group, name === rest))
+          .map(entry => ({ ...entry, account: entry.account || account })),
         clock.now(),
       )
   }

@@ -8,7 +8,6 @@ import { callInProcess, type InProcessAnswer, type InProcessRequest } from '../.
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Request } from '../../shared/route.ts'
-import { remoteOf } from '../auth/remote.ts'
 import type { Sealer } from '../secrets.ts'
 import type { AuditedBy, Person, Store } from '../store/store.ts'
 import { createAttempts } from './passwords.ts'
@@ -21,7 +20,9 @@ import { createElsewhere, type Elsewhere } from './elsewhere/provider.ts'
 import { createJoining, type Door, type Joining } from './joining.ts'
 import { createMembers, type Members } from './members.ts'
 import { createPeople, type People } from './people.ts'
+import type { DocumentConfig } from './provider/client-document.ts'
 import { clientsFrom } from './provider/clients.ts'
+import { createDocuments } from './provider/documents.ts'
 import { openProvider, type OpenedProvider } from './provider/provider.ts'
 import { createSigningKeys } from './signing-keys.ts'
 import { createTokens, type Tokens } from './tokens.ts'
@@ -77,6 +78,7 @@ export interface IdentityDeps {
   readonly publicUrl: () => string
   /** Names of the public client. */
   readonly clientNames: readonly string[]
+  readonly documents: DocumentConfig
   /** Text that only this host knows. */
   readonly secret: string
 }
@@ -88,6 +90,7 @@ const opening = (deps: IdentityDeps & { people: People }, keysOf: () => Promise<
   const { clientNames, store, secret, clock } = deps
   const cookieKey = createHmac('sha256', secret).update('cookies of sign-in').digest('base64url')
   const knownClient = clientsFrom(clientNames, store)
+  const documents = createDocuments(deps.documents, clock)
   let swept = 0
   let opened: { readonly of: string; readonly provider: Promise<OpenedProvider> } | undefined
   return async (): Promise<OpenedProvider> => {
@@ -99,7 +102,7 @@ const opening = (deps: IdentityDeps & { people: People }, keysOf: () => Promise<
     const keys = await keysOf()
     const of = [issuer(), ...keys.map(({ kid }) => kid)].join(' ')
     if (opened?.of === of) return opened.provider
-    const provider = openProvider({ ...deps, knownClient, issuer: issuer(), keys, cookieKey })
+    const provider = openProvider({ ...deps, documents, knownClient, issuer: issuer(), keys, cookieKey })
     opened = { of, provider }
     // One that could not be opened is tried again by the next request.
     provider.catch(() => {
@@ -168,9 +171,9 @@ export const createIdentity = (deps: IdentityDeps): Identity => {
     elsewhere: config && createElsewhere({ ...deps, config }),
     admit: async (claims, by) => admitClaims(admitting(), claims, by),
     admitWith: async (door, claims, by) => admitWithLink({ ...admitting(), joining }, door, claims, by),
-    newcomer: request => newcomers.begin(remoteOf(request), mostSteps),
+    newcomer: request => newcomers.begin(request.remote, mostSteps),
     async newClient(request) {
-      clients.begin(remoteOf(request), mostClients)
+      clients.begin(request.remote, mostClients)
       if ((await deps.store.identity.countOAuthRecords('Client')) >= mostClientsInAll)
         throw fail('too_many_attempts', { retryAfterS: 3_600 })
     },

@@ -31,7 +31,9 @@ const askedFor = ({ params }: Details): string[] =>
 
 const clientOf = async ({ provider, details: { params } }: Visit): Promise<string> => {
   const client = await provider.Client.find(String(params['client_id']))
-  return client?.clientName ?? client?.clientId ?? ''
+  const { clientId = '', clientName = clientId } = client ?? {}
+  // Whoever names itself by an address is known by its host.
+  return clientId.startsWith('https://') ? `${clientName} (${new URL(clientId).host})` : clientName
 }
 
 /** Where the answer goes; people know programs by it. */

@@ -52,7 +52,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'images/runtime',
     'shared/http',
   ],
-  'node:https': ['control/acme', 'daemon/egress', 'daemon/network'],
+  'node:https': ['control/acme', 'control/identity/provider', 'daemon/egress', 'daemon/network'],
   'node:v8': ['daemon/node-internals'],
   'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }

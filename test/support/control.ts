@@ -166,7 +166,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const move = transition({ store, clock, rules, changes: changes() })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
-  const denials = createDenials({ audit: store.audit, clock, log }, closer)
+  const denials = createDenials({ audit: store.audit, account: 'default', clock, log }, closer)
   const publicUrl = () => 'http://127.0.0.1:8080'
   const identity = createIdentity({
     store,
@@ -177,6 +177,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     denials,
     transition: () => move,
     userKind: 'workspaceUser',
+    documents: { hosts: [], ca: '' },
     secret: 'test',
     account: 'default',
     publicUrl,

@@ -1,6 +1,10 @@
 /** A browser without a screen: keeps cookies, follows what a person would follow, and fills in forms. */
 import { createHash, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Test } from 'tap'
+import type { Config } from '../../control/config.ts'
 import { adminLink } from '../../control/identity/admin-link.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { randomIds } from '../../shared/ids.ts'
@@ -59,8 +63,11 @@ export const verifierFor = () => {
 export const ada = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' }
 
 /** A host that listens, with one admin who can sign in. */
-export const hostWithAdmin = async (t: Test) => {
-  const { host, config, api } = await openTestHost(t, t.testdir())
+export const hostWithAdmin = async (t: Test, given: Partial<Config> = {}) => {
+  // The directory of a test may have been made already.
+  const dataDir = mkdtempSync(join(tmpdir(), 'hutch-sign-in-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const { host, config, api } = await openTestHost(t, dataDir, { config: given })
   const { url } = await host.listen()
   const link = () => adminLink({ store: host.store, clock: systemClock(), ids: randomIds() }, url, 'default')
   const made = await browser(url).open(await link(), ada)

@@ -15,5 +15,5 @@ export const translated = (
   const code = String((error as { code?: unknown }).code)
   if (code.startsWith('OAUTH_'))
     return fail('unauthenticated', { reason: `the answer of the provider is not valid: ${messageOf(error)}` }, error)
-  return fail('sign_in_provider_failed', { reason: messageOf(error) }, error)
+  return fail('sign_in_failed', { reason: messageOf(error) }, error)
 }

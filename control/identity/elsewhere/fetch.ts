@@ -6,7 +6,7 @@ const [longest, mostBytes] = [10_000, 512 * 1024]
 
 type Fetch = (url: string, options: RequestInit) => Promise<Response>
 
-const refuse = (reason: string) => fail('sign_in_provider_failed', { reason })
+const refuse = (reason: string) => fail('sign_in_failed', { reason })
 
 const bounded = async (body: ReadableStream<Uint8Array>): Promise<Buffer> => {
   const pieces: Uint8Array[] = []

@@ -18,7 +18,7 @@ export interface Elsewhere {
   readonly name: string
   /** `goal` comes back with the answer. */
   begin(goal: string): Promise<Begun>
-  /** Throws `invalid_argument` when it was begun elsewhere or is over, `unauthenticated` for an answer that is none, `sign_in_provider_failed`. */
+  /** Throws `invalid_argument` when it was begun elsewhere or is over, `unauthenticated` for an answer that is none, `sign_in_failed`. */
   finish(query: string, kept: string | undefined): Promise<{ readonly claims: Claims; readonly goal: string }>
 }
 

@@ -7,6 +7,7 @@ import { hashKey } from '../../auth/keys.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
 import type { People } from '../people.ts'
+import type { Documents } from './documents.ts'
 import { resourcesOf } from './resources.ts'
 import { adapterOf, type AdapterDeps } from './adapter.ts'
 
@@ -31,15 +32,18 @@ export interface ProviderDeps extends AdapterDeps {
   readonly issuer: string
   /** Private, the one to sign with first. */
   readonly keys: readonly JWK[]
+  /** What describes clients that are named by an address. */
+  readonly documents: Documents
   /** For cookies. */
   readonly cookieKey: string
 }
 
-const featuresOf = (issuer: string, refuseResource: () => Error): Configuration['features'] => ({
+const featuresOf = ({ issuer, documents }: ProviderDeps, refuseResource: () => Error): Configuration['features'] => ({
   devInteractions: { enabled: false },
   clientCredentials: { enabled: true },
   revocation: { enabled: true },
   registration: { enabled: true },
+  clientIdMetadataDocument: { enabled: true, ack: 'draft-02', allowFetch: documents.allow },
   deviceFlow: {
     enabled: true,
     userCodeInputSource: (ctx, form, _out, error) => void (ctx.body = deviceCodePage(form, error)),
@@ -77,8 +81,7 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
   // Clients of the contract keep the refresh token that they got first, and several programs share it.
   rotateRefreshToken: false,
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
-  // Anybody may register, and with what they say the library would ask anybody anything.
-  fetch: () => Promise.reject(new Error('nothing is fetched for clients')),
+  fetch: url => deps.documents.get(url as string | URL),
   issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
   interactions: { url: (_ctx, { uid }) => `/v0/oauth/interaction/${uid}` },
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
@@ -101,7 +104,7 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
     ctx.type = 'json'
     ctx.body = out
   },
-  features: featuresOf(deps.issuer, refuseResource),
+  features: featuresOf(deps, refuseResource),
   pkce: { required: () => true },
   extraTokenClaims: (_ctx, token) =>
     token.kind === 'ClientCredentials'

@@ -187,6 +187,10 @@ t.test('failed sign-ins are written down: as whom, how often, from where', async
     },
   )
   t.equal(data.filter(({ kind }: { kind: string }) => kind === 'person').length, 1)
+  t.match(
+    data.find(({ name }: { name: string }) => name === 'sign-in'),
+    { actor: '', detail: { count: 3 } },
+  )
   const head = (await made.api('GET', '/audit?everyWorkspace=true')).text
   t.notOk(head.includes('nobody-0@'), 'what was typed as an address may be a password')
 })
