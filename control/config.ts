@@ -15,6 +15,7 @@ import {
   trustedProxiesFrom,
   type NameServer,
 } from './config/networks.ts'
+import { packagesFrom, type Packages } from './config/packages.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { quotasFrom } from './config/quotas.ts'
@@ -100,6 +101,8 @@ export interface Config {
   readonly egressResolvers: readonly NameServer[]
   /** A proxy of the network that the outbound proxy connects through, `http://host:port`. Default '' for none. */
   readonly egressProxy: string
+  /** Registries whose packages are kept for several sandboxes. Default none. */
+  readonly packages: Packages
   /** Name servers that are asked about custom domains; none for those of this box. */
   readonly dnsResolvers: readonly NameServer[]
   /** Addresses of this box that egress gateways leave from. Default none. */
@@ -192,6 +195,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     dnsResolvers: resolversFrom(env, 'HUTCH_DNS_RESOLVERS'),
     egressAddresses: egressAddressesFrom(env),
     egressProxy: egressProxyFrom(env),
+    packages: packagesFrom(env),
     slotsAhead: integerOf(env, 'HUTCH_SLOTS_AHEAD', { fallback: 8, min: 0, max: 1_024 }),
     warm: warmFrom(env),
     warmDemand: warmDemandFrom(env),

@@ -48,6 +48,7 @@ import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import { serveFront, type Served } from './serving.ts'
+import { commonEnvironment } from './sandbox/environment.ts'
 import type { Store, Written } from './store/store.ts'
 import { createDns } from './dns.ts'
 import { openWarm } from './warm/open.ts'
@@ -85,7 +86,11 @@ const running = async (
   const { kinds, outbound, metrics } = deps
   const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
-  const warm = await openWarm(config, { ...parts, draining }, closer)
+  const warm = await openWarm(
+    config,
+    { ...parts, draining, environmentOf: image => commonEnvironment(parts.names, image) },
+    closer,
+  )
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })

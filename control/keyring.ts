@@ -90,4 +90,4 @@ export const changeKey = async ({ dataDir, ids, keyring, renewAll }: ChangeDeps)
 
 /** What came of it, for people. */
 export const changed = (renewed: number): string =>
-  `a new key seals from now on; ${renewed} stored secrets were sealed anew`
+  `a new key seals from now on; ${renewed} stored ${renewed === 1 ? 'secret was' : 'secrets were'} sealed anew`

@@ -123,6 +123,10 @@ export const specTexts: Texts = {
   config: ['Settings of the provider', { region: 'eu' }],
   'spec.secret': ['Secrets of the provider by name; answered as `***`', { API_KEY: '***' }],
   customDomain: ['Verified domain that it is under', 'apps.example.com'],
+  hostHeader: [
+    'As what its application is asked: localhost and its port, unless it is to see the address of the preview',
+    'preview',
+  ],
   prefixUrl: ['First part of its address', 'my-app'],
   'spec.port': ['Port in the sandbox', 3000],
   'spec.url': ['Its address', 'https://my-app.apps.example.com'],

@@ -172,7 +172,8 @@ export interface ProcessFacts {
   /** Its number inside. */
   readonly pid?: number
   readonly process: string
-  readonly command: string
+  /** Its arguments, the program first. */
+  readonly words: readonly string[]
 }
 
 export interface OutboundPorts {

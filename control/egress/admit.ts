@@ -37,6 +37,8 @@ export interface Wanted {
   readonly host: string
   /** Where the sandbox itself wants to connect under that name, when it has chosen an address. */
   readonly address?: string | undefined
+  /** The name must be true also where the policy does not ask. */
+  readonly named?: boolean
 }
 
 const refused = (reason: Refusal, rule?: string): Refused => ({ ok: false, reason, rule })
@@ -79,7 +81,7 @@ export const admit = async (resolver: Resolver, tenant: Tenant, wanted: Wanted):
   if (!verdict.allowed && tenant.policy.source.mode === 'enforce')
     return refused(verdict.reason === 'forbidden' ? 'forbidden' : 'not_allowed', verdict.rule)
   // Without lists and rules a name decides nothing, so it need not be true.
-  const nameMatters = tenant.policy.restricts || verdict.needsRequest || isAddress(wanted.host)
+  const nameMatters = wanted.named === true || tenant.policy.restricts || verdict.needsRequest || isAddress(wanted.host)
   const addresses = await addressesFor(resolver, tenant, wanted, nameMatters)
   return 'ok' in addresses ? addresses : { ok: true, verdict, addresses }
 }

@@ -16,6 +16,7 @@ import { headerNames } from './http/names.ts'
 import { createHttpService, type HttpService } from './http/service.ts'
 import { kernelRelay } from './native/native.ts'
 import { noNeighbours, type Neighbours } from './neighbours.ts'
+import { openPackageCache } from './packages/cache.ts'
 import { streamRelay } from './relay.ts'
 import { createTenant, endConnections, endTenant, leaveFrom, replacePolicy, type Tenant } from './tenant.ts'
 import { createTenants } from './tenants.ts'
@@ -38,6 +39,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
     resolver: createResolver({ fence, servers: options.dnsServers }),
     names: headerNames(wireNames),
     proxy: options.proxy,
+    packages: options.packages && openPackageCache(options.packages, deps),
     requestId: () => ids.uuid(),
     authority: createAuthority(options.authority, { clock }),
     upstreamTls: createUpstreamTls({ extraCa: options.extraCa }, { clock }),

@@ -21,6 +21,7 @@ import type { EgressEvent, Page } from './events/events.ts'
 import type { Kept } from './events/kept.ts'
 import type { HttpProxy } from './http/through-proxy.ts'
 import type { Neighbours } from './neighbours.ts'
+import type { PackageOptions } from './packages/cache.ts'
 import type { Peer } from './tenants.ts'
 
 export interface EgressOptions {
@@ -38,6 +39,8 @@ export interface EgressOptions {
   readonly dnsServers: readonly Server[]
   /** A proxy that connections to the internet are made through. */
   readonly proxy?: HttpProxy | undefined
+  /** Packages that are kept for several sandboxes; none unless given. */
+  readonly packages?: PackageOptions | undefined
   /** Events kept for each sandbox. */
   readonly events?: number
   /** Connections of one sandbox at a time. */

@@ -9,6 +9,7 @@ import type { HttpService } from './http/service.ts'
 import type { HttpProxy } from './http/through-proxy.ts'
 import type { HeaderNames } from './http/names.ts'
 import type { Relay } from './relay.ts'
+import type { PackageCache } from './packages/cache.ts'
 import type { Tenants } from './tenants.ts'
 import type { UpstreamTls } from './tls/upstream-tls.ts'
 
@@ -22,6 +23,8 @@ export interface Engine {
   readonly names: HeaderNames
   /** What connections to the internet are made through; undefined for none. */
   readonly proxy: HttpProxy | undefined
+  /** Packages that are kept; undefined where none are. */
+  readonly packages: PackageCache | undefined
   /** A new id for a request. */
   readonly requestId: () => string
   readonly authority: Authority

@@ -3,7 +3,7 @@
  * seen from its first bytes, and that decides how it is held to the policy.
  */
 import type { Socket } from 'node:net'
-import { admitAddress } from './admit.ts'
+import { admit, admitAddress } from './admit.ts'
 import { classify, type Protocol } from './classify.ts'
 import type { Engine } from './engine.ts'
 import type { EgressEvent, Said } from './events/events.ts'
@@ -72,10 +72,19 @@ export const connectTunnel = async (tunnel: Tunnel, host: string): Promise<Conne
   return connectPlain(engine, tenant, { host, address, port })
 }
 
+/** To a registry whose packages are kept, and let through: it need not be connected to yet. */
+export const isForPackages = async ({ engine, tenant, port, address }: Tunnel, host: string): Promise<boolean> =>
+  port === 443 &&
+  engine.packages?.covers(host) !== undefined &&
+  tenant.sourceAddress === undefined &&
+  tenant.neighbour(host) === undefined &&
+  (await admit(engine.resolver, tenant, { host, address, named: true })).ok
+
 /** Connects by name before the tunnel is accepted, so that a failure is an answer and not a lost connection. */
 const open = async (tunnel: Tunnel): Promise<{ reason: Reason; rule?: string | undefined } | undefined> => {
   const { engine, tenant, host, address } = tunnel
   if (host === undefined) return admitAddress(engine.fence, tenant, address as string)
+  if (await isForPackages(tunnel, host)) return undefined
   const connected = await connectTunnel(tunnel, host)
   if (!connected.ok) return connected
   const { socket } = connected
@@ -92,6 +101,10 @@ const serve: Readonly<Record<Exclude<Protocol, 'more'>, (tunnel: Tunnel) => Prom
   other: serveUnread,
 }
 
+/** Who comes to these ports speaks first, however long a busy box takes for it; and so does who could not pass otherwise. */
+const speaksFirst = ({ tenant, host, address, port }: Tunnel): boolean =>
+  port === 80 || port === 443 || tenant.policy.forHost(host ?? (address as string)).needsRequest
+
 /** Waits for the first bytes and hands the connection to whom they concern. */
 const serveFirstBytes = async (tunnel: Tunnel): Promise<void> => {
   const { client, engine } = tunnel
@@ -99,7 +112,10 @@ const serveFirstBytes = async (tunnel: Tunnel): Promise<void> => {
   const enough = (bytes: Buffer) => (protocol = classify(bytes)) !== 'more'
   let seen = await peek(client, engine.clock, silentMs, enough)
   if (client.destroyed) return
-  if (!seen && client.readableLength === 0 && !client.readableEnded) return serveServerFirst(tunnel)
+  if (!seen && client.readableLength === 0 && !client.readableEnded && !speaksFirst(tunnel)) {
+    const late = await serveServerFirst(tunnel)
+    return late && serve[late](tunnel)
+  }
   seen ??= await peek(client, engine.clock, firstBytesMs, enough)
   if (!seen) return void client.destroy()
   return serve[protocol as Exclude<Protocol, 'more'>](tunnel)

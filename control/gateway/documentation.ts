@@ -38,8 +38,22 @@ const send = ({ request, response }: Call, status: number, headers: Headers, tex
 
 const pathOf = ({ target }: WorkloadAddress): string => target.split('?', 1)[0] as string
 
+const isDocumentation = (address: WorkloadAddress): boolean => /^\/swagger(?=\/|$)/.test(pathOf(address))
+
 export const asksForDocumentation = (address: WorkloadAddress, { method }: IncomingMessage): boolean =>
-  (method === 'GET' || method === 'HEAD') && address.port === undefined && /^\/swagger(?=\/|$)/.test(pathOf(address))
+  (method === 'GET' || method === 'HEAD') && address.port === undefined && isDocumentation(address)
+
+/** By the number of its port, too, the daemon's page is not the daemon's to answer: leads to where the host answers it. */
+export const leadToDocumentation = (
+  address: WorkloadAddress,
+  response: ServerResponse,
+  port: number | undefined,
+): boolean => {
+  if (port === undefined || address.port !== port || !isDocumentation(address)) return false
+  response.writeHead(307, { location: `${address.base.replace(/\/port\/\d+$/, '')}/swagger/index.html` })
+  response.end()
+  return true
+}
 
 /** The explorer for this workload; at the host name of a workload, whose applications could read what is typed, a page that leads there. */
 const answerPage = ({ documentation, apiOrigin }: Documenting, address: WorkloadAddress, call: Call): void => {

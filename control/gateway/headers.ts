@@ -8,6 +8,8 @@ export interface Withheld {
   readonly headers: ReadonlySet<string>
   /** Cookies of an origin that is not the workload's: a browser sends them with every path of it. */
   readonly cookies: boolean
+  /** By which address the client came. */
+  readonly address?: boolean
 }
 
 /** A page's address may hold the key or the ticket it was opened with. */
@@ -60,15 +62,8 @@ export const requestHeaders = (
       if (value !== undefined) headers.push(name, value)
     }
   }
-  headers.push(
-    ...identity,
-    'x-forwarded-for',
-    `${forwarded}${remote}`,
-    'x-forwarded-host',
-    host,
-    'x-forwarded-proto',
-    proto,
-  )
+  headers.push(...identity, 'x-forwarded-for', `${forwarded}${remote}`)
+  if (!withheld.address) headers.push('x-forwarded-host', host, 'x-forwarded-proto', proto)
   return headers
 }
 

@@ -13,7 +13,7 @@ import type { WorkloadAddress } from './address.ts'
 import { enter, type EnterContext } from './admit.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
-import { answerDocumentation, asksForDocumentation, type Documenting } from './documentation.ts'
+import { answerDocumentation, asksForDocumentation, leadToDocumentation, type Documenting } from './documentation.ts'
 import type { Forwarder } from './forward.ts'
 import type { AnswerRules } from './headers.ts'
 import type { IdentityWriter } from './identity.ts'
@@ -92,6 +92,7 @@ export const run = async (
   const { target, withheld } = credential
   const identity = context.identityOf(key)
   try {
+    if (leadToDocumentation(address, response, upstream.port)) return
     if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
       return await answers.answer({ instance, target, upstream, request, response })
     const rules = answerRules(context, address, credential)

@@ -31,6 +31,7 @@ const spec = s.object({
   public: s.nullish(s.boolean()),
   prefixUrl: s.nullish(text(49).check(s.regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$/, 'must be a host label'))),
   customDomain: s.nullish(text(253)),
+  hostHeader: s.nullish(s.enum(['localhost', 'preview'])),
   expires: s.nullish(instant),
   ttl: s.nullish(duration),
   requestHeaders: s.nullish(texts(256)),

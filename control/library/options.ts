@@ -4,6 +4,7 @@ import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
 import { loadConfig, reclaimSeconds, standbySeconds, type Config } from '../config.ts'
 import { mailShape } from '../config/mail.ts'
+import { packagesShape } from '../config/packages.ts'
 import { pullRanges } from '../config/registries.ts'
 import { signInShape } from '../config/sign-in.ts'
 import { tlsShape } from '../config/tls.ts'
@@ -62,6 +63,7 @@ const shapes = {
   tls: tlsShape,
   signIn: signInShape,
   mail: mailShape,
+  packages: packagesShape,
   pullLimits: s.strictObject({
     maxBytes: within(pullRanges.maxMb, MiB),
     atOnce: s.int().check(s.minimum(pullRanges.atOnce.min), s.maximum(pullRanges.atOnce.max)),

@@ -1,6 +1,7 @@
 /** Opens the egress engine at the address that held machines are sent to. */
 import { getServers } from 'node:dns'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
 import type { Config } from '../config.ts'
 import { nameServerOf } from '../config/networks.ts'
@@ -46,6 +47,9 @@ const proxyAt = (url: string) => {
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port || 80) }
 }
 
+const packagesIn = ({ dataDir, packages }: Pick<Config, 'dataDir' | 'packages'>) =>
+  packages.hosts.length > 0 ? { ...packages, directory: join(dataDir, 'packages') } : undefined
+
 export interface OpenedEgress {
   readonly engine: Egress
   /** PEM: what programs in held machines have to trust. */
@@ -54,7 +58,7 @@ export interface OpenedEgress {
 
 /** Throws `invalid_argument` naming a variable that cannot be used, and what listening throws. */
 export const openEgress = async (
-  config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers' | 'egressProxy'>,
+  config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers' | 'egressProxy' | 'packages'>,
   driver: DriverOutbound,
   deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & {
     sealer: Sealer
@@ -73,6 +77,7 @@ export const openEgress = async (
     allowNetworks: config.allowNetworks,
     closedNetworks: driver.machineNetworks,
     proxy: proxyAt(config.egressProxy),
+    packages: packagesIn(config),
     dnsServers: config.egressResolvers.length > 0 ? config.egressResolvers : hostServers(),
   }
   const engine = await createEgress(options, {

@@ -9,6 +9,7 @@ import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
 import type { Address } from '../store/store.ts'
 import type { PreviewAddress, PreviewNames } from './address.ts'
 import type { CustomHost } from './domains.ts'
+import { facingOf, type Facing } from './facing.ts'
 import { findPreview, needToken, rightOf, type FindDeps, type Preview } from './find.ts'
 import { readToken, type TokenNames } from './token.ts'
 
@@ -36,6 +37,7 @@ const apiPort = 443
 interface Admitted {
   readonly preview: Preview
   readonly target: string
+  readonly facing: Facing
   readonly withheld: Withheld
   /** Headers for the application, names and values. */
   readonly added: readonly string[]
@@ -84,9 +86,11 @@ export const admit = async (
   const isKey = bearer !== undefined && (await context.keys.verify(bearer).catch(() => undefined)) !== undefined
   const kept = cookies ? ['cookie', cookies] : []
   const { fallbackFor } = preview
+  const facing = facingOf(preview, address, request)
   return {
     preview,
     target,
+    facing,
     right: rightOf(context, address, preview, token),
     // What is kept of the cookies is added.
     withheld: {
@@ -95,10 +99,12 @@ export const admit = async (
         ...options.tokens.headers,
         ...(isKey ? ['authorization'] : []),
         ...extra.map(([name]) => name),
+        ...facing.withheld,
       ]),
       cookies: true,
+      address: facing.isHidden,
     },
-    added: [...kept, ...extra.flat(), ...(fallbackFor ? fallbackHeaders(options, fallbackFor) : [])],
+    added: [...facing.added, ...kept, ...extra.flat(), ...(fallbackFor ? fallbackHeaders(options, fallbackFor) : [])],
     cookies: fromQuery && token && !preview.isPublic && !address.isShared ? cookiesFor(context, token, expiresAt) : [],
   }
 }
@@ -107,18 +113,20 @@ export const admit = async (
  * The port that is meant. The API of a sandbox is for holders of a token only, and is spoken to as somebody inside of the
  * sandbox would: its owner's routes (tunnel, upgrade, drives, environment) refuse that. Throws `forbidden`.
  */
-export const destinationOf = (address: Address, { port, isPublic }: Preview): Destination => {
+export const destinationOf = (address: Address, { port, isPublic }: Preview, target: string): Destination => {
   if (port === address.channel?.port)
     throw fail('invalid_argument', { field: 'port', reason: `${port} of a sandbox is the host's own` })
   if (port !== apiPort && port !== address.port) return { address, port }
   if (isPublic) throw fail('forbidden', { reason: 'a public preview does not lead to the API of its sandbox' })
   // Without a channel the daemon could not tell who asks.
   if (!address.channel) throw fail('forbidden', { reason: 'the machine of this sandbox has to be upgraded first' })
+  // In the sandbox a tenant could have become the daemon, and a page of its asks for keys.
+  if (/^\/swagger(?=[/?]|$)/.test(target)) throw fail('not_found', { kind: 'page', name: '/swagger' })
   return { address, port: address.port }
 }
 
 /** The application's headers with what the preview says in their place. */
-export const reshaping = ({ preview, cookies }: Admitted, { isShared }: PreviewAddress) => {
+export const reshaping = ({ preview, cookies, facing }: Admitted, { isShared }: PreviewAddress) => {
   const own = Object.entries(preview.responseHeaders)
   const dropped = new Set([...own.map(([name]) => name.toLowerCase()), ...(isShared ? ['set-cookie'] : [])])
   const added = [
@@ -129,9 +137,10 @@ export const reshaping = ({ preview, cookies }: Admitted, { isShared }: PreviewA
   ]
   return (headers: readonly string[]): string[] => {
     const kept: string[] = []
-    for (let at = 0; at < headers.length; at += 2)
-      if (!dropped.has((headers[at] as string).toLowerCase()))
-        kept.push(headers[at] as string, headers[at + 1] as string)
+    for (let at = 0; at < headers.length; at += 2) {
+      const [name, value] = [headers[at] as string, headers[at + 1] as string]
+      if (!dropped.has(name.toLowerCase())) kept.push(name, facing.outside(name.toLowerCase(), value))
+    }
     return [...kept, ...added]
   }
 }

@@ -23,6 +23,8 @@ export interface Preview {
   readonly record: Resource
   readonly port: number
   readonly isPublic: boolean
+  /** As what the application is asked. */
+  readonly hostHeader: 'localhost' | 'preview'
   readonly requestHeaders: Readonly<Record<string, string>>
   readonly responseHeaders: Readonly<Record<string, string>>
   /** It stands for this one, which there is not. */
@@ -88,11 +90,12 @@ export const findPreview = async (deps: FindDeps, address: PreviewAddress): Prom
   const isThere = own !== undefined && isServed(deps, own)
   const record = isThere || !custom ? own : await fallbackAt(deps, custom)
   if (!record || !isServed(deps, record)) return undefined
-  const { port, public: isPublic, requestHeaders, responseHeaders } = record.spec
+  const { port, public: isPublic, hostHeader, requestHeaders, responseHeaders } = record.spec
   return {
     record,
     port: port as number,
     isPublic: isPublic === true,
+    hostHeader: hostHeader === 'preview' ? 'preview' : 'localhost',
     requestHeaders: (requestHeaders ?? {}) as Record<string, string>,
     fallbackFor: isThere ? undefined : custom,
     responseHeaders: saidAt(address, (responseHeaders ?? {}) as Record<string, string>),

@@ -1,6 +1,7 @@
 /** Previews as they are served: whoever may see one is led to its port of the sandbox, which wakes for it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { fail } from '../../shared/errors.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
 import { exchangeOf } from '../../shared/http/exchange.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
@@ -14,7 +15,7 @@ import { errorReply, sendError, shown, type ErrorReply } from '../gateway/errors
 import type { Forwarder } from '../gateway/forward.ts'
 import type { AnswerRules } from '../gateway/headers.ts'
 import { splice } from '../gateway/splice.ts'
-import type { Reach } from '../instances/reach.ts'
+import type { Held, Reach } from '../instances/reach.ts'
 import { previewAddress, type PreviewAddress } from './address.ts'
 import { admit, destinationOf, reshaping, type PreviewOptions } from './admit.ts'
 import { findPreview, machineOf, type FindDeps } from './find.ts'
@@ -80,8 +81,29 @@ const enter = async (context: Context, address: PreviewAddress, request: Incomin
   return admitted
 }
 
+/** A person waits so long for a machine before a page says what is going on. */
+const patienceMs = 1_500
+
+/** The machine, awake; throws `unavailable` to a person whom it takes too long for. Programs wait as long as it takes. */
+const holdFor = async (
+  context: Context,
+  { owner, instance }: Awaited<ReturnType<typeof machineOf>>,
+  request: IncomingMessage,
+  signal: AbortSignal,
+): Promise<Held> => {
+  const holding = context.hold(owner, signal, instance)
+  if (!wantsPage(request)) return holding
+  const late = Promise.withResolvers<'late'>()
+  const stop = context.clock.after(patienceMs, () => late.resolve('late'))
+  const first = await Promise.race([holding, late.promise]).finally(stop)
+  if (first !== 'late') return first
+  // Whoever gets it after all has no use for it.
+  holding.then(({ release }) => release()).catch(error => context.log.debug('preview.late', { error }))
+  throw fail('unavailable', { what: `${owner.kind} "${owner.name}" is coming up`, next: 'try again in a moment' })
+}
+
 const run = async (context: Context, address: PreviewAddress, request: IncomingMessage, response: ServerResponse) => {
-  const { hold, forwarder, clock } = context
+  const { forwarder, clock } = context
   if (await preflight(context, address, request, response)) return
   const gone = new AbortController()
   const stop = clock.after(cutAfterMs, () => response.destroy())
@@ -90,11 +112,11 @@ const run = async (context: Context, address: PreviewAddress, request: IncomingM
     gone.abort(connectionClosed)
   })
   const admitted = await enter(context, address, request, exchangeOf(response))
-  const { owner, instance } = await machineOf(context, admitted.preview)
-  const { upstream, release } = await hold(owner, gone.signal, instance)
+  const machine = await machineOf(context, admitted.preview)
+  const { upstream, release } = await holdFor(context, machine, request, gone.signal)
   try {
     const { target, withheld, added: identity } = admitted
-    const to = destinationOf(upstream, admitted.preview)
+    const to = destinationOf(upstream, admitted.preview, target)
     const reshape = reshaping(admitted, address)
     const answerRules = answerRulesOf(context, address)
     await forwarder.forward({ to, target, answerRules, request, response, withheld, identity, reshape })
@@ -121,7 +143,7 @@ const runUpgrade = async (
   const { upstream, release } = await hold(owner, gone.signal, instance)
   let to: Destination
   try {
-    to = destinationOf(upstream, preview)
+    to = destinationOf(upstream, preview, target)
   } catch (error) {
     release()
     throw error
@@ -144,10 +166,10 @@ const failure = ({ ids, log, clock, options }: Context, error: unknown, request:
   }
   if (known.code === 'internal') log.error('preview.failed', { ...line, error })
   else log.info('preview.refused', line)
-  // As JSON, of which a page of the preview's own is made.
+  // A page is the preview's own.
   const { url } = request
   const reply = errorReply(known, { headers: options.words, now: clock.now(), request: { url, headers: {} } })
-  return wantsPage(request) ? asPage(reply) : reply
+  return wantsPage(request) ? asPage(reply, known) : reply
 }
 
 export const createPreviews = (options: PreviewOptions, deps: PreviewDeps): Previews => {

@@ -10,7 +10,7 @@ import type { Closing } from '../../shared/closing.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Drivers } from '../drivers/drivers.ts'
-import type { Images } from '../images/images.ts'
+import type { Image, Images } from '../images/images.ts'
 import type { Spare } from '../instances/spare.ts'
 import type { Rules } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
@@ -53,6 +53,8 @@ export interface WarmOptions {
   /** How many besides, of what was asked for lately. */
   readonly mostDemanded: number
   readonly ownEnvironment: Readonly<Record<string, string>>
+  /** What most of those who are given one of its machines would tell them. */
+  readonly environmentOf: (image: Image) => Readonly<Record<string, string>>
   /** What the daemon of new machines is: another one, other machines. */
   readonly bundle: string
 }
@@ -160,7 +162,7 @@ const isOn = ({ sizes, mostDemanded }: WarmOptions): boolean =>
 
 export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
   const { store, drivers, clock, log, images } = deps
-  const { ownEnvironment } = options
+  const { ownEnvironment, environmentOf } = options
   const context: Context = {
     ...deps,
     ...options,
@@ -175,7 +177,7 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
   const asks = isOn(options) && obstacle === undefined
   if (isOn(options) && obstacle !== undefined) log.warn('warm.unavailable', { reason: obstacle })
   return {
-    rules: poolRules({ images, ownEnvironment, mayMake: () => mayMake(context) }),
+    rules: poolRules({ images, ownEnvironment, environmentOf, mayMake: () => mayMake(context) }),
     spare: { asks, giving: giving(context) },
     written(written) {
       book.written(written)

@@ -21,6 +21,8 @@ setpriv util-linux
 wg wireguard-tools
 wireguard-go wireguard-go
 rg ripgrep
+curl curl
+jq jq
 skopeo skopeo
 umoci umoci
 openssl openssl

@@ -46,6 +46,8 @@ t.test('what is given, with blanks around it taken off', async t => {
       HUTCH_SANDBOX_NO_PROXY: 'a.corp, .b.corp',
       HUTCH_WARM: 'base = 4, registry:5000/a=b:tag=2',
       HUTCH_WARM_DEMAND: '8',
+      HUTCH_PACKAGE_HOSTS: 'npm=NPM.example.com, go=goproxy.example.com',
+      HUTCH_PACKAGE_CACHE_MB: '100',
     }),
     {
       host: '::1',
@@ -69,6 +71,13 @@ t.test('what is given, with blanks around it taken off', async t => {
       sandboxNoProxy: ['a.corp', '.b.corp'],
       warm: { base: 4, 'registry:5000/a=b:tag': 2 },
       warmDemand: 8,
+      packages: {
+        hosts: [
+          { kind: 'npm', host: 'npm.example.com' },
+          { kind: 'go', host: 'goproxy.example.com' },
+        ],
+        maxBytes: 104_857_600,
+      },
     },
   )
   t.same(load().registries, [{ host: '*', plain: false }])
@@ -110,6 +119,17 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   HUTCH_EGRESS_RESOLVERS: ['dns.example', '1.2.3', '10.0.0.1:0', '10.0.0.1:99999', '[::1]:53', '10.0.0.1,'],
   HUTCH_EGRESS_PROXY: ['10.0.0.8:3128', 'https://10.0.0.8', 'http://10.0.0.8/x', 'http://a:b@10.0.0.8'],
   HUTCH_EGRESS_ADDRESSES: ['office.example', '10.0.0.0/24', '::1', '10.0.0.1,'],
+  HUTCH_PACKAGE_HOSTS: [
+    'npm',
+    'npm=',
+    'npm=localhost',
+    'npm=10.0.0.1',
+    'npm=a.b/c',
+    'gem=a.b',
+    'npm=a.b=c',
+    'npm=a.b,go=a.b',
+  ],
+  HUTCH_PACKAGE_CACHE_MB: ['100', '1', 'all'],
   HUTCH_SLOTS_AHEAD: ['1.5', '-1', '2000'],
   HUTCH_PIDS_LIMIT: ['1', '4096.5'],
   HUTCH_WARM: ['base', 'base=', '=4', 'base=-1', 'base=1001', 'base=1.5', 'base=1,base=2', 'base=1,,node=2'],

@@ -1,8 +1,15 @@
 /** The examples of docs/ work, and print what the pages say. What differs is written by: node test/docs/write.ts page.md */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { failed, matches, stepsOf } from './page.ts'
 import { pages, runPage, withoutMachines } from './pages.ts'
+
+const docs = new URL('../../docs/', import.meta.url)
+
+t.test('every page with examples is run', async t => {
+  const withExamples = readdirSync(docs).filter(name => /^```sh$/m.test(readFileSync(new URL(name, docs), 'utf8')))
+  t.same(pages.map(({ name }) => name).toSorted(), withExamples.toSorted())
+})
 
 const why = withoutMachines()
 if (why) {
@@ -10,9 +17,12 @@ if (why) {
   process.exit(0)
 }
 
+// All of the pages, a command at a time.
+t.setTimeout(240_000)
+
 for (const page of pages)
   t.test(page.name, async t_ => {
-    const text = readFileSync(new URL(`../../docs/${page.name}`, import.meta.url), 'utf8')
+    const text = readFileSync(new URL(page.name, docs), 'utf8')
     const lines = text.split('\n')
     const steps = stepsOf(text)
     const outputs = await runPage(t, page, text)

@@ -70,7 +70,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
   [/("uptime":")[^"]*/g, '$1<duration>'],
   [/("uptimeSeconds":)[\d.]+/g, '$1<seconds>'],
   [/v\d+\.\d+\.\d+/g, '<version>'],
-  [/(http:\/\/127\.0\.0\.1:)\d+/g, '$1<port>'],
+  [/(http:\/\/(?:127\.0\.0\.1|[\w.-]+\.localhost):)\d+/g, '$1<port>'],
 ]
 
 const settle = (text: string): string => {

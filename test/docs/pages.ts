@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { whyNoMachines } from '../support/machine.ts'
+import { hostileRegistry } from '../support/hostile-registry.ts'
+import { makeRootfs, whyNoMachines } from '../support/machine.ts'
 import { server, type Server, type Teardowns } from '../support/server.ts'
 import { stepsOf } from './page.ts'
 import { runSteps } from './shell.ts'
@@ -14,6 +15,33 @@ export interface Page {
   readonly sandbox?: string
   /** Variables of the sandbox. */
   readonly envs?: Readonly<Record<string, string>>
+  /** Where it needs a server of its own: what is around it. */
+  readonly around?: (t: Teardowns) => Promise<Around>
+}
+
+interface Around {
+  /** Variables of the server. */
+  readonly env: Readonly<Record<string, string>>
+  /** Words of the page, and what they are called here. */
+  readonly called: readonly (readonly [page: string, here: string])[]
+}
+
+/** A registry in place of Docker Hub, with a small image under a well-known name. */
+const withRegistry = async (t: Teardowns): Promise<Around> => {
+  const { host, serve, answers } = await hostileRegistry(t)
+  const dir = mkdtempSync(join(tmpdir(), 'hutch-docs-image-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  const layer = execFileSync('tar', ['-C', makeRootfs(join(dir, 'rootfs')), '-c', '.'], { maxBuffer: 64 * 1024 * 1024 })
+  serve('library/python', [layer])
+  const manifest = answers.get('/v2/library/python/manifests/1')
+  if (manifest) answers.set('/v2/library/python/manifests/3.12-slim', manifest)
+  return {
+    env: { HUTCH_REGISTRIES: `http://${host},ghcr.io` },
+    called: [
+      ['docker.io/', `${host}/`],
+      ['docker.io%2F', `${encodeURIComponent(host)}%2F`],
+    ],
+  }
 }
 
 export const pages: readonly Page[] = [
@@ -29,6 +57,10 @@ export const pages: readonly Page[] = [
   { name: 'upgrade.md' },
   { name: 'gateway.md', sandbox: 'web' },
   { name: 'first-hour.md' },
+  { name: 'management.md' },
+  { name: 'identity.md' },
+  { name: 'browser.md', sandbox: 'web' },
+  { name: 'images.md', around: withRegistry },
 ]
 
 /** Why the examples cannot be run on this machine, or undefined. */
@@ -46,13 +78,13 @@ export const withoutMachines = (): string | undefined => {
 
 const hosts = new WeakMap<Teardowns, Promise<Server>>()
 
-const startHost = async (t: Teardowns): Promise<Server> => {
+const startHost = async (t: Teardowns, env: Readonly<Record<string, string>> = {}): Promise<Server> => {
   const drives = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-docs-drives-')))
   chmodSync(drives, 0o700)
   t.teardown(() => rmSync(drives, { recursive: true, force: true }))
   mkdirSync(join(drives, 'default/data'), { recursive: true })
   // Sandboxes stay awake: no example waits for one to wake.
-  return server(t, { HUTCH_DRIVES_DIR: drives, HUTCH_STANDBY_SECONDS: '600' })
+  return server(t, { HUTCH_DRIVES_DIR: drives, HUTCH_STANDBY_SECONDS: '600', ...env })
 }
 
 /** The lines that a reader pastes first, against this server. Throws where a page has none. */
@@ -64,9 +96,10 @@ const prologueOf = (text: string, { url, dataDir }: Pick<Server, 'url' | 'dataDi
 
 /** Makes the page's sandbox and runs its examples; answers what each printed. */
 export const runPage = async (t: Teardowns, page: Page, text: string): Promise<string[]> => {
-  const host = hosts.get(t) ?? startHost(t)
-  hosts.set(t, host)
-  const { call, url, dataDir } = await host
+  const around = await page.around?.(t)
+  const host = around ? startHost(t, around.env) : (hosts.get(t) ?? startHost(t))
+  if (!around) hosts.set(t, host)
+  const { call, url, dataDir, until } = await host
   const name = page.sandbox ?? page.name.replace('.md', '')
   const envs = Object.entries(page.envs ?? {}).map(([name, value]) => ({ name, value }))
   const made = await call('POST', '/v0/sandboxes', {
@@ -74,9 +107,15 @@ export const runPage = async (t: Teardowns, page: Page, text: string): Promise<s
     spec: { runtime: { image: 'base', memory: 1024, envs } },
   })
   if (made.status !== 200) throw new Error(`no sandbox for ${page.name}: ${made.text}`)
+  const called = around?.called ?? []
+  const here = (words: string) => called.reduce((said, [page, here]) => said.replaceAll(page, here), words)
+  const steps = stepsOf(text).map(step => ({ ...step, script: here(step.script) }))
   try {
-    return await runSteps(stepsOf(text), prologueOf(text, { url, dataDir }))
+    const outputs = await runSteps(steps, prologueOf(text, { url, dataDir }))
+    return outputs.map(output => called.reduce((said, [page, here]) => said.replaceAll(here, page), output))
   } finally {
     await call('DELETE', `/v0/sandboxes/${name}`)
+    // Another page may call its own the same.
+    await until(name, ({ status }) => status === 'TERMINATED')
   }
 }

@@ -144,6 +144,7 @@ t.test('from nothing to code running in a sandbox, asleep, awake, gone, with a b
       }
       t.equal((await fetch(`${session.body.spec.url}/health`)).status, 401)
       t.match(await call('GET', '/health'), { status: 200, text: /"ok"/ })
+      t.match(await call('GET', '/swagger/index.html'), { status: 404 }, 'no page from inside')
       const command = { command: 'echo from-session', waitForCompletion: true, env: { LD_PRELOAD: '' } }
       t.match(await call('POST', '/process', command), { status: 200, text: /from-session/ })
       for (const [method, path] of [

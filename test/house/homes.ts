@@ -53,8 +53,8 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'shared/http',
   ],
   'node:https': ['control/acme', 'control/identity/provider', 'daemon/egress', 'daemon/network'],
-  'node:v8': ['daemon/node-internals'],
-  'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
+  'node:v8': ['control/memory', 'daemon/node-internals'],
+  'node:vm': ['control/memory', 'daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }
 
 /** What is read from the surroundings in one place each, and passed on from there. */

@@ -3,6 +3,7 @@ import type { Defence } from './defence.ts'
 
 const attempts = 'test/control/egress/attempts.test.ts'
 const layers = 'test/control/egress/layers.test.ts'
+const packages = 'test/control/egress/packages.test.ts'
 const outbound = 'test/control/outbound/outbound.test.ts'
 
 export const policyDefences: readonly Defence[] = [
@@ -110,5 +111,68 @@ export const policyDefences: readonly Defence[] = [
     text: '  await outbound.hold(slot, spec.id)\n',
     instead: '',
     test: 'test/e2e/outbound.test.ts',
+  },
+  {
+    name: 'packages are given out that a credential was shown for',
+    file: 'control/egress/packages/freshness.ts',
+    text: '    if (!harmless.has(lower) && !ours.has(lower)) return undefined\n',
+    instead: '',
+    test: packages,
+  },
+  {
+    name: 'packages are kept that a routing rule had a secret for',
+    file: 'control/egress/http/packages.ts',
+    text: ' || judged.injection || ',
+    instead: ' || ',
+    test: packages,
+  },
+  {
+    name: 'packages are given out past the fence',
+    file: 'control/egress/http/packages.ts',
+    text: '  if (!admitted.ok) return undefined\n',
+    instead: '',
+    test: packages,
+  },
+  {
+    name: 'packages come from an address that the sandbox has chosen',
+    file: 'control/egress/http/packages.ts',
+    text: '    named: true,\n',
+    instead: '',
+    test: packages,
+  },
+  {
+    name: 'what a sandbox says of itself is sent for what others get',
+    file: 'control/egress/http/packages.ts',
+    text: 'headers: requestHeaders(said, stale)',
+    instead: 'headers: [...exchange.judged.headers]',
+    test: packages,
+  },
+  {
+    name: 'answers are kept that are somebody’s own',
+    file: 'control/egress/packages/freshness.ts',
+    text: 'if (personal.has((headers[i] as string).toLowerCase())) return false',
+    instead: 'if (i < 0) return false',
+    test: packages,
+  },
+  {
+    name: 'packages are kept that are not what the registry says',
+    file: 'control/egress/packages/receive.ts',
+    text: "if (state.check && state.check.digest('hex') !== promised?.value) {",
+    instead: 'if (false) {',
+    test: packages,
+  },
+  {
+    name: 'packages are given out that have changed on the disk',
+    file: 'control/egress/packages/verify.ts',
+    text: '    if ((await digestOf(file, algorithm)) !== value) return false\n',
+    instead: '',
+    test: 'test/control/egress/package-files.test.ts',
+  },
+  {
+    name: 'passwords of command lines are in events',
+    file: 'control/egress/events/said.ts',
+    text: 'maskCommand(words.map(mask))',
+    instead: "words.map(mask).join(' ')",
+    test: 'test/control/egress/mask.test.ts',
   },
 ]

@@ -38,8 +38,8 @@ const sources = (): { args: string[]; input: string } => {
   return own ? { args: ['-'], input: readFileSync(own, 'utf8') } : { args: [], input: '' }
 }
 
-/** The root file system; its name says what is in it. */
-const rootDir = (): string => {
+/** The root file system with these packages; its name says what is in it. */
+export const debianRoot = (packages: readonly string[]): string => {
   const name = createHash('sha256').update(packages.join(' ')).digest('hex').slice(0, 16)
   return kept(`root-${name}`, work => {
     const { args, input } = sources()
@@ -66,7 +66,7 @@ const npmDir = (version: string): string =>
 export const withoutCleanRoot = (): string | false => {
   if (process.getuid?.() !== 0) return 'needs root'
   try {
-    rootDir()
+    debianRoot(packages)
     for (const version of npmVersions) npmDir(version)
     return false
   } catch (error) {
@@ -102,20 +102,24 @@ export const inCleanRoot = (where: { shared: string; npm?: (typeof npmVersions)[
   const passed = Object.fromEntries(proxies.flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])))
   // With a process table of its own, so that all of it ends with it.
   const own = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child']
-  return execa('unshare', [...own, 'bash', '-c', script, 'in', rootDir(), shared, checkout, `${functions}; ${line}`], {
-    env: {
-      PATH: '/tools/.runtime/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-      HOME: '/root',
-      NODE_EXTRA_CA_CERTS: systemAuthorities,
-      npm_config_cache: '/tools/.runtime/clean-root/npm-cache',
-      npm_config_prefer_offline: 'true',
-      npm_config_update_notifier: 'false',
-      ...passed,
+  return execa(
+    'unshare',
+    [...own, 'bash', '-c', script, 'in', debianRoot(packages), shared, checkout, `${functions}; ${line}`],
+    {
+      env: {
+        PATH: '/tools/.runtime/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+        HOME: '/root',
+        NODE_EXTRA_CA_CERTS: systemAuthorities,
+        npm_config_cache: '/tools/.runtime/clean-root/npm-cache',
+        npm_config_prefer_offline: 'true',
+        npm_config_update_notifier: 'false',
+        ...passed,
+      },
+      extendEnv: false,
+      stdin: 'ignore',
+      all: true,
+      reject: false,
+      timeout: 300_000,
     },
-    extendEnv: false,
-    stdin: 'ignore',
-    all: true,
-    reject: false,
-    timeout: 300_000,
-  })
+  )
 }

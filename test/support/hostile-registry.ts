@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { pack, type Header } from 'tar-stream'
-import type { Test } from 'tap'
+import type { Teardowns } from './server.ts'
 
 export type Entry = Partial<Header> & { readonly name: string; readonly content?: string }
 
@@ -72,7 +72,7 @@ const imageOf = (layers: readonly Buffer[]): Served => {
   }
 }
 
-export const hostileRegistry = async (t: Test): Promise<HostileRegistry> => {
+export const hostileRegistry = async (t: Teardowns): Promise<HostileRegistry> => {
   const asked: HostileRegistry['asked'] = []
   const answers = new Map<string, Respond>()
   const file =

@@ -72,6 +72,16 @@ except OSError:
     print("cut")
 `
 
+/** A request of a process that is still there when somebody looks for it. */
+const slowRequest = `
+import socket, time
+connection = socket.create_connection(("evil.example", 80))
+time.sleep(0.5)
+connection.sendall(b"GET /seen HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n")
+time.sleep(0.5)
+print(connection.recv(100))
+`
+
 /** Packets that the world has seen for addresses that nobody may reach, by name. */
 const forbidden = { attacker: '198.51.100.66', metadata: '169.254.169.254', private: '10.0.0.5', shared: '100.64.0.9' }
 
@@ -273,7 +283,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     const live = await fetch(new URL(`${events}?follow=true`, server.url), {
       headers: { authorization: `Bearer ${server.key}` },
     })
-    t.equal(await learner.run('curl -sS -m 10 -o /dev/null -w "%{http_code}" http://evil.example/seen'), '200')
+    t.match(await learner.run(`python3 -c ${quoted(slowRequest)} --password word-of-9`), /HTTP.1.1 200/)
     await learner.run('curl -sS -m 10 https://open.example/too')
     const first = (await server.call('GET', events)).body
     t.match(
@@ -287,6 +297,9 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
         path: '/seen',
       },
     )
+    t.notMatch(JSON.stringify(first), /word-of-9/)
+    if (runtime === 'runc')
+      t.match(JSON.stringify(first), /python3 [^}]*--password \*\*\*"/, 'who asked, without the password')
     const reader = live.body?.getReader()
     const piece = new TextDecoder().decode((await reader?.read())?.value)
     t.match(piece, /^id: 1\ndata: \{/)

@@ -14,6 +14,10 @@ const application = async (t: Test) => {
   const server = createServer((asked, response) => {
     const { url, method, headers } = asked
     if (url === '/body') return void asked.pipe(response)
+    if (url?.startsWith('/says?')) {
+      for (const [name, value] of new URLSearchParams(url.slice('/says?'.length))) response.setHeader(name, value)
+      return void response.end()
+    }
     if (url === '/falls') {
       response.write('begun')
       return void setImmediate(() => response.destroy())

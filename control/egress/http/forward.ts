@@ -7,6 +7,8 @@ import { collect } from './collect.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged, pathOf } from './judge.ts'
 import type { Connected, Origin } from './origin.ts'
+import { keepingSink } from './keeping-sink.ts'
+import { fromPackages, type Keeping } from './packages.ts'
 import { readRequest, type RequestLines } from './request.ts'
 import { responseSink } from './response-sink.ts'
 import { createUpstream, type Upstream } from './upstream.ts'
@@ -23,6 +25,10 @@ export interface Exchange {
   readonly key: string
   /** The body where it was collected. */
   body: Buffer | undefined
+  /** Its answer is to be kept, and how it is asked for then. */
+  readonly keeping?: Keeping
+  /** What is sent where this cannot be. */
+  readonly instead?: Exchange
 }
 
 /** Ends an exchange with an answer of our own; closes the connection, because a body may be on its way. */
@@ -101,7 +107,8 @@ const send = (exchange: Exchange, upstream: Upstream): void => {
   const bodiless = length === 0
   const again = upstream.used && (bodiless || body !== undefined) && idempotent.has(req.method as string)
   const echo = judged.injection ? echoHeaders(judged.injection.calls, engine.names) : []
-  const sink = responseSink({
+  let isOver = false
+  const passing = responseSink({
     req,
     res,
     upstream,
@@ -113,6 +120,10 @@ const send = (exchange: Exchange, upstream: Upstream): void => {
       else answer(engine, res, 'bad_answer', judged.requestId)
     },
   })
+  const { keeping, instead } = exchange
+  const over = () => void (isOver = true)
+  const retry = () => void connectAndSend(instead ?? exchange)
+  const sink = keeping ? keepingSink(exchange, keeping, passing, { over, again: retry }) : passing
   upstream.send(headOf(exchange, length), sink, {
     toHead: req.method === 'HEAD',
     bodiless: bodiless || body !== undefined,
@@ -124,15 +135,16 @@ const send = (exchange: Exchange, upstream: Upstream): void => {
   } else if (!bodiless) stream(exchange, upstream, canaries)
   const leave = () => {
     // The sandbox has gone before its answer was complete.
-    if (!res.writableFinished) upstream.destroy()
+    if (!res.writableFinished && !isOver) upstream.destroy()
   }
   res.once('close', leave)
 }
 
 const connectAndSend = async (exchange: Exchange): Promise<void> => {
-  const { engine, origin, res, judged, key } = exchange
+  const { engine, origin, res, judged, key, instead } = exchange
   const connected: Connected = await origin.connect(judged.host)
   if (!connected.ok) {
+    if (instead && instead.origin !== origin) return connectAndSend(instead)
     if (connected.rule !== undefined || connected.reason !== 'unreachable') tellRefused(exchange, connected.reason)
     return answer(engine, res, connected.reason, judged.requestId, connected.detail)
   }
@@ -178,7 +190,21 @@ export const forward = async (
     exchange.body = injectBody(collected, judged.rules, req.method as string, lines, judged.injection, engine.clock)
   }
   if (judged.injection) tellSkipped(origin, judged)
-  const kept = origin.pool.take(key)
+  if (!engine.packages) return take(exchange)
+  const keeping = await fromPackages(exchange)
+  if (keeping === 'answered' || res.destroyed) return
+  return take(keeping ? keepingExchange(exchange, keeping) : exchange)
+}
+
+/** On a connection that is there, or on a new one. */
+const take = async (exchange: Exchange): Promise<void> => {
+  const kept = exchange.origin.pool.take(exchange.key)
   if (kept) send(exchange, kept)
   else await connectAndSend(exchange)
+}
+
+const keepingExchange = (exchange: Exchange, keeping: Keeping): Exchange => {
+  const { origin, headers } = keeping
+  const key = origin === exchange.origin ? exchange.key : `tls ${exchange.key}`
+  return { ...exchange, origin, key, judged: { ...exchange.judged, headers }, keeping, instead: exchange }
 }

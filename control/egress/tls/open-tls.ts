@@ -70,9 +70,9 @@ const reconnect = async (tunnel: Tunnel, host: string, protocol: string): Promis
   return secured.ok ? { ok: true, socket: secured.socket } : secured
 }
 
-const originOf = (tunnel: Tunnel, host: string, protocol: string, first: Socket): Origin => {
+const originOf = (tunnel: Tunnel, host: string, protocol: string, first: Socket | undefined): Origin => {
   const { engine, tenant, address, port, said } = tunnel
-  let ready: Socket | undefined = first
+  let ready = first
   return {
     tenant,
     scheme: 'https',
@@ -91,7 +91,7 @@ const originOf = (tunnel: Tunnel, host: string, protocol: string, first: Socket)
 
 /** Opens the connection to `host`, which `server` is connected to. */
 export const openTls = async (tunnel: Tunnel, hello: ClientHello, host: string, server: Socket): Promise<void> => {
-  const { engine, tenant, client } = tunnel
+  const { engine, client } = tunnel
   const protocols = offered(hello)
   if (protocols.length === 0) {
     tellTunnel(tunnel, 'blocked', 'protocol', { host, protocol: 'https' })
@@ -111,14 +111,27 @@ export const openTls = async (tunnel: Tunnel, hello: ClientHello, host: string, 
     tellTunnel(tunnel, 'blocked', 'handshake_failed', { host, protocol: 'https' })
     return void secured.socket.destroy()
   }
-  const origin = originOf(tunnel, host, protocol, secured.socket)
-  const connection = { host, read: true, end: () => opened.destroy() }
+  serveOpened(tunnel, opened, originOf(tunnel, host, protocol, secured.socket), protocol)
+  opened.once('close', () => secured.socket.destroy())
+}
+
+/** Reads what comes over the connection until it ends, or a new policy would not let it begin. */
+const serveOpened = ({ engine, tenant }: Tunnel, opened: TLSSocket, origin: Origin, protocol: string): void => {
+  const connection = { host: origin.host as string, read: true, end: () => opened.destroy() }
   tenant.open.add(connection)
   opened.once('close', () => {
     tenant.open.delete(connection)
-    secured.socket.destroy()
     origin.pool.close()
   })
   if (protocol === 'h2') engine.http.serveHttp2(opened, origin)
   else engine.http.serve(opened, origin)
+}
+
+export const takesHttp1 = (hello: ClientHello): boolean => offered(hello).includes('http/1.1')
+
+/** Opens the connection to `host`, to which nobody is connected yet. */
+export const openLater = async (tunnel: Tunnel, hello: ClientHello, host: string): Promise<void> => {
+  const opened = await secureClient(tunnel, host, hello.protocols.length === 0 ? '' : 'http/1.1')
+  if (opened) serveOpened(tunnel, opened, originOf(tunnel, host, 'http/1.1', undefined), 'http/1.1')
+  else tellTunnel(tunnel, 'blocked', 'handshake_failed', { host, protocol: 'https' })
 }

@@ -6,12 +6,13 @@
  * be held to it. Encrypted Client Hello may hide another name: such a connection is opened too where there are lists. Clients that
  * only pretend (GREASE) go on with our certificate; those that mean it break off.
  */
+import type { Verdict } from '../../../shared/policy/decide.ts'
 import { peek } from '../peek.ts'
-import { connectTunnel, tellTunnel, type Tunnel } from '../tunnel.ts'
+import { connectTunnel, isForPackages, tellTunnel, type Tunnel } from '../tunnel.ts'
 import { join } from '../unread.ts'
 import { alert } from './alert.ts'
 import { maxHello, parseClientHello, type ClientHello, type Parsed } from './client-hello.ts'
-import { answerInTls, openTls } from './open-tls.ts'
+import { answerInTls, openLater, openTls, takesHttp1 } from './open-tls.ts'
 import type { Reason } from '../http/answers.ts'
 
 const helloMs = 10_000
@@ -48,23 +49,31 @@ const nameOf = ({ host, address }: Tunnel, { serverName }: ClientHello): string 
   return serverName === undefined || serverName === host ? host : { reason: 'name_mismatch' }
 }
 
+const tellServed = (tunnel: Tunnel, host: string, verdict: Verdict, protocol: 'https' | 'tls'): void =>
+  tellTunnel(tunnel, verdict.allowed ? 'allowed' : 'would_block', verdict.reason, {
+    host,
+    rule: verdict.rule,
+    protocol,
+  })
+
 const serveHello = async (tunnel: Tunnel, hello: ClientHello): Promise<void> => {
   const { tenant, client } = tunnel
   const { policy } = tenant
   const host = nameOf(tunnel, hello)
   if (typeof host !== 'string') return refuse(tunnel, hello, { reason: host.reason, host: hello.serverName as string })
   const verdict = policy.forHost(host)
+  // Packages may be here already: it is connected to when one is not.
+  if (verdict.reason !== 'bypass' && takesHttp1(hello) && (await isForPackages(tunnel, host))) {
+    tellServed(tunnel, host, verdict, 'https')
+    return openLater(tunnel, hello, host)
+  }
   const connected = await connectTunnel(tunnel, host)
   if (!connected.ok)
     return refuse(tunnel, hello, { reason: connected.reason, host, rule: connected.rule, detail: connected.detail })
   if (client.destroyed) return void connected.socket.destroy()
   const hidden = hello.encrypted || (hello.serverName === undefined && tunnel.host !== undefined)
   const opened = verdict.needsRequest || (policy.restricts && hidden)
-  tellTunnel(tunnel, verdict.allowed ? 'allowed' : 'would_block', verdict.reason, {
-    host,
-    rule: verdict.rule,
-    protocol: opened ? 'https' : 'tls',
-  })
+  tellServed(tunnel, host, verdict, opened ? 'https' : 'tls')
   if (policy.source.mode === 'record' && !opened) tenant.record.add({ host })
   if (opened) return openTls(tunnel, hello, host, connected.socket)
   join(tunnel, connected.socket, host)

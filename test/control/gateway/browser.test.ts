@@ -423,6 +423,13 @@ t.test('browsers', async t => {
     const older = JSON.parse((await get('/swagger/doc.json', bearer, sandboxHost)).text) as object
     t.match(older, { swagger: '2.0', host: sandboxHost, basePath: '/', schemes: ['http'], paths: { '/process': {} } })
     t.equal((await get('/default/sandboxes/web/swagger/other.js', bearer)).status, 404)
+    for (const [at, to] of [
+      ['swagger', 'swagger/index.html'],
+      ['swagger/index.html', 'swagger/index.html'],
+    ] as const) {
+      const byPort = await get(`/default/sandboxes/web/port/${upstreamPort}/${at}`, bearer)
+      t.match([byPort.status, byPort.header('location')], [307, `/default/sandboxes/web/${to}`], 'by its port too')
+    }
     t.same(asked, [], 'nothing of it comes from inside')
     await get(`/default/sandboxes/web/port/${appPort}/swagger/`, bearer)
     await get('/default/sandboxes/web/swaggering', bearer)

@@ -64,6 +64,7 @@ t.test('what a server read from its variables is what a program may give', async
     HUTCH_WIRE_NAMES: 'Acme:acme:acme-images',
     HUTCH_PROVIDERS: 'https://api.openai.com',
     HUTCH_ALLOW_NETWORKS: '192.168.7.0/24',
+    HUTCH_PACKAGE_HOSTS: 'npm=npm.example.com',
     HUTCH_IMAGE_ALIASES: 'python=docker.io/library/python:3.12-slim',
     https_proxy: 'http://proxy:3128',
   }

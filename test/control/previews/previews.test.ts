@@ -27,7 +27,10 @@ t.test('a public preview is served by name and by path, with headers of its own'
     'x-svc-subject-id': 'somebody',
     'x-svc-preview-token': 'x',
   })
-  t.match(named, { status: 200, body: { url: '/v0/sandboxes?a=1', headers: { host, 'x-from': 'preview' } } })
+  t.match(named, {
+    status: 200,
+    body: { url: '/v0/sandboxes?a=1', headers: { host: `localhost:${s.appPort}`, 'x-from': 'preview' } },
+  })
   t.match(named.headers, {
     'x-frame-options': 'ALLOW',
     'access-control-allow-origin': 'https://a.example',
@@ -73,6 +76,74 @@ t.test('a public preview is served by name and by path, with headers of its own'
   t.match(gone, { status: 404, body: { error: { code: 'ROUTE_NOT_FOUND' } } })
   t.equal((await preview('app')).address, answer.spec.url, 'made again it has its address')
   t.not(prefixed.address, answer.spec.url)
+})
+
+t.test('an application is asked as localhost, and what it says of that is said of the preview', async t => {
+  const s = await ready(t)
+  const { get, preview, local, appPort } = s
+  const { host, path } = await preview('app')
+  const [own, inside] = [`http://${host}`, `localhost:${appPort}`]
+  const from = { origin: own, referer: `${own}/a?secret=1`, 'x-forwarded-host': 'forged', 'x-forwarded-proto': 'https' }
+  const { headers } = (await get(host, '/', from)).body
+  t.match(headers, { host: inside, origin: `http://${inside}`, referer: `http://${inside}/a` })
+  for (const name of ['x-forwarded-host', 'x-forwarded-proto']) t.notOk(Object.hasOwn(headers, name), name)
+  t.match(headers['x-forwarded-for'], /127\.0\.0\.1$/)
+  const stranger = { origin: 'https://evil.example', referer: 'https://evil.example/x' }
+  t.match((await get(host, '/', stranger)).body.headers, stranger, 'another origin stays what it is')
+  t.match((await get(host, '/', { origin: 'null' })).body.headers, { origin: 'null' })
+  t.equal((await get(local, `${path}/`)).body.headers.host, inside)
+
+  const leads = async (at: string, to: string, name = 'location') =>
+    (
+      await get(at === local ? local : host, `${at === local ? path : ''}/says?${name}=${encodeURIComponent(to)}`, {
+        origin: own,
+      })
+    ).headers[name]
+  t.equal(await leads(host, `http://${inside}/login?a=1#b`), '/login?a=1#b')
+  t.equal(await leads(host, `https://${inside}`), '/')
+  t.equal(await leads(local, `http://${inside}/login`), `${path}/login`)
+  t.equal(await leads(host, 'http://localhost:1/login'), 'http://localhost:1/login', 'another port is another server')
+  t.equal(await leads(host, 'https://a.example/'), 'https://a.example/')
+  t.equal(await leads(host, `http://${inside}`, 'access-control-allow-origin'), own)
+  t.same(await leads(host, 'a=1; Path=/; Domain=localhost; HttpOnly', 'set-cookie'), ['a=1; Path=/; HttpOnly'])
+
+  const socket = new WebSocket(`ws://127.0.0.1:${s.port}/hot`, { headers: { host, origin: own } })
+  const seen = JSON.parse(String((await once(socket, 'message'))[0]))
+  t.match(seen.headers, { host: inside, origin: `http://${inside}` })
+  socket.terminate()
+
+  const kept = await preview('kept', { hostHeader: 'preview' })
+  const asItIs = (await get(kept.host, '/', { origin: `http://${kept.host}` })).body.headers
+  const said = {
+    host: kept.host,
+    origin: `http://${kept.host}`,
+    'x-forwarded-host': kept.host,
+    'x-forwarded-proto': 'http',
+  }
+  t.match(asItIs, said, 'a preview may keep its own')
+  const wrong = { metadata: { name: 'w' }, spec: { port: 3000, hostHeader: 'x' } }
+  t.match(await s.api('POST', '/sandboxes/web/previews', wrong), { status: 400, body: { message: /spec\.hostHeader/ } })
+})
+
+t.test('a person who comes while the sandbox starts is told so; a program waits', async t => {
+  const started = Promise.withResolvers<void>()
+  let isHeld = false
+  const s = await ready(t, { faults: point => (isHeld && point === 'create.half' ? started.promise : undefined) })
+  const { host } = await s.preview('app')
+  t.equal((await s.get(host, '/', { accept: 'text/html' })).status, 200, 'who need not wait sees the application')
+  isHeld = true
+  t.equal((await s.api('POST', '/sandboxes/web/restart')).status, 200)
+  await s.until('web', 'DEPLOYING')
+  const waiting = s.get(host, '/', { accept: '*/*' })
+  const page = await s.get(host, '/', { accept: 'text/html,*/*;q=0.8' })
+  t.match(page, {
+    status: 503,
+    text: /<meta http-equiv="refresh" content="2">[^]*<h1>Starting/,
+    headers: { 'retry-after': '2', 'cache-control': 'no-store', 'x-svc-source': 'platform' },
+  })
+  started.resolve()
+  t.equal((await waiting).status, 200)
+  t.equal((await s.get(host, '/', { accept: 'text/html' })).status, 200)
 })
 
 t.test('no application is given an access token of the API', async t => {
@@ -140,7 +211,7 @@ t.test('sockets, ports where nothing is, and the API of the sandbox', async t =>
   })
   const [said] = await once(socket, 'message')
   const seen = JSON.parse(String(said))
-  t.match(seen, { url: '/hot', headers: { host } })
+  t.match(seen, { url: '/hot', headers: { host: `localhost:${s.appPort}` } })
   t.equal(Object.hasOwn(seen.headers, 'x-svc-authorization'), false)
   socket.terminate()
   const refused = new WebSocket(`ws://127.0.0.1:${s.port}${path}/hot`)
@@ -154,7 +225,7 @@ t.test('sockets, ports where nothing is, and the API of the sandbox', async t =>
   t.match(await get(nothing.host, '/<b>', { accept: 'text/html' }), {
     status: 502,
     headers: { 'content-security-policy': /default-src 'none'/ },
-    text: /Nothing listens on the port/,
+    text: /nothing answers on port 1 of the sandbox[^]*0\.0\.0\.0/,
   })
   const [{ server }] = [...s.world.machines.values()] as unknown as [{ server: { port: number } }]
   for (const port of [443, server.port]) {

@@ -1,5 +1,5 @@
 /** The small internet with an engine in the middle of it. */
-import { createAuthority, makeAuthorityKeys } from '../../../control/egress/ca/authority.ts'
+import { createAuthority, makeAuthorityKeys, type Authority } from '../../../control/egress/ca/authority.ts'
 import { createEgress } from '../../../control/egress/create.ts'
 import type { Egress, EgressOptions } from '../../../control/egress/egress.ts'
 import { systemClock, type Clock } from '../../../shared/clock.ts'
@@ -19,6 +19,8 @@ export interface Internet {
   readonly log: Log
   /** PEM of the authority that the servers' certificates are of. */
   readonly worldCa: string
+  /** Signs certificates for further servers. */
+  readonly world: Authority
   /** What reached any server that holds the text, or was asked by that name. */
   reached(text: string): Reached[]
   /** Errors the engine logged: there should be none. */
@@ -46,7 +48,8 @@ export const startInternet = async (
   const log = createLog()
   const errors: Internet['errors'] = []
   const worldKeys = makeAuthorityKeys('World', Date.now())
-  const servers = await startServers(log, createAuthority(worldKeys, { clock }))
+  const world = createAuthority(worldKeys, { clock })
+  const servers = await startServers(log, world)
   const names = await startNames(log)
   const egress = await createEgress(
     {
@@ -76,6 +79,7 @@ export const startInternet = async (
     names,
     log,
     worldCa: worldKeys.certificate,
+    world,
     reached: text => log.entries.filter(one => one.host.includes(text) || one.text.includes(text)),
     errors,
     async close() {

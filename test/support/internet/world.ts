@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createAuthority, makeAuthorityKeys } from '../../../control/egress/ca/authority.ts'
+import { createAuthority, makeAuthorityKeys, type Authority } from '../../../control/egress/ca/authority.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { server, type Server, type Teardowns } from '../server.ts'
 import { shell } from '../tunnel-net.ts'
@@ -19,6 +19,8 @@ export interface World {
   readonly server: Server
   readonly names: Names
   readonly log: Log
+  /** Signs certificates for further servers. */
+  readonly authority: Authority
   /** What reached any server that holds the text, or was asked by that name. */
   reached(text: string): Reached[]
 }
@@ -47,7 +49,8 @@ export const startWorld = async (t: Teardowns, env: Record<string, string> = {})
   buildBox()
   const log = createLog()
   const keys = makeAuthorityKeys('World', Date.now())
-  const servers = await startServers(log, createAuthority(keys, { clock: systemClock() }))
+  const authority = createAuthority(keys, { clock: systemClock() })
+  const servers = await startServers(log, authority)
   t.teardown(servers.close)
   const names = await startNames(log)
   t.teardown(names.close)
@@ -60,6 +63,7 @@ export const startWorld = async (t: Teardowns, env: Record<string, string> = {})
     server: await server(t, settings, ['nsenter', '--net=/run/netns/box']),
     names,
     log,
+    authority,
     reached: text => log.entries.filter(one => one.host.includes(text) || one.text.includes(text)),
   }
 }
