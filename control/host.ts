@@ -190,7 +190,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     logRequests: true,
   })
   const drives = await openDrives(config, parts)
-  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
+  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives, metrics })
   const previews = openPreviews(config, { ...parts, ...people, ...callers, domains, kinds: rules, hold: runner.hold })
   await start()
   answerTheOperator(config, parts, runner)
@@ -202,7 +202,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
-      const front = frontListener({ ...metrics, ...callers, api, people, gateway: plane, previews, rootAddress, log })
+      const front = frontListener({ ...callers, api, people, gateway: plane, previews, rootAddress, log })
       const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },

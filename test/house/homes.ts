@@ -46,6 +46,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:http': [
     'control/egress/http',
     'control/gateway',
+    'control/lane',
     'daemon/egress',
     'daemon/network',
     'daemon/node-internals',
