@@ -9,6 +9,7 @@ import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
 import type { People } from '../people.ts'
 import type { Documents } from './documents.ts'
 import { resourcesOf } from './resources.ts'
+import { sessionPolicy, type Policy } from './session-policy.ts'
 import { adapterOf, type AdapterDeps } from './adapter.ts'
 
 const hours = 3_600
@@ -56,7 +57,10 @@ const featuresOf = ({ issuer, documents }: ProviderDeps, refuseResource: () => E
   resourceIndicators: resourcesOf(issuer, refuseResource),
 })
 
-const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configuration => ({
+const configuration = (
+  deps: ProviderDeps,
+  { refuseResource, policy }: { refuseResource: () => Error; policy: Policy },
+): Configuration => ({
   adapter: adapterOf(deps),
   jwks: { keys: [...deps.keys] },
   routes: paths,
@@ -83,7 +87,7 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
   fetch: url => deps.documents.get(url as string | URL),
   issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-  interactions: { url: (_ctx, { uid }) => `/v0/oauth/interaction/${uid}` },
+  interactions: { url: (_ctx, { uid }) => `/v0/oauth/interaction/${uid}`, policy },
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
   conformIdTokenClaims: false,
   async findAccount(_ctx, sub) {
@@ -114,10 +118,13 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
 
 /** Loaded when the first of its addresses is asked for: most hosts are only ever called with keys. */
 export const openProvider = async (deps: ProviderDeps) => {
-  const { Provider, errors } = await import('oidc-provider')
+  const { Provider, errors, interactionPolicy } = await import('oidc-provider')
   const provider = new Provider(
     deps.issuer,
-    configuration(deps, () => new errors.InvalidTarget()),
+    configuration(deps, {
+      refuseResource: () => new errors.InvalidTarget(),
+      policy: sessionPolicy(deps, interactionPolicy),
+    }),
   )
   // What comes in is given the host and the scheme of the issuer by who calls it.
   provider.proxy = true
