@@ -20,7 +20,7 @@ import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { quotasFrom } from './config/quotas.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
-import { signInFrom, type SignInConfig } from './config/sign-in.ts'
+import { clientHostsFrom, signInFrom, type SignInConfig } from './config/sign-in.ts'
 import { tlsFrom, type TlsConfig } from './config/tls.ts'
 import { warmDemandFrom, warmFrom } from './config/warm.ts'
 import {
@@ -173,9 +173,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     trustedProxies: trustedProxiesFrom(env),
     signIn: signInFrom(env, name => path(name, '')),
     mail: mailFrom(env, name => path(name, '')),
-    clientHosts: listOf(env, 'HUTCH_CLIENT_HOSTS').map(word =>
-      hostOf({ HUTCH_CLIENT_HOSTS: word }, 'HUTCH_CLIENT_HOSTS', '').toLowerCase(),
-    ),
+    clientHosts: clientHostsFrom(env),
     sandboxDomain,
     previewDomain,
     dataDir,

@@ -1,6 +1,6 @@
 /** Sign-in with a provider of the operator's: which one, and whom it lets in. */
 import { s } from '../../shared/schema.ts'
-import { domainOf, listOf, refuse, textOf, urlOf, type Environment } from './values.ts'
+import { domainOf, hostOf, listOf, refuse, textOf, urlOf, type Environment } from './values.ts'
 
 export interface SignInConfig {
   /** URL of the issuer; '' for no provider. */
@@ -79,4 +79,10 @@ export const signInFrom = (env: Environment, path: (name: string) => string): Si
     domains,
     join: joinFrom(env, domains),
   }
+}
+
+/** Hosts whose documents about clients are fetched wherever they are. */
+export const clientHostsFrom = (env: Environment): string[] => {
+  const name = 'HUTCH_CLIENT_HOSTS'
+  return listOf(env, name).map(word => hostOf({ [name]: word }, name, '').toLowerCase())
 }

@@ -14,6 +14,10 @@ export const translated = (
     return fail('unauthenticated', { reason: `the provider says ${error.error.slice(0, 100)}` }, error)
   const code = String((error as { code?: unknown }).code)
   if (code.startsWith('OAUTH_'))
-    return fail('unauthenticated', { reason: `the answer of the provider is not valid: ${messageOf(error)}` }, error)
+    return fail(
+      'unauthenticated',
+      { reason: `the answer of the provider is not valid: ${messageOf(cause ?? error)}` },
+      error,
+    )
   return fail('sign_in_failed', { reason: messageOf(error) }, error)
 }
