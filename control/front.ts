@@ -2,6 +2,7 @@
  * One port, several surfaces: hosts and paths of workloads go to the gateway, `/v0` and its like to the management API, pages
  * to people.
  */
+import type { IncomingMessage } from 'node:http'
 import { endRaw } from '../shared/http/raw-answer.ts'
 import { listener, type Listener } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
@@ -10,6 +11,12 @@ import { isPage } from './browser/pages.ts'
 import type { Previews } from './previews/serve.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { People } from './browser/people.ts'
+import type { Turn } from './lane/turn.ts'
+
+export interface FrontListener extends Listener {
+  /** Answers a request on its connection; false for one that is for `request`. */
+  take(turn: Turn): boolean
+}
 
 export const frontListener = (deps: {
   api: Dispatcher
@@ -18,15 +25,21 @@ export const frontListener = (deps: {
   previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
-  /** Told of the status of each answer to a request for a workload. */
-  answered: (status: number) => void
+  /** Who is at the other end. */
+  remoteOf: (message: IncomingMessage) => string
   log: Log
-}): Listener => {
-  const { api, people, gateway, previews, rootAddress, answered, log } = deps
-  const management = listener(api, { log })
-  const pages = listener(people.pages(gateway), { log })
+}): FrontListener => {
+  const { api, people, gateway, previews, rootAddress, remoteOf, log } = deps
+  const management = listener(api, { log, remoteOf })
+  const pages = listener(people.pages(gateway), { log, remoteOf })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
   return {
+    take(turn) {
+      const { request } = turn
+      if (previews.addressOf(request)) return false
+      const address = gateway.addressOf(request)
+      return address !== undefined && !isPage(request.url ?? '', true) && gateway.take(address, turn)
+    },
     request(message, response) {
       // First: on a host name of its own every path is the application's.
       const preview = previews.addressOf(message)
@@ -34,7 +47,6 @@ export const frontListener = (deps: {
       const address = gateway.addressOf(message)
       if (isPage(message.url ?? '', address !== undefined)) pages.request(message, response)
       else if (address) {
-        response.once('close', () => answered(response.statusCode))
         gateway.handle(address, message, response)
       } else {
         message.url = rootAddress(message.url ?? '') ?? message.url

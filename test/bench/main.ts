@@ -1,7 +1,7 @@
 /**
  * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
  *
- *     node test/bench/main.ts [--only host|warm|tti|density|neighbour|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json] [--count number]
+ *     node test/bench/main.ts [--only host|warm|quota|tti|density|neighbour|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json] [--count number]
  *
  * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
  * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
@@ -20,6 +20,7 @@ import type { Bench } from './measure.ts'
 import { neighbourBench } from './neighbour.ts'
 import { optionsOf, type Family } from './options.ts'
 import { processBench } from './process.ts'
+import { quotaBench } from './quota.ts'
 import { jsonLines, table, type Row, type Skipped } from './report.ts'
 import { soakBench } from './soak.ts'
 import { storeBench } from './store.ts'
@@ -29,6 +30,7 @@ import { warmBench } from './warm.ts'
 const runs: Readonly<Record<Family, (bench: Bench, count?: number) => Promise<Row[]>>> = {
   host: hostBench,
   warm: warmBench,
+  quota: quotaBench,
   tti: ttiBench,
   density: densityBench,
   neighbour: neighbourBench,

@@ -14,7 +14,8 @@ t.test('one family, or a group of them, in the order they always run in', async 
 
 t.test('what there is not is refused with what there is', async t => {
   t.throws(() => optionsOf(['--only', 'hots']), {
-    message: /no benchmark "hots": use daemon, gateway, api, host, warm, tti, density, neighbour, bundle, process/,
+    message:
+      /no benchmark "hots": use daemon, gateway, api, host, warm, quota, tti, density, neighbour, bundle, process/,
   })
   t.throws(() => optionsOf(['--count', 'ten']), { message: /--count .* "ten"/ })
   t.throws(() => optionsOf(['--josn']), { message: /josn/ })
