@@ -8,7 +8,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   '@peculiar/asn1-x509': ['control/egress/ca'],
   'better-sqlite3': ['control/store/sqlite'],
   busboy: ['daemon/filesystem'],
-  'dns-packet': ['control/egress/dns'],
+  'dns-packet': ['control/acme', 'control/egress/dns'],
   esbuild: ['images/runtime'],
   execa: ['control/acme', 'control/cli', 'control/images', 'control/runtime', 'images/package', 'images/runtime'],
   kysely: ['control/store/sqlite'],
@@ -39,6 +39,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:http': [
     'control/egress/http',
     'control/gateway',
+    'control/lane',
     'daemon/egress',
     'daemon/network',
     'daemon/node-internals',
