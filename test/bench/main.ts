@@ -1,7 +1,7 @@
 /**
  * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
  *
- *     node test/bench/main.ts [--only host|warm|tti|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json]
+ *     node test/bench/main.ts [--only host|warm|quota|tti|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json]
  *
  * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
  * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
@@ -18,6 +18,7 @@ import { managementBench } from './management.ts'
 import type { Bench } from './measure.ts'
 import { optionsOf, type Family } from './options.ts'
 import { processBench } from './process.ts'
+import { quotaBench } from './quota.ts'
 import { jsonLines, table, type Row, type Skipped } from './report.ts'
 import { soakBench } from './soak.ts'
 import { storeBench } from './store.ts'
@@ -27,6 +28,7 @@ import { warmBench } from './warm.ts'
 const runs: Readonly<Record<Family, (bench: Bench) => Promise<Row[]>>> = {
   host: hostBench,
   warm: warmBench,
+  quota: quotaBench,
   tti: ttiBench,
   bundle: bundleBench,
   process: processBench,

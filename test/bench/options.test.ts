@@ -13,7 +13,7 @@ t.test('one family, or a group of them, in the order they always run in', async 
 
 t.test('what there is not is refused with what there is', async t => {
   t.throws(() => optionsOf(['--only', 'hots']), {
-    message: /no benchmark "hots": use daemon, gateway, api, host, warm, tti, bundle, process/,
+    message: /no benchmark "hots": use daemon, gateway, api, host, warm, quota, tti, bundle, process/,
   })
   t.throws(() => optionsOf(['--josn']), { message: /josn/ })
   t.throws(() => optionsOf(['host']), { message: /host/ })

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 export const families = [
   'host',
   'warm',
+  'quota',
   'tti',
   'bundle',
   'process',
