@@ -42,9 +42,11 @@ import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
+import { diskRoom } from './reconcile/disk-room.ts'
 import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
-import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
+import { waitingLine } from './reconcile/waiting-line.ts'
+import type { Entry } from './resources/context.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import { serveFront, type Served } from './serving.ts'
@@ -95,8 +97,10 @@ const running = async (
   const waiting = changes()
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
   const line = waitingLine({ rules, clock })
+  const { storage } = parts.drivers.preferred
+  const room = storage && diskRoom({ storage })
   const written = (all: Written): void => {
-    for (const told of [outbound, configurer, line, warm, domains]) told?.written(all)
+    for (const told of [outbound, configurer, line, room, warm, domains]) told?.written(all)
   }
   const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
@@ -120,11 +124,18 @@ const running = async (
     await runner.start()
     warm.begin(runner.poke)
   }
-  const admit: WaitingLine['admit'] = workspace => {
-    if (draining()) throw fail('draining', { retryAfterS: 30 })
-    line.admit(workspace)
+  const entry: Entry = {
+    async admit({ workspace, uid, storageMb }) {
+      if (draining()) throw fail('draining', { retryAfterS: 30 })
+      line.admit(workspace)
+      if (storageMb !== undefined) await room?.admit(uid, storageMb)
+    },
+    leave: uid => room?.leave(uid),
+    async grow(moreMb) {
+      await room?.check(moreMb)
+    },
   }
-  return { move, runner, admit, warm, start, draining, domains }
+  return { move, runner, entry, warm, start, draining, domains }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -151,20 +162,21 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'quotas
 
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
-  const callers = callersOf(config, parts, () => addresses.publicUrl(), closer)
+  const later = { publicUrl: () => addresses.publicUrl(), transition: () => move }
+  const callers = await callersOf(config, parts, later, closer)
   const wayOut = await openWayOut(config, parts, closer)
-  const kinds = await kindsOf(config, parts, wayOut)
+  const kinds = await kindsOf(config, { ...parts, ...later }, wayOut)
   const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
-  const { move, runner, admit, warm, start, draining, domains } = await running(config, parts, deps, closer)
+  const { move, runner, entry, warm, start, draining, domains } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
     kinds: rules,
     transition: move,
-    admit,
+    entry,
     keyUses: callers.uses,
     poke: runner.poke,
     url: addresses.url,
@@ -201,7 +213,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
-      const front = frontListener({ api, people, gateway: plane, previews, rootAddress, log })
+      const front = frontListener({ ...callers, api, people, gateway: plane, previews, rootAddress, log })
       const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },

@@ -130,6 +130,7 @@ export const errors = {
     (d: { connection: string; reason: string }) => `the provider of connection "${d.connection}": ${d.reason}`,
     true,
   ),
+  sign_in_failed: entry(424, (d: { reason: string }) => `the sign-in provider: ${d.reason}`, true),
   no_capacity: entry(429, (d: { reason: string }) => `Maximum parallel executions limit reached: ${d.reason}`, true),
   too_many_attempts: entry(
     429,
@@ -140,6 +141,12 @@ export const errors = {
     429,
     (d: { waiting: number; retryAfterS: number }) =>
       `${d.waiting} others wait for a machine already, longer than anybody would; try again in ${d.retryAfterS} s`,
+    true,
+  ),
+  no_room: entry(
+    503,
+    (d: { wantedMb: number; freeMb: number; retryAfterS: number }) =>
+      `the disk of this host has ${d.freeMb} MB left to promise, and ${d.wantedMb} MB are wanted; ask for less, or try again in ${d.retryAfterS} s`,
     true,
   ),
   draining: entry(
@@ -223,12 +230,6 @@ export const faceOf = (code: ErrorCode): GatewayFace => {
   const like = retry ? errors.unavailable : status < 500 ? errors.invalid_argument : errors.internal
   return like.gateway as GatewayFace
 }
-
-/** Every error that the gateway has words of its own for. */
-export const gatewayFaces = (Object.keys(errors) as ErrorCode[]).flatMap(error => {
-  const { gateway, retry } = errors[error] as Entry<never>
-  return gateway ? [{ error, code: gateway.code, retry }] : []
-})
 
 /** Makes an error to throw: `throw fail('not_found', { kind, name })`. */
 export const fail = <C extends ErrorCode>(code: C, details: Details<C>, cause?: unknown): AppError<C> =>

@@ -12,7 +12,7 @@
  *     gone       it had instances to give back, and has none any more
  */
 import type { MachineSpec } from '../drivers/driver.ts'
-import type { Instance, PinnedImage, Rate, Reference, Resource } from '../store/store.ts'
+import type { Instance, Membership, PinnedImage, Rate, Reference, Resource } from '../store/store.ts'
 import type { StateTable } from './state-table.ts'
 
 export interface Rules {
@@ -34,6 +34,8 @@ export interface Rules {
   references?(spec: Resource['spec']): readonly Reference[]
   /** What no other record of its kind and workspace may have, or of any workspace where it begins with a slash: an address, for example. */
   claims?(spec: Resource['spec'], name: string): readonly string[]
+  /** What a person is in its workspace, as the spec says. */
+  membership?(spec: Resource['spec']): Membership | undefined
   /** An address of this box that the record gives to those that leave by `to`. */
   gives?(record: Resource): GivenAddress | undefined
   /** When the record ends by its own rules; undefined means never. */
@@ -62,6 +64,8 @@ export interface Workload {
   instances(owner: Resource): number
   /** How many may be made just now; any number unless given. Who limits it has the record looked at again when it is more. */
   mayMake?(owner: Resource): number
+  /** What each of its machines may write, MB; none says how much unless given. */
+  storageMb?(owner: Pick<Resource, 'spec'>): number
   /** Which revision of its machines it wants; those of another one are stopped. */
   revision(owner: Resource): string
   /** What a machine is metered for in the state it is in; nothing for one that is nobody's bill. */

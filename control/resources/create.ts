@@ -113,6 +113,7 @@ const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promi
       ...(credential ? { credential: await keyFrom(context, draft, credential) } : {}),
     },
     ...inside,
+    ...(issued.changes ?? []).map(identity => ({ identity })),
   ]
 }
 
@@ -142,7 +143,10 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
   }
   const made = await drafted(context, actor, [name, input], here)
   const { draft, issued, generated } = made
-  if (kind.workload) context.admit?.(actor.workspace)
+  if (kind.workload) {
+    const storageMb = kind.workload.storageMb?.(draft)
+    await context.entry?.admit({ workspace: actor.workspace, uid: draft.uid, storageMb })
+  }
   try {
     const written = await transition.write([
       ...(holder ? [{ remove: holder.record }] : []),
@@ -156,6 +160,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
     const { told } = issued
     return { found: { record: stored, instances: [] }, isNew: true, generated, ...(told ? { told } : {}) }
   } catch (error) {
+    context.entry?.leave(draft.uid)
     // Somebody else was first: that one is what was asked for.
     if (createIfNotExist && isError(error, 'already_exists'))
       return { found: await find(context, actor, name, options), isNew: false }

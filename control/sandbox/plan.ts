@@ -4,7 +4,7 @@ import type { Image, Images } from '../images/images.ts'
 import type { Workload } from '../reconcile/rules.ts'
 import { variables } from './environment.ts'
 import { etcFiles, type WayOut } from './network/outbound.ts'
-import { storedSandbox, type StoredSandbox } from './stored.ts'
+import { storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Instance, Resource, Store } from '../store/store.ts'
 import type { MachineIdentity } from '../../shared/wire/host.ts'
@@ -59,6 +59,7 @@ export const planner =
         rootfs,
         memoryMb: runtime.memory,
         cpus: cpusFor(runtime.memory),
+        storageMb: storageMbOf(runtime),
         hostname: owner.name,
         workdir,
         identity,

@@ -19,7 +19,7 @@ export interface PoolSpec {
 export const specOf = ({ spec }: Pick<Resource, 'spec'>): PoolSpec => spec as unknown as PoolSpec
 
 /** A machine's size until it is somebody's: it is made beside those that somebody waits for, and yields to them. */
-const small = { memoryMb: 1024, cpus: 0.25 } as const
+const small = { memoryMb: 1024, cpus: 0.25, storageMb: 16 } as const
 
 export interface PoolDeps {
   readonly images: Pick<Images, 'resolve'>

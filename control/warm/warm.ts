@@ -112,7 +112,11 @@ const look = async (context: Context): Promise<readonly string[]> => {
   const { obstacle, transition, bundle, drivers, ownEnvironment } = context
   const { sizes, mostDemanded } = context
   if (!transition) return []
-  const made = [bundle, drivers.preferred.name, JSON.stringify(ownEnvironment)]
+  const made = [
+    bundle,
+    drivers.preferred.name,
+    JSON.stringify([ownEnvironment, drivers.preferred.storage?.claimableMb ?? 0]),
+  ]
   context.wanted = obstacle === undefined ? await wantedPools({ ...context, sizes, mostDemanded, made }) : []
   return keepPools({ ...context, transition }, context.wanted)
 }
@@ -166,7 +170,11 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
   const context: Context = {
     ...deps,
     ...options,
-    book: createBook({ driver: drivers.preferred.name, ownEnvironment }),
+    book: createBook({
+      driver: drivers.preferred.name,
+      ownEnvironment,
+      mostStorageMb: drivers.preferred.storage?.claimableMb ?? Infinity,
+    }),
     demand: createDemand(clock),
     tally: { claimed: 0, missed: 0 },
     obstacle: obstacleOf(drivers),
