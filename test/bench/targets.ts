@@ -77,6 +77,7 @@ export const targets: Readonly<Record<string, Target>> = {
   'egress.memory-growth': { most: 8 },
   'management.get.p50': { most: 0.4 },
   'management.reads-per-core': { least: 10_000 },
+  'management.reads-per-core.token': { least: 8_000 },
   'management.list-100k.first-page.p99': { most: 8 },
   'management.list-100k.next-page.p99': { most: 8 },
   'management.list-100k.search.p99': { most: 8 },

@@ -1,4 +1,5 @@
 /** An answer as it is written to a client: its head once, with what of the body is there. */
+import type { Socket } from 'node:net'
 import type { Clock } from '../../../shared/clock.ts'
 import { timing } from '../../../shared/http/server.ts'
 import type { Turn } from '../../lane/turn.ts'
@@ -69,6 +70,12 @@ export const clientSide = (turn: Turn, date: () => string): ClientSide => ({
   takesMore: true,
 })
 
+/** A socket says "enough" at 64 KiB, which is one read: to stop and go on for each costs as much as the copying. */
+const roomBytes = 512 * 1024
+
+/** Whether a socket that said "enough" takes more all the same. It tells when it is empty. */
+export const hasRoom = (socket: Socket): boolean => socket.writableLength < roomBytes || socket.destroyed
+
 const put = (side: ClientSide, start: string, pieces: readonly Buffer[], size: number): void => {
   const { inChunks } = side
   const { socket } = side.turn.request
@@ -77,13 +84,15 @@ const put = (side: ClientSide, start: string, pieces: readonly Buffer[], size: n
     let text = start
     for (const piece of pieces) text += piece.toString('latin1')
     side.takesMore = socket.write(inChunks ? `${text}\r\n` : text, 'latin1')
-  } else {
+  } else if (start === '' && pieces.length === 1) side.takesMore = socket.write(pieces[0] as Buffer)
+  else {
     socket.cork()
     if (start) socket.write(start, 'latin1')
     for (const piece of pieces) side.takesMore = socket.write(piece)
     if (inChunks) side.takesMore = socket.write('\r\n', 'latin1')
     socket.uncork()
   }
+  side.takesMore ||= hasRoom(socket)
 }
 
 /** The head is known. */

@@ -1,4 +1,5 @@
 /** A request written to a workload and its answer written to the client, off one socket and onto the other. Back-pressure is kept both ways. */
+import { hasRoom } from './client-side.ts'
 import { answered, body, finish, head, none, spoiled, type Asking, type Ending, type State } from './answering.ts'
 
 const closed = (state: State, error: Error | undefined): void => {
@@ -39,7 +40,7 @@ const send = (state: State): void => {
   }
   socket.write(text, 'latin1')
   turn.readBody({
-    piece: bytes => state.isOver || socket.write(bytes) || socket.destroyed,
+    piece: bytes => state.isOver || socket.write(bytes) || hasRoom(socket),
     end() {
       state.isSent = true
     },

@@ -32,6 +32,8 @@ export interface ApplyParts {
   readonly memory: Remembered
   /** What is remembered of instances. */
   readonly ofMachines: Remembered
+  /** What is remembered of records and their events. */
+  readonly ofRecords: Remembered
 }
 
 interface Context extends ApplyParts {
@@ -178,6 +180,8 @@ export const sqliteApply = (parts: ApplyParts): Transactions['apply'] => {
   const run = writing(prepare)
   return (writes, now) =>
     transact.write(() => {
+      // Nobody looks between here and the commit: a transaction runs in one go.
+      parts.ofRecords.forget()
       const context: Context = { ...parts, run, now, resources: [], instances: [], removed: [] }
       for (const write of writes) (steps[write.type] as (context: Context, write: Write) => void)(context, write)
       const { resources, instances, removed } = context

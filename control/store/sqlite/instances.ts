@@ -39,10 +39,14 @@ const byAge = (a: InstanceRow, b: InstanceRow): number =>
 export const sqliteInstances = (prepare: Prepare, { look }: Transact, memory: Pick<Remembered, 'of'>): Instances => {
   const run = statements(prepare)
   const found = (rows: readonly InstanceRow[]): Instance[] => rows.toSorted(byAge).map(toInstance)
-  // Each request to a workload looks for its machines.
+  // Each request to a workload looks for its machines, and each read of a record.
   const ofKey = memory.of(text => {
     const [kind = '', workspace = '', parent = '', name = ''] = text.split('\n')
     const rows = run.byKey.all({ kind, workspace, parent, name })
+    return rows.length > 0 ? found(rows) : undefined
+  })
+  const ofOwner = memory.of(owner => {
+    const rows = run.byOwner.all({ owner })
     return rows.length > 0 ? found(rows) : undefined
   })
   return {
@@ -51,7 +55,7 @@ export const sqliteInstances = (prepare: Prepare, { look }: Transact, memory: Pi
         const row = run.byId.get({ id })
         return row && toInstance(row)
       }),
-    ofOwner: owner => look(() => found(run.byOwner.all({ owner }))),
+    ofOwner: owner => look(() => [...(ofOwner(owner) ?? [])]),
     ofOwners: owners => look(() => found(run.byOwners.all({ owners: JSON.stringify(owners) }))),
     ofKey: ({ kind, workspace, parent, name }) =>
       look(() => [...(ofKey(`${kind}\n${workspace}\n${parent}\n${name}`) ?? [])]),

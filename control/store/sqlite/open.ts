@@ -20,7 +20,7 @@ import { preparer } from './prepared.ts'
 import { recorder } from './recorder.ts'
 import { quotas } from './quotas.ts'
 import { references } from './references.ts'
-import { remembered } from './remembered.ts'
+import { remembering } from './remembered.ts'
 import { sqliteResources } from './resources.ts'
 import { standing } from './standing.ts'
 import { sqliteTenants } from './tenants.ts'
@@ -58,14 +58,23 @@ const compose = (db: Database): WritableStore => {
   const named = references(prepare)
   const claimed = claims(prepare)
   const keys = keyWriting(prepare)
-  const memory = remembered(db)
-  const ofMachines = remembered(db)
+  const remember = remembering(db)
+  const memory = remember()
+  const ofMachines = remember()
+  const ofRecords = remember()
   const rows = workspaces(prepare)
   const auditor = auditing(prepare, rows)
   const members = memberships(prepare, memory)
   const changePeople = peopleChanges(prepare, memory)
   return {
-    resources: sqliteResources({ prepare, transact, references: named, claims: claimed, list: lister(db, prepare) }),
+    resources: sqliteResources({
+      prepare,
+      transact,
+      references: named,
+      claims: claimed,
+      list: lister(db, prepare),
+      memory: ofRecords,
+    }),
     instances: sqliteInstances(prepare, transact, ofMachines),
     apply: sqliteApply({
       prepare,
@@ -81,6 +90,7 @@ const compose = (db: Database): WritableStore => {
       auditing: auditor,
       memory,
       ofMachines,
+      ofRecords,
     }),
     audit: sqliteAudit(auditor, transact),
     identity: sqliteIdentity(prepare, transact, { auditing: auditor, change: changePeople, memberships: members }),
@@ -93,7 +103,7 @@ const compose = (db: Database): WritableStore => {
       auditing: auditor,
       standing: standing(prepare, members),
     }),
-    upkeep: sqliteUpkeep({ db, prepare, transact }),
+    upkeep: sqliteUpkeep({ db, prepare, transact, ofRecords }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
       db.close()

@@ -10,19 +10,33 @@ export interface Remembered {
   forget(): void
 }
 
+const remember = <Found>(
+  look: (key: string) => Found | undefined,
+  { caches, lookForOthers }: { caches: Map<string, unknown>[]; lookForOthers: () => void },
+) => {
+  const cache = new Map<string, Found>()
+  caches.push(cache)
+  return (key: string): Found | undefined => {
+    lookForOthers()
+    const known = cache.get(key)
+    if (known !== undefined) return known
+    const found = look(key)
+    if (cache.size >= most) cache.clear()
+    if (found !== undefined) cache.set(key, found)
+    return found
+  }
+}
+
 /**
  * Answers of look-ups that every request makes and that change rarely. Never older than the database: writes of this
  * process forget them, and those of others are seen by `data_version`, which SQLite counts up for each connection
  * whenever another one has committed. What is not found is not remembered, or strangers could fill the memory.
  */
-export const remembered = (db: Database): Remembered => {
+export const remembering = (db: Database): (() => Remembered) => {
   const version = db.prepare('PRAGMA data_version').pluck()
-  const caches: Map<string, unknown>[] = []
+  const forgets: (() => void)[] = []
   let seen: unknown
   let looked = false
-  const forget = () => {
-    for (const cache of caches) cache.clear()
-  }
   /** Once a turn of the event loop: what a request asks for was written before it came, which is before the turn. */
   const lookForOthers = () => {
     if (looked) return
@@ -31,23 +45,15 @@ export const remembered = (db: Database): Remembered => {
       looked = false
     })
     const now = version.get()
-    if (now !== seen) forget()
+    if (now !== seen) for (const forget of forgets) forget()
     seen = now
   }
-  return {
-    forget,
-    of<Found>(look: (key: string) => Found | undefined) {
-      const cache = new Map<string, Found>()
-      caches.push(cache)
-      return key => {
-        lookForOthers()
-        const known = cache.get(key)
-        if (known !== undefined) return known
-        const found = look(key)
-        if (cache.size >= most) cache.clear()
-        if (found !== undefined) cache.set(key, found)
-        return found
-      }
-    },
+  return () => {
+    const caches: Map<string, unknown>[] = []
+    const forget = () => {
+      for (const cache of caches) cache.clear()
+    }
+    forgets.push(forget)
+    return { forget, of: look => remember(look, { caches, lookForOthers }) }
   }
 }

@@ -3,6 +3,7 @@ import type { Claims } from './claims.ts'
 import type { lister } from './listing.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { References } from './references.ts'
+import type { Remembered } from './remembered.ts'
 import { toEvent, toResource } from './rows.ts'
 import type { Transact } from './transact.ts'
 
@@ -54,17 +55,39 @@ interface Parts {
   readonly references: References
   readonly claims: Claims
   readonly list: ReturnType<typeof lister>
+  /** What is remembered of records and their events. */
+  readonly memory: Pick<Remembered, 'of'>
 }
 
-export const sqliteResources = ({ prepare, transact, references, claims, list }: Parts): Resources => {
+/** Whoever reads it next gets the same object. */
+const frozen = <T>(value: T): T => {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const part of Object.values(value)) frozen(part)
+  return Object.freeze(value)
+}
+
+/** What reads of one record look at. */
+const remembering = (run: ReturnType<typeof statements>, { memory }: Pick<Parts, 'memory'>) => {
+  const record = memory.of(text => {
+    const [kind = '', workspace = '', parent = '', name = ''] = text.split('\n')
+    const row = run.byKey.get({ kind, workspace, parent, name })
+    return row && frozen(toResource(row))
+  })
+  // Sorted here: an ORDER BY costs as much as the rest of the query.
+  const events = memory.of(uid => {
+    const rows = run.events.all({ uid })
+    return frozen(rows.toSorted((a, b) => a.id - b.id).map(toEvent))
+  })
+  return { record, events }
+}
+
+export const sqliteResources = (parts: Parts): Resources => {
+  const { prepare, transact, references, claims, list } = parts
   const { read, look } = transact
   const run = statements(prepare)
+  const { record, events } = remembering(run, parts)
   return {
-    get: key =>
-      look(() => {
-        const row = run.byKey.get(key)
-        return row && toResource(row)
-      }),
+    get: ({ kind, workspace, parent, name }) => look(() => record(`${kind}\n${workspace}\n${parent}\n${name}`)),
     getByUid: uid =>
       look(() => {
         const row = run.byUid.get({ uid })
@@ -84,14 +107,7 @@ export const sqliteResources = ({ prepare, transact, references, claims, list }:
         return row?.count ?? 0
       }),
     everyOf: kind => look(() => run.everyOf.all({ kind }).map(toResource)),
-    // Sorted here: an ORDER BY costs as much as the rest of the query.
-    events: uid =>
-      look(() =>
-        run.events
-          .all({ uid })
-          .toSorted((a, b) => a.id - b.id)
-          .map(toEvent),
-      ),
+    events: uid => look(() => [...(events(uid) ?? [])]),
     claimant: (kind, workspace, claim) =>
       look(() => {
         const uid = claims.holder(kind, workspace, claim)

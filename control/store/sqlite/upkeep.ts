@@ -3,12 +3,15 @@ import { sql } from 'kysely'
 import { closeSync, openSync } from 'node:fs'
 import type { Tallied, Upkeep } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
+import type { Remembered } from './remembered.ts'
 import { translate, type Transact } from './transact.ts'
 
 interface Parts {
   readonly db: Database
   readonly prepare: Prepare
   readonly transact: Transact
+  /** What is remembered of records. */
+  readonly ofRecords: Pick<Remembered, 'forget'>
 }
 
 /** Rows of one transaction: others wait for it. */
@@ -81,7 +84,7 @@ const rewriteIdentity = (run: ReturnType<typeof statements>, change: (body: stri
   }
 }
 
-export const sqliteUpkeep = ({ db, prepare, transact }: Parts): Upkeep => {
+export const sqliteUpkeep = ({ db, prepare, transact, ofRecords }: Parts): Upkeep => {
   const { read, write } = transact
   const run = statements(prepare)
   let turn = 0
@@ -101,6 +104,7 @@ export const sqliteUpkeep = ({ db, prepare, transact }: Parts): Upkeep => {
       for (let last: string | undefined = ''; last !== undefined; ) {
         const uid: string = last
         last = await write(() => {
+          ofRecords.forget()
           const rows = run.after.all({ uid })
           for (const row of rows) {
             const body = change(row.body)

@@ -8,7 +8,7 @@ import { migrations } from '../../../../control/store/sqlite/migrations/index.ts
 import { preparer, shaped } from '../../../../control/store/sqlite/prepared.ts'
 import { references } from '../../../../control/store/sqlite/references.ts'
 import { fromHour, fromRollups, fromTotals, notRolled } from '../../../../control/store/sqlite/sums.ts'
-import { remembered } from '../../../../control/store/sqlite/remembered.ts'
+import { remembering } from '../../../../control/store/sqlite/remembered.ts'
 import { transactions } from '../../../../control/store/sqlite/transact.ts'
 import { writing } from '../../../../control/store/sqlite/writing.ts'
 import type { Listing, Sort } from '../../../../control/store/store.ts'
@@ -75,7 +75,7 @@ t.test('instances, what lives inside, and who names whom are found by an index',
   const { db, plans } = watched(join(t.testdir(), 'hutch.db'))
   t.teardown(() => db.close())
   const prepare = preparer(db)
-  const instances = sqliteInstances(prepare, transactions(db), remembered(db))
+  const instances = sqliteInstances(prepare, transactions(db), remembering(db)())
   const key = { kind: 'sandbox', workspace: 'main', parent: '', name: 'a' }
   const planOf = async (run: () => unknown) => {
     await run()

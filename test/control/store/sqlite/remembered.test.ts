@@ -4,8 +4,9 @@ import BetterSqlite from 'better-sqlite3'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openStore } from '../../../../control/store/sqlite/open.ts'
-import { remembered } from '../../../../control/store/sqlite/remembered.ts'
+import { remembering } from '../../../../control/store/sqlite/remembered.ts'
 import { silentLog } from '../../../../shared/log.ts'
+import { addTenants, change, erase, instanceOf, put, putInstance, record } from '../../../support/records.ts'
 
 const key = {
   id: 'k',
@@ -71,11 +72,57 @@ t.test('a workspace that comes is seen at once, by name, by id and in the list',
   )
 })
 
+t.test(
+  'a record, its events and its machines are read as they were written last, whoever wrote, and by which way',
+  async t => {
+    const path = join(t.testdir(), 'hutch.db')
+    const [one, other] = [await openStore({ path }, { log: silentLog }), await openStore({ path }, { log: silentLog })]
+    t.teardown(() => Promise.all([one.close(), other.close()]))
+    await addTenants(one)
+    const box = record({ name: 'box', spec: { size: 1 } })
+    const seen = async (store: typeof one) => {
+      const found = await store.resources.get(box)
+      const events = await store.resources.events(box.uid)
+      const machines = await store.instances.ofOwner(box.uid)
+      return [found?.status, (found?.spec as { size?: number } | undefined)?.size, events.length, machines.length]
+    }
+    const both = async (wanted: unknown[]) => {
+      await turn()
+      for (const store of [one, other, one, other]) t.same(await seen(store), wanted)
+    }
+    const none = [undefined, undefined, 0, 0]
+    await both(none)
+    const event = { time: 1, type: 'x', status: 'DEPLOYED', message: '' }
+    await put(one, box, event)
+    t.same(await seen(one), ['DEPLOYED', 1, 1, 0], 'at once where it was written')
+    await both(['DEPLOYED', 1, 1, 0])
+    await putInstance(other, instanceOf(box))
+    t.same(await seen(other), ['DEPLOYED', 1, 1, 1])
+    await both(['DEPLOYED', 1, 1, 1])
+    await change(other, [box.uid, 1], { status: 'FAILED', event }, 2)
+    t.same(await seen(other), ['FAILED', 1, 2, 1])
+    await both(['FAILED', 1, 2, 1])
+    await one.upkeep.rewrite(body => body.replace('"size":1', '"size":2'))
+    t.same(await seen(one), ['FAILED', 2, 2, 1])
+    await both(['FAILED', 2, 2, 1])
+    const found = (await one.resources.get(box)) as { status: string }
+    t.throws(
+      () => {
+        found.status = 'x'
+      },
+      TypeError,
+      'what many read nobody changes',
+    )
+    await erase(one, box.uid, 3)
+    t.equal(await one.resources.get(box), undefined)
+  },
+)
+
 t.test('what is known is not looked for again; what is not found is', async t => {
   const db = new BetterSqlite(':memory:')
   t.teardown(() => db.close())
   const asked: string[] = []
-  const memory = remembered(db)
+  const memory = remembering(db)()
   const look = memory.of(name => {
     asked.push(name)
     return name === 'none' ? undefined : { name }
