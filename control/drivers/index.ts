@@ -20,7 +20,10 @@ const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => nam
 /** Throws `invalid_argument` for a driver that does not exist. */
 export const checkDriver = ({ driver }: Pick<DriverConfig, 'driver'>): void => {
   if (driverNames.includes(driver)) return
-  throw fail('invalid_argument', { field: 'HUTCH_DRIVER', reason: `"${driver}" must be one of ${driverNames.join(', ')}` })
+  throw fail('invalid_argument', {
+    field: 'HUTCH_DRIVER',
+    reason: `"${driver}" must be one of ${driverNames.join(', ')}`,
+  })
 }
 
 /**
