@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import t from 'tap'
@@ -71,6 +71,15 @@ t.test('an unknown image is refused with the ones there are', async t => {
       status: 400,
       details: { requested: reference, supported: ['svc/base-image:latest', 'base', 'busybox'] },
     })
+})
+
+t.test('a name whose files are gone is not known, and not named as one that is', async t => {
+  const { images, config } = await open(t)
+  rmSync(join(config.imagesDir, 'trees', base), { recursive: true })
+  await t.rejects(images.resolve('base'), {
+    code: 'invalid_image',
+    details: { requested: 'base', supported: ['busybox'] },
+  })
 })
 
 t.test('imports an OCI layout and survives a restart', async t => {
