@@ -39,7 +39,7 @@ export type { Proxies } from './config/proxies.ts'
 export type { PullLimits, RegistryRule } from './config/registries.ts'
 export type { WireName } from '../shared/wire-names.ts'
 
-export type UserNamespaces = 'auto' | 'on' | 'off'
+type Switch = 'auto' | 'on' | 'off'
 
 export interface Config {
   /** Address or name to listen on. Default `127.0.0.1`. */
@@ -105,7 +105,11 @@ export interface Config {
   /** Processes and threads of one sandbox, 32 to 4,194,304. Default 4096. */
   readonly pidsLimit: number
   /** Whether sandboxes have users of their own: where the box can (`auto`, the default), always or not at all (`on`), never (`off`). */
-  readonly userNamespaces: UserNamespaces
+  readonly userNamespaces: Switch
+  /** Whether sandboxes have disks of their own: where the box can (`auto`, the default), always or not at all (`on`), never (`off`). */
+  readonly diskQuota: Switch
+  /** What of the data directory's disk is promised to no sandbox, MB, 64 to 1,048,576. Default 0: a tenth of it, 64 to 1024. */
+  readonly diskReserveMb: number
   /** USD per unit of each billing dimension; those that are left out keep their defaults. */
   readonly prices: Readonly<Record<string, number>>
   /** What an account may have, by name: `sandboxes`, `sandbox_ttl` in days. Default no limits. */
@@ -184,6 +188,8 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     warmDemand: warmDemandFrom(env),
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
+    diskQuota: choiceOf(env, 'HUTCH_DISK_QUOTA', ['auto', 'on', 'off']),
+    diskReserveMb: integerOf(env, 'HUTCH_DISK_RESERVE_MB', { fallback: 0, min: 64, max: 1_048_576 }),
     prices: pricesFrom(env),
     quotas: quotasFrom(env),
     providers: providersFrom(env),

@@ -10,6 +10,12 @@ import { isPage } from './browser/pages.ts'
 import type { Previews } from './previews/serve.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { People } from './browser/people.ts'
+import type { Turn } from './lane/turn.ts'
+
+export interface FrontListener extends Listener {
+  /** Answers a request on its connection; false for one that is for `request`. */
+  take(turn: Turn): boolean
+}
 
 export const frontListener = (deps: {
   api: Dispatcher
@@ -18,15 +24,19 @@ export const frontListener = (deps: {
   previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
-  /** Told of the status of each answer to a request for a workload. */
-  answered: (status: number) => void
   log: Log
-}): Listener => {
-  const { api, people, gateway, previews, rootAddress, answered, log } = deps
+}): FrontListener => {
+  const { api, people, gateway, previews, rootAddress, log } = deps
   const management = listener(api, { log })
   const pages = listener(people.pages(gateway), { log })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
   return {
+    take(turn) {
+      const { request } = turn
+      if (previews.addressOf(request)) return false
+      const address = gateway.addressOf(request)
+      return address !== undefined && !isPage(request.url ?? '', true) && gateway.take(address, turn)
+    },
     request(message, response) {
       // First: on a host name of its own every path is the application's.
       const preview = previews.addressOf(message)
@@ -34,7 +44,6 @@ export const frontListener = (deps: {
       const address = gateway.addressOf(message)
       if (isPage(message.url ?? '', address !== undefined)) pages.request(message, response)
       else if (address) {
-        response.once('close', () => answered(response.statusCode))
         gateway.handle(address, message, response)
       } else {
         message.url = rootAddress(message.url ?? '') ?? message.url

@@ -10,6 +10,7 @@ import { withoutTunnels } from './gateway/no-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
 import type { KindsByName } from './host-kinds.ts'
 import type { Runner } from './instances/runner.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { Outbound } from './outbound/outbound.ts'
 import type { Parts } from './parts.ts'
 
@@ -23,10 +24,11 @@ export const gatewayOf = (
     outbound: Outbound | undefined
     people: People
     drives: MachineDrives | undefined
+    metrics: Pick<Metrics, 'answered'>
   },
 ): Gateway => {
   const { store, names, connections } = parts
-  const { rules, runner, callers, outbound, people, drives } = deps
+  const { rules, runner, callers, outbound, people, drives, metrics } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
@@ -42,6 +44,7 @@ export const gatewayOf = (
       hold: runner.hold,
       forwarder: forwarder(connections),
       answers,
+      answered: metrics.answered,
     },
   )
 }

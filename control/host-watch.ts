@@ -23,9 +23,22 @@ interface Watched {
   readonly draining: () => boolean
 }
 
+const bytesPerMb = 1024 * 1024
+
+const storageOf = async ({ preferred }: Parts['drivers']) => {
+  const room = await preferred.storage?.room()
+  if (!room) return undefined
+  const promised = [...room.promised.values()].reduce((sum, mb) => sum + mb, 0)
+  return {
+    used: room.usedMb * bytesPerMb,
+    promised: promised * bytesPerMb,
+    free: Math.max(0, room.freeMb) * bytesPerMb,
+  }
+}
+
 /** Keeps the bill up to date, too: how far behind it is, is among the measures. */
 const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer: Closing): Bound[] => {
-  const { store, clock, log } = parts
+  const { store, clock, log, drivers } = parts
   const { metrics, kinds, runner, warm, draining } = watched
   const { meter, upkeep } = store
   const meterLagMs = keepCheckpoints({ meter, clock, log }, closer)
@@ -43,6 +56,7 @@ const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer
             const { bavail, blocks, bsize } = await statfs(dataDir)
             return { free: bavail * bsize, size: blocks * bsize }
           },
+          storage: () => storageOf(drivers),
           draining,
         }),
     },

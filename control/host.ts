@@ -42,12 +42,15 @@ import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
+import { diskRoom } from './reconcile/disk-room.ts'
 import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
-import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
+import { waitingLine } from './reconcile/waiting-line.ts'
+import type { Entry } from './resources/context.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
 import { serveFront, type Served } from './serving.ts'
+import { commonEnvironment } from './sandbox/environment.ts'
 import type { Store, Written } from './store/store.ts'
 import { createDns } from './dns.ts'
 import { openWarm } from './warm/open.ts'
@@ -85,13 +88,19 @@ const running = async (
   const { kinds, outbound, metrics } = deps
   const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
-  const warm = await openWarm(config, { ...parts, draining }, closer)
+  const warm = await openWarm(
+    config,
+    { ...parts, draining, environmentOf: image => commonEnvironment(parts.names, image) },
+    closer,
+  )
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
   const line = waitingLine({ rules, clock })
+  const { storage } = parts.drivers.preferred
+  const room = storage && diskRoom({ storage })
   const written = (all: Written): void => {
-    for (const told of [outbound, configurer, line, warm, domains]) told?.written(all)
+    for (const told of [outbound, configurer, line, room, warm, domains]) told?.written(all)
   }
   const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
@@ -115,11 +124,18 @@ const running = async (
     await runner.start()
     warm.begin(runner.poke)
   }
-  const admit: WaitingLine['admit'] = workspace => {
-    if (draining()) throw fail('draining', { retryAfterS: 30 })
-    line.admit(workspace)
+  const entry: Entry = {
+    async admit({ workspace, uid, storageMb }) {
+      if (draining()) throw fail('draining', { retryAfterS: 30 })
+      line.admit(workspace)
+      if (storageMb !== undefined) await room?.admit(uid, storageMb)
+    },
+    leave: uid => room?.leave(uid),
+    async grow(moreMb) {
+      await room?.check(moreMb)
+    },
   }
-  return { move, runner, admit, warm, start, draining, domains }
+  return { move, runner, entry, warm, start, draining, domains }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -153,13 +169,13 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
-  const { move, runner, admit, warm, start, draining, domains } = await running(config, parts, deps, closer)
+  const { move, runner, entry, warm, start, draining, domains } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
     kinds: rules,
     transition: move,
-    admit,
+    entry,
     keyUses: callers.uses,
     poke: runner.poke,
     url: addresses.url,
@@ -184,7 +200,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     logRequests: true,
   })
   const drives = await openDrives(config, parts)
-  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives })
+  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives, metrics })
   const previews = openPreviews(config, { ...parts, ...people, ...callers, domains, kinds: rules, hold: runner.hold })
   await start()
   answerTheOperator(config, parts, runner)
@@ -196,8 +212,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
-      const { answered } = metrics
-      const front = frontListener({ api, people, gateway: plane, previews, rootAddress, answered, log })
+      const front = frontListener({ api, people, gateway: plane, previews, rootAddress, log })
       const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },

@@ -4,6 +4,8 @@ import type { Closing } from '../shared/closing.ts'
 import { listen, type Listening } from '../shared/http/listen.ts'
 import { serveSecure } from '../shared/http/secure-server.ts'
 import { serveWith, type ApiServer, type Listener } from '../shared/http/server.ts'
+import type { FrontListener } from './front.ts'
+import { openLane } from './lane/lane.ts'
 import type { Config } from './config.ts'
 import { speaksTls } from './config/tls.ts'
 import { createNewcomers, type Newcomers } from './gateway/newcomers.ts'
@@ -88,9 +90,10 @@ const serveTls = async (config: Config, on: Listener, deps: Deps, closer: Closin
 }
 
 /** Listens. Throws `unavailable` for an address that cannot be had, `invalid_argument` for certificates that cannot be used. */
-export const serveFront = async (config: Config, on: Listener, deps: Deps, closer: Closing): Promise<Served> => {
+export const serveFront = async (config: Config, on: FrontListener, deps: Deps, closer: Closing): Promise<Served> => {
   if (speaksTls(config.tls)) return serveTls(config, on, deps, closer)
   const server = serveWith(on, { maxHeadBytes })
+  openLane(server, { take: on.take, clock: deps.clock, maxHeadBytes })
   server.on('connection', deps.newcomers.add)
   return { port: (await listenAt(server, config, closer)).port }
 }

@@ -66,6 +66,11 @@ export interface Daemon {
   readonly system: System
   readonly bounds: readonly Bound[]
   readonly dispatcher: Dispatcher
+  /**
+   * Becomes what a claim says without being made anew; false when it cannot: what differs is read at a start only, or it has been
+   * used. Then nothing is changed. Throws as a start with that configuration.
+   */
+  become(next: BootDocument): Promise<boolean>
   /** Stops what runs beside the API. Managed processes live on. */
   close(): Promise<void>
 }
@@ -95,6 +100,7 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
   closer.add('reaper', reaper.close)
   const environment = createEnvironment(config.environment, inherited.environment, inherited.reloaded)
   const hostConfiguration = createHostConfiguration(deps.boot, {
+    clock,
     environment,
     config,
     loadCertificates: () => loadCertificates({ config, environment, log }),
@@ -155,6 +161,11 @@ interface Composed {
   begin(): Promise<void>
 }
 
+const lifeOf = (core: Core, supervisor: Supervisor, closer: Closing): Pick<Daemon, 'become' | 'close'> => ({
+  become: async next => supervisor.list().length === 0 && core.hostConfiguration.become(next),
+  close: closer.close,
+})
+
 const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
   const { clock, ids, log, program, checkReplies = false, connections = createConnections({ keyed: false }) } = deps
   const core = createCore(config, deps, closer)
@@ -204,7 +215,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
       system,
       bounds,
       dispatcher: dropIdentity(inner, connections, config.names),
-      close: closer.close,
+      ...lifeOf(core, supervisor, closer),
     },
     async begin() {
       await beginEgress(core)

@@ -12,11 +12,12 @@ import { receiveBoot } from './channel/boot.ts'
 import { createClaim, removeTraces } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { openChannel } from './channel/open.ts'
-import { practise, practiseAnswering } from './channel/practise.ts'
+import { practiceEnvironment, practise } from './channel/practise.ts'
 import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
 import { createDaemon, type Daemon } from './daemon.ts'
+import { practiseAll } from './practice.ts'
 import { createEntrances, createListeningSocket, inheritedSocket, type Entrances } from './upgrade/listening-socket.ts'
 import { nothingInherited, receiveHandover, type Inherited } from './upgrade/handover.ts'
 import { lockBundles } from './upgrade/bundle-lock.ts'
@@ -63,23 +64,45 @@ const collectWhenIdle = (): void => {
   if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
 }
 
+/** What practising has left would be collected in the middle of the claim, which takes more than the claim itself. */
+const collectYoung = (): void => {
+  const collector = nodeInternals.createCollector?.()
+  // What lives through two of them is old.
+  collector?.young()
+  collector?.young()
+}
+
 interface Begin {
   readonly connections: Connections
   readonly program: Program
   readonly running: Running
 }
 
+const resolveBy = (boot: BootDocument | undefined): void => {
+  if (isInSandbox()) useResolver(() => createResolver(boot?.resolvers ?? serversNamed()))
+}
+
+/** What is left to do for a daemon that became somebody's without being made anew. */
+const claimed = (boot: BootDocument, { core }: Daemon): void => {
+  const { heapBytes } = core.hostConfiguration.limits()
+  resolveBy(boot)
+  if (heapBytes !== undefined) nodeInternals.limitHeap(heapBytes)
+  collectWhenIdle()
+}
+
 /** The daemon by what the host has given, in the place of the one before. */
 const begin = async (boot: BootDocument | undefined, inherited: Inherited, around: Begin): Promise<Daemon> => {
   const { connections, program, running } = around
   const config = configure(boot)
-  if (isInSandbox()) useResolver(() => createResolver(boot?.resolvers ?? serversNamed()))
+  resolveBy(boot)
   const ids = idsFrom(drawnAtOnce(randomBytes))
   const claim = createClaim(boot, async next => {
-    await running.daemon?.close()
+    const before = running.daemon
     // The host has just written them, and no tenant has run yet.
-    const resolvers = serversNamed()
-    const { core } = await begin({ ...next, resolvers }, nothingInherited, around)
+    const document = { ...next, resolvers: serversNamed() }
+    if (before && (await before.become(document))) return claimed(document, before)
+    await before?.close()
+    const { core } = await begin(document, nothingInherited, around)
     removeTraces(config, core.config)
   })
   const anonymous = boot?.machine.anonymous === true
@@ -87,9 +110,15 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
   if (config.heapLimitBytes !== undefined && !anonymous) nodeInternals.limitHeap(config.heapLimitBytes)
   const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals }
   running.daemon = await createDaemon(config, deps)
-  if (anonymous) practise(running.daemon.bounds)
-  else collectWhenIdle()
+  if (!anonymous) collectWhenIdle()
   return running.daemon
+}
+
+const practiseWith = (boot: BootDocument, { connections, program }: Begin): Promise<void> => {
+  const { configuration } = boot
+  const environment = { ...configuration.environment, ...practiceEnvironment }
+  const config = configure({ ...boot, configuration: { ...configuration, environment } })
+  return practiseAll(config, { boot, connections, program, nodeInternals, clock, log })
 }
 
 const run = async (inherited: Inherited, program: Program, running: Running, stop: Closing): Promise<void> => {
@@ -99,13 +128,8 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   const boot = receiveBoot(env, inherited)
   const connections = createConnections({ keyed: boot !== undefined })
   const around = { connections, program, running }
-  let daemon = await begin(boot, inherited, around)
-  const anonymous = boot?.machine.anonymous === true
-  if (anonymous) {
-    // What a claim does: when somebody waits for it, it is done for the second time, which takes half as long.
-    await daemon.close()
-    daemon = await begin(boot, nothingInherited, around)
-  }
+  if (boot?.machine.anonymous) await practiseWith(boot, around)
+  const daemon = await begin(boot, inherited, around)
   const { config } = daemon.core
   stop.add('daemon', async () => running.daemon?.close())
   // Before the port of the API, by which the host sees that the daemon is up. A rehearsal is asked by its daemon only.
@@ -129,7 +153,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   })
   log.info('daemon.listening', { port: listening.port, channel: channel?.port })
   // Who started it hears of that, writes it down and asks the first thing then: until it comes there is time.
-  if (anonymous) practiseAnswering(listening.port)
+  if (boot?.machine.anonymous) collectYoung()
   else if (boot && !config.rehearsal) setImmediate(practise, bounds)
 }
 

@@ -142,6 +142,12 @@ export const errors = {
       `${d.waiting} others wait for a machine already, longer than anybody would; try again in ${d.retryAfterS} s`,
     true,
   ),
+  no_room: entry(
+    503,
+    (d: { wantedMb: number; freeMb: number; retryAfterS: number }) =>
+      `the disk of this host has ${d.freeMb} MB left to promise, and ${d.wantedMb} MB are wanted; ask for less, or try again in ${d.retryAfterS} s`,
+    true,
+  ),
   draining: entry(
     503,
     (d: { retryAfterS: number }) => `this host takes no new sandboxes just now; try again in ${d.retryAfterS} s`,
@@ -223,12 +229,6 @@ export const faceOf = (code: ErrorCode): GatewayFace => {
   const like = retry ? errors.unavailable : status < 500 ? errors.invalid_argument : errors.internal
   return like.gateway as GatewayFace
 }
-
-/** Every error that the gateway has words of its own for. */
-export const gatewayFaces = (Object.keys(errors) as ErrorCode[]).flatMap(error => {
-  const { gateway, retry } = errors[error] as Entry<never>
-  return gateway ? [{ error, code: gateway.code, retry }] : []
-})
 
 /** Makes an error to throw: `throw fail('not_found', { kind, name })`. */
 export const fail = <C extends ErrorCode>(code: C, details: Details<C>, cause?: unknown): AppError<C> =>

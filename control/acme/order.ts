@@ -5,6 +5,7 @@ import { rootCertificates } from 'node:tls'
 import { join } from 'node:path'
 import type * as acmeClient from 'acme-client'
 import type { Authorization, Client, Order } from 'acme-client'
+import type { Clock } from '../../shared/clock.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { AcmeConfig, ChallengeType } from '../config/acme.ts'
@@ -22,6 +23,7 @@ export interface OrderDeps {
   readonly challenges: Challenges
   readonly sealer: Sealer
   readonly ids: Ids
+  readonly clock: Clock
   readonly log: Log
 }
 
@@ -97,6 +99,8 @@ export const orderCertificate = async (name: string, deps: OrderDeps): Promise<O
   const showing: Showing = {
     challenges,
     dnsHook: config.dnsHook,
+    dnsUpdates: config.dnsUpdates,
+    clock: deps.clock,
     createAlpnCertificate: async (authorization, key) =>
       acme.crypto.createAlpnCertificate(authorization, key, await acme.crypto.createPrivateEcdsaKey()),
   }

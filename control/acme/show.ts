@@ -2,8 +2,11 @@
 import { createSecureContext } from 'node:tls'
 import { execa } from 'execa'
 import type { Authorization } from 'acme-client'
-import type { ChallengeType } from '../config/acme.ts'
+import type { Clock } from '../../shared/clock.ts'
+import type { AcmeDnsUpdates, ChallengeType } from '../config/acme.ts'
 import type { Challenges } from './challenges.ts'
+import type { TextRecord } from './dns-update/message.ts'
+import { updateDns } from './dns-update/update.ts'
 
 export interface Shown {
   remove(): Promise<void>
@@ -12,6 +15,8 @@ export interface Shown {
 export interface Showing {
   readonly challenges: Challenges
   readonly dnsHook: string
+  readonly dnsUpdates: AcmeDnsUpdates | undefined
+  readonly clock: Clock
   readonly createAlpnCertificate: (authorization: Authorization, key: string) => Promise<[Buffer, Buffer]>
 }
 
@@ -24,6 +29,16 @@ interface Asked {
 
 const hookMs = 120_000
 
+/** No longer than a mistake should be remembered. */
+const recordTtlS = 60
+
+const updated = async (updates: AcmeDnsUpdates, record: TextRecord, clock: Clock): Promise<Shown> => {
+  const nowS = () => Math.floor(clock.now() / 1000)
+  await updateDns(updates, { add: record }, nowS())
+  if (updates.settleMs > 0) await clock.sleep(updates.settleMs)
+  return { remove: () => updateDns(updates, { remove: record }, nowS()) }
+}
+
 const ways: Readonly<Record<ChallengeType, (showing: Showing, asked: Asked) => Promise<Shown>>> = {
   async 'http-01'({ challenges: { http } }, { token, key }) {
     http.set(token, key)
@@ -35,8 +50,9 @@ const ways: Readonly<Record<ChallengeType, (showing: Showing, asked: Asked) => P
     alpn.set(name, createSecureContext({ cert, key: privateKey }))
     return { remove: async () => void alpn.delete(name) }
   },
-  async 'dns-01'({ dnsHook }, { authorization, key }) {
+  async 'dns-01'({ dnsHook, dnsUpdates, clock }, { authorization, key }) {
     const name = `_acme-challenge.${authorization.identifier.value}`
+    if (dnsUpdates) return updated(dnsUpdates, { name, value: key, ttlS: recordTtlS }, clock)
     const run = (what: string) => execa(dnsHook, [what, name, key], { timeout: hookMs, stdin: 'ignore' })
     await run('present')
     return { remove: async () => void (await run('remove')) }

@@ -148,7 +148,13 @@ const declareOne = (kind: Kind) => {
       body: body('update'),
       bodyLimit,
       returns: answer,
-      errors: [...writing, 'wrong_state', 'changed_meanwhile', 'already_exists'],
+      errors: [
+        ...writing,
+        'wrong_state',
+        'changed_meanwhile',
+        'already_exists',
+        ...kind.createErrors.filter(error => error === 'no_room'),
+      ],
     }),
     remove: route(`DELETE ${one}`, {
       id: `${family}.delete`,

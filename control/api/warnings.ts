@@ -16,7 +16,7 @@ interface Warning {
 const bounds = { warnings: 20, path: 120, bytes: 2_048 } as const
 
 /** What clients of the contract send with every body, whatever the kind. */
-const runtimeMembers = ['type', 'skipBuild', 'dockerConfig', 'generation', 'maxConcurrentTasks', 'storageMb']
+const runtimeMembers = ['type', 'skipBuild', 'dockerConfig', 'generation', 'maxConcurrentTasks']
 const alwaysSent: ReadonlySet<string> = new Set([
   'apiVersion',
   'kind',

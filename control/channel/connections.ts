@@ -2,8 +2,11 @@
 import type { Socket } from 'node:net'
 import { Pool } from 'undici'
 import type { Role } from '../../shared/channel.ts'
+import type { Clock } from '../../shared/clock.ts'
 import type { Address } from '../store/store.ts'
 import { connectChannel, connectPlain } from './connect.ts'
+import { createKept, type Kept } from './kept.ts'
+import type { Far } from './places.ts'
 import type { ChannelKeys } from './keys.ts'
 
 /** The daemon of a machine, or with `port` whatever listens there. */
@@ -15,6 +18,10 @@ export interface Destination {
 export interface Connections {
   /** Kept connections. The role is heard by daemons only, and only where there is a channel. */
   pool(to: Destination, role: Role): Pool
+  /** A kept connection without a client on it, for whoever speaks HTTP by itself; `isFresh` for one that was never used. */
+  take(to: Destination, role: Role, isFresh?: boolean): Far | Promise<Far>
+  /** Keeps it for the next, at most so long. */
+  giveBack: Kept['giveBack']
   /** A connection of its own. */
   open(to: Destination, role: Role): Promise<Socket>
   /** Drops the connections to a machine that is no more. */
@@ -25,6 +32,7 @@ export interface Connections {
 interface Context {
   readonly keys: Pick<ChannelKeys, 'keyOf'>
   readonly pools: Map<string, Pool>
+  readonly kept: Kept
 }
 
 const opener = ({ keys }: Context, { address, port }: Destination, role: Role): (() => Promise<Socket>) => {
@@ -67,13 +75,24 @@ const poolOf = (context: Context, to: Destination, role: Role): Pool => {
   return pool
 }
 
-export const createConnections = (keys: Pick<ChannelKeys, 'keyOf'>): Connections => {
-  const context: Context = { keys, pools: new Map() }
+export const createConnections = (
+  keys: Pick<ChannelKeys, 'keyOf'>,
+  clock: Pick<Clock, 'elapsed' | 'every'>,
+): Connections => {
+  const kept = createKept(clock)
+  const context: Context = { keys, pools: new Map(), kept }
   const { pools } = context
   return {
+    take(to, role, isFresh = false) {
+      const name = nameOf(to, role)
+      const open = () => opener(context, to, role)()
+      return isFresh ? kept.fresh(name, open) : kept.take(name, open)
+    },
+    giveBack: kept.giveBack,
     pool: (to, role) => poolOf(context, to, role),
     open: (to, role) => opener(context, to, role)(),
     forget(host) {
+      kept.forget(host)
       for (const [name, pool] of pools)
         if (name.startsWith(`${host} `)) {
           pools.delete(name)
@@ -83,6 +102,7 @@ export const createConnections = (keys: Pick<ChannelKeys, 'keyOf'>): Connections
         }
     },
     async close() {
+      kept.close()
       await Promise.all([...pools.values()].map(pool => pool.destroy()))
       pools.clear()
     },

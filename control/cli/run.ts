@@ -11,6 +11,8 @@ import { adminLink } from '../identity/first-admin.ts'
 import { createHost, type Host } from '../host.ts'
 import { isKnown } from '../images/default.ts'
 import { authority, checkAddress } from '../listening.ts'
+import { createCollector } from '../memory/collector.ts'
+import { tidyMemory } from '../memory/tidy.ts'
 import { readableLine } from '../readable-log.ts'
 import type { Invocation } from './command.ts'
 import { stopRules, stopSignals, type StopSignal } from './stop-rules.ts'
@@ -85,11 +87,14 @@ export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
   const { host: name, tls } = config
   if (tls.httpPort !== undefined) await checkAddress({ host: name, port: tls.httpPort })
   const stop = watchStops(clock, say)
-  const host = await createHost(config, { clock, ids: randomIds(), log: logOf(config, clock) })
+  const log = logOf(config, clock)
+  const host = await createHost(config, { clock, ids: randomIds(), log })
+  const stopTidying = tidyMemory(createCollector(), { clock, log })
   try {
     if (!stop.asked) await announce(host, config, say)
     await stop.first
   } finally {
+    stopTidying()
     const cancel = clock.after(3_000, () => say('hutch: still stopping; Ctrl-C forces it'))
     await host.close()
     cancel()

@@ -7,7 +7,7 @@ import { unpacksLater } from '../runtime/prepare.ts'
 import type { Diagnosis } from './report.ts'
 
 export const diagnose = async (
-  config: Pick<Config, 'dataDir' | 'runtime' | 'bundleDir' | 'imagesDir' | 'userNamespaces'>,
+  config: Pick<Config, 'dataDir' | 'runtime' | 'bundleDir' | 'imagesDir' | 'userNamespaces' | 'diskQuota'>,
   deps: { clock: Clock },
   signal?: AbortSignal,
 ): Promise<Diagnosis[]> => {

@@ -44,6 +44,7 @@ export interface Driver {
   readonly claimer?: Claimer
   readonly outbound?: Outbound
   readonly keeper?: Keeper
+  readonly storage?: Storage
   close(): Promise<void>
 }
 
@@ -69,6 +70,8 @@ export interface MachineSpec {
   readonly rootfs: string
   readonly memoryMb: number
   readonly cpus: number
+  /** What it may write, MB; no end unless given, or where the driver has no `storage`. One that is started again may get more, never less. */
+  readonly storageMb?: number
   readonly hostname: string
   /** Environment of the daemon and so of everything it starts. */
   readonly env: Readonly<Record<string, string>>
@@ -138,6 +141,22 @@ export interface Claimer {
   settle(spec: Pick<MachineSpec, 'id' | 'cpus'>): Promise<void>
 }
 
+/** Machines may write what they were promised and no more, and what is promised is there. Verbs throw `no_room` when it is not. */
+export interface Storage {
+  /** How much one that was made `anonymous` may be promised when it is claimed, MB. */
+  readonly claimableMb: number
+  room(): Promise<Room>
+}
+
+export interface Room {
+  /** What may still be promised, MB; below 0 when others have filled the disk. */
+  readonly freeMb: number
+  /** What machines have of the disk, MB. */
+  readonly usedMb: number
+  /** MB by machine. */
+  readonly promised: ReadonlyMap<string, number>
+}
+
 /** Where the files of machines are: what is copied from there while a machine stands still makes one like it elsewhere. */
 export interface Keeper {
   /** Names below the data directory; none when the machine has no files that would outlive its end. */
@@ -172,7 +191,8 @@ export interface ProcessFacts {
   /** Its number inside. */
   readonly pid?: number
   readonly process: string
-  readonly command: string
+  /** Its arguments, the program first. */
+  readonly words: readonly string[]
 }
 
 export interface OutboundPorts {

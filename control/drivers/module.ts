@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import type { Driver } from './driver.ts'
 
 export type DriverConfig = Pick<Config, 'dataDir' | 'driver' | 'runtime' | 'subnet' | 'bundleDir'> &
-  Partial<Pick<Config, 'allowNetworks' | 'slotsAhead' | 'pidsLimit' | 'userNamespaces'>>
+  Partial<Pick<Config, 'allowNetworks' | 'slotsAhead' | 'pidsLimit' | 'userNamespaces' | 'diskQuota' | 'diskReserveMb'>>
 
 export interface DriverDeps {
   readonly log: Log

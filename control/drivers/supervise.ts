@@ -102,6 +102,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     ...(mounter ? { mounter } : {}),
     ...(claimer ? { claimer } : {}),
     ...(driver.outbound ? { outbound: driver.outbound } : {}),
+    ...(driver.storage ? { storage: driver.storage } : {}),
     ...(driver.keeper ? { keeper: driver.keeper } : {}),
     close: () => driver.close(),
   }

@@ -5,24 +5,25 @@
 import type { Socket } from 'node:net'
 import type { Log } from '../../shared/log.ts'
 import type { Said } from './events/events.ts'
+import { maskSaid } from './events/said.ts'
 import { createRate, type Rate } from './rate.ts'
 import type { Tenant } from './tenant.ts'
 
+interface Found {
+  readonly pid?: number | undefined
+  readonly process: string
+  /** Its arguments, the program first. */
+  readonly words: readonly string[]
+}
+
 /** Finds the process at that end of a connection. Its command line is what the process says of itself. */
-export type ProcessAt = (address: string, port: number) => Promise<Said | undefined>
+export type ProcessAt = (address: string, port: number) => Promise<Found | undefined>
 
 export interface Askers {
   /** Begins to look. */
   look(tenant: Tenant, socket: Socket): void
   of(socket: Socket): Said | undefined
 }
-
-/** A canary on a command line is as much of a secret there as anywhere. */
-const masked = ({ canaries }: Tenant, { pid, process = '', command = '' }: Said): Said => ({
-  pid,
-  process: canaries.mask(process),
-  command: canaries.mask(command),
-})
 
 /** A look costs a millisecond: of many connections at once some stay without. */
 const looks = { burst: 20, perSecond: 10 } as const
@@ -44,7 +45,7 @@ export const createAskers = (
       const said: Said = {}
       found.set(socket, said)
       processAt(remoteAddress, remotePort)
-        .then(process => void Object.assign(said, process && masked(tenant, process)))
+        .then(process => void Object.assign(said, process && maskSaid(tenant.mask, process)))
         .catch(error => log.debug('egress.asker.unknown', { error }))
     },
   }

@@ -25,6 +25,8 @@ export interface Tenant {
   readonly id: string
   policy: CompiledPolicy
   canaries: Canaries
+  /** A text without the values of its canaries and secrets. */
+  mask(text: string): string
   /** Address that its connections leave from; undefined for the host's own choice. */
   sourceAddress: string | undefined
   /** Who in its network has that name or address. */
@@ -54,6 +56,13 @@ export interface TenantLimits {
 /** DNS questions of one sandbox. */
 const questions = { burst: 400, perSecond: 100 } as const
 
+const maskOf = ({ source }: CompiledPolicy): Tenant['mask'] => {
+  const secrets = source.routing.flatMap((rule, at) =>
+    Object.entries(rule.secrets).map(([name, value]) => [`${at} ${name}`, value] as const),
+  )
+  return compileCanaries({ ...source.canaries, ...Object.fromEntries(secrets) }).mask
+}
+
 export const createTenant = (
   id: string,
   policy: unknown,
@@ -71,6 +80,7 @@ export const createTenant = (
   return {
     id,
     policy: compiled,
+    mask: maskOf(compiled),
     canaries: compileCanaries(compiled.source.canaries),
     sourceAddress: undefined,
     neighbour,
@@ -97,6 +107,7 @@ export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
   }
   tenant.policy = compiled
   tenant.canaries = compileCanaries(compiled.source.canaries)
+  tenant.mask = maskOf(compiled)
   tenant.names.expireAll()
   const enforced = compiled.source.mode === 'enforce'
   for (const connection of tenant.open) {

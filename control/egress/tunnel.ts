@@ -101,6 +101,10 @@ const serve: Readonly<Record<Exclude<Protocol, 'more'>, (tunnel: Tunnel) => Prom
   other: serveUnread,
 }
 
+/** Who comes to these ports speaks first, however long a busy box takes for it; and so does who could not pass otherwise. */
+const speaksFirst = ({ tenant, host, address, port }: Tunnel): boolean =>
+  port === 80 || port === 443 || tenant.policy.forHost(host ?? (address as string)).needsRequest
+
 /** Waits for the first bytes and hands the connection to whom they concern. */
 const serveFirstBytes = async (tunnel: Tunnel): Promise<void> => {
   const { client, engine } = tunnel
@@ -108,7 +112,10 @@ const serveFirstBytes = async (tunnel: Tunnel): Promise<void> => {
   const enough = (bytes: Buffer) => (protocol = classify(bytes)) !== 'more'
   let seen = await peek(client, engine.clock, silentMs, enough)
   if (client.destroyed) return
-  if (!seen && client.readableLength === 0 && !client.readableEnded) return serveServerFirst(tunnel)
+  if (!seen && client.readableLength === 0 && !client.readableEnded && !speaksFirst(tunnel)) {
+    const late = await serveServerFirst(tunnel)
+    return late && serve[late](tunnel)
+  }
   seen ??= await peek(client, engine.clock, firstBytesMs, enough)
   if (!seen) return void client.destroy()
   return serve[protocol as Exclude<Protocol, 'more'>](tunnel)

@@ -59,29 +59,41 @@ const admitUnread = async (tunnel: Tunnel): Promise<Socket | undefined> => {
 }
 
 /**
- * The client waits for the server to speak. It may read what comes, but what it sends first is looked at all the same: TLS or HTTP
- * that began late would have been held to its names.
+ * The client waits for the server to speak. It may read what comes, but what it sends first is looked at all the same. TLS or HTTP that
+ * only begins late, to a server that is silent too, is returned, to be held to its names like any other; after the server has spoken it cannot be.
  */
-export const serveServerFirst = async (tunnel: Tunnel): Promise<void> => {
+export const serveServerFirst = async (tunnel: Tunnel): Promise<'tls' | 'http' | 'h2' | undefined> => {
   const { client, engine } = tunnel
   const server = await admitUnread(tunnel)
-  if (!server) return
-  server.on('error', () => client.destroy())
-  server.once('close', () => client.destroy())
+  if (!server) return undefined
+  server.on('error', () => server.destroy())
+  const gone = () => client.destroy()
+  server.once('close', gone)
   client.once('close', () => server.destroy())
+  let spoke = false
   const pass = (piece: Buffer) => {
+    spoke = true
     if (client.write(piece)) return
     server.pause()
     client.once('drain', () => server.resume())
   }
   server.on('data', pass)
-  server.once('end', () => client.end())
+  const ended = () => client.end()
+  server.once('end', ended)
   let protocol = 'more' as Protocol
   await peek(client, engine.clock, protocolMs, bytes => (protocol = classify(bytes)) !== 'more')
   server.off('data', pass)
   server.pause()
-  if (client.destroyed || server.destroyed) return
-  if (protocol === 'other') return join(tunnel, server, nameFor(tunnel))
+  if (client.destroyed || server.destroyed) return undefined
+  if (protocol === 'other') return void join(tunnel, server, nameFor(tunnel))
+  if (protocol !== 'more' && !spoke) {
+    // Connected by address, it may be for a name that it is not admitted under.
+    server.off('close', gone).off('end', ended)
+    if (tunnel.host === undefined) server.destroy()
+    else tunnel.server = server
+    return protocol
+  }
   if (!client.readableEnded) tellTunnel(tunnel, 'blocked', 'protocol', { host: nameFor(tunnel), protocol: 'tcp' })
   client.destroy()
+  return undefined
 }

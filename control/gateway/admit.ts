@@ -68,7 +68,10 @@ export interface Entered extends Admitted {
 }
 
 export interface EnterContext extends AdmitContext {
-  readonly credentialOf: (request: IncomingMessage, address: WorkloadAddress) => WorkloadCredential
+  readonly credentialOf: (
+    request: Pick<IncomingMessage, 'headers' | 'method'>,
+    address: WorkloadAddress,
+  ) => WorkloadCredential
   /** Told of each connection that has brought a valid credential. */
   readonly admitted: (connection: object) => void
   readonly standing: Standing
@@ -78,7 +81,7 @@ export interface EnterContext extends AdmitContext {
 export const enter = async (
   context: EnterContext,
   address: WorkloadAddress,
-  request: IncomingMessage,
+  request: Pick<IncomingMessage, 'headers' | 'method' | 'socket'>,
   exchange: Exchange,
 ): Promise<Entered> => {
   const credential = context.credentialOf(request, address)

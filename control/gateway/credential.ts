@@ -19,6 +19,8 @@ export interface WorkloadCredential {
   readonly target: string
 }
 
+type Request = Pick<IncomingMessage, 'headers' | 'method'>
+
 type Place = Pick<WorkloadAddress, 'kind' | 'readings' | 'port' | 'target' | 'form'>
 
 /** The page, with or without a slash at its end, and its socket. */
@@ -46,7 +48,7 @@ const isAt = ({ kind, name, workspace }: Pass, place: Place): boolean =>
   kind === place.kind && place.readings.some(one => one.name === name && one.workspace === workspace)
 
 /** Passes that a browser sent by itself. Ports have an origin of their own only by host name. */
-const passesOf = (request: IncomingMessage, place: Place, sealer: Sealer, now: number): Pass[] => {
+const passesOf = (request: Request, place: Place, sealer: Sealer, now: number): Pass[] => {
   const port = isTerminal(place) ? null : place.port
   if (port === undefined || (port !== null && place.form === 'path') || !isOwnDoing(request)) return []
   return accessValues(request.headers.cookie)
@@ -69,7 +71,7 @@ export const credentialReader = ({ names, never = [], sealer, now }: CredentialO
   const all = new Set([...names, ...never])
   // With a header of our own, `Authorization` belongs to the application behind us and passes.
   const ours = new Set([...names.filter(name => name !== 'authorization'), ...never])
-  return (request: IncomingMessage, place: Place): WorkloadCredential => {
+  return (request: Request, place: Place): WorkloadCredential => {
     const { headers } = request
     const cookies = place.form === 'path' && isBrowser(request)
     const { key, target } = fromQuery(place)

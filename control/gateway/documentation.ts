@@ -38,7 +38,8 @@ const send = ({ request, response }: Call, status: number, headers: Headers, tex
 
 const pathOf = ({ target }: WorkloadAddress): string => target.split('?', 1)[0] as string
 
-const isDocumentation = (address: WorkloadAddress): boolean => /^\/swagger(?=\/|$)/.test(pathOf(address))
+/** Whether it is asked for, by whichever port: the host answers it. */
+export const isDocumentation = (address: WorkloadAddress): boolean => /^\/swagger(?=\/|$)/.test(pathOf(address))
 
 export const asksForDocumentation = (address: WorkloadAddress, { method }: IncomingMessage): boolean =>
   (method === 'GET' || method === 'HEAD') && address.port === undefined && isDocumentation(address)

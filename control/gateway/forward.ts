@@ -22,11 +22,12 @@ const refusals: ReadonlySet<string> = new Set([
   'UND_ERR_SOCKET',
 ])
 
-const isRefused = (error: unknown): boolean =>
+/** Whether nothing of an answer can have come. */
+export const isRefused = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && refusals.has(String(error.code))
 
 /** The workload gave no answer that could be passed on. */
-const upstreamFailed = (error: unknown, port: number): AppError => {
+export const upstreamFailed = (error: unknown, port: number): AppError => {
   return isRefused(error)
     ? fail('upstream_failed', { reason: `nothing answers on port ${port} of the sandbox` }, error)
     : fail('upstream_malformed', { port, reason: messageOf(error) }, error)

@@ -14,11 +14,13 @@ import type { Keys } from '../auth/keys.ts'
 import type { Standing } from '../auth/standing.ts'
 import type { Reach } from '../instances/reach.ts'
 import type { Connections } from '../channel/connections.ts'
+import type { Turn } from '../lane/turn.ts'
 import type { Sealer } from '../secrets.ts'
 import { byHost, byPath, type AddressForm, type WorkloadAddress } from './address.ts'
 import { admit, type Admitted } from './admit.ts'
 import type { Answers } from './answers.ts'
 import { credentialReader, isTerminal } from './credential.ts'
+import { directly } from './direct/direct.ts'
 import type { Documenting } from './documentation.ts'
 import { errorReply, sendError, shown, type ErrorReply } from './errors.ts'
 import type { Forwarder } from './forward.ts'
@@ -44,6 +46,8 @@ export interface GatewayDeps extends Documenting {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  /** Told of the status of each answer. */
+  readonly answered: (status: number) => void
 }
 
 export interface GatewayOptions {
@@ -61,14 +65,18 @@ export interface Gateway {
   addressOf(request: Pick<IncomingMessage, 'url' | 'headers'>): WorkloadAddress | undefined
   /** What a key opens at an address. Throws what a request with it would be refused with. */
   admit(address: WorkloadAddress, key: string): Promise<Admitted>
+  /** Answers a request on its connection; false for one that is for `handle`. */
+  take(address: WorkloadAddress, turn: Turn): boolean
   handle(address: WorkloadAddress, request: IncomingMessage, response: ServerResponse): void
   upgrade(address: WorkloadAddress, request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** The answer to a request that is for nobody. */
   refuse(request: IncomingMessage, response: ServerResponse): void
 }
 
+type Said = Pick<IncomingMessage, 'method' | 'url' | 'headers'>
+
 /** Where a browser logs in for what it asked for: the address goes along, without what was wrong in it. */
-const loginFor = ({ apiOrigin }: GatewayDeps, address: WorkloadAddress | undefined, request: IncomingMessage) => {
+const loginFor = ({ apiOrigin }: GatewayDeps, address: WorkloadAddress | undefined, request: Said) => {
   if (!address || (address.port === undefined && !isTerminal(address))) return undefined
   const { host = '' } = request.headers
   const url = request.url ?? '/'
@@ -81,7 +89,7 @@ const failure = (
   options: GatewayOptions,
   deps: GatewayDeps,
   error: unknown,
-  { request, address }: { readonly request: IncomingMessage; readonly address?: WorkloadAddress },
+  { request, address }: { readonly request: Said; readonly address?: WorkloadAddress },
 ): ErrorReply => {
   const { clock, ids, log } = deps
   const requestId = ids.uuid()
@@ -111,7 +119,7 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
   const { log } = deps
   const { names, credentialHeaders, forms } = options
   const scopes = new Map(forms.map(({ kind, scope }) => [kind, scope]))
-  const context: Context = {
+  const context: Context & Pick<GatewayDeps, 'log'> = {
     ...deps,
     credentialOf: credentialReader({
       names: credentialHeaders,
@@ -124,11 +132,16 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
     scopeOf: kind => scopes.get(kind) as string,
   }
   return {
+    take: directly(context, {
+      answered: deps.answered,
+      failure: (error, { request }, address) => failure(options, deps, error, { request, address }),
+    }),
     admit: (address, key) => admit(context, address, { key }),
     addressOf({ url: target = '/', headers }) {
       return byHost(headers.host ?? '', target, options) ?? byPath(target, options.forms)
     },
     handle(address, request, response) {
+      response.once('close', () => deps.answered(response.statusCode))
       if (preflight(request, response)) return
       run(context, address, request, response)
         .catch((error: unknown) => {

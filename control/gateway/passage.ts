@@ -36,7 +36,8 @@ export interface Context extends EnterContext, Documenting {
   readonly records: Records
 }
 
-const answerRules = (
+/** What becomes of the answers of a workload. */
+export const answerRules = (
   { ourHeaders }: Context,
   { base, form }: WorkloadAddress,
   { withheld }: WorkloadCredential,
@@ -56,7 +57,7 @@ const destinationOf = (upstream: Address, { port }: WorkloadAddress, { claim }: 
 }
 
 /** A machine that is awake until `release`, and what in it is meant. */
-const holdFor = async (
+export const holdFor = async (
   { hold }: Context,
   { owner, instance }: Resolved,
   [address, credential]: readonly [WorkloadAddress, WorkloadCredential],

@@ -1,5 +1,5 @@
 /** Makes the machine of an instance, or starts it again with its files. */
-import { fail, isError, messageOf, type AppError } from '../../shared/errors.ts'
+import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Machine } from '../drivers/driver.ts'
 import type { Outcome } from '../reconcile/loop.ts'
 import type { MachinePlan } from '../reconcile/rules.ts'
@@ -39,18 +39,18 @@ const problem = (context: Context, error: unknown, fatal: boolean) =>
   })
 
 /** Says in an event, once, what the record waits for. */
-const waiting = async (context: Context, { owner }: Subject, error: AppError<'busy'>): Promise<Outcome> => {
+const waiting = async (context: Context, { owner }: Subject, message: string, againMs: number): Promise<Outcome> => {
   const { store, transition } = context
   context.onWaiting?.(owner.uid)
-  const message = error.details?.what ?? error.message
   const last = (await store.resources.events(owner.uid)).at(-1)
   if (last?.message !== message && allows(context, owner, 'waiting'))
     await transition.write([{ record: owner, event: { name: 'waiting', message } }])
-  return { againMs: 500 }
+  return { againMs }
 }
 
 const startFailed = async (context: Context, subject: Subject, error: unknown): Promise<Outcome> => {
   const { instance, owner } = subject
+  if (isError(error, 'no_room')) return waiting(context, subject, error.message, 5_000)
   if (isError(error, 'busy')) return { againMs: 500 }
   const attempts = instance.attempts + 1
   const hopeless = isError(error) && !error.retry
@@ -154,7 +154,9 @@ export const start = async (context: Context, subject: Subject, signal: AbortSig
   try {
     plan = await workload.plan(owner, instance)
   } catch (error) {
-    return isError(error, 'busy') ? waiting(context, subject, error) : startFailed(context, subject, error)
+    return isError(error, 'busy')
+      ? waiting(context, subject, error.details?.what ?? error.message, 500)
+      : startFailed(context, subject, error)
   }
   try {
     made = await make(context, { subject, plan }, signal)

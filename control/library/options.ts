@@ -36,6 +36,8 @@ const variables = {
   warm: 'HUTCH_WARM',
   warmDemand: 'HUTCH_WARM_DEMAND',
   pidsLimit: 'HUTCH_PIDS_LIMIT',
+  diskQuota: 'HUTCH_DISK_QUOTA',
+  diskReserveMb: 'HUTCH_DISK_RESERVE_MB',
   userNamespaces: 'HUTCH_USER_NAMESPACES',
   prices: 'HUTCH_PRICES',
   quotas: 'HUTCH_QUOTAS',

@@ -12,6 +12,8 @@ export interface Sources {
   meterLagMs(): number
   /** Bytes of the data directory's disk. */
   disk(): Promise<{ readonly free: number; readonly size: number }>
+  /** What sandboxes have of it, and what may still be promised, bytes; undefined where they share it without end. */
+  storage(): Promise<Record<'used' | 'promised' | 'free', number> | undefined>
   draining(): boolean
 }
 
@@ -77,6 +79,9 @@ const gauges = (registers: Registry[]) => ({
   lag: gauge(registers, 'meter_lag_seconds', 'Since the bill was last brought up to date'),
   free: gauge(registers, 'data_free_bytes', 'Free on the disk of the data directory'),
   size: gauge(registers, 'data_size_bytes', 'Size of the disk of the data directory'),
+  storage: gauge(registers, 'storage_bytes', 'Disk of sandboxes: used, promised to them, and free to be promised', [
+    'state',
+  ]),
   draining: gauge(registers, 'draining', '1 while no new sandboxes are taken'),
 })
 
@@ -93,12 +98,9 @@ export const createMetrics = (): Metrics => {
   const answered = classes.map(() => 0)
 
   const look = async (sources: Sources): Promise<void> => {
-    const [{ resources, instances }, pools, disk] = await Promise.all([
-      sources.tally(),
-      sources.pools(),
-      sources.disk(),
-    ])
-    for (const one of [shown.resources, shown.machines, shown.pool]) one.reset()
+    const { resources, instances } = await sources.tally()
+    const [pools, disk, storage] = await Promise.all([sources.pools(), sources.disk(), sources.storage()])
+    for (const one of [shown.resources, shown.machines, shown.pool, shown.storage]) one.reset()
     for (const { kind, status, count } of resources) shown.resources.set({ kind, status }, count)
     for (const { kind, status, count } of instances) shown.machines.set({ kind, state: status }, count)
     for (const { image, configured, demanded, ready, starting } of pools.pools) {
@@ -114,6 +116,7 @@ export const createMetrics = (): Metrics => {
     shown.lag.set(sources.meterLagMs() / 1000)
     shown.free.set(disk.free)
     shown.size.set(disk.size)
+    for (const [state, bytes] of Object.entries(storage ?? {})) shown.storage.set({ state }, bytes)
     shown.draining.set(sources.draining() ? 1 : 0)
   }
 

@@ -37,7 +37,7 @@ export interface Previews {
   /** Whether there is one at a host name of its own. */
   isServed(host: string): Promise<boolean>
   /** The preview a request is for, or undefined when it is not for one. */
-  addressOf(request: IncomingMessage): PreviewAddress | undefined
+  addressOf(request: Pick<IncomingMessage, 'url' | 'headers'>): PreviewAddress | undefined
   handle(address: PreviewAddress, request: IncomingMessage, response: ServerResponse): void
   upgrade(address: PreviewAddress, request: IncomingMessage, socket: Duplex, head: Buffer): void
 }

@@ -47,14 +47,28 @@ const fromCookies = (header: string | undefined, names: readonly string[]) => {
   return { token: own?.slice(own.indexOf('=') + 1), cookies: rest || undefined }
 }
 
+/**
+ * Whether a page of the preview itself asks, or a person goes there. Previews are neighbours below one domain: a browser sends cookies of one
+ * with what a page of another one asks for, and `SameSite` says nothing against it. Old browsers say only the origin, programs neither.
+ */
+const isOwn = ({ headers, method }: IncomingMessage): boolean => {
+  const { host = '', origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': to } = headers
+  if (method === 'GET' && mode === 'navigate' && to === 'document') return true
+  // Where pages send no referrer, an origin may be `null` that is the preview's own.
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  return origin === undefined || origin.replace(/^https?:\/\//i, '').toLowerCase() === host.toLowerCase()
+}
+
 /** Header before query before cookie; cookies are neither read nor passed on where `withCookies` says no. */
 export const readToken = (
-  { headers }: IncomingMessage,
+  request: IncomingMessage,
   given: string,
   names: TokenNames & { readonly withCookies: boolean },
 ): TokenRead => {
+  const { headers } = request
   const header = headerOf(headers, names.headers)
   const { target, token: query } = fromQuery(given, names.queries)
-  const { token: cookie, cookies } = fromCookies(names.withCookies ? headers.cookie : undefined, names.cookies)
+  const { token, cookies } = fromCookies(names.withCookies ? headers.cookie : undefined, names.cookies)
+  const cookie = token !== undefined && isOwn(request) ? token : undefined
   return { token: header || query || cookie || undefined, fromQuery: !header && Boolean(query), target, cookies }
 }

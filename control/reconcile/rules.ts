@@ -62,6 +62,8 @@ export interface Workload {
   instances(owner: Resource): number
   /** How many may be made just now; any number unless given. Who limits it has the record looked at again when it is more. */
   mayMake?(owner: Resource): number
+  /** What each of its machines may write, MB; none says how much unless given. */
+  storageMb?(owner: Pick<Resource, 'spec'>): number
   /** Which revision of its machines it wants; those of another one are stopped. */
   revision(owner: Resource): string
   /** What a machine is metered for in the state it is in; nothing for one that is nobody's bill. */

@@ -36,8 +36,8 @@ export interface CrudDeps {
   readonly keyUses: Pick<KeyUses, 'of'>
   /** Every kind of this host, by its name. */
   readonly kinds: ReadonlyMap<string, Kind>
-  /** Throws `overloaded` when a new record would wait too long for its machine; anybody may come in when it is left out. */
-  admit?(workspace: string): void
+  /** Anybody may come in when it is left out. */
+  readonly entry?: Entry
   /** How many an account may have, by the plural of the kind; no limits when it is left out. */
   readonly quotas?: Readonly<Record<string, number>>
   /** Tells the runner that a resource changed or went; must not throw and must not wait. */
@@ -73,6 +73,22 @@ export const auditedBy = ({ name, by }: Pick<Actor, 'name' | 'by'>): AuditedBy =
 /** Names of what a resource lives inside, outermost first; none for kinds of their own. */
 export interface Inside {
   readonly parents?: readonly string[] | undefined
+}
+
+/** Whether there is room for one more record with machines. */
+export interface Entry {
+  /**
+   * Throws `overloaded` when a new record would wait too long for its machine, `draining`, and `no_room` when the disk has not got
+   * what it wants; what it wants is kept for it until it is written, or leaves.
+   */
+  admit(wanted: {
+    readonly workspace: string
+    readonly uid: string
+    readonly storageMb: number | undefined
+  }): Promise<void>
+  leave(uid: string): void
+  /** Throws `no_room` when a record cannot have so much more. */
+  grow(moreMb: number): Promise<void>
 }
 
 export interface Context extends CrudDeps {

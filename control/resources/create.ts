@@ -142,7 +142,10 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
   }
   const made = await drafted(context, actor, [name, input], here)
   const { draft, issued, generated } = made
-  if (kind.workload) context.admit?.(actor.workspace)
+  if (kind.workload) {
+    const storageMb = kind.workload.storageMb?.(draft)
+    await context.entry?.admit({ workspace: actor.workspace, uid: draft.uid, storageMb })
+  }
   try {
     const written = await transition.write([
       ...(holder ? [{ remove: holder.record }] : []),
@@ -156,6 +159,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
     const { told } = issued
     return { found: { record: stored, instances: [] }, isNew: true, generated, ...(told ? { told } : {}) }
   } catch (error) {
+    context.entry?.leave(draft.uid)
     // Somebody else was first: that one is what was asked for.
     if (createIfNotExist && isError(error, 'already_exists'))
       return { found: await find(context, actor, name, options), isNew: false }

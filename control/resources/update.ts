@@ -44,6 +44,9 @@ const change = async (
   const accept = generated?.spec ?? plain
   const revised = kind.revisions && revise(kind.revisions, accept, record, { ids, now: here.now, name: actor.name })
   const spec = revised?.spec ?? accept
+  const storageMb = (of: Pick<Resource, 'spec'>) => kind.workload?.storageMb?.(of) ?? 0
+  const more = storageMb({ spec }) - storageMb(record)
+  if (more > 0) await context.entry?.grow(more)
   const consequence = kind.consequence?.(record, spec)
   const internal = {
     ...record.internal,

@@ -64,6 +64,7 @@ const acceptRuntime = async (
     image,
     memory: input?.memory ?? previous?.memory ?? memoryMb.fallback,
     ...dense({
+      storageMb: input?.storageMb || previous?.storageMb,
       // Sealed again, a secret looks different each time: what did not change stays as it is.
       envs: same && previous ? previous.envs : envs,
       entrypoint: input?.entrypoint === undefined ? previous?.entrypoint : input.entrypoint || undefined,
@@ -130,10 +131,7 @@ export const acceptSandbox = async (
   return {
     enabled: input?.enabled ?? previous?.enabled ?? true,
     region,
-    ...dense({
-      vpc,
-      lifecycle,
-    }),
+    ...dense({ vpc, lifecycle }),
     ...network,
     runtime: await acceptRuntime(input?.runtime, previous?.runtime, deps),
   }

@@ -1,4 +1,5 @@
 /** The sandbox: a computer of one's own, made from an image, that sleeps when nobody uses it. */
+import { fail } from '../../shared/errors.ts'
 import { defineKind, type KindFace } from '../resources/define-kind.ts'
 import { statuses, type Consequence, type Kind, type Spec } from '../resources/kind.ts'
 import { namesFrom } from '../resources/naming.ts'
@@ -11,13 +12,21 @@ import { planner, type PlanDeps } from './plan.ts'
 import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { restartAction } from './restart.ts'
 import { sandboxSpec } from './spec.ts'
-import { storedSandbox, type StoredSandbox } from './stored.ts'
+import { storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
 import { notAvailable } from './not-available.ts'
 import { redeployed, sandboxWorkload } from './workload.ts'
 
 /** What cannot change under a running machine. */
 const baked = ({ runtime }: StoredSandbox): string =>
   JSON.stringify([runtime.image, runtime.memory, runtime.envs ?? [], runtime.entrypoint])
+
+/** A machine that goes on keeps its disk, which does not get smaller. */
+const checkStorage = (before: StoredSandbox, after: StoredSandbox): void => {
+  const [had, wanted] = [storageMbOf(before.runtime), storageMbOf(after.runtime)]
+  if (wanted >= had || baked(before) !== baked(after)) return
+  const reason = `cannot become less than ${had}: a disk that is in use does not get smaller; create the sandbox anew`
+  throw fail('invalid_argument', { field: 'spec.runtime.storageMb', reason })
+}
 
 const consequence = (previous: Resource, next: Spec): Consequence | undefined => {
   const before = storedSandbox(previous)
@@ -64,7 +73,7 @@ export const sandboxFace = {
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     ...sandboxFace,
-    createErrors: ['invalid_image', 'image_refused', 'overloaded', 'draining'],
+    createErrors: ['invalid_image', 'image_refused', 'overloaded', 'draining', 'no_room'],
     example: {
       create: { metadata: { name: 'web' }, spec: { runtime: { memory: 1024, ttl: '2h' } } },
       update: { metadata: { labels: { team: 'a' } }, spec: { runtime: { ttl: '4h' } } },
@@ -82,8 +91,12 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     }),
     expiry: expiryOf,
     retentionMs,
-    accept: async (input, previous, { workspace }) =>
-      (await acceptSandbox(input, previous && storedSandbox(previous), { ...deps, workspace })) as unknown as Spec,
+    async accept(input, previous, { workspace }) {
+      const before = previous && storedSandbox(previous)
+      const after = await acceptSandbox(input, before, { ...deps, workspace })
+      if (before) checkStorage(before, after)
+      return after as unknown as Spec
+    },
     references(spec) {
       const { vpc, network } = storedSandbox({ spec })
       return deps.networks.references(vpc, network?.egress?.gateway)

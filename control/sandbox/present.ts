@@ -17,6 +17,7 @@ export const answers = {
     runtime: s.looseObject({
       image: s.string(),
       memory: s.int(),
+      storageMb: s.optional(s.int()),
       entrypoint: s.optional(s.union([s.literal(true), s.array(s.string())])),
       envs: s.optional(s.array(s.object({ name: s.string(), value: s.string(), secret: s.optional(s.boolean()) }))),
       ports: s.optional(

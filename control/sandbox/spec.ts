@@ -82,6 +82,9 @@ const extraArgs = s
 /** Bounds of `runtime.memory`, in MB. */
 export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
 
+/** Bounds of `runtime.storageMb`, in MB; 0 is as good as nothing said. */
+const storageMb = { max: 1_048_576 } as const
+
 /** `true` for the image's own, or a program with its arguments. */
 const entrypoint = s.union(
   [
@@ -102,6 +105,7 @@ const runtime = described(
     image: s.nullish(text(512)),
     entrypoint: s.nullish(jsonOr(entrypoint)),
     memory: s.nullish(s.int().check(s.gte(memoryMb.min), s.lte(memoryMb.max))),
+    storageMb: s.nullish(s.int().check(s.gte(0), s.lte(storageMb.max))),
     envs: s.nullish(list(env)),
     ports: s.nullish(list(port, 100)),
     expires: instant(),

@@ -13,6 +13,8 @@ export interface StoredPort {
 export interface StoredRuntime {
   readonly image: string
   readonly memory: number
+  /** What it may write, MB; half of its memory unless given. */
+  readonly storageMb?: number
   /** `true` for the image's own; absent for none. */
   readonly entrypoint?: true | readonly string[]
   readonly envs?: readonly StoredEnv[]
@@ -34,6 +36,13 @@ export interface StoredSandbox extends AcceptedNetwork {
   }
   readonly runtime: StoredRuntime
 }
+
+/** The smallest that a machine has a file system in. */
+const leastStorageMb = 32
+
+/** What the sandbox may write, MB. */
+export const storageMbOf = ({ memory, storageMb }: Pick<StoredRuntime, 'memory' | 'storageMb'>): number =>
+  Math.max(leastStorageMb, storageMb ?? Math.floor(memory / 2))
 
 export const storedSandbox = (resource: Pick<Resource, 'spec'>): StoredSandbox =>
   resource.spec as unknown as StoredSandbox

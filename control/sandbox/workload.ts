@@ -2,7 +2,7 @@
 import { durationMs } from '../../shared/durations.ts'
 import type { MachinePlan, StandbyRule, Workload } from '../reconcile/rules.ts'
 import type { Instance, Rate, Resource } from '../store/store.ts'
-import { storedSandbox } from './stored.ts'
+import { storageMbOf, storedSandbox } from './stored.ts'
 
 const bytesPerGb = 2 ** 30
 
@@ -55,6 +55,7 @@ export const sandboxWorkload = (
   revision: owner => String(redeploysOf(owner)),
   rates,
   plan: options.plan,
+  storageMb: owner => storageMbOf(storedSandbox(owner).runtime),
   image: owner => storedSandbox(owner).runtime.image,
   outbound: options.outbound,
   graceMs: owner => (storedSandbox(owner).runtime.terminationGracePeriodSeconds ?? 0) * 1_000,

@@ -21,6 +21,8 @@ export interface BookOptions {
   /** The driver of all machines that can be given. */
   readonly driver: string
   readonly ownEnvironment: Readonly<Record<string, string>>
+  /** What a machine may be promised of the disk when it is given away, MB. */
+  readonly mostStorageMb: number
 }
 
 export const createBook = (options: BookOptions): Book => {
@@ -32,6 +34,7 @@ export const createBook = (options: BookOptions): Book => {
     status === 'standby' &&
     driver === options.driver &&
     !reserved.has(id) &&
+    (plan.spec.storageMb ?? 0) <= options.mostStorageMb &&
     isDeepStrictEqual(image, plan.image) &&
     isDeepStrictEqual(ownEnvironment(plan.spec.env), options.ownEnvironment)
 

@@ -5,7 +5,7 @@ import { errno } from '../../shared/errors.ts'
 import type { Config } from '../config.ts'
 import type { Parts } from '../parts.ts'
 import { writeWireNames } from '../../shared/wire-names.ts'
-import { createWarm, type Warm } from './warm.ts'
+import { createWarm, type Warm, type WarmOptions } from './warm.ts'
 
 /** A bundle's directory is named by what is in it. */
 const bundleOf = ({ bundleDir }: Config): Promise<string> =>
@@ -14,9 +14,13 @@ const bundleOf = ({ bundleDir }: Config): Promise<string> =>
     throw error
   })
 
+interface WarmParts extends Parts, Pick<WarmOptions, 'environmentOf'> {
+  readonly draining: () => boolean
+}
+
 export const openWarm = async (
   config: Config,
-  parts: Parts & { readonly draining: () => boolean },
+  { environmentOf, ...parts }: WarmParts,
   closer: Closing,
 ): Promise<Warm> =>
   createWarm(
@@ -25,6 +29,7 @@ export const openWarm = async (
       sizes: config.warm,
       mostDemanded: config.warmDemand,
       ownEnvironment: { HUTCH_WIRE_NAMES: writeWireNames(config.wireNames) },
+      environmentOf,
       bundle: await bundleOf(config),
     },
   )

@@ -2,7 +2,7 @@
  * A pool: a record of nobody's workspace that has as many machines of one image as it should keep, booted, asleep and without a
  * name. To everything else it is a record with machines like any other.
  */
-import type { Images } from '../images/images.ts'
+import type { Image, Images } from '../images/images.ts'
 import type { Rules } from '../reconcile/rules.ts'
 import type { Resource } from '../store/store.ts'
 
@@ -19,17 +19,19 @@ export interface PoolSpec {
 export const specOf = ({ spec }: Pick<Resource, 'spec'>): PoolSpec => spec as unknown as PoolSpec
 
 /** A machine's size until it is somebody's: it is made beside those that somebody waits for, and yields to them. */
-const small = { memoryMb: 1024, cpus: 0.25 } as const
+const small = { memoryMb: 1024, cpus: 0.25, storageMb: 16 } as const
 
 export interface PoolDeps {
   readonly images: Pick<Images, 'resolve'>
   /** The daemon's own variables, which it cannot be told later. */
   readonly ownEnvironment: Readonly<Record<string, string>>
+  /** What those who are given its machines would tell them anyway: the less is told, the sooner it is done. */
+  readonly environmentOf: (image: Image) => Readonly<Record<string, string>>
   /** How many machines the pool may begin to make just now. */
   readonly mayMake: (owner: Resource) => number
 }
 
-export const poolRules = ({ images, ownEnvironment, mayMake }: PoolDeps): Rules => ({
+export const poolRules = ({ images, ownEnvironment, environmentOf, mayMake }: PoolDeps): Rules => ({
   kind: poolKind,
   hiddenStatuses: [],
   workload: {
@@ -48,7 +50,7 @@ export const poolRules = ({ images, ownEnvironment, mayMake }: PoolDeps): Rules 
           rootfs,
           hostname: 'nobody',
           workdir: image.workdir || '/',
-          env: { ...ownEnvironment },
+          env: { ...environmentOf(image), ...ownEnvironment },
           anonymous: true,
         },
       }

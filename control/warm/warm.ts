@@ -10,7 +10,7 @@ import type { Closing } from '../../shared/closing.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Drivers } from '../drivers/drivers.ts'
-import type { Images } from '../images/images.ts'
+import type { Image, Images } from '../images/images.ts'
 import type { Spare } from '../instances/spare.ts'
 import type { Rules } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
@@ -53,6 +53,8 @@ export interface WarmOptions {
   /** How many besides, of what was asked for lately. */
   readonly mostDemanded: number
   readonly ownEnvironment: Readonly<Record<string, string>>
+  /** What most of those who are given one of its machines would tell them. */
+  readonly environmentOf: (image: Image) => Readonly<Record<string, string>>
   /** What the daemon of new machines is: another one, other machines. */
   readonly bundle: string
 }
@@ -110,7 +112,11 @@ const look = async (context: Context): Promise<readonly string[]> => {
   const { obstacle, transition, bundle, drivers, ownEnvironment } = context
   const { sizes, mostDemanded } = context
   if (!transition) return []
-  const made = [bundle, drivers.preferred.name, JSON.stringify(ownEnvironment)]
+  const made = [
+    bundle,
+    drivers.preferred.name,
+    JSON.stringify([ownEnvironment, drivers.preferred.storage?.claimableMb ?? 0]),
+  ]
   context.wanted = obstacle === undefined ? await wantedPools({ ...context, sizes, mostDemanded, made }) : []
   return keepPools({ ...context, transition }, context.wanted)
 }
@@ -160,11 +166,15 @@ const isOn = ({ sizes, mostDemanded }: WarmOptions): boolean =>
 
 export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
   const { store, drivers, clock, log, images } = deps
-  const { ownEnvironment } = options
+  const { ownEnvironment, environmentOf } = options
   const context: Context = {
     ...deps,
     ...options,
-    book: createBook({ driver: drivers.preferred.name, ownEnvironment }),
+    book: createBook({
+      driver: drivers.preferred.name,
+      ownEnvironment,
+      mostStorageMb: drivers.preferred.storage?.claimableMb ?? Infinity,
+    }),
     demand: createDemand(clock),
     tally: { claimed: 0, missed: 0 },
     obstacle: obstacleOf(drivers),
@@ -175,7 +185,7 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
   const asks = isOn(options) && obstacle === undefined
   if (isOn(options) && obstacle !== undefined) log.warn('warm.unavailable', { reason: obstacle })
   return {
-    rules: poolRules({ images, ownEnvironment, mayMake: () => mayMake(context) }),
+    rules: poolRules({ images, ownEnvironment, environmentOf, mayMake: () => mayMake(context) }),
     spare: { asks, giving: giving(context) },
     written(written) {
       book.written(written)

@@ -1,7 +1,7 @@
 /**
- * A daemon that was started for nobody becomes somebody's: everything of it is closed, what it wrote is removed, and it is
- * made anew in the same process by what the host says, as if it had just started. So nothing that is configured can be
- * left of the time before, and no setting needs a way of its own to change.
+ * A daemon that was started for nobody becomes somebody's. Where what it is told differs only in what a daemon follows while it
+ * runs, it takes that and is told nothing else; for all other settings everything of it is closed, what it wrote is removed,
+ * and it is made anew in the same process, as if it had just started: no setting needs a way of its own to change.
  */
 import { rmSync } from 'node:fs'
 import { fail } from '../../shared/errors.ts'
@@ -11,7 +11,7 @@ import type { Config } from '../config/config.ts'
 /** Throws `wrong_state` for a daemon that is somebody's, and what a start with that configuration throws. */
 export type Claim = (configuration: Configuration) => Promise<void>
 
-/** `become` closes the daemon that there is and makes one by this document. */
+/** `become` makes the daemon that there is one by this document, or another one in its place. */
 export const createClaim = (boot: BootDocument | undefined, become: (next: BootDocument) => Promise<void>): Claim => {
   let anonymous = boot?.machine.anonymous === true
   return async configuration => {

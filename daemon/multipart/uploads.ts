@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
 import { fail, messageOf } from '../../shared/errors.ts'
+import { reasonOf } from '../../shared/system-reason.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { semaphore } from '../../shared/sync.ts'
@@ -86,7 +87,7 @@ const loaded = (context: UploadsContext): Promise<void> => {
   }
   context.loading ??= load().catch(error => {
     context.loading = undefined
-    throw fail('operation_failed', { reason: `uploads in parts cannot be stored: ${messageOf(error)}` }, error)
+    throw fail('operation_failed', { reason: `uploads in parts cannot be stored: ${reasonOf(error)}` }, error)
   })
   return context.loading
 }
@@ -103,7 +104,7 @@ const initiate = async (context: UploadsContext, path: string, mode: number): Pr
     await writeHeader(at, header)
   } catch (error) {
     await rm(at, { recursive: true, force: true })
-    throw fail('operation_failed', { reason: messageOf(error) }, error)
+    throw fail('operation_failed', { reason: reasonOf(error) }, error)
   }
   const upload = fresh(header, at, now)
   uploads.set(uploadId, upload)

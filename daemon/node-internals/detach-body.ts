@@ -4,48 +4,25 @@
  * after the body.
  */
 import { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { ChunkPlace, Finished } from '../native/receive/receive.ts'
+import { followChunks, skipBytes } from './catch-up.ts'
+import { isTracked, observeRequests, placeOf, stopTracking } from './chunked-bodies.ts'
+import type { Connection } from './connection.ts'
 
 interface DetachedBody {
   /** Descriptor of the socket; it must not be used after `onClose`. */
   readonly fd: number
   /** The bytes of the body that Node has read and nobody has consumed: they come first. */
   readonly ahead: Buffer
-  /** Bytes of the body that are still in the socket. */
+  /** Bytes of the body that are still in the socket; 1 of a body in chunks. */
   readonly left: number
+  /** Where in its chunks the body goes on; undefined: it has a length. */
+  readonly chunk: ChunkPlace | undefined
   /** Runs when the connection is closed meanwhile. */
   onClose(listener: () => void): void
-  /** Continues the body as a stream after `count` bytes that were read from the socket. Call it once. */
-  reattach(count: number): void
-}
-
-/** The parts of Node's connection without a public interface. */
-interface Connection extends Socket {
-  readonly _handle?: { readonly fd?: number } | null
-  readonly _paused?: boolean
-  readonly parser?: {
-    [callback: number]: unknown
-    readonly incoming?: unknown
-    readonly constructor: { kOnBody?: number }
-  }
-}
-
-/** The bytes that the parser counts. Nothing reads them, so their pages are never touched and take no memory. */
-const nothing = Buffer.alloc(1024 * 1024)
-
-/** Makes the parser count bytes that it did not see, without the callback that would copy each of them. */
-const skip = (socket: Connection, slot: number, count: number): void => {
-  const { parser } = socket
-  if (!parser) return
-  const callback = parser[slot]
-  parser[slot] = undefined
-  try {
-    for (let left = count; left > 0 && !socket.destroyed; left -= nothing.length)
-      socket.emit('data', left < nothing.length ? nothing.subarray(0, left) : nothing)
-  } finally {
-    parser[slot] = callback
-  }
+  /** Continues the body as a stream after what was read from the socket. Call it once. */
+  reattach(finished: Omit<Finished, 'ahead'>): void
 }
 
 /** How many bytes of the body follow the first `taken`; undefined when the length of the body is unknown. */
@@ -54,40 +31,52 @@ const remaining = (message: IncomingMessage, taken: number): number | undefined 
   return length === undefined || encoding !== undefined ? undefined : Number(length) - taken - message.readableLength
 }
 
-/** Whether a body is long enough to be detached, by the request's headers. */
+/** Whether a body is long enough to be detached, by the request's headers. One in chunks could be of any length. */
 const mayDetach = (body: Readable, minBytes: number): boolean =>
-  body instanceof IncomingMessage && (remaining(body, 0) ?? 0) >= minBytes
+  body instanceof IncomingMessage && (isTracked(body) || (remaining(body, 0) ?? 0) >= minBytes)
+
+/** The slot of the callback for the body, when this connection can be read past its parser. */
+const slotOf = (socket: Connection, body: IncomingMessage): number | undefined => {
+  const { parser } = socket
+  const slot = parser?.constructor.kOnBody
+  // Encrypted: the socket's bytes are not the body's. Paused: Node holds back requests until earlier answers are read.
+  if (socket.destroyed || 'encrypted' in socket || socket._paused || socket.readableLength > 0) return undefined
+  return slot === undefined || typeof parser?.[slot] !== 'function' || parser.incoming !== body ? undefined : slot
+}
+
+/** Keeps Node from reading, also where a read from the body would resume the socket. */
+const hold = (socket: Connection, closed: () => void): (() => void) => {
+  const stop = () => void socket.pause()
+  socket.on('resume', stop).on('close', closed)
+  stop()
+  return () => void socket.off('resume', stop).off('close', closed)
+}
 
 const detach = (body: Readable, taken: number, minBytes: number): DetachedBody | undefined => {
   if (!(body instanceof IncomingMessage) || body.destroyed || body.complete) return undefined
   const socket = body.socket as Connection
-  const left = remaining(body, taken) ?? 0
+  const chunk = placeOf(body, taken)
+  const left = chunk ? 1 : (remaining(body, taken) ?? 0)
   const fd = socket._handle?.fd ?? -1
-  const { parser } = socket
-  const slot = parser?.constructor.kOnBody
-  // Encrypted: the socket's bytes are not the body's. Paused: Node holds back requests until earlier answers are read.
-  if (left < Math.max(minBytes, 1) || fd < 0 || socket.destroyed || 'encrypted' in socket || socket._paused)
-    return undefined
-  if (socket.readableLength > 0 || slot === undefined || typeof parser?.[slot] !== 'function') return undefined
-  if (parser.incoming !== body) return undefined
-  // Reading from the body, as below, resumes the socket.
-  const stop = () => void socket.pause()
-  socket.on('resume', stop)
-  stop()
+  const slot = slotOf(socket, body)
+  if ((!chunk && left < Math.max(minBytes, 1)) || fd < 0 || slot === undefined) return undefined
+  // Nothing is known of what the parser reads after this.
+  stopTracking(body)
   const closers: (() => void)[] = []
-  const closed = () => {
+  const release = hold(socket, () => {
     for (const listener of closers) listener()
-  }
-  socket.on('close', closed)
+  })
   return {
     fd,
     ahead: (body.read() as Buffer | null) ?? Buffer.alloc(0),
     left,
+    chunk,
     onClose: listener => void closers.push(listener),
-    reattach(count) {
-      socket.off('resume', stop).off('close', closed)
+    reattach(finished) {
+      release()
       if (socket.destroyed) return
-      skip(socket, slot, count)
+      if (chunk) followChunks(socket, slot, chunk, finished)
+      else skipBytes(socket, slot, left - finished.left)
       socket.resume()
     },
   }
@@ -96,6 +85,8 @@ const detach = (body: Readable, taken: number, minBytes: number): DetachedBody |
 export interface BodyDetacher {
   /** Whether `detach` may succeed, by the request's headers. */
   mayDetach(body: Readable, minBytes: number): boolean
+  /** Whether the body comes in chunks and may be detached, if it is done when no packet is being read: in a turn of its own. */
+  needsTurn(body: Readable): boolean
   /**
    * Stops Node from reading; `taken` says how much of the body was consumed so far. The body must be paused, without a
    * listener for data, and the bytes that came together with the head must be delivered, as they are after the turn of
@@ -106,5 +97,8 @@ export interface BodyDetacher {
 }
 
 /** When it is off nothing is detached: every body comes as a stream. */
-export const createBodyDetacher = (enabled: boolean): BodyDetacher =>
-  enabled ? { mayDetach, detach } : { mayDetach: () => false, detach: () => undefined }
+export const createBodyDetacher = (enabled: boolean): BodyDetacher => {
+  if (!enabled) return { mayDetach: () => false, needsTurn: () => false, detach: () => undefined }
+  observeRequests()
+  return { mayDetach, needsTurn: isTracked, detach }
+}

@@ -26,14 +26,17 @@ const keepFinished = 10_000
 /** Takes over the processes of an earlier daemon. Call it in the turn of the event loop in which the reaper is made. */
 export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bounds: Bound[] } => {
   const { core, keepAwake, cwd, pipes = [] } = deps
-  const { clock, ids, log, environment, identity, reaper, closing } = core
+  const { clock, ids, log, environment, hostConfiguration, identity, reaper, closing } = core
   const { logs, keepAlive, names, stateDir, rehearsal } = core.config
   const config: ProcessConfig = {
     logDir: logs.dir,
     stateDir: join(stateDir, 'processes'),
     cwd,
     maxFileBytes: logs.maxFileBytes,
-    maxTotalBytes: logs.maxTotalBytes,
+    // Whoever claims a machine may give it another size.
+    get maxTotalBytes() {
+      return hostConfiguration.limits().logBytes
+    },
     responseBytes: logs.responseBytes,
     tailBytes: logs.inMemoryBytes,
     keepAlive,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
-import { fail, messageOf } from '../../shared/errors.ts'
+import { fail } from '../../shared/errors.ts'
+import { reasonOf } from '../../shared/system-reason.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import { makeDirectory } from '../own-files/own-files.ts'
 import { armDeadline, watchEnd } from './ending.ts'
@@ -94,7 +95,7 @@ const newCapture = (context: ProcessContext, key: string): Capture => {
       return open()
     }
   } catch (error) {
-    throw fail('unprocessable', { reason: `failed to start process: log files: ${messageOf(error)}` }, error)
+    throw fail('unprocessable', { reason: `failed to start process: log files: ${reasonOf(error)}` }, error)
   }
 }
 

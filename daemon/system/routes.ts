@@ -19,9 +19,10 @@ const welcome = {
 const maxRequestBytes = 64 * 1024
 
 export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
-  const { clock, config, environment, log } = core
+  const { clock, config, environment, hostConfiguration, log } = core
   const { upgradeCount, releasesUrl, releasesDir } = config
-  const health = createHealthReport({ clock, build: buildInfo, upgradeCount, lastUpgrade: upgrades.last })
+  const { begun } = hostConfiguration
+  const health = createHealthReport({ clock, build: buildInfo, upgradeCount, lastUpgrade: upgrades.last, begun })
   const fails = handle(wire.panic, () => {
     throw new Error('asked to fail')
   })

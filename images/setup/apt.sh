@@ -18,6 +18,7 @@ python3 python3
 npm npm
 busybox busybox-static
 setpriv util-linux
+mkfs.ext4 e2fsprogs
 wg wireguard-tools
 wireguard-go wireguard-go
 rg ripgrep

@@ -78,12 +78,17 @@ export const uploads = async (bench: Bench, daemon: MeasuredDaemon): Promise<Row
   }
   const copy = (...more: string[]) => run('dd', [`if=${source}`, `of=${join(dir, 'copy.bin')}`, 'bs=1M', ...more])
   const octets = 'content-type: application/octet-stream'
-  const raw = () => run('curl', [...options, '-T', source, '-H', octets, `${url}/filesystem/raw.bin`])
-  const form = () => run('curl', [...options, '-X', 'PUT', '-F', `file=@${source}`, `${url}/filesystem/form.bin`])
+  const raw = (...more: string[]) =>
+    run('curl', [...options, ...more, '-T', source, '-H', octets, `${url}/filesystem/raw.bin`])
+  const form = (...more: string[]) =>
+    run('curl', [...options, ...more, '-X', 'PUT', '-F', `file=@${source}`, `${url}/filesystem/form.bin`])
+  const chunks = ['-H', 'transfer-encoding: chunked']
   const samples = await inTurns(rounds, {
     copy: () => fresh(() => copy()),
-    raw: () => fresh(raw),
-    form: () => fresh(form),
+    raw: () => fresh(() => raw()),
+    form: () => fresh(() => form()),
+    rawInChunks: () => fresh(() => raw(...chunks)),
+    formInChunks: () => fresh(() => form(...chunks)),
     three: () => fresh(() => inParts(daemon, pieces, 3)),
     eight: () => fresh(() => inParts(daemon, pieces, 8)),
   })
@@ -101,6 +106,8 @@ export const uploads = async (bench: Bench, daemon: MeasuredDaemon): Promise<Row
   return [
     row('files.upload.raw', best(samples.raw), 'MB/s', floor),
     row('files.upload.form', oneForm, 'MB/s', floor),
+    row('files.upload.raw-in-chunks', best(samples.rawInChunks), 'MB/s', floor),
+    row('files.upload.form-in-chunks', best(samples.formInChunks), 'MB/s', floor),
     row('files.upload.durable', best(durable.raw), 'MB/s', best(durable.copy)),
     row('files.multipart', best(samples.three), 'MB/s', oneForm),
     row('files.multipart.against-copy', best(samples.three), 'MB/s', floor),

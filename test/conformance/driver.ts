@@ -17,6 +17,15 @@ export interface Subject {
   broken(id: string): MachineSpec
   /** Looks at a machine that was claimed with the host name `claimed`, twice the memory and a file `claim-test` in /etc. */
   claimed?(t: Test, machine: Machine): Promise<void>
+  /**
+   * Writes into a machine until it may not, as its root; resolves with what the system said, and the MB that it took. Left out where machines
+   * have nothing to write to.
+   */
+  fill?(machine: Machine): Promise<{ said: string; mb: number }>
+  /** Removes what `fill` has written. */
+  empty?(machine: Machine): Promise<void>
+  /** Lets the driver promise so much more of the disk and no more, for the rest of the test. */
+  withRoom?(mb: number): Promise<Driver>
   /** Whatever of the machine is left on the box, in words; empty when nothing is. */
   leftovers(id: string): Promise<string[]>
 }
@@ -218,4 +227,88 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
       t.same(await leftovers(id), [])
     },
   )
+
+  t.test(`${name}: a machine writes what it was promised and no more, and keeps it over a restart`, async t => {
+    const { driver, spec, leftovers, fill, empty } = await open(t)
+    const { storage } = driver
+    if (!storage || !fill || !empty) {
+      t.pass('has no quotas')
+      return
+    }
+    const id = randomUUID()
+    const full = async (machine: Machine, most: number, what: string) => {
+      const { said, mb } = await fill(machine)
+      t.match(said, /No space left on device|Disk quota exceeded/, what)
+      t.ok(mb > most * 0.7 && mb <= most, `${what}: ${mb} of ${most} MB`)
+    }
+    const made = await driver.create({ ...spec(id), storageMb: 64 })
+    t.ok(((await storage.room()).promised.get(id) ?? 0) >= 64, 'it was promised that')
+    await full(made, 64, 'new')
+    await driver.end(id)
+    const again = await driver.create({ ...spec(id), storageMb: 32 })
+    const { mb: more } = await fill(again)
+    t.ok(more < 1, 'full as it was, and not smaller')
+    await empty(again)
+    await full(again, 64, 'emptied')
+    await driver.end(id)
+    await full(await driver.create({ ...spec(id), storageMb: 128 }), 64, 'one that was made larger, with what it had')
+    await driver.remove(id)
+    t.equal((await storage.room()).promised.get(id), undefined, 'the promise is given back')
+    t.same(await leftovers(id), [])
+  })
+
+  t.test(`${name}: one that was made for nobody may write what its owner was promised`, async t => {
+    const { driver, spec, fill, leftovers } = await open(t)
+    const { storage, claimer } = driver
+    if (!storage || !claimer || !fill) {
+      t.pass('cannot give machines with quotas to others')
+      return
+    }
+    const id = randomUUID()
+    await driver.create({ ...spec(id), storageMb: 16, anonymous: true })
+    await t.rejects(claimer.claim({ ...spec(id), storageMb: storage.claimableMb + 1 }), { code: 'driver_failed' })
+    const claimed = await claimer.claim({ ...spec(id), storageMb: 96 })
+    const { said, mb } = await fill(claimed)
+    t.match(said, /No space left on device|Disk quota exceeded/)
+    t.ok(mb > 80 && mb <= 96, `${mb} MB`)
+    t.ok(((await storage.room()).promised.get(id) ?? 0) >= 96)
+    await driver.end(id)
+    const { mb: more } = await fill(await driver.create({ ...spec(id), storageMb: 96 }))
+    t.ok(more < 1, 'which holds after a restart')
+    await driver.remove(id)
+    t.same(await leftovers(id), [])
+  })
+
+  t.test(`${name}: nothing is promised that the disk has not got`, async t => {
+    const { driver, spec, withRoom } = await open(t)
+    if (!driver.storage || !withRoom) {
+      t.pass('has no quotas')
+      return
+    }
+    const [first, second] = [randomUUID(), randomUUID()]
+    const small = await withRoom(100)
+    await small.create({ ...spec(first), storageMb: 64 })
+    await t.rejects(small.create({ ...spec(second), storageMb: 64 }), {
+      code: 'no_room',
+      status: 503,
+      details: { wantedMb: 64, retryAfterS: Number },
+    })
+    t.notOk((await small.storage?.room())?.promised.has(second), 'one that was refused has no promise')
+    t.not((await find(small, second))?.phase, 'running')
+    await small.end(first)
+    await t.rejects(
+      small.create({ ...spec(first), storageMb: 256 }),
+      { code: 'no_room' },
+      'nor more to one that is there',
+    )
+    t.equal((await find(small, first))?.phase, 'stopped', 'which keeps its files')
+    t.equal((await small.create({ ...spec(first), storageMb: 64 })).phase, 'running')
+    await small.remove(first)
+    t.equal(
+      (await small.create({ ...spec(second), storageMb: 64 })).phase,
+      'running',
+      'what is given back can be promised',
+    )
+    await small.remove(second)
+  })
 }

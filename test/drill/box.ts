@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { twice, withStore } from '../support/bill.ts'
-import { traces } from '../support/oci.ts'
+import { loopsLeft, traces } from '../support/oci.ts'
 import type { Server } from '../support/server.ts'
 
 export const names = ['one', 'two'] as const
@@ -74,5 +74,6 @@ export const clear = async (s: Server): Promise<Left> => {
   )
   const wrong = [...twice(intervals), ...intervals.filter(({ to }) => to === null)]
   const billedS = wrong.reduce((all, { from, to }) => all + ((to ?? Date.now()) - from) / 1000, 0)
-  return { leaks: [...readdirSync(join(s.dataDir, 'machines')), ...traces(s.names)], billedS }
+  const left = [...readdirSync(join(s.dataDir, 'machines')), ...traces(s.names), ...(await loopsLeft(s.dataDir))]
+  return { leaks: left, billedS }
 }

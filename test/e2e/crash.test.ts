@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
-import { traces } from '../support/oci.ts'
+import { loopsLeft, traces } from '../support/oci.ts'
 import { scratchInstance, server, type Server } from '../support/server.ts'
 import { sample } from '../support/thorough.ts'
 
@@ -61,7 +61,11 @@ t.test('killed at any moment of a create, the sandbox comes up at the next start
   for (const index of createMoments.keys()) await s.until(`c${index}`, body => body.status === 'TERMINATED')
   t.equal(await s.stop(), 0)
   t.same(machines(s), [])
-  t.same([...mounts(s), ...processes(s), ...traces(s.names)], [], 'nothing is left on the box')
+  t.same(
+    [...mounts(s), ...processes(s), ...traces(s.names), ...(await loopsLeft(s.dataDir))],
+    [],
+    'nothing is left on the box',
+  )
 })
 
 t.test('killed at any moment of a delete, it is gone after the next start', async t => {
@@ -77,7 +81,11 @@ t.test('killed at any moment of a delete, it is gone after the next start', asyn
     await s.until(name, body => body.status === 'TERMINATED')
   }
   t.equal(await s.stop(), 0)
-  t.same([...machines(s), ...mounts(s), ...processes(s), ...traces(s.names)], [], 'nothing is left on the box')
+  t.same(
+    [...machines(s), ...mounts(s), ...processes(s), ...traces(s.names), ...(await loopsLeft(s.dataDir))],
+    [],
+    'nothing is left on the box',
+  )
 })
 
 t.test('killed at any moment of the first start, the next one works, with a key that works', async t => {

@@ -8,7 +8,7 @@ import t from 'tap'
 import { twice, withStore } from '../support/bill.ts'
 import { faultyServer, type FaultyServer } from '../support/faulty-server.ts'
 import { whyNoMachines } from '../support/machine.ts'
-import { traces } from '../support/oci.ts'
+import { loopsLeft, traces } from '../support/oci.ts'
 import { thorough } from '../support/thorough.ts'
 import { until } from '../support/until.ts'
 
@@ -155,6 +155,10 @@ for (const runtime of runtimes) {
       t.equal(await s.stop(), 0)
       // Machines made ahead of need stay for the next server.
       if (!scenario.env?.['HUTCH_WARM'])
-        t.same([...readdirSync(join(s.dataDir, 'machines')), ...traces(s.names)], [], 'nothing is left on the box')
+        t.same(
+          [...readdirSync(join(s.dataDir, 'machines')), ...traces(s.names), ...(await loopsLeft(s.dataDir))],
+          [],
+          'nothing is left on the box',
+        )
     })
 }

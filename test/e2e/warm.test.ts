@@ -1,10 +1,9 @@
 /** Machines made ahead of need, given to sandboxes of a real server; beside one that was made for its sandbox. */
-import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { filesOf } from '../../control/drivers/oci/layout.ts'
+import { inUpper } from '../support/machine-files.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
 
@@ -45,15 +44,13 @@ const run = async (name: string, command: string): Promise<string> => {
 /** Ids of machines by the sandbox whose host name they have. */
 const machineOf = (name: string): string => {
   const machines = join(host.dataDir, 'machines')
-  const found = readdirSync(machines).find(
-    id => readFileSync(join(filesOf(host.dataDir, id).upper, 'etc/hostname'), 'utf8') === `${name}\n`,
-  )
+  const found = readdirSync(machines).find(id => inUpper(host.dataDir, id, ['cat', 'etc/hostname']) === `${name}\n`)
   if (!found) throw new Error(`no machine of ${name}`)
   return found
 }
 
 const filesIn = (id: string): string[] =>
-  execFileSync('find', ['.', '-printf', '%p %y %m %U:%G\n'], { cwd: filesOf(host.dataDir, id).upper, encoding: 'utf8' })
+  inUpper(host.dataDir, id, ['find', '.', '-printf', '%p %y %m %U:%G\n'])
     .split('\n')
     .filter(line => !/\/state\/[^/]+\/.|\/proc-|\/entrypoint\./.test(line))
     .toSorted()

@@ -20,6 +20,7 @@ const tests = [
   ...['receive', 'hole', 'md5-lanes', 'uapi', 'sys'].map(name => `test/daemon/native/${name}.test.ts`),
   'test/daemon/filesystem/native-port.test.ts',
   'test/daemon/filesystem/search/routes.test.ts',
+  'test/daemon/filesystem/transfer/chunked-upload.test.ts',
 ]
 
 const compile = (): void => {

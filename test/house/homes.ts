@@ -8,7 +8,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   '@peculiar/asn1-x509': ['control/egress/ca'],
   'better-sqlite3': ['control/store/sqlite'],
   busboy: ['daemon/filesystem'],
-  'dns-packet': ['control/egress/dns'],
+  'dns-packet': ['control/acme', 'control/egress/dns'],
   esbuild: ['images/runtime'],
   execa: ['control/acme', 'control/cli', 'control/images', 'control/runtime', 'images/package', 'images/runtime'],
   kysely: ['control/store/sqlite'],
@@ -39,6 +39,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:http': [
     'control/egress/http',
     'control/gateway',
+    'control/lane',
     'daemon/egress',
     'daemon/network',
     'daemon/node-internals',
@@ -46,8 +47,8 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'shared/http',
   ],
   'node:https': ['control/acme', 'daemon/egress', 'daemon/network'],
-  'node:v8': ['daemon/node-internals'],
-  'node:vm': ['daemon/codegen', 'daemon/node-internals', 'images/runtime'],
+  'node:v8': ['control/memory', 'daemon/node-internals'],
+  'node:vm': ['control/memory', 'daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }
 
 /** What is read from the surroundings in one place each, and passed on from there. */

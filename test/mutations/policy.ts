@@ -168,4 +168,11 @@ export const policyDefences: readonly Defence[] = [
     instead: '',
     test: 'test/control/egress/package-files.test.ts',
   },
+  {
+    name: 'passwords of command lines are in events',
+    file: 'control/egress/events/said.ts',
+    text: 'maskCommand(words.map(mask))',
+    instead: "words.map(mask).join(' ')",
+    test: 'test/control/egress/mask.test.ts',
+  },
 ]

@@ -131,10 +131,17 @@ const openPage = async ({ send, listeners }: Talk, browserContextId: string): Pr
   return page
 }
 
-/** Starts it once; it is gone, with all that it kept, when the test ends. */
-export const chromium = async (t: Test): Promise<Chromium> => {
+/** `more`: further flags. Starts it once; it is gone, with all that it kept, when the test ends. */
+export const chromium = async (t: Test, more: readonly string[] = []): Promise<Chromium> => {
   const dir = mkdtempSync(join(tmpdir(), 'hutch-chromium-'))
-  const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-dev-shm-usage']
+  const flags = [
+    ...more,
+    '--headless=new',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--no-first-run',
+    '--disable-dev-shm-usage',
+  ]
   const child = spawn(chromiumPath, [...flags, '--remote-debugging-port=0', `--user-data-dir=${dir}`, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })

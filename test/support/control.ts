@@ -15,6 +15,7 @@ import { createLogins } from '../../control/gateway/logins.ts'
 import { openCatalogues } from '../../control/catalogues/catalogues.ts'
 import { createKinds } from '../../control/kinds/index.ts'
 import { changes } from '../../control/reconcile/changes.ts'
+import { diskRoom } from '../../control/reconcile/disk-room.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { crud } from '../../control/resources/crud.ts'
 import type { Kind } from '../../control/resources/kind.ts'
@@ -57,6 +58,8 @@ export interface ControlOptions {
   /** USD per unit of each billing dimension. */
   readonly prices?: Readonly<Record<string, number>>
   readonly quotas?: Readonly<Record<string, number>>
+  /** MB of the disk that may be promised; any number unless given. */
+  readonly diskMb?: number
   /** Further routes. */
   readonly routes?: readonly Bound[]
 }
@@ -158,7 +161,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const rules = new Map(kinds.map(kind => [kind.kind, kind]))
   const poked: string[] = []
   const cursors = createCursors({ key: 'test', clock })
-  const move = transition({ store, clock, rules, changes: changes() })
+  const { diskMb: freeMb = Infinity } = options
+  const room = diskRoom({ storage: { room: async () => ({ freeMb, usedMb: 0, promised: new Map() }) } })
+  const move = transition({ store, clock, rules, changes: changes(), written: room.written })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const denials = createDenials({ audit: store.audit, clock, log }, closer)
@@ -186,6 +191,11 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     poke: (kind: string, uid: string) => void poked.push(`${kind}/${uid}`),
     url: ({ workspace, kind, name }: Resource) => `http://run.test/${workspace}/${kind}/${name}`,
     plan: 'test',
+    entry: {
+      admit: ({ uid, storageMb = 0 }: { uid: string; storageMb?: number | undefined }) => room.admit(uid, storageMb),
+      leave: room.leave,
+      grow: room.check,
+    },
     quotas: options.quotas ?? {},
     domain: () => 'run.test',
     dns: {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { systemClock } from '../../shared/clock.ts'
 import { createConnections, type Connections } from '../../control/channel/connections.ts'
 import type { Address } from '../../control/store/store.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
@@ -102,7 +103,7 @@ export const keyedDaemon = async (t: Test, options: KeyedOptions = {}): Promise<
     throw new Error(`the daemon ended: ${started.said()}`)
   })
   early.catch(() => {})
-  const connections = createConnections({ keyOf: () => started.key })
+  const connections = createConnections({ keyOf: () => started.key }, systemClock())
   t.teardown(connections.close)
   const listening = async () => {
     while (!started.said().includes('daemon.listening') && started.process.exitCode === null)

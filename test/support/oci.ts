@@ -1,6 +1,7 @@
 /** A real oci driver over a data directory of its own, and what it may leave on the box. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -11,6 +12,7 @@ import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
 import { makeBundle, makeRootfs } from './machine.ts'
+import { ownDisk } from './small-disk.ts'
 
 export interface Kit {
   readonly rootfs: string
@@ -60,7 +62,30 @@ export const traces = ({ tag, cgroup, chain }: Names): string[] => [
   ),
 ]
 
-type Settings = Pick<DriverConfig, 'slotsAhead' | 'pidsLimit' | 'allowNetworks' | 'userNamespaces'>
+/** Files with that word in their path that are on loop devices. */
+export const loopsOf = (word: string): string[] =>
+  namesIn('/sys/block')
+    .map(name => join('/sys/block', name, 'loop/backing_file'))
+    .flatMap(file => {
+      try {
+        return [readFileSync(file, 'utf8').trimEnd()]
+      } catch {
+        // No loop device, or one without a file.
+        return []
+      }
+    })
+    .filter(path => path.includes(word))
+
+/** The kernel lets go of a disk a moment after the last process of its machine. */
+export const loopsLeft = async (word: string): Promise<string[]> => {
+  for (let left = 200; left > 0 && loopsOf(word).length > 0; left--) await setTimeout(50)
+  return loopsOf(word)
+}
+
+type Settings = Pick<
+  DriverConfig,
+  'slotsAhead' | 'pidsLimit' | 'allowNetworks' | 'userNamespaces' | 'diskQuota' | 'diskReserveMb'
+>
 
 export interface Box extends Kit {
   readonly driver: Driver
@@ -76,13 +101,15 @@ export interface BoxOptions {
   readonly hostPorts?: readonly number[]
   readonly settings?: Settings
   readonly log?: Log
+  /** Where its directory is made; that of temporary files unless given. */
+  readonly within?: string
 }
 
 /** Opens a driver; at the end of the test all machines are removed and nothing of the instance may be left. */
 export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Promise<Box> => {
-  const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog } = options
+  const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog, within = tmpdir() } = options
   // Not t.testdir(): that one goes before the teardown that removes the machines in it.
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch box-')))
+  const dir = realpathSync(mkdtempSync(join(within, 'hutch box-')))
   const dataDir = join(dir, 'data')
   mkdirSync(dataDir)
   const names = namesOf(tagOf(dataDir))
@@ -98,7 +125,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     for (const { id } of (await last?.list()) ?? []) await last?.remove(id)
     for (const driver of opened) await driver.close()
     rmSync(dir, { recursive: true, force: true })
-    const left = traces(names)
+    const left = [...traces(names), ...(await loopsLeft(dir))]
     if (left.length > 0) throw new Error(`left on the box: ${left.join('; ')}`)
   })
   return {
@@ -112,6 +139,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
       rootfs: kit.rootfs,
       memoryMb: 256,
       cpus: 1,
+      storageMb: 64,
       hostname: 'box',
       env: {},
       workdir: '/',
@@ -124,9 +152,30 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
       ...readFileSync('/proc/self/mountinfo', 'utf8')
         .split('\n')
         .filter(line => line.includes(id)),
+      ...(await loopsLeft(id)),
     ],
   }
 }
+
+/** What the conformance suite of quotas wants. */
+export const filling = (t: Test, kit: Kit, options: BoxOptions = {}) => ({
+  async fill(machine: Machine) {
+    const size = async () => Number((await sh(machine, 'touch /fill; busybox stat -c %s /fill')).out) / 1024 ** 2
+    const before = await size()
+    const { out: said } = await sh(machine, 'dd if=/dev/zero bs=64k >> /fill')
+    return { said, mb: (await size()) - before }
+  },
+  async empty(machine: Machine) {
+    await sh(machine, 'busybox rm /fill')
+  },
+  async withRoom(mb: number) {
+    const within = ownDisk(t, 512)
+    const { bavail, bsize } = statfsSync(within)
+    const diskReserveMb = Math.floor((bavail * bsize) / 1024 ** 2) - mb
+    const { driver } = await openBox(t, kit, { ...options, within, settings: { slotsAhead: 1, diskReserveMb } })
+    return driver
+  },
+})
 
 /** Runs a shell line in the machine, by the test bundle's daemon. */
 export const sh = async (machine: Machine, line: string): Promise<{ code: number; out: string }> => {

@@ -1,21 +1,10 @@
 /** Outbound policies of sandboxes from end to end: a whole server, real machines, the small internet around it. */
 import { spawn, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
-import { startWorld, type World } from './internet/world.ts'
+import { countPackets, escape, escapeArgs, make, namespaceOf, packets, put, quoted, upload } from './held-sandboxes.ts'
+import { startWorld } from './internet/world.ts'
 import { until } from './processes.ts'
 import { sample } from './thorough.ts'
-import { shell } from './tunnel-net.ts'
-
-const escape = new URL('../programs/escape.py', import.meta.url).pathname
-
-interface Sandbox {
-  readonly name: string
-  readonly url: string
-  readonly address: string
-  /** Standard output and error of a shell line, run as root. */
-  run(command: string): Promise<string>
-}
 
 const policy = {
   allowedDomains: ['open.example', '*.open.example', 'api.example'],
@@ -32,32 +21,6 @@ const policy = {
   },
 }
 
-const make = async ({ server }: World, name: string, network?: object): Promise<Sandbox> => {
-  const { call, until } = server
-  const made = await call('POST', '/v0/sandboxes', {
-    metadata: { name },
-    spec: { runtime: { image: 'base', memory: 1024 }, ...(network ? { network } : {}) },
-  })
-  if (made.status !== 200) throw new Error(`no sandbox: ${made.text}`)
-  const { metadata } = await until(name, ({ status }) => status === 'DEPLOYED')
-  // The address is the gateway's, which may have another port after a restart.
-  const run = async (command: string): Promise<string> => {
-    const { body, text } = await call('POST', `/default/sandboxes/${name}/process`, {
-      command,
-      waitForCompletion: true,
-      timeout: 90,
-    })
-    return body?.logs?.trim() ?? text
-  }
-  const address = /inet (\S+)\//.exec(await run('ip -4 addr show dev eth0'))?.[1] ?? ''
-  return { name, url: metadata.url, address, run }
-}
-
-const put = ({ server }: World, { name }: Sandbox, network: object | undefined) =>
-  server.call('PUT', `/v0/sandboxes/${name}`, { spec: { network } })
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`
-
 /** A TLS connection that nobody on the way reads, made while it is allowed and used after a file is there. */
 const lateRequest = `
 import os, socket, ssl, time
@@ -72,39 +35,15 @@ except OSError:
     print("cut")
 `
 
-/** Packets that the world has seen for addresses that nobody may reach, by name. */
-const forbidden = { attacker: '198.51.100.66', metadata: '169.254.169.254', private: '10.0.0.5', shared: '100.64.0.9' }
-
-const countPackets = (): void => {
-  for (const address of Object.values(forbidden)) shell(`iptables -A INPUT -d ${address} -i w0`)
-  // Questions of names come from the host's resolver only.
-  shell('iptables -A INPUT -i w0 ! -s 10.250.0.2')
-}
-
-const packets = (): Record<string, number> => {
-  const lines = shell('iptables -vxnL INPUT').split('\n').slice(2)
-  const names = [...Object.keys(forbidden), 'of others']
-  return Object.fromEntries(names.map((name, at) => [name, Number(lines[at]?.trim().split(/\s+/)[0])]))
-}
-
-const upload = async ({ run }: Sandbox, file: string, path: string): Promise<void> => {
-  const text = readFileSync(file).toString('base64')
-  await run(`echo ${text} | base64 -d > ${path}`)
-}
-
-/** Arguments of the program: who the proxy is, what is not to be reached. */
-const escapeArgs = (world: World, proxy: string, neighbour: Sandbox, prefix: string): string[] => {
-  const api = new URL(world.server.url)
-  return [prefix, ...proxy.split(':'), api.hostname, api.port, neighbour.address]
-}
-
-/** A namespace on the box that has the sandbox's address. */
-const namespaceOf = ({ server }: World, { address }: Sandbox): string => {
-  const all = shell(`ls /run/netns | grep ${server.names.netnsPrefix}`).trim().split('\n')
-  const found = all.find(name => shell(`ip -n ${name} -4 addr show dev eth0`).includes(` ${address}/`))
-  if (!found) throw new Error(`nobody has ${address}`)
-  return found
-}
+/** A request of a process that is still there when somebody looks for it. */
+const slowRequest = `
+import socket, time
+connection = socket.create_connection(("evil.example", 80))
+time.sleep(0.5)
+connection.sendall(b"GET /seen HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n")
+time.sleep(0.5)
+print(connection.recv(100))
+`
 
 export const outboundSuite = async (t: Test, runtime: string): Promise<void> => {
   const world = await startWorld(t, { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '600' })
@@ -273,7 +212,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     const live = await fetch(new URL(`${events}?follow=true`, server.url), {
       headers: { authorization: `Bearer ${server.key}` },
     })
-    t.equal(await learner.run('curl -sS -m 10 -o /dev/null -w "%{http_code}" http://evil.example/seen'), '200')
+    t.match(await learner.run(`python3 -c ${quoted(slowRequest)} --password word-of-9`), /HTTP.1.1 200/)
     await learner.run('curl -sS -m 10 https://open.example/too')
     const first = (await server.call('GET', events)).body
     t.match(
@@ -287,6 +226,9 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
         path: '/seen',
       },
     )
+    t.notMatch(JSON.stringify(first), /word-of-9/)
+    if (runtime === 'runc')
+      t.match(JSON.stringify(first), /python3 [^}]*--password \*\*\*"/, 'who asked, without the password')
     const reader = live.body?.getReader()
     const piece = new TextDecoder().decode((await reader?.read())?.value)
     t.match(piece, /^id: 1\ndata: \{/)

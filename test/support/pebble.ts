@@ -41,7 +41,8 @@ const run = (t: Test, command: string, args: readonly string[], env: Record<stri
   return child
 }
 
-export const startPebble = async (t: Test, dir: string): Promise<Pebble> => {
+/** `dnsPort`: another name server that it asks, in place of its own. */
+export const startPebble = async (t: Test, dir: string, dnsPort?: number): Promise<Pebble> => {
   const [api, management, httpPort, tlsPort, dns, dnsManagement] = await Promise.all(
     Array.from({ length: 6 }, freePort),
   )
@@ -70,7 +71,7 @@ export const startPebble = async (t: Test, dir: string): Promise<Pebble> => {
     '',
     ...off,
   ])
-  run(t, 'pebble', ['-config', config, '-dnsserver', `127.0.0.1:${dns}`], {
+  run(t, 'pebble', ['-config', config, '-dnsserver', `127.0.0.1:${dnsPort ?? dns}`], {
     PEBBLE_VA_NOSLEEP: '1',
     PEBBLE_WFE_NONCEREJECT: '0',
   })

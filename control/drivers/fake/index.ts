@@ -3,7 +3,7 @@
  * The world outlives the driver as a box outlives a crashed host process: open a second driver over the same world.
  */
 import { fail } from '../../../shared/errors.ts'
-import type { Driver, Machine, MachineSpec } from '../driver.ts'
+import type { Driver, Machine, MachineSpec, Room } from '../driver.ts'
 
 /** Where a fault can strike; `half` means that something exists already (create) or still (remove). */
 export type FaultPoint =
@@ -47,11 +47,13 @@ interface FakeMachine {
 /** The box: machines by id. */
 export interface FakeWorld {
   readonly machines: Map<string, FakeMachine>
+  /** MB of its disk. */
+  diskMb: number
   /** Verbs in the order they were carried out: `create a`, `freeze a`. */
   readonly journal: string[]
 }
 
-export const fakeWorld = (): FakeWorld => ({ machines: new Map(), journal: [] })
+export const fakeWorld = (): FakeWorld => ({ machines: new Map(), journal: [], diskMb: 1_000_000_000 })
 
 export interface FakeOptions {
   readonly world?: FakeWorld
@@ -91,12 +93,25 @@ const alive = ({ world }: Context, id: string, step: string): FakeMachine => {
   throw fail('driver_failed', { driver: 'fake', step, reason: `machine ${id} is not running; create it again` })
 }
 
+const room = ({ machines, diskMb }: FakeWorld): Room => {
+  const promised = new Map([...machines].map(([id, { spec }]) => [id, spec.storageMb ?? 0]))
+  return { freeMb: diskMb - [...promised.values()].reduce((sum, mb) => sum + mb, 0), usedMb: 0, promised }
+}
+
+/** Throws `no_room` when the machine cannot have so much. */
+const promise = (world: FakeWorld, { id, storageMb = 0 }: Pick<MachineSpec, 'id' | 'storageMb'>): void => {
+  const { freeMb, promised } = room(world)
+  const wantedMb = storageMb - (promised.get(id) ?? 0)
+  if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb, retryAfterS: 60 })
+}
+
 const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
   const { world, faults, serve } = context
   signal?.throwIfAborted()
   const existing = world.machines.get(spec.id)
   if (existing?.phase === 'running' || existing?.phase === 'frozen') return present(spec.id, existing)
   await faults('create.before', spec.id, signal)
+  promise(world, spec)
   await drop(context, spec.id)
   const machine: FakeMachine = { phase: 'half-made', spec, limits: { memoryMb: spec.memoryMb, cpus: spec.cpus } }
   world.machines.set(spec.id, machine)
@@ -147,6 +162,7 @@ const claim = async (context: Context, spec: MachineSpec): Promise<Machine> => {
   const machine = alive(context, id, 'claim')
   if (!machine.spec.anonymous)
     throw fail('driver_failed', { driver: 'fake', step: 'claim', reason: `no machine ${id} was made for nobody` })
+  promise(context.world, spec)
   const claimed: FakeMachine = {
     ...machine,
     phase: 'running',
@@ -198,6 +214,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         note(context, 'resize', id)
       },
     },
+    storage: { claimableMb: 8_192, room: async () => room(world) },
     claimer: {
       claim: spec => claim(context, spec),
       async settle({ id }) {

@@ -7,6 +7,7 @@ import { openDocument } from './boot-document.ts'
 import { limitCpu, limitSockets } from './cgroup/limits.ts'
 import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
+import { blocksOf } from './disk/shape.ts'
 import type { MachineFiles } from './layout.ts'
 import { writeMarker, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
@@ -51,7 +52,11 @@ export const writeConfig = async (
   await writeFile(files.config, JSON.stringify(config), { mode: 0o600 })
 }
 
-const start = async ({ context, spec, slot, files, document, signal }: Attempt, { firstId }: Marker): Promise<void> => {
+const start = async (
+  { context, spec, slot, files, document, signal }: Attempt,
+  { firstId, disk }: Marker,
+  blank: string | undefined,
+): Promise<void> => {
   const { runtime, overlay, names, bundleDir, releasesDir, privileges } = context
   const input = document && openDocument(document, names.runDir)
   try {
@@ -62,6 +67,7 @@ const start = async ({ context, spec, slot, files, document, signal }: Attempt, 
       usersOf: firstId === undefined ? undefined : join('/run/netns', slot.netns),
       openFiles: inheritedFiles(privileges, firstId),
       image: overlay ? spec.rootfs : undefined,
+      disk: disk && { blocks: blocksOf(disk), blank },
       bundleDir,
       releasesDir,
       stdin: input?.path,
@@ -97,13 +103,13 @@ const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker
   await writeMarker(files.marker, { ...marker, ready: true, kept: true })
 }
 
-/** Resolves when the machine is up. */
-export const boot = async (attempt: Attempt, marker: Marker): Promise<void> => {
+/** Resolves when the machine is up. `blank` is what a new disk of its own is made of. */
+export const boot = async (attempt: Attempt, marker: Marker, blank: string | undefined): Promise<void> => {
   const { context, files } = attempt
   // What an earlier life has said stands before.
   const from = await saidSoFar(files)
   const begin = async () => {
-    await start(attempt, marker)
+    await start(attempt, marker, blank)
     // Its work is done and its number may soon be somebody else's.
     await rm(files.starter, { force: true })
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Bundle } from './bundle.ts'
+import type { Disks } from './disk/open.ts'
 import type { Hierarchy } from './cgroup/hierarchy.ts'
 import type { Names } from './names.ts'
 import type { Network } from '../../config/ipv4.ts'
@@ -35,6 +36,7 @@ export interface Context {
   readonly outbound: Outbound | undefined
   /** False when the data directory's file system carries no overlay: roots are copies then. */
   readonly overlay: boolean
+  readonly disks: Disks
   readonly pidsLimit: number
   /** Asynchronous I/O has room for all machines. */
   readonly aio: boolean

@@ -4,28 +4,18 @@ import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
 import { bootDocumentOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
+import { checkSpec } from './check-spec.ts'
 import type { Context } from './context.ts'
+import { planDisk, prepareDisk } from './disk/prepare.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { imageMark } from './image-files.ts'
 import { readMarker, writeMarker, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
-import { prepareAgain, prepareRoot } from './rootfs.ts'
+import { hostFiles, prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
 import { chooseUsers } from './users/choose.ts'
 import { convertUpper } from './users/convert.ts'
-
-/** The smallest memory in which a daemon starts. */
-const leastMemoryMb = 64
-
-/** Throws `invalid_argument` for what no machine can be. */
-export const checkSpec = (spec: Omit<MachineSpec, 'channel'>): void => {
-  if (!(spec.memoryMb >= leastMemoryMb))
-    throw fail('invalid_argument', { field: 'memoryMb', reason: `must be at least ${leastMemoryMb}` })
-  if (!(spec.cpus > 0)) throw fail('invalid_argument', { field: 'cpus', reason: 'must be more than 0' })
-  if (!/^[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?$/.test(spec.hostname))
-    throw fail('invalid_argument', { field: 'hostname', reason: 'must be a host name of at most 64 characters' })
-}
 
 /** `earlier` is the marker of a life whose files are used again. */
 const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | undefined): Marker => ({
@@ -42,6 +32,7 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   kept: earlier !== undefined,
   marks: earlier?.marks ?? 'user',
   held: spec.held ?? false,
+  ...(earlier?.disk ? { disk: earlier.disk } : {}),
   anonymous: spec.anonymous ?? false,
 })
 
@@ -77,10 +68,23 @@ const earlierLife = async ({ overlay }: Context, files: MachineFiles): Promise<M
   return marker?.kept ? marker : undefined
 }
 
+/** Makes ready what the machine writes to; resolves with what a new disk of its own is made of. */
+const prepare = async (
+  context: Context,
+  root: RootInput,
+  { disk, earlier }: { disk: Marker['disk']; earlier: Marker | undefined },
+): Promise<string | undefined> => {
+  const { files, signal } = root
+  if (disk) return prepareDisk(context, { files, disk, earlier: earlier?.disk, etc: hostFiles(root), signal })
+  await (earlier ? prepareAgain(root) : prepareRoot(root))
+  return undefined
+}
+
 /** From a slot and an empty directory to a machine that runs. */
 const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Marker> => {
   const { context, spec, slot, files, signal } = attempt
   const { overlay } = context
+  const disk = await planDisk(context, spec, earlier)
   const firstId = await chooseUsers(attempt, earlier)
   if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
   // A copy is the machine's own.
@@ -90,15 +94,16 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
     marks: 'user',
     ...(image ? { image } : {}),
     ...(firstId === undefined ? {} : { firstId }),
+    ...(disk ? { disk } : {}),
   }
   await writeMarker(files.marker, marker)
   await holdOutbound(attempt)
-  const { hostname, etc = {} } = spec
+  const { hostname, etc = {}, rootfs } = spec
   const resolvers = resolversOf(context, spec)
-  const root = { files, image: spec.rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
-  await (earlier ? prepareAgain(root) : prepareRoot(root))
+  const root = { files, image: rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
+  const blank = await prepare(context, root, { disk, earlier })
   await writeConfig(attempt, firstId)
-  await boot(attempt, marker)
+  await boot(attempt, marker, blank)
   return marker
 }
 
@@ -113,6 +118,8 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const before = await lookAt(context, spec.id)
   if (before.phase === 'running' || before.phase === 'frozen') return before
   const earlier = await earlierLife(context, files)
+  // One that cannot have what it is to have stays as it is.
+  if (earlier) await planDisk(context, spec, earlier)
   const clear = earlier ? endMachine : removeMachine
   await clear(context, spec.id, signal)
   const slot = await slots.take(signal)

@@ -17,6 +17,8 @@ import { processesIn } from './cgroup/processes.ts'
 import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
+import { run, tool } from './command.ts'
+import { claimableMb } from './disk/shape.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
@@ -38,10 +40,21 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
   if (marker) await writeMarker(files.marker, { ...marker, memoryMb: limits.memoryMb, cpus: limits.cpus })
 }
 
+/** What was written is on the disk, and so in the file that it is in: the machine stands still meanwhile. */
+const flush = async ({ hierarchy, names }: Context, id: string): Promise<void> => {
+  const [pid] = await processesIn(hierarchy, groupOf(names, id))
+  if (pid !== undefined)
+    await run({ step: 'flush disk', file: tool('sync'), args: ['--file-system', `/proc/${pid}/root/`] })
+}
+
 /** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */
-const keptFiles = async ({ dataDir, overlay }: Context, id: string): Promise<readonly string[]> => {
-  const { marker, upper } = filesOf(dataDir, id)
-  return overlay && (await readMarker(marker))?.kept ? [marker, upper].map(path => relative(dataDir, path)) : []
+const keptFiles = async (context: Context, id: string): Promise<readonly string[]> => {
+  const { dataDir, overlay } = context
+  const { marker, upper, disk } = filesOf(dataDir, id)
+  const found = overlay ? await readMarker(marker) : undefined
+  if (!found?.kept) return []
+  if (found.disk) await flush(context, id)
+  return [marker, found.disk ? disk : upper].map(path => relative(dataDir, path))
 }
 
 const outboundOf = (
@@ -75,6 +88,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       thaw: id => thawGroup(hierarchy, group(id), clock),
       reclaim: (id, signal) => reclaimGroup(hierarchy, group(id), { clock, signal }),
     },
+    ...(context.disks.areMade ? { storage: { claimableMb, room: context.disks.pledges.room } } : {}),
     keeper: { filesOf: id => keptFiles(context, id) },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.

@@ -8,6 +8,12 @@ export interface MachineFiles {
   /** What the sandbox writes: the upper layer of the overlay. */
   readonly upper: string
   readonly work: string
+  /** The file system that upper layer and work are in, where the machine has a disk of its own. */
+  readonly disk: string
+  /** The device that its disk was on when it last started. */
+  readonly device: string
+  /** The host's files for /etc of a machine with a disk of its own. */
+  readonly names: string
   /** Copies on their way into an upper layer of a version before. */
   readonly settling: string
   /** The whole copy, where the file system carries no overlay. */
@@ -35,6 +41,9 @@ export const filesOf = (dataDir: string, id: string): MachineFiles => {
     marker: join(dir, 'machine.json'),
     upper: join(dir, 'upper'),
     work: join(dir, 'work'),
+    disk: join(dir, 'disk.img'),
+    device: join(dir, 'device'),
+    names: join(dir, 'names'),
     settling: join(dir, 'settling'),
     root: join(dir, 'root'),
     config: join(dir, 'config.json'),

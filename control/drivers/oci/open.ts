@@ -8,6 +8,7 @@ import { readBundle, releasesBeside } from './bundle.ts'
 import { openHierarchy } from './cgroup/hierarchy.ts'
 import { prepareParent, removeParent } from './cgroup/parent.ts'
 import type { Context, Runtime } from './context.ts'
+import { openDisks } from './disk/open.ts'
 import { filesOf, machinesDir } from './layout.ts'
 import { machineIds } from './list.ts'
 import { readMarker } from './marker.ts'
@@ -106,6 +107,20 @@ const openNetwork = async (
   return { block, resolvers, guard, slots, outbound }
 }
 
+/** With the last machine gone nothing of the instance stays on the box. */
+const leave = async (context: Context): Promise<void> => {
+  const { names, hierarchy } = context
+  if ((await machineIds(context)).length > 0) return
+  await removeStraySlots(names, [])
+  await removeParent(hierarchy, names.cgroup)
+  await lowerFences(names)
+  await removeProxyAddress(names)
+  await removePlace(names)
+  await rm(names.runDir, { recursive: true, force: true })
+  await releaseBlock(names)
+  await releaseIds(names)
+}
+
 /** Throws `driver_failed` naming what the box lacks, `invalid_argument` naming a variable that cannot be used. */
 export const openContext = async (config: DriverConfig, deps: DriverDeps): Promise<Opened> => {
   const { log, clock } = deps
@@ -125,6 +140,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const firstId = await openUsers(config, deps, { names, dataDir })
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
+  const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay })
   const privileges = await readPrivileges()
   await raiseSharedLimits(log)
   const aio = await hasRoomForAio()
@@ -132,14 +148,15 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
-  const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, privileges, log, clock }
-  const pidsLimit = config.pidsLimit ?? 4_096
+  const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, disks, privileges }
   const views = config.runtime === 'runsc' ? undefined : await openViews({ hierarchy, names }, { log, clock })
   const context: Context = {
     ...own,
     ...network,
+    log,
+    clock,
     views,
-    pidsLimit,
+    pidsLimit: config.pidsLimit ?? 4_096,
     aio,
     ownUsersRequired: config.userNamespaces === 'on',
     strangerInImage: createImageCheck(),
@@ -154,15 +171,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     await network.slots.close()
     await hold.close()
     await views?.close()
-    if ((await machineIds(context)).length > 0) return
-    await removeStraySlots(names, [])
-    await removeParent(hierarchy, names.cgroup)
-    await lowerFences(names)
-    await removeProxyAddress(names)
-    await removePlace(names)
-    await rm(names.runDir, { recursive: true, force: true })
-    await releaseBlock(names)
-    await releaseIds(names)
+    await leave(context)
   }
   return { context, close }
 }

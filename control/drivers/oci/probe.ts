@@ -6,6 +6,7 @@ import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size, swap } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
+import { diskQuota } from './probe/disk.ts'
 import { cgroups, firewall, forwarding, freezer, network, outboundPolicies, overlay } from './probe/kernel.ts'
 import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
 
@@ -16,26 +17,35 @@ export interface ProbeConfig {
   /** Where the bundle comes from at the first start, when it is not there yet. */
   readonly bundleLater?: string | undefined
   readonly userNamespaces?: DriverConfig['userNamespaces']
+  readonly diskQuota?: DriverConfig['diskQuota']
+}
+
+/** What a box need not have. */
+interface Optional {
+  readonly users: readonly Check[]
+  readonly disks: readonly Check[]
 }
 
 /** What the probe found out that decides who is protected from whom. */
 interface Walls {
   readonly runtime: string
   readonly ownUsers: boolean
+  readonly ownDisks: boolean
 }
 
-const protects = ({ runtime, ownUsers }: Walls): string[] => [
+const protects = ({ runtime, ownUsers, ownDisks }: Walls): string[] => [
   'other sandboxes: own processes, files, network, IPC; no packet passes between two of them',
   "the host's files, processes, ports and addresses; metadata services; private networks",
   "the box's memory, processors and process table: each sandbox has limits",
   'forged source addresses',
   ...(runtime === 'runsc' ? ['most holes of the host kernel: system calls are served by a kernel in user space'] : []),
+  ...(ownDisks ? ['the disk: each sandbox has a file system of its own, and no more is promised than there is'] : []),
   ...(ownUsers
     ? ['users of the box: root of a sandbox is nobody outside, and what the kernel counts by user is its own']
     : []),
 ]
 
-const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
+const doesNotProtect = ({ runtime, ownUsers, ownDisks }: Walls): string[] => [
   ...(runtime === 'runsc'
     ? [
         'holes in gVisor itself, and side channels of the processor',
@@ -49,7 +59,9 @@ const doesNotProtect = ({ runtime, ownUsers }: Walls): string[] => [
   ...(runtime === 'runsc' || ownUsers
     ? []
     : ['what the kernel counts by user (signals, timers, pipes, message queues): one sandbox can take all of it']),
-  'the disk: sandboxes share the data directory without quota, one can fill it',
+  ...(ownDisks
+    ? ['the disk from other programs of the box: what sandboxes are promised is not taken in advance']
+    : ['the disk: sandboxes share the data directory without quota, one can fill it']),
   'the public internet from what runs inside: a sandbox without an outbound policy reaches all of it',
 ]
 
@@ -65,7 +77,10 @@ const usersCheck = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[
     ? []
     : [ownUsers({ runtime, bundleDir, required: userNamespaces === 'on' })]
 
-const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
+const disksCheck = ({ diskQuota: mode }: ProbeConfig): Check[] =>
+  mode === 'off' ? [] : [{ ...diskQuota, required: mode === 'on' }]
+
+const checks = (config: ProbeConfig, { users, disks }: Optional): Check[] => [
   root,
   commands,
   size,
@@ -78,6 +93,7 @@ const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
   forwarding,
   overlay,
   disk,
+  ...disks,
   inotify,
   startsContainer(config.runtime),
   ...(config.runtime === 'runsc' ? [ownNetworkStack] : []),
@@ -88,16 +104,17 @@ const checks = (config: ProbeConfig, users: readonly Check[]): Check[] => [
 
 /** Tries everything, one after the other, and leaves nothing behind. Usable when every required part works. */
 export const probeOci = async (config: ProbeConfig, deps: { clock: Clock }, signal?: AbortSignal): Promise<Probe> => {
-  const users = usersCheck(config)
+  const optional = { users: usersCheck(config), disks: disksCheck(config) }
   const results = await withScratch(config.dataDir, deps.clock, signal, async context => {
     const found: (Result & { readonly check: Check })[] = []
-    for (const check of checks(config, users)) {
+    for (const check of checks(config, optional)) {
       signal?.throwIfAborted()
       found.push({ ...(await carryOut(check, context)), check })
     }
     return found
   })
-  const walls = { runtime: config.runtime, ownUsers: results.some(({ ok, check }) => ok && users.includes(check)) }
+  const works = (wanted: readonly Check[]) => results.some(({ ok, check }) => ok && wanted.includes(check))
+  const walls = { runtime: config.runtime, ownUsers: works(optional.users), ownDisks: works(optional.disks) }
   return {
     usable: results.every(({ ok, required }) => ok || !required),
     findings: results.map(({ ok, what, next }) => ({ ok, what, ...(next ? { next } : {}) })),

@@ -74,4 +74,5 @@ export const removeMachine = async (context: Context, id: string, signal?: Abort
   await endMachine(context, id, signal)
   signal?.throwIfAborted()
   await removeDirectory(filesOf(context.dataDir, id).dir)
+  context.disks.pledges.forget(id)
 }

@@ -9,7 +9,7 @@ import { program } from './native/programs.ts'
 import { runProcess } from './process/run-process.ts'
 
 export interface StageInput {
-  readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output'>
+  readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output' | 'disk'>
   /** File that is the first process's standard input; undefined for none. */
   readonly stdin: string | undefined
   /** Path of the network namespace whose user namespace the machine has; undefined where it has none. */
@@ -18,6 +18,8 @@ export interface StageInput {
   readonly openFiles: number | undefined
   /** The image's root file system, or undefined when the root is a copy. */
   readonly image: string | undefined
+  /** Where the machine has a disk of its own: how many blocks it may fill, all unless given; and what it is made of when it is new. */
+  readonly disk: { readonly blocks: number | undefined; readonly blank: string | undefined } | undefined
   readonly bundleDir: string
   readonly releasesDir: string | undefined
   /** The runtime's command, which finds what it is to mount below `stageDir`. */
@@ -33,15 +35,16 @@ export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
 
 /** Arguments of `start-machine`, whose file says what they mean. */
 export const stageCommand = (input: StageInput): string[] => {
-  const { files, stdin, usersOf, openFiles, image, bundleDir, releasesDir, launch } = input
-  const choices = [usersOf, openFiles?.toString(), image].map(choice => choice ?? '-')
+  const { files, stdin, usersOf, openFiles, image, disk, bundleDir, releasesDir, launch } = input
+  const orNone = (choices: readonly (string | undefined)[]) => choices.map(choice => choice ?? '-')
   return [
     files.starter,
     stdin ?? '-',
     files.output,
     stageDir,
-    ...choices,
+    ...orNone([usersOf, openFiles?.toString(), image]),
     files.dir,
+    ...orNone(disk ? [files.disk, disk.blocks?.toString(), disk.blank] : [undefined, undefined, undefined]),
     bundleDir,
     releasesDir ?? '-',
     ...launch,

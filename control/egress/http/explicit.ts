@@ -87,7 +87,7 @@ export const serveConnect = async (
       address: byAddress ? where.host : undefined,
       port: where.port,
       requestId,
-      said: engine.askers.of(client) ?? readSaid(header(req, engine.names.process)),
+      said: engine.askers.of(client) ?? readSaid(header(req, engine.names.process), tenant.mask),
       server: undefined,
     },
     {

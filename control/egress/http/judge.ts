@@ -59,7 +59,7 @@ type Tell = (verdict: EgressEvent['verdict'], reason: string, rule?: string) => 
 
 const teller = (origin: Origin, asked: Asked, requestId: string, host: string): Tell => {
   // What was seen from outside counts for more than what somebody inside says.
-  const said = origin.said ?? readSaid(asked.lines.said)
+  const said = origin.said ?? readSaid(asked.lines.said, origin.tenant.mask)
   return (verdict, reason, rule) =>
     origin.tenant.events.add({
       kind: 'request',

@@ -111,6 +111,8 @@ const listen = (state: State): void => {
     if (state.sink && reader.finish()) return
     fail(state, new ProtocolError('the server closed the connection'))
   })
+  // Whoever had it before may have paused it.
+  socket.resume()
 }
 
 /** `onIdle` is called whenever it can take another request. */

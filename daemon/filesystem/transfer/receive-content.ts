@@ -1,5 +1,6 @@
 /** Large content on a plain connection goes from the socket into the file on a thread of our own, past Node's streams. */
 import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fail } from '../../../shared/errors.ts'
 import { transfer, type Run } from '../../native/receive/receive.ts'
 import type { BodyDetacher } from '../../node-internals/detach-body.ts'
@@ -35,9 +36,10 @@ export const receiveContent = (
   const taken = detacher.detach(body, before, minDetachBytes)
   if (!taken) return undefined
   const all = Buffer.concat([ahead, taken.ahead])
-  const moving = transfer({ socket: taken.fd, left: taken.left, ahead: all, delimiter, hashing })
+  const { fd: socket, left: total, chunk } = taken
+  const moving = transfer({ socket, left: total, chunk, ahead: all, delimiter, hashing })
   if (!moving) {
-    taken.reattach(0)
+    taken.reattach({ left: total, ...(chunk ? { chunk: { ...chunk, raw: Buffer.alloc(0) } } : {}) })
     if (taken.ahead.length > 0) body.unshift(taken.ahead)
     return undefined
   }
@@ -61,9 +63,9 @@ export const receiveContent = (
       await running?.catch(() => {
         // `writeTo` reports it.
       })
-      const { left, ahead: remainder } = moving.finish()
-      taken.reattach(taken.left - left)
-      return { remainder, taken: taken.ahead.length + taken.left - left }
+      const { ahead: remainder, ...finished } = moving.finish()
+      taken.reattach(finished)
+      return { remainder, taken: taken.ahead.length + total - finished.left }
     },
   }
 }
@@ -71,7 +73,7 @@ export const receiveContent = (
 /** Writes a whole body; resolves with its bytes. Nothing uses `fd` any more when it fails. */
 export const writeBody = async (detacher: BodyDetacher, body: Readable, fd: number): Promise<number> => {
   // A body cannot be detached in the turn of the event loop in which its request arrives.
-  await Promise.resolve()
+  await (detacher.needsTurn(body) ? nextTurn() : undefined)
   const received = receiveContent(detacher, body, {
     taken: 0,
     ahead: Buffer.alloc(0),

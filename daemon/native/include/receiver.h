@@ -102,10 +102,10 @@ static void rearm(struct receiver *by, struct round *round, int in_hash) {
     if (self->outcome == GOING && self->cancelled) self->outcome = CANCELLED;
     /*
      * A transfer with bytes ahead need not wait for its socket to be readable: it asks for writable, which is true at
-     * once.
+     * once. So does one with chunks that are read and not decoded.
      */
-    size_t ahead = self->ahead_length - self->ahead_at;
-    uint32_t events = ahead > self->delimiter_length ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    int has_more = self->ahead_length - self->ahead_at > self->delimiter_length || (self->chunks && self->chunks->more);
+    uint32_t events = has_more ? EPOLLIN | EPOLLOUT : EPOLLIN;
     if (self->outcome == GOING && arm(self, EPOLL_CTL_MOD, events) < 0) fail_with(self, SOCKET_FAILED, errno);
     if (self->outcome == GOING) {
       self->in_hash = in_hash;

@@ -19,10 +19,21 @@ enum place { AT_REST, WAITING, SERVED };
 
 struct receiver;
 
+/* Of a body in chunks (RFC 9112, section 7.1): where in them the reader is, and what it has read and not yet decoded. */
+#define RAW_BYTES 4096
+struct chunks {
+  int64_t left; /* of the current chunk */
+  int needs_crlf; /* which follows a chunk */
+  int more;       /* there is something to decode without reading */
+  size_t raw_at, raw_length;
+  unsigned char raw[RAW_BYTES];
+};
+
 struct transfer {
   struct receiver *by;
   int socket;   /* our own duplicate */
-  int64_t left; /* bytes of the body that are still in the socket */
+  int64_t left; /* bytes of the body that are still in the socket; of a body in chunks 1 until its end */
+  struct chunks *chunks; /* NULL: the body has a length */
   unsigned char *delimiter;
   size_t delimiter_length;
   unsigned char *ahead; /* read from the socket and not yet written */
@@ -91,6 +102,22 @@ static size_t fail_with(struct transfer *self, enum outcome outcome, int error) 
   return 0;
 }
 
+static ssize_t receive(const struct transfer *self, unsigned char *bytes, size_t length) {
+  ssize_t count;
+  do count = recv(self->socket, bytes, length, MSG_DONTWAIT);
+  while (count < 0 && errno == EINTR);
+  return count;
+}
+
+/* What a receive that brought nothing means. Returns how much of the block is filled, 0 when the run has ended. */
+static size_t nothing_came(struct transfer *self, ssize_t count, size_t filled) {
+  if (count == 0) return fail_with(self, CLIENT_GONE, 0);
+  if (errno != EAGAIN && errno != EWOULDBLOCK) return fail_with(self, SOCKET_FAILED, errno);
+  return filled;
+}
+
+#include "chunks.h"
+
 /*
  * Fills the block from the bytes ahead and then from the socket. Returns 0 when there are none now, or the run has
  * ended.
@@ -101,21 +128,16 @@ static size_t fill(struct transfer *self, unsigned char *block) {
   if (filled > 0) memcpy(block, self->ahead + self->ahead_at, filled);
   self->ahead_at += filled;
   if (self->ahead_at < self->ahead_length || filled == BLOCK_BYTES || self->left == 0) return filled;
+  if (self->chunks) return fill_from_chunks(self, block, filled);
   size_t wanted = BLOCK_BYTES - filled;
   /* Ends at a page boundary of the file, so that no page is written twice. */
   size_t odd = (size_t)((self->position + BLOCK_BYTES) % 4096);
   if (wanted > odd) wanted -= odd;
   if ((int64_t)wanted > self->left) wanted = (size_t)self->left;
-  ssize_t count;
-  do count = recv(self->socket, block + filled, wanted, MSG_DONTWAIT);
-  while (count < 0 && errno == EINTR);
-  if (count > 0) {
-    self->left -= count;
-    return filled + (size_t)count;
-  }
-  if (count == 0) return fail_with(self, CLIENT_GONE, 0);
-  if (errno != EAGAIN && errno != EWOULDBLOCK) return fail_with(self, SOCKET_FAILED, errno);
-  return filled;
+  ssize_t count = receive(self, block + filled, wanted);
+  if (count <= 0) return nothing_came(self, count, filled);
+  self->left -= count;
+  return filled + (size_t)count;
 }
 
 /* Reads, searches and writes one block. Returns how many of its bytes are content. */

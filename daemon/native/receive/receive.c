@@ -12,6 +12,7 @@ static void dispose(struct transfer *self) {
   if (self->socket >= 0) close(self->socket);
   free(self->delimiter);
   free(self->ahead);
+  free(self->chunks);
   free(self);
 }
 
@@ -36,12 +37,22 @@ static int copy_of(napi_env env, napi_value value, unsigned char **bytes, size_t
   return *bytes ? 0 : -1;
 }
 
+/* With a chunk's rest below zero the body has a length. */
+static int chunks_of(struct transfer *self, int64_t rest, int needs_crlf) {
+  if (rest < 0) return 0;
+  self->chunks = calloc(1, sizeof *self->chunks);
+  if (!self->chunks) return -1;
+  self->chunks->left = rest;
+  self->chunks->needs_crlf = needs_crlf;
+  return 0;
+}
+
 /*
- * create(socket, left, ahead, delimiter, hashing) → a transfer, or a negated errno. Takes everything that a run needs,
- * so that failures happen before the first byte is read.
+ * create(socket, left, ahead, delimiter, hashing, chunk, needsCrlf) → a transfer, or a negated errno. Takes everything that a
+ * run needs, so that failures happen before the first byte is read. `chunk` is the rest of the current one, -1 without any.
  */
 static napi_value create(napi_env env, napi_callback_info info) {
-  ARGUMENTS(5);
+  ARGUMENTS(7);
   napi_value out;
   struct transfer *self = calloc(1, sizeof *self);
   errno = ENOMEM;
@@ -49,7 +60,8 @@ static napi_value create(napi_env env, napi_callback_info info) {
   self->socket = -1;
   self->by = truthy(env, argv[4]) ? &hashing : &plain;
   if (copy_of(env, argv[2], &self->ahead, &self->ahead_length) == 0 &&
-      copy_of(env, argv[3], &self->delimiter, &self->delimiter_length) == 0)
+      copy_of(env, argv[3], &self->delimiter, &self->delimiter_length) == 0 &&
+      chunks_of(self, integer(env, argv[5], -1), truthy(env, argv[6])) == 0)
     self->socket = fcntl((int)integer(env, argv[0], -1), F_DUPFD_CLOEXEC, 3);
   int error = errno;
   if (self->socket >= 0) {
@@ -147,13 +159,20 @@ static napi_value hex_of(napi_env env, const unsigned char *bytes, size_t length
   return text;
 }
 
+static void set_bytes(napi_env env, napi_value object, const char *name, const unsigned char *bytes, size_t length) {
+  napi_value buffer;
+  napi_create_buffer_copy(env, length, bytes, NULL, &buffer);
+  napi_set_named_property(env, object, name, buffer);
+}
+
 /*
  * finish(transfer) → {left, ahead}, or a negated errno: bytes still in the socket, and those that were read from it and
- * not written. Closes the socket's duplicate; call it once, after the last run.
+ * not written. In chunks also {chunk, needsCrlf, raw}: the rest of the current one, and what is not decoded. Closes the socket's
+ * duplicate; call it once, after the last run.
  */
 static napi_value finish(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
-  napi_value answer, ahead;
+  napi_value answer;
   struct transfer *self = transfer_of(env, argv[0]);
   errno = EINVAL;
   if (!self || self->self || self->socket < 0) return result(env, -1);
@@ -161,9 +180,12 @@ static napi_value finish(napi_env env, napi_callback_info info) {
   self->socket = -1;
   napi_create_object(env, &answer);
   set_number(env, answer, "left", self->left);
-  napi_create_buffer_copy(env, self->ahead_length - self->ahead_at, self->ahead ? self->ahead + self->ahead_at : NULL,
-                          NULL, &ahead);
-  napi_set_named_property(env, answer, "ahead", ahead);
+  set_bytes(env, answer, "ahead", self->ahead ? self->ahead + self->ahead_at : NULL, self->ahead_length - self->ahead_at);
+  const struct chunks *chunks = self->chunks;
+  if (!chunks) return answer;
+  set_number(env, answer, "chunk", chunks->left);
+  set_number(env, answer, "needsCrlf", chunks->needs_crlf);
+  set_bytes(env, answer, "raw", chunks->raw + chunks->raw_at, chunks->raw_length - chunks->raw_at);
   return answer;
 }
 

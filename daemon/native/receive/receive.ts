@@ -4,10 +4,18 @@ import { getSystemErrorMessage, getSystemErrorName } from 'node:util'
 import { lazy, loadAddon } from '../load.ts'
 
 interface ReceiveAddon {
-  create(socket: number, left: number, ahead: Buffer, delimiter: Buffer | undefined, hashing: boolean): object | number
+  create(
+    socket: number,
+    left: number,
+    ahead: Buffer,
+    delimiter: Buffer | undefined,
+    hashing: boolean,
+    chunk: number,
+    needsCrlf: boolean,
+  ): object | number
   run(transfer: object, fd: number, position: number, room: number): Promise<Ended> | number
   cancel(transfer: object): void
-  finish(transfer: object): { left: number; ahead: Buffer } | number
+  finish(transfer: object): { left: number; ahead: Buffer; chunk?: number; needsCrlf?: number; raw?: Buffer } | number
   written_digest(transfer: object): string
   hash(): object
   update(hash: object, piece: Buffer): boolean
@@ -31,6 +39,24 @@ export interface Run {
   readonly written: number
 }
 
+/** Where in a body of chunks (RFC 9112, section 7.1) a reader is. */
+export interface ChunkPlace {
+  /** Bytes of the current chunk that are still to come; 0 between two chunks. */
+  readonly remaining: number
+  /** The line's end that follows a chunk is still to come. */
+  readonly needsCrlf: boolean
+}
+
+/** What a transfer left. */
+export interface Finished {
+  /** Bytes of the body that are still in the socket; of a body in chunks 0 after its end, else 1. */
+  readonly left: number
+  /** Bytes of the body that were read from the socket and not written. */
+  readonly ahead: Buffer
+  /** Of a body in chunks: where the reader is, and what it has read from there on and not decoded. */
+  readonly chunk?: ChunkPlace & { readonly raw: Buffer }
+}
+
 export interface Transfer {
   /**
    * Writes at most `room` bytes at `position`; the next run continues after the last byte written. `fd` must stay open
@@ -40,11 +66,8 @@ export interface Transfer {
   run(fd: number, position: number, room: number): Promise<Run>
   /** Makes the current run, if any, end soon. */
   cancel(): void
-  /**
-   * Closes our copy of the socket, once and after the last run. Returns how many bytes of the body are still in it, and
-   * the bytes that were read from it and not written.
-   */
-  finish(): { left: number; ahead: Buffer }
+  /** Closes our copy of the socket, once and after the last run. */
+  finish(): Finished
   /** MD5 of what was written as 32 hex digits, if `hashing` was set. Must not be called during a run. */
   digest(): string
 }
@@ -53,8 +76,10 @@ export interface Transfer {
 export interface Body {
   /** A descriptor that nobody else reads from meanwhile; it is duplicated. */
   readonly socket: number
-  /** Bytes of the body that are still in the socket, at least one. */
+  /** Bytes of the body that are still in the socket, at least one; 1 of a body in chunks. */
   readonly left: number
+  /** Where in its chunks the body goes on; undefined: it has a length. */
+  readonly chunk?: ChunkPlace | undefined
   /** Bytes of the body that were read already: they come first. */
   readonly ahead: Buffer
   /** The delimiter that ends the content within the body. */
@@ -90,9 +115,10 @@ const runOf = ({ outcome, error, written }: Ended): Run => {
 }
 
 /** A transfer, or undefined when the system has no more descriptors or threads. */
-export const transfer = ({ socket, left, ahead, delimiter, hashing }: Body): Transfer | undefined => {
+export const transfer = ({ socket, left, chunk, ahead, delimiter, hashing }: Body): Transfer | undefined => {
   const native = addon()
-  const made = native.create(socket, left, ahead, delimiter, hashing)
+  const { remaining, needsCrlf } = chunk ?? { remaining: -1, needsCrlf: false }
+  const made = native.create(socket, left, ahead, delimiter, hashing, remaining, needsCrlf)
   if (typeof made === 'number') return undefined
   return {
     async run(fd, position, room) {
@@ -104,7 +130,9 @@ export const transfer = ({ socket, left, ahead, delimiter, hashing }: Body): Tra
     finish() {
       const finished = native.finish(made)
       if (typeof finished === 'number') throw failure(-finished, 'receive')
-      return finished
+      const { left, ahead, chunk: remaining, needsCrlf, raw } = finished
+      if (remaining === undefined || raw === undefined) return { left, ahead }
+      return { left, ahead, chunk: { remaining, needsCrlf: needsCrlf === 1, raw } }
     },
     digest: () => native.written_digest(made),
   }

@@ -1,5 +1,6 @@
 /** An answer that is a failure, as the error of ours that it stands for. */
-import { errors, gatewayFaces, reported, type AppError, type ErrorCode } from '../../errors.ts'
+import { errors, reported, type AppError, type ErrorCode } from '../../errors.ts'
+import { gatewayFaces } from '../../gateway-faces.ts'
 import type { AnyRoute } from './input.ts'
 
 /** What a status means where nothing says more. */

@@ -49,7 +49,13 @@ const withAcme = (
   tls: {
     ...usual.tls,
     httpPort: pebble.httpPort,
-    acme: { directory: pebble.directory, email: 'ops@example.com', challenges, dnsHook: pebble.hook },
+    acme: {
+      directory: pebble.directory,
+      email: 'ops@example.com',
+      challenges,
+      dnsHook: pebble.hook,
+      dnsUpdates: undefined,
+    },
   },
   ...more,
 })

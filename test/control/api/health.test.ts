@@ -101,11 +101,13 @@ t.test('warnings and errors of the log are counted by event, those of named logs
     pools: async () => ({ pools: [], claimed: 0, missed: 0 }),
     meterLagMs: () => 0,
     disk: async () => ({ free: 1, size: 2 }),
+    storage: async () => ({ used: 1, promised: 3, free: 7 }),
     draining: () => true,
   })
   t.match(text, /^hutch_log_lines_total\{level="warn",event="disk.low"\} 1$/m)
   t.match(text, /^hutch_log_lines_total\{level="error",event="driver.failed"\} 1$/m)
   t.notMatch(text, /nothing/)
+  for (const line of [/used"\} 1$/m, /promised"\} 3$/m, /free"\} 7$/m]) t.match(text, line, 'hutch_storage_bytes')
   t.match(text, /^hutch_draining 1$/m)
 })
 

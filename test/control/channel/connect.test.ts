@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { connectChannel, connectPlain } from '../../../control/channel/connect.ts'
 import { createConnections } from '../../../control/channel/connections.ts'
+import { systemClock } from '../../../shared/clock.ts'
 import { createChannelKeys } from '../../../control/channel/keys.ts'
 import { nonceBytes, prefaceBytes } from '../../../shared/channel.ts'
 import { randomIds } from '../../../shared/ids.ts'
@@ -87,7 +88,7 @@ t.test('each start of each machine has a key of its own', async t => {
 })
 
 t.test('connections of one role, start or machine are never those of another', async t => {
-  const connections = createConnections({ keyOf: () => key })
+  const connections = createConnections({ keyOf: () => key }, systemClock())
   t.teardown(connections.close)
   const address = { host: '127.0.0.1', port: 1, channel: { port: 2, machine: 'm', generation: 'g' } }
   const pool = connections.pool({ address }, 'client')

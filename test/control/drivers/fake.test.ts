@@ -38,6 +38,10 @@ driverSuite(t, 'fake', async t => {
     reopen: async () => fakeDriver(options),
     spec,
     broken: id => ({ ...spec(id), hostname: 'broken' }),
+    async withRoom(mb) {
+      world.diskMb = mb
+      return fakeDriver(options)
+    },
     leftovers: async id => (world.machines.has(id) ? ['a machine'] : []),
   }
 })

@@ -14,7 +14,12 @@ import { silentLog } from '../../../shared/log.ts'
 import { instanceOf, record } from '../../support/records.ts'
 
 const keyOf = () => Buffer.alloc(32)
-const deps = { connections: createConnections({ keyOf }), clock: systemClock(), ids: randomIds(), log: silentLog }
+const deps = {
+  connections: createConnections({ keyOf }, systemClock()),
+  clock: systemClock(),
+  ids: randomIds(),
+  log: silentLog,
+}
 const fake = fakeDriver()
 const mounter: Mounter = { table: async () => '', mount: async () => false, unmount: async () => {} }
 

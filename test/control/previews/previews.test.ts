@@ -186,6 +186,36 @@ t.test('a private preview opens to its own tokens, while they hold', async t => 
   const [pair = ''] = (cookie as string).split(';')
   const followed = await get(host, '/b', { cookie: `a=1; ${pair}; b=2` })
   t.match(followed, { status: 200, body: { headers: { cookie: 'a=1; b=2' } } })
+  const from = (headers: Record<string, string>, method = 'GET') =>
+    get(host, '/b', { cookie: pair, ...headers }, method)
+  for (const [headers, method] of [
+    [{ origin: 'http://neighbour.preview.localhost' }, 'POST'],
+    [{ origin: 'null' }, 'GET'],
+    [{ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, 'GET'],
+    [{ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, 'GET'],
+    [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }, 'POST'],
+  ] as const)
+    t.equal(
+      (await from(headers, method)).status,
+      401,
+      'a page of a neighbour asks, and a browser sends the cookie along',
+    )
+  for (const headers of [
+    { origin: `http://${host}` },
+    { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' },
+    { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+  ])
+    t.equal((await from(headers as Record<string, string>)).status, 200)
+  const socketOf = async (origin: string) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${s.port}/hot`, { headers: { host, cookie: pair, origin } })
+    socket.on('error', () => undefined)
+    const opened = once(socket, 'open').then(() => 101)
+    const status = await Promise.race([opened, once(socket, 'unexpected-response').then(([, one]) => one.statusCode)])
+    socket.terminate()
+    return status
+  }
+  t.equal(await socketOf(`http://${host}`), 101)
+  t.equal(await socketOf('http://neighbour.preview.localhost'), 401)
   const shared = await get(local, `${path}/?svc_preview_token=${mine}`)
   t.equal(shared.status, 200)
   t.equal(Object.hasOwn(shared.headers, 'set-cookie'), false)

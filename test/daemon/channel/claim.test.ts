@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonAt } from '../../../control/channel/client.ts'
-import { claim } from '../../../shared/wire/host.ts'
-import { startProcess } from '../../../shared/wire/process.ts'
+import { claim, showIdentity } from '../../../shared/wire/host.ts'
+import { listProcesses, startProcess } from '../../../shared/wire/process.ts'
 import { health } from '../../../shared/wire/system.ts'
 import { keyedDaemon } from '../../support/keyed.ts'
 
@@ -39,6 +39,33 @@ t.test('it begins anew by what it is told, once, and only the host can tell it',
   await t.rejects(host.ask(claim, { body: { environment } }), { code: 'wrong_state' })
   t.match(await host.ask(startProcess, { body: echo }), { logs: '/new/nobody/named//\n' })
 })
+
+t.test(
+  'what a daemon follows while it runs is told to the one that there is, which is as one that has just started',
+  async t => {
+    const started = await keyedDaemon(t, { anonymous: true, environment: { OLD: 'yes', SVC_NAME: 'nobody' } })
+    const { connections, address, dir, said } = started
+    const host = daemonAt(connections, address, 'host', bounds)
+    t.notMatch(said(), /unpractised/, 'it has practised all of it')
+    t.notOk(existsSync(join(dir, 'state/practice')), 'and nothing is left of that')
+    t.same(await host.ask(listProcesses), [])
+    const before = await host.ask(health)
+    await new Promise(resolve => setTimeout(resolve, 1_100))
+    const environment = { PATH: process.env['PATH'] ?? '', HOME: dir, WORKDIR: dir, TMPDIR: dir, NEW: 'new' }
+    const identity = { name: 'named', workspace: 'w', workspaceId: 'w-1', labels: { a: 'b' } }
+    const user = { SVC_SANDBOX_USER: 'nobody', SVC_SANDBOX_USER_ENABLED: 'true' }
+    await host.ask(claim, { body: { environment: { ...environment, ...user, SVC_NAME: 'named' }, identity } })
+    const command = 'echo "$OLD/$NEW/$USER/$SVC_NAME"'
+    const echo = { command, workingDir: '/', waitForCompletion: true }
+    t.match(await host.ask(startProcess, { body: echo }), { logs: '/new/nobody/named\n' })
+    t.match(await host.ask(showIdentity), { ...identity, user: 'nobody' })
+    const after = await host.ask(health)
+    t.ok(after.uptimeSeconds < before.uptimeSeconds + 1, 'its time begins when it becomes somebody’s')
+    t.not(after.startedAt, before.startedAt)
+    t.equal((said().match(/daemon.listening/g) ?? []).length, 1)
+    await t.rejects(host.ask(claim, { body: { environment } }), { code: 'wrong_state' })
+  },
+)
 
 t.test('what is somebody’s cannot be claimed', async t => {
   const { connections, address } = await keyedDaemon(t)

@@ -1,10 +1,14 @@
 import { once } from 'node:events'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readSync } from 'node:fs'
 import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import type { Parser } from '../../../daemon/node-internals/connection.ts'
 import { createBodyDetacher } from '../../../daemon/node-internals/detach-body.ts'
+import { raw } from '../../support/raw.ts'
+import { until } from '../../support/until.ts'
 
 const length = 2 * 1024 * 1024
 
@@ -71,11 +75,53 @@ t.test(
           // EAGAIN: nothing has come yet.
           await new Promise(resolve => setImmediate(resolve))
         }
-      detached.reattach(read)
+      detached.reattach({ left: detached.left - read })
       const rest = await buffer(body)
       return { all: detached.ahead.length + read + rest.length, complete: body.complete }
     })
     t.same(result, { all: length, complete: true })
+  },
+)
+
+t.test(
+  'detach-body: the packet of a request can be seen while the parser reads it, and when it reads the body',
+  async t => {
+    const head = 'PUT /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n'
+    const seen: unknown[] = []
+    const look = (published: unknown) => {
+      const { socket } = (published as { request: IncomingMessage }).request
+      const { parser } = socket as unknown as { parser: Parser }
+      const packet = () => parser.getCurrentBuffer?.()?.toString()
+      const slot = parser.constructor.kOnBody as number
+      const original = parser[slot] as (piece: Buffer) => unknown
+      parser[slot] = function (this: unknown, piece: Buffer) {
+        seen.push([piece.toString(), packet(), socket.bytesRead])
+        return Reflect.apply(original, this, [piece])
+      }
+      seen.push([packet(), socket.bytesRead])
+    }
+    subscribe('http.server.request.start', look)
+    t.teardown(() => unsubscribe('http.server.request.start', look))
+    const server = createServer(async (message, response) => {
+      await new Promise(resolve => setImmediate(resolve))
+      const { parser } = message.socket as unknown as { parser: Parser }
+      seen.push(parser.getCurrentBuffer?.()?.length)
+      message.resume().once('end', () => response.end())
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const one = await raw(t, (server.address() as AddressInfo).port)
+    one.send(`${head}5\r\nab`)
+    await until(async () => seen.length === 3, 'the first packet')
+    one.send('cde\r\n0\r\n\r\n')
+    await one.seen(/200 OK/)
+    one.socket.destroy()
+    t.same(seen, [
+      [`${head}5\r\nab`, head.length + 5],
+      ['ab', `${head}5\r\nab`, head.length + 5],
+      0,
+      ['cde', 'cde\r\n0\r\n\r\n', head.length + 15],
+    ])
   },
 )
 

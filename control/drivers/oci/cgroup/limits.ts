@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
 import { readControl, type Hierarchy } from './hierarchy.ts'
+import { weighIo } from './io-weight.ts'
 
 /** Scheduler period in µs; a machine may use `cpus` periods' worth of it. */
 const periodUs = 100_000
@@ -67,6 +68,7 @@ export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, c
   // Where the controller is not handed down, nproc inside shows every processor; the quota holds all the same.
   const processors = file(hierarchy, 'cpuset', path, 'cpuset.cpus')
   if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(id, cpus))
+  await weighIo(hierarchy, path, cpus)
 }
 
 /** Somebody waits for it: before machines that nobody waits for, until `limitCpu`. */

@@ -6,7 +6,10 @@ import { isImageGone } from '../image-files.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
 import { hurryCpu, limitMemory } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
-import { checkSpec, holdOutbound, resolversOf } from '../create.ts'
+import { checkSpec } from '../check-spec.ts'
+import { holdOutbound, resolversOf } from '../create.ts'
+import { boundDisk } from '../disk/bound.ts'
+import { leastDiskMb, promisedMb } from '../disk/shape.ts'
 import { filesOf } from '../layout.ts'
 import { readMarker, writeMarker, type Marker } from '../marker.ts'
 import { interfaceOf } from '../net/link.ts'
@@ -27,6 +30,20 @@ const names = (context: Context, spec: Spec, { address, firstId = 0 }: Marker): 
   })
 }
 
+/** Its disk as it is to be from now on, which it is promised; undefined where it has none. */
+const claimDisk = async (
+  { disks }: Context,
+  { disk }: Marker,
+  { id, storageMb }: Pick<Spec, 'id' | 'storageMb'>,
+): Promise<Marker['disk']> => {
+  if (!disk || storageMb === undefined) return disk
+  if (storageMb > disk.mb)
+    throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `its disk has ${disk.mb} MB, and no more` })
+  const bounded = { ...disk, room: Math.max(leastDiskMb, storageMb) }
+  await disks.pledges.promise(id, promisedMb(bounded))
+  return bounded
+}
+
 export const claimMachine = async (context: Context, spec: Spec): Promise<Machine> => {
   checkSpec(spec)
   const { id, memoryMb, cpus, held = false } = spec
@@ -36,6 +53,7 @@ export const claimMachine = async (context: Context, spec: Spec): Promise<Machin
     throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `no machine ${id} was made for nobody` })
   if (await isImageGone(marker))
     throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: 'the files of its image are gone' })
+  const disk = await claimDisk(context, marker, spec)
   const group = groupOf(context.names, id)
   // Nothing is in it but its daemon, which looks at none of it before it is told to: it may wake meanwhile.
   const steps = await Promise.allSettled([
@@ -48,7 +66,8 @@ export const claimMachine = async (context: Context, spec: Spec): Promise<Machin
       slot: { address: marker.address, interface: interfaceOf(context.names, marker.slot) },
     }),
     truncate(files.output),
-    writeMarker(files.marker, { ...marker, memoryMb, cpus, held }),
+    disk && boundDisk(files, disk),
+    writeMarker(files.marker, { ...marker, memoryMb, cpus, held, ...(disk ? { disk } : {}) }),
     thawGroup(context.hierarchy, group, context.clock),
   ])
   // Only when none of them goes on: whoever hears of a failure removes the machine.

@@ -27,13 +27,8 @@ static void move(int tree, const char *place) {
   if (syscall(SYS_move_mount, tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) < 0) fail(place);
 }
 
-/*
- * Shows a directory at `place`, which is made. With a user namespace its ids are mapped: what is 0 on disk is that
- * namespace's root.
- */
-static void show(const char *directory, const char *place, int users) {
-  int tree = (int)syscall(SYS_open_tree, AT_FDCWD, directory, OPEN_TREE_CLONE | O_CLOEXEC);
-  if (tree < 0) fail(directory);
+/* Shows a tree at `place`, which is made. With a user namespace its ids are mapped: what is 0 on disk is that namespace's root. */
+static inline void place_tree(int tree, const char *name, const char *place, int users) {
   struct mount_attr attributes = {.propagation = PRIVATE};
   if (users >= 0) {
     attributes.attr_set = MOUNT_ATTR_IDMAP;
@@ -41,12 +36,19 @@ static void show(const char *directory, const char *place, int users) {
   }
   if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) {
     const char *next = users < 0 ? "needs Linux 5.12" : "move it to ext4 or xfs, or set HUTCH_USER_NAMESPACES=off";
-    fprintf(stderr, "%s cannot be shown%s (%s): ", directory, users < 0 ? "" : " under other ids", next);
+    fprintf(stderr, "%s cannot be shown%s (%s): ", name, users < 0 ? "" : " under other ids", next);
     fail("mount_setattr");
   }
   if (mkdir(place, 0755) < 0) fail(place);
   move(tree, place);
   close(tree);
+}
+
+/* `place_tree` of a directory. */
+static inline void show(const char *directory, const char *place, int users) {
+  int tree = (int)syscall(SYS_open_tree, AT_FDCWD, directory, OPEN_TREE_CLONE | O_CLOEXEC);
+  if (tree < 0) fail(directory);
+  place_tree(tree, directory, place, users);
 }
 
 static void set(int context, const char *key, const char *value) {
@@ -63,20 +65,24 @@ static void repeat_kernel(int context) {
   fprintf(stderr, "%s\n", text);
 }
 
-static int overlay_of(const char *const options[][2]) {
+/* Mounts what was configured, nowhere yet. */
+static int mounted(int context, const char *what, unsigned attributes) {
+  if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) {
+    int error = errno;
+    repeat_kernel(context);
+    errno = error;
+    fail(what);
+  }
+  int tree = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, attributes);
+  if (tree < 0) fail(what);
+  close(context);
+  return tree;
+}
+
+static inline int overlay_of(const char *const options[][2]) {
   int context = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
   if (context < 0) fail("overlay");
   set(context, "source", "overlay");
   for (int at = 0; options[at][0]; at++) set(context, options[at][0], options[at][1]);
-  int made = (int)syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
-  if (made < 0) {
-    int error = errno;
-    repeat_kernel(context);
-    errno = error;
-    fail("overlay");
-  }
-  int tree = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
-  if (tree < 0) fail("overlay");
-  close(context);
-  return tree;
+  return mounted(context, "overlay", 0);
 }

@@ -2,10 +2,11 @@
  * Starts a machine in a mount namespace of its own: puts together what it sees of the host below <stage>, then becomes
  * <command>, the runtime.
  *
- *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <machine> <bundle> <releases|->
- *         <command> ...
+ *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <machine> <disk|-> <blocks|->
+ *         <blank|-> <bundle> <releases|-> <command> ...
  *
- * <input> is the standard input of what runs in the machine.
+ * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
+ * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper.
  *
  *     <stage>/root        overlay of the image and of the machine's upper directory (image `-`: the machine's own copy)
  *     <stage>/hutch       the runtime bundle, read-only
@@ -26,12 +27,11 @@
  */
 #define _GNU_SOURCE
 #include "mounts.h"
+#include "machine-disk.h"
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -151,6 +151,7 @@ static const char *base_of(const char *path, const char *end) {
 
 struct plan {
   const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases;
+  struct disk disk;
   char image_place[96], bundle_place[96];
 };
 
@@ -211,7 +212,8 @@ static void mount_from_inside(struct trees *trees, const struct plan *plan, int 
 
 static void show_layers(const struct plan *plan, int users) {
   if (plan->image) show(plan->image, plan->image_place, users);
-  show(plan->machine, "machine", users);
+  if (plan->disk.file) place_tree(open_disk(&plan->disk, plan->image), plan->disk.file, "machine", users);
+  else show(plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
   if (plan->releases) show(plan->releases, "bundles", -1);
 }
@@ -241,19 +243,36 @@ static void put_together(const struct plan *plan, int users) {
   hide_layers(plan);
 }
 
-int main(int count, char **argument) {
-  if (count < 12) return 1;
-  struct plan plan = {argument[1],         chosen(argument[2]), argument[3], argument[4], chosen(argument[5]),
-                      chosen(argument[6]), chosen(argument[7]), argument[8], argument[9], chosen(argument[10]),
-                      "",                  ""};
+static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PATH_MAX]) {
+  struct plan plan = {.starter = argument[1],
+                      .input = chosen(argument[2]),
+                      .output = argument[3],
+                      .stage = argument[4],
+                      .network = chosen(argument[5]),
+                      .files = chosen(argument[6]),
+                      .image = chosen(argument[7]),
+                      .machine = argument[8],
+                      .disk = {chosen(argument[9]), chosen(argument[10]), chosen(argument[11]), device, names},
+                      .bundle = argument[12],
+                      .releases = chosen(argument[13])};
+  snprintf(device, PATH_MAX, "%s/device", plan.machine);
+  snprintf(names, PATH_MAX, "%s/names", plan.machine);
   name_places(&plan);
+  return plan;
+}
+
+int main(int count, char **argument) {
+  if (count < 15) return 1;
+  char device[PATH_MAX], names[PATH_MAX];
+  struct plan plan = plan_of(argument, device, names);
   announce(plan.starter, plan.input, plan.output);
+  if (plan.disk.file && !plan.image) return 1;
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);
   begin_uptime();
   make_stage(plan.stage);
   put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
-  execv(argument[11], argument + 11);
-  fail(argument[11]);
+  execv(argument[14], argument + 14);
+  fail(argument[14]);
 }

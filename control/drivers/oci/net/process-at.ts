@@ -5,7 +5,7 @@
 import { open, readdir, readFile, readlink } from 'node:fs/promises'
 import type { ProcessFacts } from '../../driver.ts'
 
-const most = { table: 1024 * 1024, processes: 256, descriptors: 1_024, text: 512 } as const
+const most = { table: 1024 * 1024, processes: 256, descriptors: 1_024, text: 4_096 } as const
 
 const readBounded = async (file: string, bytes: number): Promise<string> => {
   const opened = await open(file)
@@ -45,7 +45,7 @@ const factsOf = async (pid: number): Promise<ProcessFacts> => {
   return {
     ...(inside ? { pid: Number(inside) } : {}),
     process: name.trim(),
-    command: command.replaceAll('\0', ' ').trim(),
+    words: command.replace(/\0+$/, '').split('\0'),
   }
 }
 

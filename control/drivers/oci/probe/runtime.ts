@@ -71,7 +71,7 @@ const addNetwork = async (name: string, { firstId }: Trial): Promise<void> => {
 
 /** Where the trial's container is on disk; a root file system of nothing but mount points. */
 const prepareFiles = async (dir: string) => {
-  const files = { dir, starter: join(dir, 'starter'), output: join(dir, 'output.log') }
+  const files = { dir, starter: join(dir, 'starter'), output: join(dir, 'output.log'), disk: join(dir, 'disk.img') }
   for (const name of ['upper', 'work', 'root', 'image']) await mkdir(join(dir, name), { recursive: true })
   return files
 }
@@ -100,6 +100,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
       usersOf: network,
       openFiles: undefined,
       image,
+      disk: undefined,
       bundleDir: bundleDir ?? join(dir, 'image'),
       releasesDir: undefined,
     }

@@ -12,8 +12,9 @@ import { strangerIn } from './layers.ts'
 export const chooseUsers = async (attempt: Attempt, earlier: Marker | undefined): Promise<number | undefined> => {
   const { context, spec, slot, files } = attempt
   if (slot.firstId === undefined || earlier?.firstId !== undefined) return slot.firstId
+  const ofFiles = () => (earlier?.disk ? strangerIn('upper', files.disk) : strangerIn(files.upper))
   const ofImage = await context.strangerInImage(spec.rootfs)
-  const stranger = ofImage === undefined && earlier ? await strangerIn(files.upper) : ofImage
+  const stranger = ofImage === undefined && earlier ? await ofFiles() : ofImage
   if (stranger === undefined) return slot.firstId
   if (!earlier || context.ownUsersRequired)
     throw fail('driver_failed', {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { driverSuite } from '../../../conformance/driver.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
-import { makeKit, openBox, sh } from '../../../support/oci.ts'
+import { filling, makeKit, openBox, sh } from '../../../support/oci.ts'
 
 const why = whyNoMachines()
 if (why) t.pass(`skipped: ${why}`, { skip: why })
@@ -12,6 +12,7 @@ else {
     const box = await openBox(t, kit)
     return {
       ...box,
+      ...filling(t, kit),
       broken: id => box.spec(id, { rootfs: join(box.dataDir, 'no-such-image') }),
       async claimed(t, machine) {
         const { out } = await sh(

@@ -1,0 +1,60 @@
+/** Connections that are kept after an answer for the next request, by what they lead to. */
+import type { Socket } from 'node:net'
+import { openOne, placeOf, type Context, type Far, type Held, type Place } from './places.ts'
+
+export interface Kept {
+  /** One that rests, at once, or a new one when it is there. Rejects with what the system says. */
+  take(name: string, open: () => Promise<Socket>): Far | Promise<Far>
+  /** Always a new one. */
+  fresh(name: string, open: () => Promise<Socket>): Promise<Far>
+  /** For the next; it may rest for so long. */
+  giveBack(far: Far, restMs: number): void
+  /** Ends those to a machine that is no more. */
+  forget(host: string): void
+  close(): void
+}
+
+const tickMs = 1_000
+
+export const createKept = (clock: Context['clock']): Kept => {
+  const context: Context = { clock, places: new Map() }
+  const { places } = context
+  const end = (place: Place): void => {
+    places.delete(place.name)
+    for (const { socket } of place.all) socket.destroy()
+    for (const run of place.waiting.splice(0)) run()
+  }
+  const stop = clock.every(tickMs, () => {
+    const now = clock.elapsed()
+    for (const { resting } of places.values())
+      for (const far of resting.filter(({ until }) => until <= now)) far.socket.destroy()
+  })
+  return {
+    take(name, open) {
+      const place = placeOf(context, name)
+      return place.resting.pop() ?? openOne(context, place, open)
+    },
+    async fresh(name, open) {
+      const place = placeOf(context, name)
+      for (const { socket } of place.resting.splice(0)) socket.destroy()
+      return openOne(context, place, open)
+    },
+    giveBack(far, restMs) {
+      const held = far as Held
+      const { socket, place } = held
+      held.on = undefined
+      if (socket.destroyed || restMs <= 0 || places.get(place.name) !== place) return void socket.destroy()
+      held.until = clock.elapsed() + restMs
+      if (socket.isPaused()) socket.resume()
+      place.resting.push(held)
+      place.waiting.shift()?.()
+    },
+    forget(host) {
+      for (const place of places.values()) if (place.name.startsWith(`${host} `)) end(place)
+    },
+    close() {
+      stop()
+      for (const place of places.values()) end(place)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+/** Where kept connections lead to: those that rest, those in use, and who waits for one. */
+import type { Socket } from 'node:net'
+import type { Clock } from '../../shared/clock.ts'
+
+/** One connection into a machine. Whoever has it sets `on`; at rest nobody hears it. */
+export interface Far {
+  readonly socket: Socket
+  on: FarEvents | undefined
+}
+
+export interface FarEvents {
+  data(bytes: Buffer): void
+  /** The other side sends no more. */
+  end(): void
+  drain(): void
+  /** It is gone. */
+  close(error: Error | undefined): void
+}
+
+/** At once to the same place; further ones wait for their turn. */
+const maxOpen = 256
+
+export interface Place {
+  readonly name: string
+  readonly resting: Held[]
+  readonly all: Set<Held>
+  /** Being opened. */
+  opening: number
+  readonly waiting: (() => void)[]
+}
+
+export interface Held extends Far {
+  readonly place: Place
+  until: number
+  error: Error | undefined
+}
+
+export interface Context {
+  readonly clock: Pick<Clock, 'elapsed' | 'every'>
+  readonly places: Map<string, Place>
+}
+
+export const placeOf = ({ places }: Context, name: string): Place => {
+  let place = places.get(name)
+  if (!place) {
+    place = { name, resting: [], all: new Set(), opening: 0, waiting: [] }
+    places.set(name, place)
+  }
+  return place
+}
+
+/** Lets one of those that wait look again; a place that nobody uses is not kept. */
+const next = ({ places }: Context, place: Place): void => {
+  place.waiting.shift()?.()
+  if (place.all.size + place.opening + place.waiting.length === 0 && places.get(place.name) === place)
+    places.delete(place.name)
+}
+
+const unrest = (far: Held): void => {
+  const at = far.place.resting.indexOf(far)
+  if (at >= 0) far.place.resting.splice(at, 1)
+}
+
+const hold = (context: Context, place: Place, socket: Socket): Held => {
+  const far: Held = { socket, on: undefined, place, until: 0, error: undefined }
+  place.all.add(far)
+  // Bytes that nobody asked for would be taken for the next answer.
+  socket.on('data', (bytes: Buffer) => (far.on ? far.on.data(bytes) : socket.destroy()))
+  socket.on('end', () => (far.on ? far.on.end() : socket.destroy()))
+  socket.on('drain', () => far.on?.drain())
+  socket.on('error', error => {
+    far.error = error
+  })
+  socket.on('close', () => {
+    place.all.delete(far)
+    unrest(far)
+    const { on } = far
+    far.on = undefined
+    on?.close(far.error)
+    next(context, place)
+  })
+  socket.resume()
+  return far
+}
+
+/** One that rests by then, or a new one. */
+export const openOne = async (context: Context, place: Place, open: () => Promise<Socket>): Promise<Held> => {
+  while (place.all.size + place.opening >= maxOpen && place.resting.length === 0)
+    await new Promise<void>(resolve => place.waiting.push(resolve))
+  const ready = place.resting.pop()
+  if (ready) return ready
+  place.opening++
+  const socket = await open()
+    .finally(() => place.opening--)
+    .catch((error: unknown) => {
+      next(context, place)
+      throw error
+    })
+  if (context.places.get(place.name) === place) return hold(context, place, socket)
+  socket.on('error', () => {}).destroy()
+  throw Object.assign(new Error('the machine is no more'), { code: 'ECONNRESET' })
+}

@@ -1,0 +1,118 @@
+/* The disk of a machine that starts: made where it is new, bounded, and with the host's files in it. */
+#include "disk.h"
+#include <dirent.h>
+#include <limits.h>
+#include <sys/statfs.h>
+
+enum { most_of_a_name = 1 << 20 };
+
+/* What is zero is left out: the copy takes no more of the box than it must. */
+static void copy_block(int from, int to, off_t at) {
+  static const char zeros[block_bytes];
+  char block[block_bytes];
+  if (pread(from, block, sizeof block, at) != sizeof block) fail("blank disk");
+  if (memcmp(block, zeros, sizeof block) == 0) return;
+  if (pwrite(to, block, sizeof block, at) != sizeof block) fail("disk");
+}
+
+/* A disk that nobody has written, after a blank one of its size. */
+static void copy_blank(const char *blank, const char *path) {
+  struct stat facts;
+  int from = open(blank, O_RDONLY | O_CLOEXEC);
+  int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (from < 0 || fstat(from, &facts) < 0) fail(blank);
+  if (to < 0 || ftruncate(to, facts.st_size) < 0) fail(path);
+  off_t at = lseek(from, 0, SEEK_DATA);
+  while (at >= 0 && at < facts.st_size) {
+    off_t end = lseek(from, at, SEEK_HOLE);
+    for (at -= at % block_bytes; at < end; at += block_bytes) copy_block(from, to, at);
+    at = lseek(from, at, SEEK_DATA);
+  }
+  if (at < 0 && errno != ENXIO) fail(blank);
+  close(from);
+  close(to);
+}
+
+/*
+ * One that was made before it was known for whom is larger than what it may hold; the file system keeps the rest to itself. The
+ * host changes that later by what is written down here: the device, and the blocks there are.
+ */
+static void bound(int tree, int number, const char *blocks, const char *device) {
+  struct statfs facts;
+  char path[64];
+  if (fstatfs(tree, &facts) < 0) fail("disk");
+  FILE *stream = open_stream(device, "we");
+  if (fprintf(stream, "loop%d %lu\n", number, (unsigned long)facts.f_blocks) < 0 || fclose(stream) != 0) fail(device);
+  if (!blocks) return;
+  unsigned long most = strtoul(blocks, NULL, 10);
+  if (most >= facts.f_blocks) return;
+  snprintf(path, sizeof path, "/sys/fs/ext4/loop%d/reserved_clusters", number);
+  stream = open_stream(path, "we");
+  if (fprintf(stream, "%lu\n", (unsigned long)facts.f_blocks - most) < 0 || fclose(stream) != 0) fail(path);
+}
+
+/* Mode and owner of a directory of the image, if it is one. */
+static void make_like(const char *original, int at, const char *name) {
+  struct stat facts = {.st_mode = 0755};
+  if (lstat(original, &facts) == 0 && !S_ISDIR(facts.st_mode)) facts = (struct stat){.st_mode = 0755};
+  if (mkdirat(at, name, 0700) < 0) fail(name);
+  if (fchownat(at, name, facts.st_uid, facts.st_gid, AT_SYMLINK_NOFOLLOW) < 0) fail(name);
+  if (fchmodat(at, name, facts.st_mode & 07777, 0) < 0) fail(name);
+}
+
+/* A tenant may have put anything in its place: a directory stays, and so does what finds no room. */
+static void write_name(int names, int etc, const char *name) {
+  static char text[most_of_a_name];
+  int from = openat(names, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  ssize_t length = from < 0 ? -1 : read(from, text, sizeof text);
+  if (length < 0) fail(name);
+  close(from);
+  if (unlinkat(etc, name, 0) < 0 && errno != ENOENT) return;
+  int to = openat(etc, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (to < 0 || write(to, text, (size_t)length) != length) fprintf(stderr, "/etc/%s: %s\n", name, strerror(errno));
+  if (to >= 0) close(to);
+}
+
+static void write_names(int upper, const char *directory) {
+  int names = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int etc = openat(upper, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *listing = names < 0 ? NULL : fdopendir(names);
+  if (!listing) fail(directory);
+  /* The tenant has made something else of it: then it has its own names, too. */
+  if (etc >= 0)
+    for (struct dirent *entry; (entry = readdir(listing));)
+      if (entry->d_name[0] != '.') write_name(names, etc, entry->d_name);
+  if (etc >= 0) close(etc);
+  closedir(listing);
+}
+
+/* The upper layer, with the host's own files in /etc; those of a tenant stay as they are. */
+static void furnish(int tree, const char *image, const char *names) {
+  char etc[PATH_MAX];
+  if (mkdirat(tree, "work", 0700) < 0 && errno != EEXIST) fail("work");
+  int is_new = faccessat(tree, "upper", F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+  if (is_new) make_like(image, tree, "upper");
+  int upper = openat(tree, "upper", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (upper < 0) fail("upper");
+  snprintf(etc, sizeof etc, "%s/etc", image);
+  if (is_new) make_like(etc, upper, "etc");
+  write_names(upper, names);
+  close(upper);
+}
+
+struct disk {
+  /* The file; what it may hold, in blocks, NULL for all; what it is made of, NULL for one that is there. */
+  const char *file, *blocks, *blank;
+  /* Where to write down the device, and where the host's files for /etc are. */
+  const char *device, *names;
+};
+
+/* The disk, mounted nowhere yet. */
+static int open_disk(const struct disk *disk, const char *image) {
+  int number;
+  if (disk->blank) copy_blank(disk->blank, disk->file);
+  int tree = mount_file(disk->file, &number);
+  bound(tree, number, disk->blocks, disk->device);
+  furnish(tree, image, disk->names);
+  return tree;
+}

@@ -1,0 +1,123 @@
+/** A workload's answer as it comes, written on to the client. */
+import type { Far } from '../../channel/places.ts'
+import type { Turn } from '../../lane/turn.ts'
+import { readAnswerHead, type AnswerHead } from './answer-head.ts'
+import { newChunks, readChunks, type Chunks } from './chunks.ts'
+import * as client from './client-side.ts'
+import type { ClientSide } from './client-side.ts'
+
+export interface Asking {
+  readonly turn: Turn
+  readonly far: Far
+  readonly side: ClientSide
+  /** The head of the request as the workload gets it. */
+  readonly head: string
+  /** The body where it is there already; it can be sent twice. */
+  readonly body: Buffer | undefined
+  /** The answer's headers as the client gets them. */
+  readonly headersOf: (head: AnswerHead) => readonly string[]
+  /** The head of the answer is there. */
+  readonly begun: (status: number) => void
+}
+
+/** How it ended. `failed`: nothing of an answer has come, and why. */
+export type Ending =
+  | { readonly how: 'answered'; readonly restMs: number }
+  | { readonly how: 'cut' }
+  | { readonly how: 'failed'; readonly error: unknown }
+
+/** Of an answer's head. */
+const maxHeadBytes = 64 * 1024
+const headEnd = Buffer.from('\r\n\r\n')
+export const none = Buffer.alloc(0)
+
+export interface State extends Asking {
+  seen: Buffer
+  answer: AnswerHead | undefined
+  /** Bytes of the body that are to come, where it has a length. */
+  left: number
+  chunks: Chunks | undefined
+  /** All of the request is written. */
+  isSent: boolean
+  isOver: boolean
+  readonly settle: (ending: Ending) => void
+}
+
+/** Says once how it ended. */
+export const finish = (state: State, ending: Ending): void => {
+  if (state.isOver) return
+  state.isOver = true
+  state.far.on = undefined
+  state.settle(ending)
+}
+
+/** The answer is whole. */
+export const answered = (state: State, isClean: boolean): void => {
+  const { side, answer, isSent } = state
+  client.end(side)
+  finish(state, { how: 'answered', restMs: isClean && isSent ? (answer?.restMs ?? 0) : 0 })
+}
+
+/** Nothing of it may be believed any more. */
+export const spoiled = (state: State, error: unknown): void => {
+  state.far.socket.destroy()
+  finish(state, state.side.hasBegun ? { how: 'cut' } : { how: 'failed', error })
+}
+
+const bodyInChunks = (state: State, chunks: Chunks, bytes: Buffer): void => {
+  const pieces: Buffer[] = []
+  const read = readChunks(chunks, bytes, piece => void pieces.push(piece))
+  client.write(state.side, pieces)
+  if (chunks.at === 'over') answered(state, read === bytes.length)
+}
+
+/** Bytes of the body. */
+export const body = (state: State, bytes: Buffer): void => {
+  const { chunks, side, far, answer } = state
+  if (chunks) bodyInChunks(state, chunks, bytes)
+  else if (answer?.framing === 'close') client.write(side, [bytes])
+  else {
+    const isLast = bytes.length >= state.left
+    const piece = bytes.length > state.left ? bytes.subarray(0, state.left) : bytes
+    const isClean = bytes.length === piece.length
+    state.left -= piece.length
+    if (piece.length > 0) client.write(side, [piece])
+    if (isLast) return answered(state, isClean)
+  }
+  if (!state.isOver && !side.takesMore) far.socket.pause()
+}
+
+const begin = (state: State, answer: AnswerHead, rest: Buffer): void => {
+  const { status, reason, framing } = answer
+  const headers = state.headersOf(answer)
+  state.answer = answer
+  state.begun(status)
+  client.begin(state.side, { status, reason, headers, framing })
+  if (framing === 'none') return answered(state, rest.length === 0)
+  if (framing === 'chunks') state.chunks = newChunks()
+  else if (framing !== 'close') state.left = framing.bytes
+  if (rest.length > 0 || state.left === 0) body(state, rest)
+  if (!state.isOver) client.flush(state.side)
+}
+
+/** Throws for what is no answer, however it goes on. */
+const needStart = (seen: Buffer): void => {
+  const start = 'HTTP/1.'
+  if (!start.startsWith(seen.toString('latin1', 0, start.length))) throw new Error('its answer is no HTTP')
+}
+
+/** Bytes of the head, and what follows it. Throws an Error for what is no answer. */
+export const head = (state: State, bytes: Buffer): void => {
+  state.seen = state.seen.length === 0 ? bytes : Buffer.concat([state.seen, bytes])
+  for (;;) {
+    const { seen } = state
+    const end = seen.indexOf(headEnd)
+    if (end > maxHeadBytes || (end < 0 && seen.length > maxHeadBytes)) throw new Error('its head is too long')
+    if (end < 0) return needStart(seen)
+    const answer = readAnswerHead(seen.toString('latin1', 0, end), state.turn.request.method ?? 'GET')
+    const rest = seen.subarray(end + headEnd.length)
+    state.seen = none
+    if (answer.status >= 200) return begin(state, answer, rest)
+    state.seen = rest
+  }
+}

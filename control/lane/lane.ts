@@ -1,0 +1,62 @@
+/**
+ * A faster way in for ordinary requests in HTTP/1.1: read by our own parser, off the socket, and where a surface takes them
+ * answered on it. Everything else is handed, with its first bytes, to the server that would have read it.
+ */
+import type { Socket } from 'node:net'
+import type { Clock } from '../../shared/clock.ts'
+import { timing, type ApiServer } from '../../shared/http/server.ts'
+import { serveConnection, type Connection } from './connection.ts'
+import type { LaneHandlers } from './open-turn.ts'
+import { passTo } from './messages.ts'
+
+export interface LaneOptions {
+  /** Answers a request, or says false: then it goes on as node's messages. */
+  readonly take: LaneHandlers['take']
+  readonly clock: Pick<Clock, 'every'>
+  readonly maxHeadBytes: number
+}
+
+const tickMs = 5_000
+const limits = { head: timing.headersTimeout / tickMs, idle: timing.keepAliveTimeout / tickMs }
+
+/** Has node's server read the connection from here on. */
+const handTo = (server: ApiServer, read: (socket: Socket) => void, socket: Socket, bytes: Buffer): void => {
+  socket.pause()
+  socket.unshift(bytes)
+  read.call(server, socket)
+  socket.resume()
+}
+
+/** Puts the lane in front of a server that does not speak TLS. Call before it listens. */
+export const openLane = (server: ApiServer, { take, clock, maxHeadBytes }: LaneOptions): void => {
+  const [read] = server.listeners('connection') as ((socket: Socket) => void)[]
+  if (!read) throw new Error('the server reads no connections')
+  server.off('connection', read)
+  const open = new Set<Connection>()
+  const handlers: LaneHandlers = {
+    take,
+    pass: (head, turn) => passTo(server, head, turn),
+    handOver: (socket, bytes) => handTo(server, read, socket, bytes),
+    keeps: () => server.listening,
+    maxHeadBytes,
+  }
+  server.on('connection', (socket: Socket) => {
+    const connection = serveConnection(socket, handlers, () => void open.delete(connection))
+    open.add(connection)
+  })
+  const { closeIdleConnections, closeAllConnections } = server
+  Object.assign(server, {
+    closeIdleConnections() {
+      for (const one of open) if (one.isIdle()) one.destroy()
+      closeIdleConnections.call(server)
+    },
+    closeAllConnections() {
+      for (const one of open) one.destroy()
+      closeAllConnections.call(server)
+    },
+  })
+  const stop = clock.every(tickMs, () => {
+    for (const one of open) one.tick(limits)
+  })
+  server.once('close', stop)
+}

@@ -1,0 +1,149 @@
+/** The turn of one request, and what its connection does for it: the body as it is wanted, and what follows the answer. */
+import type { Socket } from 'node:net'
+import type { Fields, Head } from './head.ts'
+import type { Asked, BodySink, Turn } from './turn.ts'
+
+export interface LaneHandlers {
+  /** False for a request that goes the way of all others. */
+  take(turn: Turn): boolean
+  /** The way of all others. */
+  pass(head: Head, turn: Turn): void
+  /** The connection is for another reader, with these bytes first. */
+  handOver(socket: Socket, bytes: Buffer): void
+  /** Whether connections are kept after an answer. */
+  readonly keeps: () => boolean
+  readonly maxHeadBytes: number
+}
+
+const none = Buffer.alloc(0)
+/** Beyond it the client waits. */
+const maxHeldBytes = 64 * 1024
+
+/** A connection. */
+export interface State extends LaneHandlers {
+  readonly socket: Socket
+  /** Bytes that nobody has taken. */
+  held: Buffer
+  pieces: number
+  fields: Fields | undefined
+  turn: Open | undefined
+  ticks: number
+  hasAsked: boolean
+  /** The next request, when its head is there. */
+  readonly next: () => void
+  /** It reads on its own account no more. */
+  isLeft: boolean
+}
+
+/** A turn with what only its connection touches. */
+export interface Open extends Turn {
+  isTaken: boolean
+  left: number
+  sink: BodySink | undefined
+  isOver: boolean
+  overs: (() => void)[]
+  drained: (() => void) | undefined
+  isDone: boolean
+}
+
+const discard: BodySink = { piece: () => true, end: () => {} }
+
+/** The answer is out, or the connection gone. */
+export const over = (turn: Open): void => {
+  if (turn.isOver) return
+  turn.isOver = true
+  for (const run of turn.overs) run()
+}
+
+/** Gives the sink what there is of the body; false when it wants no more now. */
+const deliver = (state: State, turn: Open): boolean => {
+  const { sink } = turn
+  if (!sink || turn.left === 0) return true
+  if (state.held.length === 0) return true
+  const piece = turn.left < state.held.length ? state.held.subarray(0, turn.left) : state.held
+  state.held = piece.length === state.held.length ? none : state.held.subarray(piece.length)
+  turn.left -= piece.length
+  const more = sink.piece(piece)
+  if (turn.left === 0) sink.end()
+  return more || turn.left === 0
+}
+
+/** Looks at what there is, and reads on or does not. */
+export const settle = (state: State): void => {
+  const { turn, socket } = state
+  if (state.isLeft || socket.destroyed) return
+  if (turn && !deliver(state, turn)) return void socket.pause()
+  if (turn?.isDone && turn.left === 0) {
+    state.turn = undefined
+    state.ticks = 0
+    return state.next()
+  }
+  if (state.held.length > maxHeldBytes) socket.pause()
+  else if (socket.isPaused()) socket.resume()
+}
+
+const finish = (state: State, turn: Open, keep: boolean): void => {
+  if (turn.isDone || state.turn !== turn) return
+  turn.isDone = true
+  over(turn)
+  if (!keep || !state.keeps()) {
+    state.isLeft = true
+    // What still comes is thrown away: a connection that is closed on unread bytes is reset, and the answer lost with it.
+    state.socket.resume()
+    state.socket.destroySoon()
+    return
+  }
+  turn.sink ??= discard
+  settle(state)
+}
+
+const requestOf = ({ socket }: State, { method, url, fields }: Head): Asked => ({
+  method,
+  url,
+  headers: fields.headers,
+  rawHeaders: fields.raw as string[],
+  socket,
+})
+
+export const turnOf = (state: State, head: Head): Open => {
+  const { length, keepAlive, expects } = head.fields
+  const turn: Open = {
+    request: requestOf(state, head),
+    length,
+    expects,
+    keepAlive,
+    left: length,
+    sink: undefined,
+    isTaken: false,
+    isOver: false,
+    overs: [],
+    drained: undefined,
+    isDone: false,
+    takeWhole(maxBytes) {
+      if (length > maxBytes || turn.left !== length || state.held.length < length) return undefined
+      turn.isTaken = true
+      const whole = state.held.subarray(0, length)
+      state.held = state.held.length === length ? none : state.held.subarray(length)
+      turn.left = 0
+      return whole
+    },
+    readBody(sink) {
+      turn.isTaken = true
+      turn.sink = sink
+      if (turn.left === 0) return sink.end()
+      settle(state)
+    },
+    resume: () => settle(state),
+    onOver(run) {
+      if (turn.isOver) run()
+      else turn.overs.push(run)
+    },
+    onDrain(run) {
+      turn.drained = run
+    },
+    cut: () => void state.socket.destroy(),
+    done: keep => finish(state, turn, keep && keepAlive),
+    pass: () => state.pass(head, turn),
+  }
+  return turn
+}

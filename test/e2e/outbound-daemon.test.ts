@@ -1,0 +1,15 @@
+/** What leaves a sandbox is what its owner allowed, also where the tenant is the daemon. */
+import t from 'tap'
+import { whyNoInternet } from '../support/internet/network.ts'
+import { hijackedSuite } from '../support/hijacked-suite.ts'
+import { whyNoMachines } from '../support/machine.ts'
+import { enterOwnNetwork } from '../support/tunnel-net.ts'
+
+const why = whyNoMachines() ?? whyNoInternet()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+enterOwnNetwork()
+t.setTimeout(300_000)
+t.test('outbound policies against a daemon that is the tenant', t => hijackedSuite(t, 'runc'))
