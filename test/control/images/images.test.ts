@@ -82,6 +82,19 @@ t.test('a name whose files are gone is not known, and not named as one that is',
   })
 })
 
+t.test('what a machine is about to be made of is not collected, though its name is gone', async t => {
+  const { images, config } = await open(t)
+  const digest = 'c'.repeat(32)
+  const own = join(config.dataDir, 'images')
+  mkdirSync(join(own, 'trees', digest, 'rootfs'), { recursive: true })
+  writeFileSync(join(own, 'trees', digest, 'image.json'), '{"env":{},"workdir":"/","user":""}')
+  writeFileSync(join(own, 'names/app.json'), JSON.stringify({ digest }))
+  t.equal((await images.need('app', 'red')).digest, digest)
+  await images.remove('app')
+  t.same(await images.collect(new Set()), [])
+  t.ok(await images.byDigest(digest))
+})
+
 t.test('imports an OCI layout and survives a restart', async t => {
   const { images, config } = await open(t)
   const source = await makeLayout(t, { hello: 'hi' }, [
