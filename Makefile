@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run key test soak check fuzz bench doctor images image daemon clean package packages backup restore drain rotate service drill
+.PHONY: help setup demo run key people account test soak check fuzz bench doctor images image daemon clean package packages backup restore drain rotate service drill
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -39,6 +39,12 @@ run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
 
 key: packages ## Makes, lists and revokes API keys: make key DO="create laptop --expires 30d" (or list, revoke ID).
 	@$(NODE) control/main.ts key $(or $(DO),list)
+
+people: packages ## Who signs in: make people DO="link ada@example.com" (or list, admin, member, remove EMAIL).
+	@$(NODE) control/main.ts person $(or $(DO),list)
+
+account: packages ## Accounts: make account DO="create acme" (or list).
+	@$(NODE) control/main.ts account $(or $(DO),list)
 
 backup: packages ## Copies what the running server keeps into a file: make backup TO=/backups/today.tar
 	@$(NODE) control/main.ts backup "$(TO)"

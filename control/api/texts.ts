@@ -40,6 +40,7 @@ export const managementFamilies: Readonly<Record<string, string>> = {
   drives: 'Directories that sandboxes share',
   imageshares: 'Images that workspaces offer to each other',
   personalkeys: 'Keys of people',
+  invitations: 'Invitations as who is invited sees them',
   places: 'Regions, features and quotas of this host',
   registries: 'Where images are pulled from',
   users: 'People of a workspace, and invitations',
