@@ -86,8 +86,8 @@ check: packages ## Type-checks, lints, checks the format and the house rules.
 fuzz: setup ## The C addons under AddressSanitizer; what both API documents allow and do not (schemathesis); SEED=n, N=examples.
 	@export SEED="$(SEED)" N="$(N)" PATH="$$PWD/.runtime/node/bin:$$PATH"; node test/fuzz/native.ts; node test/fuzz/management.ts && exec node test/fuzz/main.ts
 
-bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines.
-	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)
+bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines, N=sandboxes of the density.
+	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json) $(if $(N),--count "$(N)")
 
 doctor: setup ## Probes this machine by doing; says which drivers can be used and what to mend.
 	@$(NODE) control/main.ts doctor
