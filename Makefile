@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run key test soak check fuzz bench doctor images image daemon clean package packages backup restore drain rotate service drill
+.PHONY: help setup demo run key people account test soak check fuzz bench doctor images image daemon clean package packages backup restore drain rotate service drill
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -39,6 +39,12 @@ run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
 
 key: packages ## Makes, lists and revokes API keys: make key DO="create laptop --expires 30d" (or list, revoke ID).
 	@$(NODE) control/main.ts key $(or $(DO),list)
+
+people: packages ## Who signs in: make people DO="link ada@example.com" (or list, admin, member, remove EMAIL).
+	@$(NODE) control/main.ts person $(or $(DO),list)
+
+account: packages ## Accounts: make account DO="create acme" (or list).
+	@$(NODE) control/main.ts account $(or $(DO),list)
 
 backup: packages ## Copies what the running server keeps into a file: make backup TO=/backups/today.tar
 	@$(NODE) control/main.ts backup "$(TO)"
@@ -80,8 +86,8 @@ check: packages ## Type-checks, lints, checks the format and the house rules.
 fuzz: setup ## The C addons under AddressSanitizer; what both API documents allow and do not (schemathesis); SEED=n, N=examples.
 	@export SEED="$(SEED)" N="$(N)" PATH="$$PWD/.runtime/node/bin:$$PATH"; node test/fuzz/native.ts; node test/fuzz/management.ts && exec node test/fuzz/main.ts
 
-bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines.
-	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json)
+bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines, N=sandboxes of the density.
+	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json) $(if $(N),--count "$(N)")
 
 doctor: setup ## Probes this machine by doing; says which drivers can be used and what to mend.
 	@$(NODE) control/main.ts doctor

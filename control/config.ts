@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { installation as thisInstallation, type Installation } from '../shared/installation.ts'
 import type { WireName } from '../shared/wire-names.ts'
 import type { ApiVersion } from './config/api-versions.ts'
+import { mailFrom, type MailConfig } from './config/mail.ts'
 import { refuseUnknown } from './config/names.ts'
 import {
   allowedFrom,
@@ -11,6 +12,7 @@ import {
   providersFrom,
   resolversFrom,
   subnetFrom,
+  trustedProxiesFrom,
   type NameServer,
 } from './config/networks.ts'
 import { packagesFrom, type Packages } from './config/packages.ts'
@@ -18,6 +20,7 @@ import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { quotasFrom } from './config/quotas.ts'
 import { aliasesFrom, pullLimitsFrom, registriesFrom, type PullLimits, type RegistryRule } from './config/registries.ts'
+import { clientHostsFrom, signInFrom, type SignInConfig } from './config/sign-in.ts'
 import { tlsFrom, type TlsConfig } from './config/tls.ts'
 import { warmDemandFrom, warmFrom } from './config/warm.ts'
 import {
@@ -50,6 +53,14 @@ export interface Config {
   readonly publicUrl: string
   /** Whether the main listener speaks TLS, and with which certificates. */
   readonly tls: TlsConfig
+  /** Proxies in front of this host, as addresses or networks: whom they name is who calls. Default none. */
+  readonly trustedProxies: readonly string[]
+  /** The operator's provider, with which people may sign in besides. Default none. */
+  readonly signIn: SignInConfig
+  /** The server that takes mail. Default none. */
+  readonly mail: MailConfig
+  /** Hosts whose client-id documents are fetched wherever they are; others only at public addresses. Default none. */
+  readonly clientHosts: readonly string[]
   /** Domain with a wildcard DNS entry for this box; sandboxes are then named by host instead of by path. */
   readonly sandboxDomain: string
   /** Domain with a wildcard DNS entry for this box, under whose regions previews are served by host name. */
@@ -159,6 +170,10 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     port: integerOf(env, 'HUTCH_PORT', { fallback: 8080, min: 0, max: 65_535 }),
     publicUrl: urlOf(env, 'HUTCH_PUBLIC_URL'),
     tls: tlsFrom(env, name => path(name, '')),
+    trustedProxies: trustedProxiesFrom(env),
+    signIn: signInFrom(env, name => path(name, '')),
+    mail: mailFrom(env, name => path(name, '')),
+    clientHosts: clientHostsFrom(env),
     sandboxDomain,
     previewDomain,
     dataDir,

@@ -2,6 +2,7 @@
  * One port, several surfaces: hosts and paths of workloads go to the gateway, `/v0` and its like to the management API, pages
  * to people.
  */
+import type { IncomingMessage } from 'node:http'
 import { endRaw } from '../shared/http/raw-answer.ts'
 import { listener, type Listener } from '../shared/http/server.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
@@ -24,11 +25,13 @@ export const frontListener = (deps: {
   previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
+  /** Who is at the other end. */
+  remoteOf: (message: IncomingMessage) => string
   log: Log
 }): FrontListener => {
-  const { api, people, gateway, previews, rootAddress, log } = deps
-  const management = listener(api, { log })
-  const pages = listener(people.pages(gateway), { log })
+  const { api, people, gateway, previews, rootAddress, remoteOf, log } = deps
+  const management = listener(api, { log, remoteOf })
+  const pages = listener(people.pages(gateway), { log, remoteOf })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
   return {
     take(turn) {

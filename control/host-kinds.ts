@@ -3,6 +3,7 @@ import { writeWireNames } from '../shared/wire-names.ts'
 import type { Config } from './config.ts'
 import { ttlQuota } from './config/quotas.ts'
 import { defaultImage } from './images/default.ts'
+import { createInvitations } from './identity/invitations.ts'
 import { createKinds, type Kinds } from './kinds/index.ts'
 import { surroundingsOf } from './outbound/surroundings.ts'
 import { addressPool } from './outbound/address-pool.ts'
@@ -20,7 +21,7 @@ export const rulesByName = (kinds: Kinds): KindsByName => new Map(Object.values(
 
 export const kindsOf = async (
   config: Config,
-  { images, sealer, names, store, clock }: Parts,
+  { images, sealer, names, store, clock, publicUrl }: Parts & { readonly publicUrl: () => string },
   wayOut: WayOut | undefined,
 ): Promise<Kinds> => {
   const hasGateways = wayOut !== undefined && config.egressAddresses.length > 0
@@ -29,6 +30,7 @@ export const kindsOf = async (
     sealer,
     names,
     store,
+    invitations: createInvitations({ publicUrl, sendsMail: config.mail.host !== '' }),
     wireNames: writeWireNames(config.wireNames),
     regions: config.regions,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),

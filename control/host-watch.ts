@@ -2,6 +2,7 @@
 import { statfs } from 'node:fs/promises'
 import { billingRoutes } from './api/billing.ts'
 import { healthRoutes } from './api/health.ts'
+import { invitationRoutes } from './api/invitations.ts'
 import { oauthRoutes, type OAuthDeps } from './api/oauth.ts'
 import { warmRoutes } from './api/warm.ts'
 import { keepCheckpoints } from './billing/checkpoints.ts'
@@ -66,6 +67,7 @@ const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer
 /** What is no kind's: the bill, and what operators ask. */
 export const furtherRoutes = (config: Config, parts: Parts & OAuthDeps, watched: Watched, closer: Closing): Bound[] => [
   ...oauthRoutes(parts),
+  ...invitationRoutes(parts),
   ...billingRoutes({ ...parts, prices: config.prices }),
   ...warmRoutes(watched.warm),
   ...watchRoutes(config, parts, watched, closer),

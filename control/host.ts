@@ -162,9 +162,10 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'quotas
 
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { log, store } = parts
-  const callers = callersOf(config, parts, () => addresses.publicUrl(), closer)
+  const later = { publicUrl: () => addresses.publicUrl(), transition: () => move }
+  const callers = await callersOf(config, parts, later, closer)
   const wayOut = await openWayOut(config, parts, closer)
-  const kinds = await kindsOf(config, parts, wayOut)
+  const kinds = await kindsOf(config, { ...parts, ...later }, wayOut)
   const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
@@ -212,7 +213,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     drives,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
-      const front = frontListener({ api, people, gateway: plane, previews, rootAddress, log })
+      const front = frontListener({ ...callers, api, people, gateway: plane, previews, rootAddress, log })
       const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },

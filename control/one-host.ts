@@ -50,6 +50,13 @@ export const claimDataDir = async (dataDir: string): Promise<Claim> => {
   }
 }
 
+/** Whether a process holds it, wherever the directory is to be seen. */
+export const isClaimed = async (dataDir: string): Promise<boolean> => {
+  const holder = await reachHolder(dataDir)
+  holder?.destroy()
+  return holder !== undefined
+}
+
 /** A connection to whoever has claimed the directory; undefined when nobody has. */
 export const reachHolder = (dataDir: string): Promise<Socket | undefined> =>
   new Promise((resolve, reject) => {

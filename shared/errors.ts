@@ -130,6 +130,7 @@ export const errors = {
     (d: { connection: string; reason: string }) => `the provider of connection "${d.connection}": ${d.reason}`,
     true,
   ),
+  sign_in_failed: entry(424, (d: { reason: string }) => `the sign-in provider: ${d.reason}`, true),
   no_capacity: entry(429, (d: { reason: string }) => `Maximum parallel executions limit reached: ${d.reason}`, true),
   too_many_attempts: entry(
     429,

@@ -10,9 +10,12 @@ import { windowOf, type Caller } from '../billing/question.ts'
  * said, not even whether it exists.
  */
 const callerOf = async ({ store }: BillingDeps, accountId: string, context: Context): Promise<Caller> => {
-  const { account, accountAdmin, workspace } = factsOf(context).key
+  const { account, accountAdmin, workspace, memberships } = factsOf(context).key
   if (account !== accountId) throw fail('forbidden', { reason: 'Access denied' })
-  if (workspace === null) return { account, accountAdmin }
+  const [only, other] = Object.keys(memberships ?? {})
+  // The contract lets nobody but admins of the account choose a workspace: whoever is in several is told of none.
+  if (memberships && workspace === null && (!only || other)) throw fail('forbidden', { reason: 'Access denied' })
+  if (workspace === null) return { account, accountAdmin, ...(only ? { workspace: only } : {}) }
   const bound = await store.tenants.workspace(workspace)
   return { account, accountAdmin: false, workspace: bound?.name ?? workspace }
 }

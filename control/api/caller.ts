@@ -2,7 +2,7 @@
 import { fail } from '../../shared/errors.ts'
 import type { Request } from '../../shared/route.ts'
 import { credentialOf } from '../auth/credential.ts'
-import { needReach, type Keys } from '../auth/keys.ts'
+import { needReach, reaches, type Keys } from '../auth/keys.ts'
 import type { ApiKey, Tenants, Workspace } from '../store/store.ts'
 import { headerOf, type WireNames } from '../wire/names.ts'
 
@@ -27,9 +27,10 @@ export const createCaller = (deps: { keys: Keys; tenants: Tenants; names: WireNa
       throw fail('forbidden', { reason: 'the workspace of this API key does not exist any more' })
     }
     const meant = key.defaultWorkspace && (await tenants.workspace(key.defaultWorkspace))
-    if (meant) return meant
-    const [first, second] = await tenants.workspaces(key.account)
+    if (meant && reaches(key, meant)) return meant
+    const [first, second] = (await tenants.workspaces(key.account)).filter(one => reaches(key, one))
     if (first && !second) return first
+    if (!first) throw fail('forbidden', { reason: 'this credential reaches no workspace' })
     throw fail('invalid_argument', {
       field: 'workspace',
       reason: `is required: send the query "workspace" or the header "${names.headers('Workspace')[0]}"`,

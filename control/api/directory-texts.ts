@@ -15,6 +15,17 @@ export const directoryTexts: Texts = {
   accepted: ['The invitation was taken', false],
   source: ['Where they come from', 'invitation'],
   defaultWorkspace: ['Workspace of calls that name none', 'default'],
+  link: [
+    'Where the invitation is accepted, once; absent when it was mailed',
+    'https://hutch.example.com/v0/oauth/join?token=…',
+  ],
+  invitationId: ['Id of the invitation', uuid],
+  invitedAt: [`When it was made, ${time}`, '2026-01-01T00:00:00.000Z'],
+  'invitedBy.family_name': ['Empty', ''],
+  'invitedBy.given_name': ['Empty', ''],
+  workspaceDetails: ['Who is there already', {}],
+  'workspaceDetails.user_number': ['How many users the workspace has', 3],
+  'workspaceDetails.emails': ['Some of them', []],
   'parameter.subOrEmail': ['Id or mail address of a person', 'ann@example.com'],
   // Shares
   pendingShareId: ['Id of the offer', uuid],

@@ -5,7 +5,7 @@ import { s } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
 import { needReach } from '../auth/keys.ts'
 import type { Crud } from '../resources/crud.ts'
-import type { Store } from '../store/store.ts'
+import type { ApiKey, Resource, Store } from '../store/store.ts'
 import { factsOf } from './surface.ts'
 import { workspaceAnswer } from './workspace-declarations.ts'
 import { presentWorkspace } from './workspaces.ts'
@@ -20,13 +20,23 @@ export const leaveWorkspace = route('DELETE /v0/workspaces/:workspaceName/leave'
   errors: ['not_found', 'forbidden'],
 })
 
+/** The record of whoever calls: of a person, or what the key was made for. */
+const userOf = async (store: Store, { owner, person }: ApiKey, workspace: string): Promise<Resource | undefined> => {
+  if (owner !== null) return store.resources.getByUid(owner)
+  for (const uid of person ? await store.identity.membershipsOf(person.sub) : []) {
+    const record = await store.resources.getByUid(uid)
+    if (record?.workspace === workspace) return record
+  }
+  return undefined
+}
+
 export const leaveRoutes = ({ store, verbs }: { store: Store; verbs: readonly Crud[] }): Bound[] => [
   handle(leaveWorkspace, async ({ params: { workspaceName } }, context) => {
     const { key, by } = factsOf(context)
     const workspace = await store.tenants.workspace(workspaceName)
     if (!workspace) throw fail('not_found', { kind: 'workspace', name: workspaceName })
     needReach(key, workspace)
-    const record = key.owner === null ? undefined : await store.resources.getByUid(key.owner)
+    const record = await userOf(store, key, workspace.name)
     const of = record && verbs.find(({ kind }) => kind.leaves && kind.kind === record.kind)
     // Keys of the account and of service accounts are nobody who could leave.
     if (!of || record.workspace !== workspace.name) throw fail('not_found', { kind: 'user', name: key.name })

@@ -1,4 +1,5 @@
 /** The routes of the management API by what they are about, for clients. */
+import { acceptInvitation, declineInvitation, listInvitations } from './invitation-declarations.ts'
 import { accountMetrics, metricsGroupings, metricsResourceTypes } from '../../shared/wire/billing.ts'
 import { plainKinds } from '../kinds/index.ts'
 import { defineKind } from '../resources/define-kind.ts'
@@ -90,9 +91,11 @@ export const managementRoutes = {
     devicePage: signIn.devicePage,
     deviceSubmit: signIn.submitDevice,
     deviceResume: signIn.resumeDevice,
-    firstAdmin: signIn.firstAdminPage,
-    firstAdminSubmit: signIn.submitFirstAdmin,
+    join: signIn.joinPage,
+    joinSubmit: signIn.submitJoin,
+    callback: signIn.elsewhereCallback,
   },
+  invitations: { list: listInvitations, accept: acceptInvitation, decline: declineInvitation },
   outbound: declareOutbound(defineKind(sandboxFace)),
   warmPools: { list: listWarmPools },
   workspaces: {

@@ -3,7 +3,6 @@ import { readBody } from '../../shared/http/body.ts'
 import type { InProcessAnswer } from '../../shared/http/in-process.ts'
 import { isError } from '../../shared/errors.ts'
 import { handle, json, reply, Reply, type Bound, type Request } from '../../shared/route.ts'
-import { remoteOf } from '../auth/remote.ts'
 import { grantableScopes, unknownScopes, withMeant } from '../auth/scopes.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -98,7 +97,7 @@ const give = async ({ identity, denials }: OAuthDeps, request: Request, requestI
   if (unknown) return refused('invalid_scope', `there is no scope "${unknown.slice(0, 64)}"`)
   const answer = await identity.answer(request, { authorization, body: new URLSearchParams(fields).toString() })
   const { status, reason, reply: said } = saidOf(answer)
-  const by = { actor: '', credential: '', remote: remoteOf(request), requestId, account: '', workspace: '' }
+  const by = { actor: '', credential: '', remote: request.remote, requestId, account: '', workspace: '' }
   if (status === 400) denials.note({ ...by, endpoint: declared.oauthToken.id, reason })
   return said
 }

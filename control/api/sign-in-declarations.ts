@@ -39,7 +39,7 @@ export const submitInteraction = route('POST /v0/oauth/interaction/:uid', {
   id: 'oauth.interaction.submit',
   summary: 'Takes the answer of a person',
   statuses: { 303: 'Goes on' },
-  errors: ['invalid_argument', 'forbidden', 'payload_too_large', 'internal'],
+  errors: ['invalid_argument', 'forbidden', 'not_found', 'payload_too_large', 'sign_in_failed', 'internal'],
 })
 
 export const devicePage = route('GET /v0/oauth/device', {
@@ -68,19 +68,45 @@ export const resumeDevice = route('GET /v0/oauth/device/:uid', {
 
 const link = { query: s.object({ token: s.string() }) } as const
 
-export const firstAdminPage = route('GET /v0/oauth/first-admin', {
+export const joinPage = route('GET /v0/oauth/join', {
   ...page,
   ...link,
-  id: 'oauth.first-admin',
-  summary: 'A form for who has the link that the server printed',
+  id: 'oauth.join',
+  summary: 'A form for who has a link: the first admin, somebody who is invited, somebody without a password',
   errors: ['not_found', 'internal'],
 })
 
-export const submitFirstAdmin = route('POST /v0/oauth/first-admin', {
+export const submitJoin = route('POST /v0/oauth/join', {
   ...page,
   ...link,
   ...form,
-  id: 'oauth.first-admin.submit',
-  summary: 'Makes an admin, once',
-  errors: ['invalid_argument', 'not_found', 'payload_too_large', 'internal'],
+  id: 'oauth.join.submit',
+  summary: 'Does what the link is for, once',
+  errors: [
+    'invalid_argument',
+    'unauthenticated',
+    'forbidden',
+    'not_found',
+    'already_exists',
+    'payload_too_large',
+    'too_many_attempts',
+    'sign_in_failed',
+    'internal',
+  ],
+})
+
+export const elsewhereCallback = route('GET /v0/oauth/callback', {
+  ...page,
+  id: 'oauth.callback',
+  summary: 'Takes the answer of the operator’s provider',
+  statuses: { 303: 'Goes on' },
+  errors: [
+    'invalid_argument',
+    'unauthenticated',
+    'forbidden',
+    'not_found',
+    'already_exists',
+    'sign_in_failed',
+    'internal',
+  ],
 })

@@ -3,22 +3,23 @@ import { readBody } from '../../shared/http/body.ts'
 import { fail, isError } from '../../shared/errors.ts'
 import type { InProcessAnswer } from '../../shared/http/in-process.ts'
 import { handle, json, Reply, type Bound, type Context, type Request } from '../../shared/route.ts'
-import { remoteOf } from '../auth/remote.ts'
 import { withMeant } from '../auth/scopes.ts'
-import { wantsHtml } from '../html/accept.ts'
 import { pageHeaders } from '../html/page.ts'
+import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
-import { joinedPage, joinPage, onwardPage } from '../identity/pages.ts'
+import { deviceGoOnPage, onwardPage } from '../identity/pages.ts'
 import { interaction } from '../identity/sign-in.ts'
 import type { AuditedBy } from '../store/store.ts'
+import { joinRoutes } from './join.ts'
 import { oauthBodyLimit, oauthRegister } from './oauth-declarations.ts'
 import * as declared from './sign-in-declarations.ts'
 
 export interface SignInDeps {
   readonly identity: Identity
+  readonly denials: Pick<Denials, 'note'>
 }
 
-const page = (text: string, status = 200, cookies: readonly string[] = []): Reply =>
+export const page = (text: string, status = 200, cookies: readonly string[] = []): Reply =>
   new Reply(status, pageHeaders(), text, cookies)
 
 const cookiesOf = ({ headers }: InProcessAnswer): string[] => [headers['set-cookie'] ?? []].flat()
@@ -35,8 +36,14 @@ const errorOf = (body: string): string => {
 /** A form of the library that would submit itself: our pages run no script of theirs, and people press its button. */
 const withoutScript = (body: string): string => body.replace(/<script>[^]*?<\/script>|<\/?noscript>/g, '')
 
+/** The one page of the library that is nothing but such a form, with the code of a device in it. */
+const readable = (body: string): string => {
+  if (!body.includes('<title>Submitting Callback</title>')) return withoutScript(body)
+  return deviceGoOnPage([...body.matchAll(/<input type="hidden"[^>]*>/g)].join(''))
+}
+
 /** What the provider answers to a browser. A form is not answered with a redirect to another origin, but with a page. */
-const shown = (answer: InProcessAnswer, issuer: string): Reply => {
+export const shown = (answer: InProcessAnswer, issuer: string): Reply => {
   const { status, headers, body } = answer
   const cookies = cookiesOf(answer)
   const location = headers['location']
@@ -50,7 +57,7 @@ const shown = (answer: InProcessAnswer, issuer: string): Reply => {
       cookies,
     )
   }
-  if (/^\s*</.test(body)) return page(withoutScript(body), status, cookies)
+  if (/^\s*</.test(body)) return page(readable(body), status, cookies)
   throw fail('invalid_argument', { field: '', reason: errorOf(body) })
 }
 
@@ -62,22 +69,22 @@ const meant = (request: Request): Request => {
 }
 
 /** Forms come from pages of this host. */
-const formOf = async (request: Request): Promise<string> => {
+export const formOf = async (request: Request): Promise<string> => {
   const from = request.headers['sec-fetch-site']
   if (from !== undefined && from !== 'same-origin')
     throw fail('forbidden', { reason: 'a form of another site is not taken' })
   return (await readBody(request.body, oauthBodyLimit)).toString('utf8')
 }
 
-const byOf = ({ request, requestId }: Context): AuditedBy => ({
+export const byOf = ({ request, requestId }: Context): AuditedBy => ({
   actor: '',
   credential: '',
-  remote: remoteOf(request),
+  remote: request.remote,
   requestId,
 })
 
 /** The provider knows the step by a cookie that only who began it has. */
-const stepped = async (answer: () => Promise<InProcessAnswer>): Promise<InProcessAnswer> => {
+export const stepped = async (answer: () => Promise<InProcessAnswer>): Promise<InProcessAnswer> => {
   try {
     return await answer()
   } catch (error) {
@@ -86,21 +93,7 @@ const stepped = async (answer: () => Promise<InProcessAnswer>): Promise<InProces
   }
 }
 
-const join = async ({ identity }: SignInDeps, token: string, context: Context): Promise<Reply> => {
-  const { people } = identity
-  const form = new URLSearchParams(await formOf(context.request))
-  const [email = '', name = '', password = ''] = ['email', 'name', 'password'].map(one => form.get(one) ?? '')
-  try {
-    const person = await people.join({ token, email, name, password }, byOf(context))
-    return page(joinedPage(person.email))
-  } catch (error) {
-    const isTheirs = isError(error, 'invalid_argument') || isError(error, 'already_exists')
-    if (!isTheirs || !wantsHtml(context.request)) throw error
-    return page(joinPage({ wrong: error.message, email, name }), error.status)
-  }
-}
-
-const deciding = ({ identity }: SignInDeps): Bound[] => [
+const deciding = ({ identity }: Pick<SignInDeps, 'identity'>): Bound[] => [
   handle(declared.interactionPage, async (_input, { request }) =>
     shown(await stepped(() => interaction(identity, request)), identity.issuer()),
   ),
@@ -110,11 +103,6 @@ const deciding = ({ identity }: SignInDeps): Bound[] => [
     const decided = { fields, by: byOf(context) }
     return shown(await stepped(() => interaction(identity, request, decided)), identity.issuer())
   }),
-  handle(declared.firstAdminPage, async ({ query }) => {
-    if (await identity.people.isLink(query.token)) return page(joinPage({}))
-    throw fail('not_found', { kind: 'link', name: 'any more: it was used or is over' })
-  }),
-  handle(declared.submitFirstAdmin, ({ query }, context) => join({ identity }, query.token, context)),
 ]
 
 export const signInRoutes = (deps: SignInDeps): Bound[] => {
@@ -139,6 +127,7 @@ export const signInRoutes = (deps: SignInDeps): Bound[] => {
       return registered(await identity.answer(json, { body }))
     }),
     ...deciding(deps),
+    ...joinRoutes(deps),
   ]
 }
 

@@ -6,7 +6,7 @@ import { json, reply, type Context, type Reply, type Request, type Route } from 
 import type { Actor } from '../resources/crud.ts'
 import type { ApiKey, AuditedBy, Workspace } from '../store/store.ts'
 import { accessOf, needAccess, type Access } from '../auth/access.ts'
-import { everyScope, type Keys } from '../auth/keys.ts'
+import { everyScope, inWorkspace, type Keys } from '../auth/keys.ts'
 import type { Standing } from '../auth/standing.ts'
 import type { Denials, Denied } from '../audit/denials.ts'
 import type { Caller } from './caller.ts'
@@ -58,12 +58,13 @@ const admitted = async (
   const version = versionOf(request.headers, versions)
   const access = accessOf(route)
   if (!access) return { version }
-  const key = await caller.keyOf(request)
-  const by: AuditedBy = { actor: key.name, credential: key.id, remote: request.remote, requestId }
-  known({ key, by })
+  const shown = await caller.keyOf(request)
+  const by: AuditedBy = { actor: shown.name, credential: shown.id, remote: request.remote, requestId }
+  known({ key: shown, by })
   const length = Number(request.headers['content-length'] ?? 0)
   if (length > route.bodyLimit) throw fail('payload_too_large', { limit: route.bodyLimit })
-  const workspace = extraOf(route).tenant === 'none' ? undefined : await caller.workspaceOf(key, request)
+  const workspace = extraOf(route).tenant === 'none' ? undefined : await caller.workspaceOf(shown, request)
+  const key = workspace ? inWorkspace(shown, workspace) : shown
   known({ key, by, ...(workspace ? { workspace } : {}) })
   needAccess(access, key)
   if (!workspace) return { version, key, by }

@@ -3,7 +3,8 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail, isError } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Context } from '../../shared/route.ts'
-import { needReach, reaches } from '../auth/keys.ts'
+import { needAccess } from '../auth/access.ts'
+import { inWorkspace, needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
 import type { RemoveWorkspace } from '../resources/remove-workspace.ts'
 import { checkName } from '../resources/naming.ts'
@@ -67,6 +68,13 @@ const need = async ({ store }: Deps, nameOrId: string, context: Context): Promis
   const found = await store.tenants.workspace(nameOrId)
   if (!found) throw fail('not_found', { kind: 'workspace', name: nameOrId })
   needReach(factsOf(context).key, found)
+  return found
+}
+
+/** The same, for who is an admin of it. Throws `forbidden`. */
+const needAdministered = async (deps: Deps, nameOrId: string, context: Context): Promise<Workspace> => {
+  const found = await need(deps, nameOrId, context)
+  needAccess({ scope: [], role: 'admin' }, inWorkspace(factsOf(context).key, found))
   return found
 }
 
@@ -142,7 +150,7 @@ export const workspaceRoutes = (deps: Deps): Bound[] => {
       return present(made)
     }),
     handle(updateWorkspace, async ({ params, body }, context) => {
-      const found = await need(deps, params.workspaceName, context)
+      const found = await needAdministered(deps, params.workspaceName, context)
       const { name } = found
       if (body.name && body.name !== name)
         throw fail('invalid_argument', { field: 'name', reason: `cannot be changed from "${name}"` })
@@ -161,7 +169,7 @@ export const workspaceRoutes = (deps: Deps): Bound[] => {
       )
     }),
     handle(removeWorkspace, async ({ params }, context) => {
-      const found = await need(deps, params.workspaceName, context)
+      const found = await needAdministered(deps, params.workspaceName, context)
       await deps.removeWorkspace(found.name, factsOf(context).by)
       return { ...present(found), message: `the name "${found.name}" is not given again: ${keepsName}` }
     }),

@@ -1,12 +1,12 @@
 /**
- * Calls that were denied. Those of one credential at one endpoint within a minute are one row with their number, and so are all
- * of those without a credential: somebody who knocks does not fill the disk.
+ * Calls and sign-ins that were denied. Those of one credential at one endpoint within a minute are one row with their number, and so
+ * are those at one person's door, and all of the others: somebody who knocks does not fill the disk.
  */
 import type { Clock } from '../../shared/clock.ts'
 import type { Closing } from '../../shared/closing.ts'
 import { messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Audit, AuditedBy, AuditEntry } from '../store/store.ts'
+import type { Audit, AuditedBy, AuditEntry, Person } from '../store/store.ts'
 
 const writtenEveryMs = 60_000
 
@@ -19,6 +19,8 @@ export interface Denied extends AuditedBy {
   /** Id of the endpoint. */
   readonly endpoint: string
   readonly reason: string
+  /** As whom somebody wanted to sign in. */
+  readonly person?: Pick<Person, 'sub' | 'email'>
 }
 
 export interface Denials {
@@ -32,23 +34,28 @@ interface Group {
   count: number
 }
 
-const groupOf = ({ credential, account, workspace, endpoint }: Denied): string =>
-  credential ? JSON.stringify([credential, account, workspace, endpoint]) : ''
+const groupOf = ({ credential, account, workspace, endpoint, person }: Denied): string => {
+  if (person) return JSON.stringify([person.sub, endpoint])
+  return credential ? JSON.stringify([credential, account, workspace, endpoint]) : ''
+}
 
 const entryOf = ({ first, count }: Group, isRest: boolean): AuditEntry => {
-  const { endpoint, reason, ...by } = first
+  const { endpoint, reason, person, ...by } = first
   const detail = { reason, ...(count > 1 ? { count } : {}) }
   const unknown = { account: '', workspace: '', actor: '', credential: '', kind: '', name: '', uid: '' }
   return isRest
     ? { ...by, ...unknown, action: 'denied', detail: { count } }
-    : { ...by, action: 'denied', kind: 'endpoint', name: endpoint, uid: '', detail }
+    : person
+      ? { ...by, action: 'denied', kind: 'person', name: person.email, uid: person.sub, detail }
+      : { ...by, action: 'denied', kind: 'endpoint', name: endpoint, uid: '', detail }
 }
 
 export const createDenials = (
-  deps: { audit: Pick<Audit, 'append'>; clock: Clock; log: Log },
+  /** `account` reads of strangers: it is the operator's. */
+  deps: { audit: Pick<Audit, 'append'>; account: string; clock: Clock; log: Log },
   closer: Closing,
 ): Denials => {
-  const { audit, clock, log } = deps
+  const { audit, account, clock, log } = deps
   let groups = new Map<string, Group>()
   const rest = 'rest'
   const flush = async (): Promise<void> => {
@@ -56,7 +63,9 @@ export const createDenials = (
     groups = new Map()
     if (noted.size > 0)
       await audit.append(
-        [...noted].map(([name, group]) => entryOf(group, name === rest)),
+        [...noted]
+          .map(([name, group]) => entryOf(group, name === rest))
+          .map(entry => ({ ...entry, account: entry.account || account })),
         clock.now(),
       )
   }

@@ -27,7 +27,8 @@ const scopesOf = ({ scope }: Access): readonly string[] => (typeof scope === 'st
 
 const has: Readonly<Record<Role, (key: ApiKey) => boolean>> = {
   member: () => true,
-  admin: ({ role }) => role === 'admin',
+  // Of a person who is in several, in some of them: whoever looks for the workspace asks again there.
+  admin: ({ role, memberships }) => role === 'admin' && (!memberships || Object.values(memberships).includes('admin')),
   account: ({ accountAdmin, workspace }) => accountAdmin && workspace === null,
 }
 

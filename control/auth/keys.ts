@@ -64,9 +64,17 @@ export const createKeys = (deps: {
   }
 }
 
-/** Whether a key may act in a workspace: one of its account, and the one it is bound to if it is. */
-export const reaches = (key: Pick<ApiKey, 'account' | 'workspace'>, workspace: Workspace): boolean =>
-  key.account === workspace.account && (!key.workspace || [workspace.id, workspace.name].includes(key.workspace))
+type Reach = Pick<ApiKey, 'account' | 'workspace' | 'memberships'>
+
+/** Whether a key may act in a workspace: one of its account, the one it is bound to if it is, one its holder is in if that counts. */
+export const reaches = ({ account, workspace: bound, memberships }: Reach, workspace: Workspace): boolean =>
+  account === workspace.account &&
+  (!bound || [workspace.id, workspace.name].includes(bound)) &&
+  (!memberships || Object.hasOwn(memberships, workspace.name))
+
+/** The key as it counts in a workspace that it reaches: nobody is more there than they are in it. */
+export const inWorkspace = (key: ApiKey, { name }: Pick<Workspace, 'name'>): ApiKey =>
+  key.memberships && key.memberships[name] !== 'admin' ? { ...key, role: 'member' } : key
 
 /** The scope that stands for all others; operations that name no scope of their own need it. */
 export const everyScope = 'admin'
@@ -79,7 +87,7 @@ export const needScopes = ({ scopes }: Pick<ApiKey, 'scopes'>, wanted: readonly 
 }
 
 /** Throws `forbidden`. */
-export const needReach = (key: Pick<ApiKey, 'account' | 'workspace'>, workspace: Workspace): void => {
+export const needReach = (key: Reach, workspace: Workspace): void => {
   if (!reaches(key, workspace))
-    throw fail('forbidden', { reason: `this API key does not reach workspace "${workspace.name}"` })
+    throw fail('forbidden', { reason: `this credential does not reach workspace "${workspace.name}"` })
 }

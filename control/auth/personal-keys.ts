@@ -88,7 +88,7 @@ const workspaceOf = async (
   { tenants }: Deps,
   field: string,
   nameOrId: string,
-  reach: Pick<ApiKey, 'account' | 'workspace'>,
+  reach: Pick<ApiKey, 'account' | 'workspace' | 'memberships'>,
 ): Promise<Workspace> => {
   const found = await tenants.workspace(nameOrId)
   if (!found || found.account !== reach.account)
@@ -103,9 +103,9 @@ const earlier = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other)
 
 const drafted = async (deps: Deps, by: ApiKey, asked: KeyAsked): Promise<Omit<ApiKey, 'hash'>> => {
-  const { account, name } = by
+  const { account, name, memberships } = by
   const { clock, ids } = deps
-  const { sub } = holderOf(by)
+  const { sub, signsIn } = holderOf(by)
   const createdAt = clock.now()
   const scopes: Scopes = asked.scopes ?? by.scopes
   needScopesFor(by.scopes, scopes)
@@ -113,7 +113,11 @@ const drafted = async (deps: Deps, by: ApiKey, asked: KeyAsked): Promise<Omit<Ap
   const bound = asked.workspace ? await workspaceOf(deps, 'workspace', asked.workspace, by) : undefined
   const workspace = bound?.name ?? by.workspace
   const meant = asked.defaultWorkspace
-    ? await workspaceOf(deps, 'defaultWorkspace', asked.defaultWorkspace, { account, workspace })
+    ? await workspaceOf(deps, 'defaultWorkspace', asked.defaultWorkspace, {
+        account,
+        workspace,
+        ...(memberships ? { memberships } : {}),
+      })
     : undefined
   return {
     id: ids.uuid(),
@@ -123,10 +127,19 @@ const drafted = async (deps: Deps, by: ApiKey, asked: KeyAsked): Promise<Omit<Ap
     role,
     accountAdmin: by.accountAdmin && role === 'admin' && workspace === null,
     createdAt,
-    expiresAt: earlier(expiryFrom(asked.expires_in, createdAt), by.expiresAt),
+    // A token is over in two hours, and what it came of stands for the person: programs sign in and make keys.
+    expiresAt: earlier(
+      expiryFrom(asked.expires_in, createdAt),
+      by.grantEnds === undefined ? by.expiresAt : by.grantEnds,
+    ),
     scopes,
     owner: null,
-    person: { sub, label: asked.name ?? '', expiresIn: asked.expires_in ?? '' },
+    person: {
+      sub,
+      label: asked.name ?? '',
+      expiresIn: asked.expires_in ?? '',
+      ...(signsIn ? { signsIn } : {}),
+    },
     defaultWorkspace: meant?.name ?? null,
   }
 }
@@ -150,7 +163,7 @@ export const personalKeys = (deps: Deps): PersonalKeys => {
     async create(by, asked, audited) {
       const secret = newKey(ids)
       const key = { ...(await drafted(deps, by, asked)), hash: hashKey(secret) }
-      await tenants.addApiKey(key, audited && entryOf(audited, 'create', key))
+      await tenants.addApiKey(key, audited && entryOf(audited, 'create', key), by.id)
       return { key: { ...key, person: holderOf(key), lastUsedAt: undefined }, secret }
     },
     async revoke(by, id, audited) {

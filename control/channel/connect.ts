@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { nonceBytes, provenBytes, writePreface, type Role } from '../../shared/channel.ts'
 
 const connectMs = 5_000
-const nonceMs = 5_000
+/** The kernel takes the connection; the daemon of a box on which a hundred start at once may get its turn much later. */
+const nonceMs = 30_000
 
 /** Runs `step` until it settles, the socket fails, or the time is over; in the last two cases the socket is destroyed. */
 const bounded = <T>(
@@ -36,8 +37,8 @@ export const connectPlain = (host: string, port: number): Promise<Socket> => {
   return bounded(socket, connectMs, done => socket.once('connect', () => done(socket)))
 }
 
-const readNonce = (socket: Socket): Promise<Buffer> =>
-  bounded(socket, nonceMs, (done, fail) => {
+const readNonce = (socket: Socket, ms: number): Promise<Buffer> =>
+  bounded(socket, ms, (done, fail) => {
     const onReadable = (): void => {
       const nonce = socket.read(nonceBytes) as Buffer | null
       if (!nonce) return
@@ -56,10 +57,14 @@ export interface ChannelPlace {
   readonly key: Buffer
 }
 
-/** A connection to a machine's daemon on which `role` speaks: what is written to it now is HTTP. */
-export const connectChannel = async ({ host, port, machine, key }: ChannelPlace, role: Role): Promise<Socket> => {
+/** A connection to a machine's daemon, which speaks first and in time, on which `role` speaks: what is written to it now is HTTP. */
+export const connectChannel = async (
+  { host, port, machine, key }: ChannelPlace,
+  role: Role,
+  withinMs = nonceMs,
+): Promise<Socket> => {
   const socket = await connectPlain(host, port)
-  const nonce = await readNonce(socket)
+  const nonce = await readNonce(socket, withinMs)
   const proof = createHmac('sha256', key)
     .update(provenBytes(nonce, role, machine))
     .digest()

@@ -1,22 +1,21 @@
 /** `hutch admin link`: another address that makes an admin. */
-import { join } from 'node:path'
 import { systemClock } from '../../shared/clock.ts'
+import { fail } from '../../shared/errors.ts'
 import { randomIds } from '../../shared/ids.ts'
-import { silentLog } from '../../shared/log.ts'
+import { operator } from '../bootstrap.ts'
 import { loadConfig } from '../config.ts'
-import { adminLink } from '../identity/first-admin.ts'
+import { adminLink } from '../identity/admin-link.ts'
 import { publicUrlOf } from '../listening.ts'
-import { openStore } from '../store/sqlite/open.ts'
 import { misuse, type Invocation } from './command.ts'
+import { withExistingStore } from './existing-store.ts'
 
-export const run = async ({ env, cwd, words, say }: Invocation): Promise<number> => {
+export const run = async ({ env, cwd, words, options, say }: Invocation): Promise<number> => {
   if (words.length !== 1 || words[0] !== 'link') throw misuse('admin takes one word, link; see hutch admin --help')
   const config = loadConfig(env, cwd)
-  const store = await openStore({ path: join(config.dataDir, 'hutch.db'), asItIs: true }, { log: silentLog })
-  try {
-    say(await adminLink({ store, clock: systemClock(), ids: randomIds() }, publicUrlOf(config, config.port)))
-  } finally {
-    await store.close()
-  }
+  const account = String(options['account'] ?? operator.account)
+  await withExistingStore(config.dataDir, async store => {
+    if (!(await store.tenants.account(account))) throw fail('not_found', { kind: 'account', name: account })
+    say(await adminLink({ store, clock: systemClock(), ids: randomIds() }, publicUrlOf(config, config.port), account))
+  })
   return 0
 }

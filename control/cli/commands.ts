@@ -51,8 +51,36 @@ export const commands: readonly Command[] = [
     name: 'admin',
     words: 'link',
     summary: 'prints an address that makes an admin who signs in with a password: once, and within a day',
+    options: {
+      account: { type: 'string', value: 'NAME', help: 'of which account; the first one, default, unless given' },
+    },
     help: ['A server may run. The address before it is of no use any more. HUTCH_PUBLIC_URL says where it begins.'],
     run: async invocation => (await import('./admin.ts')).run(invocation),
+  },
+  {
+    name: 'account',
+    words: 'create NAME | list',
+    summary: 'makes and lists accounts, each with workspaces and people of its own',
+    options: {
+      workspace: { type: 'string', value: 'NAME', help: 'its first workspace; called like the account unless given' },
+      'display-name': { type: 'string', value: 'TEXT', help: 'what people call it' },
+    },
+    help: [
+      'create prints an address that makes its first admin: once, and within a day. hutch admin link --account NAME prints another.',
+      'A server may run, which knows of it with its next request.',
+    ],
+    run: async invocation => (await import('./account.ts')).run(invocation),
+  },
+  {
+    name: 'person',
+    words: 'list | link EMAIL | admin EMAIL | member EMAIL | remove EMAIL',
+    summary: 'lists who signs in, lets somebody set a new password, and takes people out',
+    help: [
+      'link prints an address where the person sets a password: once, and within a day. The logins of before end with it.',
+      'admin and member say whether the person is an admin of the account. remove takes keys, logins and memberships along.',
+      'People come in by an invitation (POST /v0/users), by hutch admin link, or with your provider (HUTCH_OIDC_ISSUER).',
+    ],
+    run: async invocation => (await import('./person.ts')).run(invocation),
   },
   {
     name: 'image',

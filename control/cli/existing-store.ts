@@ -4,23 +4,34 @@ import { fail } from '../../shared/errors.ts'
 import { command } from '../../shared/installation.ts'
 import { silentLog } from '../../shared/log.ts'
 import { openStore } from '../store/sqlite/open.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, WritableStore } from '../store/store.ts'
 
-/**
- * Runs `use` on the database of the data directory, whether or not a server runs on it. Throws `unavailable` where no server of this
- * build has been.
- */
-export const withExistingStore = async (dataDir: string, use: (store: Store) => Promise<void>): Promise<void> => {
+const opened = async (dataDir: string): Promise<WritableStore> => {
   const path = join(dataDir, 'hutch.db')
   if (!existsSync(path))
     throw fail('unavailable', {
       what: `${dataDir} has no database`,
       next: `start ${command('run')} once, or set HUTCH_DATA_DIR`,
     })
-  const store = await openStore({ path, asItIs: true }, { log: silentLog })
+  return openStore({ path, asItIs: true }, { log: silentLog })
+}
+
+/** The same for a command that writes records: with a transition of its own, as a server does. */
+export const withWritableStore = async (
+  dataDir: string,
+  use: (store: WritableStore) => Promise<void>,
+): Promise<void> => {
+  const store = await opened(dataDir)
   try {
     await use(store)
   } finally {
     await store.close()
   }
 }
+
+/**
+ * Runs `use` on the database of the data directory, whether or not a server runs on it. Throws `unavailable` where no server of this
+ * build has been.
+ */
+export const withExistingStore = (dataDir: string, use: (store: Store) => Promise<void>): Promise<void> =>
+  withWritableStore(dataDir, use)

@@ -9,6 +9,7 @@ import { loadConfig } from '../config.ts'
 import type { ApiKey } from '../store/store.ts'
 import { withExistingStore } from './existing-store.ts'
 import { misuse, type Invocation } from './command.ts'
+import { tableLines } from './table.ts'
 
 const see = 'see hutch key --help'
 
@@ -51,15 +52,7 @@ const rowOf = ({ id, person, role, workspace, defaultWorkspace, scopes, expiresA
 ]
 
 const list = async ({ keys, by, say }: Context): Promise<void> => {
-  const rows = [columns, ...(await keys.list(by)).map(rowOf)]
-  const widths = columns.map((_, at) => Math.max(...rows.map(row => (row[at] as string).length)))
-  for (const row of rows)
-    say(
-      row
-        .map((cell, at) => cell.padEnd(widths[at] as number))
-        .join('  ')
-        .trimEnd(),
-    )
+  tableLines(columns, (await keys.list(by)).map(rowOf)).forEach(say)
 }
 
 const revoke = async ({ keys, by, say }: Context, [id = '']: readonly string[]): Promise<void> => {

@@ -7,7 +7,7 @@ import { jsonLog, type Log } from '../../shared/log.ts'
 import { isLoopback } from '../../shared/loopback.ts'
 import { loadConfig, type Config } from '../config.ts'
 import { speaksTls } from '../config/tls.ts'
-import { adminLink } from '../identity/first-admin.ts'
+import { adminLink } from '../identity/admin-link.ts'
 import { createHost, type Host } from '../host.ts'
 import { isKnown } from '../images/default.ts'
 import { authority, checkAddress } from '../listening.ts'
@@ -75,7 +75,7 @@ const announce = async (host: Host, config: Config, say: Invocation['say']): Pro
   say(`  curl -s -H "Authorization: Bearer $(cat ${keyFile})" ${url}/v0/sandboxes`)
   if (!(await host.store.identity.hasPeople())) {
     say('hutch: nobody can sign in yet. This address makes an admin, once and within a day:')
-    say(`  ${await adminLink({ store: host.store, clock: systemClock(), ids: randomIds() }, url)}`)
+    say(`  ${await adminLink({ store: host.store, clock: systemClock(), ids: randomIds() }, url, host.first.account)}`)
   }
 }
 

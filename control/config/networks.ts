@@ -1,4 +1,5 @@
 /** Networks in the configuration. */
+import { isIP } from 'node:net'
 import { allowedNetwork, parseAddress, parseNetwork, subnetOf, type Network } from './ipv4.ts'
 import { listOf, refuse, textOf, urlOf, type Environment } from './values.ts'
 
@@ -26,6 +27,23 @@ export const allowedFrom = (env: Environment): string[] => {
   const networks = listOf(env, 'HUTCH_ALLOW_NETWORKS')
   for (const network of networks) allowedNetwork(network)
   return networks
+}
+
+/** Proxies in front of this host. */
+export const trustedProxiesFrom = (env: Environment): string[] => {
+  const name = 'HUTCH_TRUSTED_PROXIES'
+  const found = listOf(env, name)
+  for (const text of found) {
+    const [address = '', bits, ...more] = text.split('/')
+    const most = isIP(address) === 6 ? 128 : 32
+    if (
+      isIP(address) === 0 ||
+      more.length > 0 ||
+      (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+    )
+      throw refuse(name, `"${text}" is neither an address nor a network like 10.0.0.0/8`)
+  }
+  return found
 }
 
 /** A name server by IPv4 address, with or without a port. */

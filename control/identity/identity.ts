@@ -8,12 +8,21 @@ import { callInProcess, type InProcessAnswer, type InProcessRequest } from '../.
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Request } from '../../shared/route.ts'
-import { remoteOf } from '../auth/remote.ts'
 import type { Sealer } from '../secrets.ts'
-import type { Store } from '../store/store.ts'
+import type { AuditedBy, Person, Store } from '../store/store.ts'
 import { createAttempts } from './passwords.ts'
+import type { Denials } from '../audit/denials.ts'
+import type { Transition } from '../reconcile/transition.ts'
+import { admitClaims, admitWithLink, type AdmitConfig } from './elsewhere/admit.ts'
+import type { Claims } from './elsewhere/claims.ts'
+import type { ProviderConfig } from './elsewhere/discovery.ts'
+import { createElsewhere, type Elsewhere } from './elsewhere/provider.ts'
+import { createJoining, type Door, type Joining } from './joining.ts'
+import { createMembers, type Members } from './members.ts'
 import { createPeople, type People } from './people.ts'
+import type { DocumentConfig } from './provider/client-document.ts'
 import { clientsFrom } from './provider/clients.ts'
+import { createDocuments } from './provider/documents.ts'
 import { openProvider, type OpenedProvider } from './provider/provider.ts'
 import { createSigningKeys } from './signing-keys.ts'
 import { createTokens, type Tokens } from './tokens.ts'
@@ -29,6 +38,14 @@ export type Step = (provider: OpenedProvider, request: IncomingMessage, response
 export interface Identity {
   readonly tokens: Tokens
   readonly people: People
+  readonly members: Members
+  readonly joining: Joining
+  /** The operator's provider; undefined where there is none. */
+  readonly elsewhere: Elsewhere | undefined
+  /** Whom that provider names, as somebody here. Throws `forbidden` with the reason. */
+  admit(claims: Claims, by: AuditedBy): Promise<Person>
+  /** The same for who has a link in the hand, which is used up. */
+  admitWith(door: Door, claims: Claims, by: AuditedBy): Promise<Person>
   /** `https://host/v0`. */
   readonly issuer: () => string
   /** What the provider answers to a request of one of its addresses. */
@@ -45,7 +62,13 @@ export interface Identity {
 
 export interface IdentityDeps {
   readonly store: Pick<Store, 'identity' | 'tenants' | 'resources' | 'audit'>
-  /** Whom people belong to. */
+  /** Kind of the records that are invitations and memberships. */
+  readonly userKind: string
+  readonly transition: () => Pick<Transition, 'write'>
+  readonly denials: Pick<Denials, 'note'>
+  /** Where people may sign in besides. */
+  readonly provider?: (ProviderConfig & AdmitConfig) | undefined
+  /** Whom people belong to that nobody invited. */
   readonly account: string
   readonly sealer: Sealer
   readonly clock: Clock
@@ -55,6 +78,7 @@ export interface IdentityDeps {
   readonly publicUrl: () => string
   /** Names of the public client. */
   readonly clientNames: readonly string[]
+  readonly documents: DocumentConfig
   /** Text that only this host knows. */
   readonly secret: string
 }
@@ -66,6 +90,7 @@ const opening = (deps: IdentityDeps & { people: People }, keysOf: () => Promise<
   const { clientNames, store, secret, clock } = deps
   const cookieKey = createHmac('sha256', secret).update('cookies of sign-in').digest('base64url')
   const knownClient = clientsFrom(clientNames, store)
+  const documents = createDocuments(deps.documents, clock)
   let swept = 0
   let opened: { readonly of: string; readonly provider: Promise<OpenedProvider> } | undefined
   return async (): Promise<OpenedProvider> => {
@@ -77,7 +102,7 @@ const opening = (deps: IdentityDeps & { people: People }, keysOf: () => Promise<
     const keys = await keysOf()
     const of = [issuer(), ...keys.map(({ kid }) => kid)].join(' ')
     if (opened?.of === of) return opened.provider
-    const provider = openProvider({ ...deps, knownClient, issuer: issuer(), keys, cookieKey })
+    const provider = openProvider({ ...deps, documents, knownClient, issuer: issuer(), keys, cookieKey })
     opened = { of, provider }
     // One that could not be opened is tried again by the next request.
     provider.catch(() => {
@@ -128,15 +153,27 @@ export const createIdentity = (deps: IdentityDeps): Identity => {
   const issuer = () => `${deps.publicUrl()}/v0`
   const signingKeys = createSigningKeys(deps)
   const people = createPeople(deps)
+  const members = createMembers({ ...deps, now: deps.clock.now })
+  const joining = createJoining({ ...deps, people, members })
+  const { provider: config } = deps
+  const admitting = () => {
+    if (!config) throw fail('not_found', { kind: 'provider', name: 'of this host' })
+    return { ...deps, members, config }
+  }
   const newcomers = createAttempts(deps.clock)
   const clients = createAttempts(deps.clock)
   const open = opening({ ...deps, people }, async () => (await signingKeys.privateKeys()) as JWK[], issuer)
   return {
     issuer,
     people,
-    newcomer: request => newcomers.begin(remoteOf(request), mostSteps),
+    members,
+    joining,
+    elsewhere: config && createElsewhere({ ...deps, config }),
+    admit: async (claims, by) => admitClaims(admitting(), claims, by),
+    admitWith: async (door, claims, by) => admitWithLink({ ...admitting(), joining }, door, claims, by),
+    newcomer: request => newcomers.begin(request.remote, mostSteps),
     async newClient(request) {
-      clients.begin(remoteOf(request), mostClients)
+      clients.begin(request.remote, mostClients)
       if ((await deps.store.identity.countOAuthRecords('Client')) >= mostClientsInAll)
         throw fail('too_many_attempts', { retryAfterS: 3_600 })
     },

@@ -17,12 +17,25 @@ const deep = '../../../'
 /** From `/v0/oauth/x`. */
 const shallow = '../../'
 
-export const signInPage = ({ email = '', wrong }: { email?: string; wrong?: string | undefined }): string =>
+/** Another way in, where the operator has a provider. */
+const elsewhereForm = (provider: string | undefined): Html =>
+  provider === undefined
+    ? nothing
+    : html`<form method="post" class="other"><button name="do" value="elsewhere">Sign in with ${provider}</button></form>\n`
+
+interface SignInAsked {
+  readonly email?: string
+  readonly wrong?: string | undefined
+  /** Name of the operator's provider. */
+  readonly provider?: string | undefined
+}
+
+export const signInPage = ({ email = '', wrong, provider }: SignInAsked): string =>
   page(
     'Sign in',
     deep,
-    html`<form method="post">
-${wrongLine(wrong)}${field('email', 'E-mail address', html`type="email" value="${email}" required autocomplete="username"`)}${field('password', 'Password', html`type="password" required autocomplete="current-password"`)}<button name="do" value="sign-in">Sign in</button>
+    html`${wrongLine(wrong)}${elsewhereForm(provider)}<form method="post">
+${field('email', 'E-mail address', html`type="email" value="${email}" required autocomplete="username"`)}${field('password', 'Password', html`type="password" required autocomplete="current-password"`)}<button name="do" value="sign-in">Sign in</button>
 </form>`,
   )
 
@@ -49,22 +62,73 @@ ${
   )
 }
 
-export const joinPage = ({ wrong, email = '', name = '' }: { wrong?: string; email?: string; name?: string }): string =>
-  page(
-    'The first admin',
+/** What somebody with a link is asked. */
+export interface JoinAsked {
+  readonly purpose: 'admin' | 'invitation' | 'password'
+  /** Whom the link is for. */
+  readonly for?: string | undefined
+  /** They have a password here. */
+  readonly isKnown: boolean
+  readonly workspace?: string
+  readonly invitedBy?: string
+  readonly provider?: string | undefined
+  readonly wrong?: string
+  readonly email?: string
+  readonly name?: string
+}
+
+const titles = { admin: 'The first admin', invitation: 'You are invited', password: 'A new password' } as const
+
+const invitationLine = ({ workspace = '', invitedBy = '', isKnown }: JoinAsked): Html =>
+  html`<p><b>${invitedBy}</b> invites you to the workspace <b>${workspace}</b>. ${isKnown ? 'Sign in to accept.' : 'Choose a name and a password to accept.'}</p>\n`
+
+const passwordField = (isKnown: boolean): Html =>
+  isKnown
+    ? field('password', 'Password', html`type="password" required autocomplete="current-password"`)
+    : field(
+        'password',
+        'Password; twelve characters or more',
+        html`type="password" required minlength="12" autocomplete="new-password"`,
+      )
+
+/** Password managers keep a password under the address that stands beside it. */
+const addressField = ({ for: fixed, email = '' }: JoinAsked): Html =>
+  fixed === undefined
+    ? field('email', 'E-mail address', html`type="email" value="${email}" required autocomplete="username"`)
+    : field('email', 'E-mail address', html`type="email" value="${fixed}" readonly autocomplete="username"`)
+
+const buttons = { admin: 'Create', invitation: 'Accept', password: 'Save' } as const
+
+export const joinPage = (asked: JoinAsked): string => {
+  const { purpose, isKnown, wrong, provider, name = '' } = asked
+  const asksName = purpose !== 'password' && !isKnown
+  return page(
+    titles[purpose],
     shallow,
-    html`<form method="post">
-${wrongLine(wrong)}${field('email', 'E-mail address', html`type="email" value="${email}" required autocomplete="username"`)}${field('name', 'Name', html`value="${name}" required autocomplete="name"`)}${field('password', 'Password; twelve characters or more', html`type="password" required minlength="12" autocomplete="new-password"`)}<button>Create</button>
+    html`${purpose === 'invitation' ? invitationLine(asked) : nothing}${wrongLine(wrong)}${purpose === 'invitation' ? elsewhereForm(provider) : nothing}<form method="post">
+${addressField(asked)}${asksName ? field('name', 'Name', html`value="${name}" required autocomplete="name"`) : nothing}${passwordField(purpose === 'invitation' && isKnown)}<button name="do" value="join">${buttons[purpose]}</button>
 </form>`,
   )
+}
 
-export const joinedPage = (email: string): string =>
-  page('You are an admin', shallow, html`<p><b>${email}</b> can sign in now, from any client of this host.</p>`)
+const joined = {
+  admin: 'You are an admin',
+  invitation: 'You are in',
+  password: 'The password is set',
+} as const
+
+export const joinedPage = (purpose: JoinAsked['purpose'], email: string): string =>
+  page(
+    joined[purpose],
+    shallow,
+    html`<p><b>${email}</b> can sign in now, from any client of this host.</p>
+<p>A command line or an MCP client leads you to the page where you do. You can close this one.</p>`,
+  )
 
 /** A page that goes on at once: a form may not be answered with a redirect to another origin under our policy. */
-export const onwardPage = (url: string): string =>
+export const onwardPage = (url: string, title = 'Going back'): string =>
   page(
-    'Going back',
+    title,
     deep,
     html`<meta http-equiv="refresh" content="0; url=${url}">
 <p><a href="${url}">Go on</a></p>`,
@@ -78,6 +142,15 @@ export const deviceCodePage = (form: string, error: Error | undefined): string =
     html`<p>Type the code that the program shows.</p>
 ${wrongLine(error && 'That code is not one, or its time is over.')}${new Html(form)}
 <button form="op.deviceInputForm">Go on</button>`,
+  )
+
+/** A form of the provider that its own page would send by a script; `fields` are its hidden ones. */
+export const deviceGoOnPage = (fields: string): string =>
+  page(
+    'Sign in on a device',
+    shallow,
+    html`<p>A program on this or another machine has led you here.</p>
+<form method="post">${new Html(fields)}<button>Go on</button></form>`,
   )
 
 export const deviceConfirmPage = (form: string, { client, code }: { client: string; code: string }): string =>

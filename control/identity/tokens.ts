@@ -112,7 +112,7 @@ export const createTokens = (deps: {
       if (found.expiresAt <= clock.now()) throw invalid('has expired')
       const key = await tenants.apiKeyByHash(found.grant)
       if (!key) throw invalid('was revoked')
-      return { ...key, expiresAt: found.expiresAt, scopes: found.scopes }
+      return { ...key, expiresAt: found.expiresAt, grantEnds: key.expiresAt, scopes: found.scopes }
     },
   }
 }

@@ -7,7 +7,8 @@
  *     pulled/<workspace>/<encoded reference>.json   what a workspace has pulled (pulled.ts)
  *     .new-*                       work in progress; of no worth after a crash
  */
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../shared/errors.ts'
 import { parse, s, type Out } from '../../shared/schema.ts'
@@ -26,10 +27,13 @@ export type ImageConfig = Out<typeof imageConfig>
 
 const pointer = s.object({ digest: s.string().check(s.regex(/^[0-9a-f]{16,64}$/)) })
 
-/** The value in a JSON file, or undefined when it is not there. */
+/**
+ * The value in a JSON file, or undefined when it is not there. Every create reads some, of a few hundred bytes: a promise of a
+ * file would take the server ten times as long.
+ */
 export const readJson = async (file: string): Promise<unknown> => {
   try {
-    return JSON.parse(await readFile(file, 'utf8'))
+    return JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
     // A reference may be longer than a file's name.
     if (['ENOENT', 'ENAMETOOLONG'].includes(errno(error) ?? '')) return undefined

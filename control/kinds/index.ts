@@ -1,5 +1,6 @@
 /** Every kind this host serves, by its name. A new one is a definition file and a line here. */
 import { parseWireNames, wireNames } from '../../shared/wire-names.ts'
+import type { Invitations } from '../identity/invitations.ts'
 import type { Kind } from '../resources/kind.ts'
 import { sandboxKind, type SandboxDeps } from '../sandbox/kind.ts'
 import { agentKind } from './agent.ts'
@@ -23,7 +24,9 @@ import { volumeTemplateKind } from './volume-template.ts'
 import { volumeKind } from './volume.ts'
 import { networkKinds, networksIn, type NetworkKindDeps } from './vpc.ts'
 
-export interface KindDeps extends Omit<SandboxDeps, 'networks'>, NetworkKindDeps {}
+export interface KindDeps extends Omit<SandboxDeps, 'networks'>, NetworkKindDeps {
+  readonly invitations: Invitations
+}
 
 /** Those that need nothing of a host, or can be declared without. */
 export const plainKinds: readonly Kind[] = [
@@ -45,7 +48,7 @@ export const plainKinds: readonly Kind[] = [
   volumeKind,
   driveKind,
   applicationKind(wireNames(parseWireNames('', ''))),
-  userKind,
+  userKind(),
   imageShareKind,
   ...networkKinds({ regions: [] }),
 ]
@@ -54,10 +57,12 @@ export const createKinds = (deps: KindDeps) =>
   ({
     sandbox: sandboxKind({ ...deps, networks: networksIn(deps) }),
     ...(Object.fromEntries(
-      [...plainKinds, applicationKind(wireNames(deps.names.list)), ...networkKinds(deps)].map(kind => [
-        kind.kind,
-        kind,
-      ]),
+      [
+        ...plainKinds,
+        applicationKind(wireNames(deps.names.list)),
+        userKind(deps.invitations),
+        ...networkKinds(deps),
+      ].map(kind => [kind.kind, kind]),
     ) as Record<never, Kind>),
   }) satisfies Record<string, Kind>
 

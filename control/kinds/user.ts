@@ -1,17 +1,16 @@
 /**
- * A user of a workspace, known by an e-mail address: invited, and not more than that while nobody can sign in. The record is
- * the invitation and the membership in one.
+ * A user of a workspace, known by an e-mail address: invited, and in it once a person has accepted. The record is the invitation and
+ * the membership in one; `spec.sub` says who it is.
  */
 import { fail } from '../../shared/errors.ts'
+import { invitationMs, type Invitations } from '../identity/invitations.ts'
 import { s, text } from '../../shared/schema.ts'
 import { defineKind } from '../resources/define-kind.ts'
+import type { Kind } from '../resources/kind.ts'
 import type { Naming } from '../resources/naming.ts'
 import type { Presented } from '../resources/present.ts'
 import type { Wire } from '../resources/wire.ts'
 import type { Resource } from '../store/store.ts'
-
-/** How long an invitation can be accepted. */
-const invitedMs = 7 * 86_400_000
 
 const addressPattern = /^[^\s@"(),:;<>[\]\\/]{1,64}@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/
 
@@ -37,13 +36,13 @@ const endOf = ({ spec }: Resource): string => new Date(spec['expiresAt'] as numb
 
 /** What a listing and a change of the role answer. */
 const member = ({ spec }: Presented, { uid, name }: Resource) => ({
-  sub: uid,
+  sub: spec['sub'] ?? uid,
   email: name,
   role: spec['role'],
-  accepted: false,
-  email_verified: false,
+  accepted: spec['sub'] !== undefined,
+  email_verified: spec['emailVerified'] === true,
   expired: spec['expired'],
-  source: 'invitation',
+  source: spec['source'] ?? 'invitation',
 })
 
 const invitation = ({ metadata }: Presented, record: Resource) => {
@@ -75,7 +74,7 @@ const wire: Wire = {
     accepted: s.boolean(),
     email_verified: s.boolean(),
     expired: s.boolean(),
-    source: s.literal('invitation'),
+    source: s.enum(['invitation', 'domain_capture']),
   }),
   render: member,
   created: {
@@ -89,6 +88,8 @@ const wire: Wire = {
       updatedAt: s.string(),
       createdBy: s.string(),
       updatedBy: s.string(),
+      /** Where the invitation is accepted, once; absent when it was mailed. */
+      link: s.optional(s.string()),
     }),
     render: invitation,
   },
@@ -96,21 +97,43 @@ const wire: Wire = {
 
 const by = (action: string) => ({ scope: `workspaces:${action}`, role: 'admin' }) as const
 
-export const userKind = defineKind({
-  kind: 'workspaceUser',
-  plural: 'users',
-  param: 'subOrEmail',
-  scope: 'workspaces',
-  access: { create: by('invite'), update: by('update'), delete: by('remove') },
-  verbs: ['list', 'create', 'update', 'delete'],
-  names: addresses,
-  alias: ({ uid }) => uid,
-  leaves: true,
-  spec: s.object({}),
-  fallback: { role: 'member' },
-  wire,
-  removed: { status: 200 },
-  issue: (_draft, { now }) => ({ spec: { expiresAt: now + invitedMs } }),
-  presentSpec: ({ spec }, { now }) => ({ ...spec, expired: (spec['expiresAt'] as number) <= now }),
-  example: { create: { email: 'ada@example.com' }, update: { role: 'admin' } },
-})
+const isOver = ({ spec }: Pick<Resource, 'spec'>, now: number): boolean =>
+  spec['sub'] === undefined && (spec['expiresAt'] as number) <= now
+
+const overStatus = 'EXPIRED'
+
+export const userKindName = 'workspaceUser'
+
+/** Without `invitations` nobody is told how to accept: documents are made of it. */
+export const userKind = (invitations?: Invitations): Kind =>
+  defineKind({
+    kind: userKindName,
+    plural: 'users',
+    param: 'subOrEmail',
+    scope: 'workspaces',
+    access: { create: by('invite'), update: by('update'), delete: by('remove') },
+    verbs: ['list', 'create', 'update', 'delete'],
+    names: addresses,
+    alias: ({ uid, spec }) => (spec['sub'] as string | undefined) ?? uid,
+    leaves: true,
+    spec: s.object({}),
+    fallback: { role: 'member' },
+    wire,
+    removed: { status: 200 },
+    membership: ({ sub, role: as }) =>
+      typeof sub === 'string' ? { sub, role: as === 'admin' ? 'admin' : 'member' } : undefined,
+    // An invitation that is over is in nobody's way.
+    statusAt: ({ record }, now) => (isOver(record, now) ? overStatus : ''),
+    replaceableStatuses: [overStatus],
+    issue({ uid, name: email, workspace, spec, metadata }, { now, ids, sealer }) {
+      const invited = { uid, email, workspace, role: String(spec['role']), invitedBy: metadata.createdBy }
+      const made = invitations?.make(invited, { now, ids, sealer })
+      return {
+        spec: { expiresAt: made?.expiresAt ?? now + invitationMs },
+        ...(made ? { changes: made.changes } : {}),
+        ...(made?.link ? { told: { link: made.link } } : {}),
+      }
+    },
+    presentSpec: ({ spec }, { now }) => ({ ...spec, expired: isOver({ spec }, now) }),
+    example: { create: { email: 'ada@example.com' }, update: { role: 'admin' } },
+  })

@@ -3,8 +3,10 @@ import { fail, isError } from '../../shared/errors.ts'
 import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
 import { loadConfig, reclaimSeconds, standbySeconds, type Config } from '../config.ts'
+import { mailShape } from '../config/mail.ts'
 import { packagesShape } from '../config/packages.ts'
 import { pullRanges } from '../config/registries.ts'
+import { signInShape } from '../config/sign-in.ts'
 import { tlsShape } from '../config/tls.ts'
 import { versionMap, wireNameList } from '../config/wire-profile.ts'
 import { checkMembers } from './check-options.ts'
@@ -14,6 +16,8 @@ const variables = {
   host: 'HUTCH_HOST',
   port: 'HUTCH_PORT',
   publicUrl: 'HUTCH_PUBLIC_URL',
+  trustedProxies: 'HUTCH_TRUSTED_PROXIES',
+  clientHosts: 'HUTCH_CLIENT_HOSTS',
   sandboxDomain: 'HUTCH_SANDBOX_DOMAIN',
   previewDomain: 'HUTCH_PREVIEW_DOMAIN',
   dataDir: 'HUTCH_DATA_DIR',
@@ -59,6 +63,8 @@ const shapes = {
   standbyAfterMs: within(standbySeconds, 1000),
   reclaimAfterMs: within(reclaimSeconds, 1000),
   tls: tlsShape,
+  signIn: signInShape,
+  mail: mailShape,
   packages: packagesShape,
   pullLimits: s.strictObject({
     maxBytes: within(pullRanges.maxMb, MiB),

@@ -1,5 +1,13 @@
 /** What can happen to records and instances in one transaction; `transition.ts` makes it happen. */
-import type { ApiKey, Instance, InstanceChange, Resource, ResourceChange, ResourceEvent } from '../store/store.ts'
+import type {
+  ApiKey,
+  IdentityChange,
+  Instance,
+  InstanceChange,
+  Resource,
+  ResourceChange,
+  ResourceEvent,
+} from '../store/store.ts'
 import type { InstanceEvent } from './instance-life.ts'
 
 /** A record that is to be; its status is what its kind's table begins with. */
@@ -54,5 +62,7 @@ export type Move =
     }
   /** Its machine is gone from the box. */
   | { readonly drop: Instance }
+  /** About people. */
+  | { readonly identity: IdentityChange }
   /** The workspace of that name goes with its keys and everything in it; its machines are then nobody's. */
   | { readonly removeWorkspace: string }

@@ -77,6 +77,7 @@ const creating = (rules: RulesByKind, move: Extract<Move, { create: unknown }>, 
     ...(references ? { references } : {}),
     ...(kind.claims ? { claims: kind.claims(draft.spec, draft.name) } : {}),
     ...(credential ? { credential } : {}),
+    membership: kind.membership?.(draft.spec),
     ...(status ? { event: eventOf(status, message, now, revisions) } : {}),
   }
   return { uid: draft.uid, after: resource, writes: [write] }
@@ -99,6 +100,7 @@ const changing = (rules: RulesByKind, move: Extract<Move, { record: unknown }>, 
     change: { ...change, status, internal },
     ...(references ? { references } : {}),
     ...(claims ? { claims } : {}),
+    membership: change.spec && kind.membership?.(change.spec),
     ...(event && status ? { event: eventOf(status, event.message, now, event.revisions) } : {}),
     ...(event?.name === 'delete' && kind.keptWhileReferenced ? { unlessReferenced: true } : {}),
   }

@@ -12,7 +12,7 @@
  *     gone       it had instances to give back, and has none any more
  */
 import type { MachineSpec } from '../drivers/driver.ts'
-import type { Instance, PinnedImage, Rate, Reference, Resource } from '../store/store.ts'
+import type { Instance, Membership, PinnedImage, Rate, Reference, Resource } from '../store/store.ts'
 import type { StateTable } from './state-table.ts'
 
 export interface Rules {
@@ -34,6 +34,8 @@ export interface Rules {
   references?(spec: Resource['spec']): readonly Reference[]
   /** What no other record of its kind and workspace may have, or of any workspace where it begins with a slash: an address, for example. */
   claims?(spec: Resource['spec'], name: string): readonly string[]
+  /** What a person is in its workspace, as the spec says. */
+  membership?(spec: Resource['spec']): Membership | undefined
   /** An address of this box that the record gives to those that leave by `to`. */
   gives?(record: Resource): GivenAddress | undefined
   /** When the record ends by its own rules; undefined means never. */

@@ -113,6 +113,7 @@ const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promi
       ...(credential ? { credential: await keyFrom(context, draft, credential) } : {}),
     },
     ...inside,
+    ...(issued.changes ?? []).map(identity => ({ identity })),
   ]
 }
 

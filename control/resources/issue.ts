@@ -2,7 +2,7 @@
 import type { Ids } from '../../shared/ids.ts'
 import type { Draft } from '../reconcile/moves.ts'
 import type { Sealer } from '../secrets.ts'
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey, IdentityChange } from '../store/store.ts'
 import type { Around } from './kind.ts'
 
 /** An API key that lives as long as its record; the rest of it follows from the workspace. */
@@ -16,6 +16,8 @@ export interface Issued {
   /** Members of the spec. */
   readonly spec?: Readonly<Record<string, unknown>>
   readonly credential?: Credential
+  /** What of people is written with it. */
+  readonly changes?: readonly IdentityChange[]
   /** Records that are made inside it, in the same transaction. */
   readonly inside?: readonly Pick<Draft, 'kind' | 'name' | 'spec'>[]
 }

@@ -36,6 +36,27 @@ export interface Person {
   readonly password: string | null
   readonly accountAdmin: boolean
   readonly createdAt: number
+  /** Somebody who reads mail of that address has said so. */
+  readonly emailProven: boolean
+  /** Sign-ins from before count no more, epoch ms. */
+  readonly sessionsFrom: number
+}
+
+/** Who a person is elsewhere: a subject of an issuer. */
+export interface Identified {
+  readonly issuer: string
+  readonly subject: string
+}
+
+/** A mail that is to be sent. */
+export interface Mail {
+  readonly id: string
+  /** Sealed JSON: to whom, and what. */
+  readonly sealed: string
+  readonly dueAt: number
+  readonly attempts: number
+  /** Of no use afterwards. */
+  readonly expiresAt: number
 }
 
 /** What a secret in an address is good for, once. */
@@ -47,14 +68,47 @@ export interface Link {
   readonly expiresAt: number
 }
 
+/** One part of a transaction about people. */
+export type IdentityChange =
+  /** Throws `already_exists` for an address that is somebody's. */
+  | { readonly add: Person }
+  /** Throws `not_found`. */
+  | {
+      readonly person: string
+      readonly set: Partial<Pick<Person, 'name' | 'password' | 'accountAdmin' | 'emailProven' | 'sessionsFrom'>>
+    }
+  /** With every key, login, link and identity; what the person is in workspaces goes with those records. */
+  | { readonly remove: string }
+  /** What programs were let in with; keys stay. */
+  | { readonly endLogins: string }
+  /** Keys and logins. */
+  | { readonly endKeys: string }
+  /** In the place of those for the same. */
+  | { readonly link: Link }
+  /** Throws `not_found` for one that was used or is over. */
+  | { readonly take: string }
+  /** Throws `already_exists` for one that is somebody's. */
+  | { readonly identify: Identified; readonly as: string }
+  | { readonly mail: Mail }
+
 export interface Identity {
   person(by: 'sub' | 'email', value: string): Promise<Person | undefined>
+  /** By address. */
+  people(): Promise<Person[]>
   hasPeople(): Promise<boolean>
-  /** Takes the link `hash` with it, and throws `not_found` when it was taken; `already_exists` for an address that is somebody's. */
-  addPerson(person: Person, hash: string, audit: AuditEntry): Promise<void>
-  /** In the place of those for the same. */
-  putLink(link: Link): Promise<void>
+  identified(by: Identified): Promise<Person | undefined>
+  /** Uids of the records by which a person is in workspaces. */
+  membershipsOf(sub: string): Promise<string[]>
   link(hash: string, now: number): Promise<Link | undefined>
+  /** All of it happens, or nothing. */
+  change(changes: readonly IdentityChange[], audit: readonly AuditEntry[], now: number): Promise<void>
+  /** Mails whose time has come, oldest first. Those that are of no use any more are removed. */
+  dueMails(now: number, limit: number): Promise<Mail[]>
+  /** When the first of them is due. */
+  nextMail(): Promise<number | undefined>
+  removeMail(id: string): Promise<void>
+  /** It could not be sent: later, then. */
+  putOffMail(id: string, dueAt: number): Promise<void>
 
   oauthRecord(type: string, by: 'id' | 'uid' | 'userCode', value: string): Promise<OAuthRecord | undefined>
   /** In the place of one with the same id. */
@@ -65,7 +119,7 @@ export interface Identity {
   removeOAuthGrant(grantId: string): Promise<void>
   /** How many there are of a type. */
   countOAuthRecords(type: string): Promise<number>
-  /** Removes what ended before. */
+  /** Removes what ended before, links too. */
   sweepOAuthRecords(before: number): Promise<void>
   /** Newest first. */
   signingKeys(): Promise<SigningKey[]>

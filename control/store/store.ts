@@ -17,7 +17,10 @@
  *     audit         seq PK, time, who, what, to what, detail JSON, hash over the hash before and the row: only added to
  *     oauth_records type, id PK (a hash), payload (sealed), grant_id, uid, user_code, consumed_at, expires_at
  *     signing_keys  kid PK, sealed, created_at
- *     people        sub PK, account, email UNIQUE, name, password (scrypt)|null, account_admin
+ *     people        sub PK, account, email UNIQUE, name, password (scrypt)|null, account_admin, email_proven, sessions_from
+ *     memberships   uid PK (of a resource), sub, workspace, role    what a person is in a workspace
+ *     identities    issuer, subject PK → sub                        who a person is elsewhere
+ *     mails         id PK, sealed, due_at, attempts, expires_at     that are to be sent
  *     links         hash PK, purpose, subject, expires_at             good once
  *     meta          key, value
  *

@@ -44,6 +44,10 @@ export interface ApiKey {
   readonly person: KeyHolder | null
   /** Name of the workspace that a call means which names none, or null. */
   readonly defaultWorkspace: string | null
+  /** Of a person who is no admin of the account: the workspaces they are in, by name, and as what. */
+  readonly memberships?: Readonly<Record<string, ApiKey['role']>>
+  /** When what an access token came of ends, or null; absent for keys. */
+  readonly grantEnds?: number | null
 }
 
 /** A person who has keys, and what they call one of them. */
@@ -52,6 +56,8 @@ export interface KeyHolder {
   readonly label: string
   /** As it was asked for: `30d`; '' for a key that does not expire. */
   readonly expiresIn: string
+  /** Somebody who signs in: the key is none when they are gone. */
+  readonly signsIn?: true
 }
 
 /** When a key was last used, epoch ms. */
@@ -71,11 +77,13 @@ export interface Tenants {
   isTaken(name: string): Promise<boolean>
   apiKeyByHash(hash: string): Promise<ApiKey | undefined>
   /** Adding throws `already_exists` when the id, name or hash is taken, `not_found` when the account is unknown. */
-  addAccount(account: Account): Promise<void>
+  /** With its first workspace, where one is given. */
+  addAccount(account: Account, first?: Workspace): Promise<void>
   addWorkspace(workspace: Workspace, audit?: AuditEntry): Promise<void>
   /** Throws `not_found`. */
   updateWorkspace(name: string, change: WorkspaceChange, audit?: AuditEntry): Promise<Workspace>
-  addApiKey(key: ApiKey, audit?: AuditEntry): Promise<void>
+  /** With `madeWith`, the id of the key it was made with: throws `unauthenticated` when that one is gone. */
+  addApiKey(key: ApiKey, audit?: AuditEntry, madeWith?: string): Promise<void>
   removeApiKey(id: string, audit?: AuditEntry, now?: number): Promise<void>
   /** Keys of persons of the account, oldest first. */
   personalKeys(account: string): Promise<ApiKey[]>

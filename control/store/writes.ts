@@ -6,6 +6,7 @@
  * gone; the caller looks again and decides anew.
  */
 import type { AuditEntry } from './audit.ts'
+import type { IdentityChange } from './identity.ts'
 import type { Instance, Owner } from './instances.ts'
 import type { Rate } from './meter.ts'
 import type { ApiKey } from './tenants.ts'
@@ -25,6 +26,12 @@ export interface Reference {
 /** What a resource lives inside. */
 export interface Within extends Key {
   readonly exceptStatuses?: readonly string[]
+}
+
+/** What a person is in the workspace of a record, as long as the record says so. */
+export interface Membership {
+  readonly sub: string
+  readonly role: ApiKey['role']
 }
 
 /** Absent members keep their value. */
@@ -51,7 +58,8 @@ export type Write =
   /**
    * Throws `already_exists` when the name is taken in that kind, workspace and parent, or a claim by another of its kind and
    * workspace; `not_found` when what it lives inside is not there, or its workspace was deleted; `invalid_argument` with the
-   * field of a reference whose target is not there. `credential` is an API key that goes when the resource goes.
+   * field of a reference whose target is not there. `credential` is an API key that goes when the resource goes, and so does
+   * `membership`; with the last one of a person who is no admin of the account go their keys.
    */
   | {
       readonly type: 'create'
@@ -60,6 +68,7 @@ export type Write =
       readonly references?: readonly Reference[]
       readonly claims?: readonly string[]
       readonly credential?: ApiKey
+      readonly membership?: Membership | undefined
       readonly event?: ResourceEvent
     }
   /**
@@ -73,6 +82,7 @@ export type Write =
       readonly change: ResourceChange
       readonly references?: readonly Reference[]
       readonly claims?: readonly string[]
+      readonly membership?: Membership | undefined
       readonly unlessReferenced?: boolean
       readonly event?: ResourceEvent
     }
@@ -115,6 +125,8 @@ export type Write =
     }
   /** Closes its intervals; they stay for the bill. */
   | { readonly type: 'removeInstance'; readonly id: string; readonly version: number }
+  /** About people; throws what `IdentityChange` says. */
+  | { readonly type: 'identity'; readonly change: IdentityChange }
   /** Writes down who did what is written beside it. */
   | { readonly type: 'audit'; readonly entry: AuditEntry }
   /**

@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net'
 
 const maxUnproven = 64
-const proveWithinMs = 2_000
+/** The host answers at once, unless a hundred others want something of it just then. */
+const proveWithinMs = 5_000
 
 export interface Unproven {
   /** Closes the connection when it is not `settled` in time, or the oldest when there are too many. */

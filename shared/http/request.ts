@@ -17,8 +17,8 @@ export const decodePath = (rawPath: string): string => {
 /** True when a percent sign is not followed by two hexadecimal digits. */
 export const isMalformed = (rawPath: string): boolean => /%(?![0-9a-f]{2})/i.test(rawPath)
 
-/** The plain request that handlers see. */
-export const toRequest = (message: IncomingMessage, exchange?: Exchange): Request => {
+/** The plain request that handlers see; `remote` is who is at the other end, where the socket does not tell. */
+export const toRequest = (message: IncomingMessage, exchange?: Exchange, remote?: string): Request => {
   const url = message.url ?? '/'
   const cut = url.indexOf('?')
   const rawPath = cut < 0 ? url : url.slice(0, cut)
@@ -31,7 +31,7 @@ export const toRequest = (message: IncomingMessage, exchange?: Exchange): Reques
     rawQuery,
     headers: message.headers,
     body: message,
-    remote: message.socket.remoteAddress ?? '',
+    remote: remote ?? message.socket.remoteAddress ?? '',
     local: message.socket.localAddress ?? '',
     connection: message.socket,
     exchange,

@@ -19,15 +19,20 @@ export interface Listener {
   upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): void
 }
 
-export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listener => {
-  const { log } = options
+export interface ListenerOptions {
+  readonly log: Log
+  /** Who is at the other end; whom the socket names unless given. */
+  readonly remoteOf?: (message: IncomingMessage) => string
+}
+
+export const listener = (dispatcher: Dispatcher, { log, remoteOf }: ListenerOptions): Listener => {
   const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const gone = new AbortController()
     response.once('close', () => gone.abort(connectionClosed))
     const ofResponse = exchangeOf(response)
     // An answer that has not begun is still given: a call may be what ended its own credential.
     const exchange = { ...ofResponse, cut: () => void (response.headersSent && ofResponse.cut()) }
-    const result = await dispatcher.dispatch(toRequest(message, exchange), gone.signal)
+    const result = await dispatcher.dispatch(toRequest(message, exchange, remoteOf?.(message)), gone.signal)
     if (response.destroyed) return
     // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
@@ -42,7 +47,7 @@ export const listener = (dispatcher: Dispatcher, options: { log: Log }): Listene
     const gone = new AbortController()
     socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
-    const result = await dispatcher.dispatch(toRequest(message, exchangeOf(socket)), gone.signal)
+    const result = await dispatcher.dispatch(toRequest(message, exchangeOf(socket), remoteOf?.(message)), gone.signal)
     if (result instanceof SocketUpgrade) return result.run(socket, head, message)
     if (socket.destroyed) return
     // A route without upgrade answers as always.

@@ -4,6 +4,7 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { openHierarchy, type Hierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { readMarker } from '../../control/drivers/oci/marker.ts'
 import { filesOf } from '../../control/drivers/oci/layout.ts'
 import { server } from '../support/server.ts'
@@ -18,6 +19,8 @@ export interface MeasuredHost {
   create(name: string, memoryMb?: number, from?: string): Promise<void>
   /** Runs a command through the gateway and waits for it. */
   exec(name: string, command: string): Promise<void>
+  /** Begins a command and does not wait for it. */
+  begin(name: string, command: string): Promise<void>
   /** A GET of the sandbox's daemon through the gateway. */
   get(name: string, path: string): Promise<Buffer>
   /** Removes sandboxes and waits until they are gone. */
@@ -28,6 +31,10 @@ export interface MeasuredHost {
   addresses(): Promise<string[]>
   /** Proportional memory of all processes in machines of this instance, in bytes, and how many they are. */
   memory(): { bytes: number; processes: number }
+  /** What the server itself holds, and what of that is no file. */
+  server(): { bytes: number; own: number }
+  /** Bytes that the kernel charges all machines of this instance for, but for pages of files. */
+  charged(): number
 }
 
 /** Image of all sandboxes here: what is measured is not how large an image is. */
@@ -47,9 +54,18 @@ const processesOf = (cgroup: string): number[] =>
     })
     .map(Number)
 
+const chargedFor = (hierarchy: Hierarchy, group: string): number => {
+  const directory = join(hierarchy.mountOf('memory') ?? '', group)
+  const stat = readFileSync(join(directory, 'memory.stat'), 'utf8')
+  const [prefix, all] = hierarchy.version === 2 ? ['', 'memory.current'] : ['total_', 'memory.usage_in_bytes']
+  const of = (name: string) => Number(new RegExp(`^${prefix}${name} (\\d+)`, 'm').exec(stat)?.[1])
+  return Number(readFileSync(join(directory, all), 'utf8')) - of('active_file') - of('inactive_file')
+}
+
 export const measuredHost = async (bench: Bench, env: Record<string, string> = {}): Promise<MeasuredHost> => {
   const running = await server({ teardown: undo => bench.later('server', undo) }, env)
   const { dataDir, names, url, key } = running
+  const hierarchy = await openHierarchy()
   const agent = new Agent({ keepAlive: true, maxSockets: 256 })
   bench.later('agent', () => agent.destroy())
   const headers = { authorization: `Bearer ${key}`, 'svc-version': '2026-04-28', 'content-type': 'application/json' }
@@ -71,6 +87,9 @@ export const measuredHost = async (bench: Bench, env: Record<string, string> = {
     async exec(name, command) {
       await ask('POST', `/default/sandboxes/${name}/process`, { command, waitForCompletion: true })
     },
+    async begin(name, command) {
+      await ask('POST', `/default/sandboxes/${name}/process`, { command })
+    },
     get: (name, path) => ask('GET', `/default/sandboxes/${name}${path}`),
     async remove(gone) {
       await Promise.all(gone.map(name => ask('DELETE', `/v0/sandboxes/${name}`)))
@@ -85,6 +104,12 @@ export const measuredHost = async (bench: Bench, env: Record<string, string> = {
       const markers = await Promise.all(ids.map(id => readMarker(filesOf(dataDir, id).marker)))
       return markers.flatMap(marker => (marker?.ready ? [`http://${marker.address}:${marker.port}`] : []))
     },
+    server() {
+      const status = readFileSync(`/proc/${running.pid()}/status`, 'utf8')
+      const bytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024
+      return { bytes: bytes('VmRSS'), own: bytes('RssAnon') }
+    },
+    charged: () => chargedFor(hierarchy, names.cgroup),
     memory() {
       const pids = processesOf(names.cgroup)
       return { bytes: pids.reduce((sum, pid) => sum + memoryOf(pid), 0), processes: pids.length }

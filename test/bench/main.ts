@@ -1,7 +1,7 @@
 /**
  * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
  *
- *     node test/bench/main.ts [--only host|warm|tti|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json]
+ *     node test/bench/main.ts [--only host|warm|quota|tti|density|neighbour|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json] [--count number]
  *
  * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
  * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
@@ -10,24 +10,30 @@ import { closing, type Closing } from '../../shared/closing.ts'
 import { messageOf } from '../../shared/errors.ts'
 import { jsonLog } from '../../shared/log.ts'
 import { bundleBench } from './bundle.ts'
+import { densityBench } from './density.ts'
 import { egressBench } from './egress.ts'
 import { filesBench } from './files.ts'
 import { gatewayBench } from './gateway.ts'
 import { hostBench } from './host.ts'
 import { managementBench } from './management.ts'
 import type { Bench } from './measure.ts'
+import { neighbourBench } from './neighbour.ts'
 import { optionsOf, type Family } from './options.ts'
 import { processBench } from './process.ts'
+import { quotaBench } from './quota.ts'
 import { jsonLines, table, type Row, type Skipped } from './report.ts'
 import { soakBench } from './soak.ts'
 import { storeBench } from './store.ts'
 import { ttiBench } from './tti.ts'
 import { warmBench } from './warm.ts'
 
-const runs: Readonly<Record<Family, (bench: Bench) => Promise<Row[]>>> = {
+const runs: Readonly<Record<Family, (bench: Bench, count?: number) => Promise<Row[]>>> = {
   host: hostBench,
   warm: warmBench,
+  quota: quotaBench,
   tti: ttiBench,
+  density: densityBench,
+  neighbour: neighbourBench,
   bundle: bundleBench,
   process: processBench,
   files: filesBench,
@@ -43,7 +49,7 @@ const write = (stream: NodeJS.WriteStream, lines: readonly string[]): void => {
 }
 
 const run = async (): Promise<void> => {
-  const { only, json } = optionsOf(process.argv.slice(2))
+  const { only, json, count } = optionsOf(process.argv.slice(2))
   const log = jsonLog({ level: 'warn', now: Date.now, write: line => void process.stderr.write(line) })
   let closer: Closing | undefined
   let stopped = false
@@ -65,11 +71,14 @@ const run = async (): Promise<void> => {
     closer = current
     try {
       say(family)
-      const found = await runs[family]({
-        say: line => say(`${family}: ${line}`),
-        later: current.add,
-        skip: (name, reason) => void skipped.push({ name, skipped: reason }),
-      })
+      const found = await runs[family](
+        {
+          say: line => say(`${family}: ${line}`),
+          later: current.add,
+          skip: (name, reason) => void skipped.push({ name, skipped: reason }),
+        },
+        count,
+      )
       rows.push(...found)
       if (json) write(process.stdout, jsonLines(found))
     } catch (error) {

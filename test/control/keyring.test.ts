@@ -91,3 +91,33 @@ t.test('killed anywhere on the way, everything opens, and the next attempt goes 
   }
   t.equal((await openKeys(dataDir, ids)).secret, secret, 'machines that run are still reached')
 })
+
+t.test('a change that fails half-way is gone on with: the key it has made leads, and no third one is made', async t => {
+  const dataDir = t.testdir()
+  const { keyring } = await openKeys(dataDir, ids)
+  const lines = () => readFileSync(join(dataDir, 'secret-key'), 'utf8').split('\n')
+  const [old = ''] = lines()
+  const early = keyring.seal('early')
+  const failing = async () => Promise.reject(new Error('the disk is full'))
+  await t.rejects(changeKey({ dataDir, ids, keyring, renewAll: failing }), { message: 'the disk is full' })
+  const [leading = '', second] = lines()
+  t.equal(second, old, 'both are there')
+  const late = keyring.seal('late')
+  t.equal(createSealer(leading).open(late), 'late', 'what is sealed from then on is under the new one')
+  t.equal(keyring.open(early), 'early')
+
+  const renewed: string[] = []
+  const renewAll = async (renew: (sealed: string) => string | undefined) => {
+    for (const sealed of [early, late, 'v1.nothing that any key opens, as long as one']) {
+      const anew = renew(sealed)
+      if (anew !== undefined) renewed.push(anew)
+    }
+    return renewed.length
+  }
+  t.equal(await changeKey({ dataDir, ids, keyring, renewAll }), 1)
+  t.same(lines(), [leading])
+  t.equal(createSealer(leading).open(renewed[0] as string), 'early')
+  t.equal(keyring.open(early), 'early', 'this process opens on what it has read before')
+  t.throws(() => createSealer(leading).open(early))
+  t.equal((await openKeys(dataDir, ids)).keyring.open(late), 'late')
+})

@@ -19,7 +19,8 @@ t.test('resources and instances are written in one place', async t => {
   t.ok(sources.length > 100, 'found the sources')
   const writers = sources.filter(file => /\.apply\(|\bWritableStore\b/.test(read(file)))
   t.same(writers.filter(file => !file.startsWith('control/store/')).toSorted(), [
-    // Opens it, and hands it to the one below.
+    // These open it, and hand it to the one below.
+    'control/cli/existing-store.ts',
     'control/parts.ts',
     'control/reconcile/transition.ts',
   ])
@@ -73,6 +74,10 @@ t.test('what a machine answers is read in few places, which bound it', async t =
     ],
     'connections by hand',
   )
-  // The first is a verb of that name; the second is asked of providers, and counts what it reads.
-  t.same(using(/\bfetch\(/), ['control/library/ports.ts', 'control/providers.ts'], 'no call without bounds')
+  // One is a verb of that name; the others ask providers, and count what they read.
+  t.same(
+    using(/\bfetch\(/),
+    ['control/identity/elsewhere/fetch.ts', 'control/library/ports.ts', 'control/providers.ts'],
+    'no call without bounds',
+  )
 })

@@ -15,6 +15,8 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['control/metrics'],
   'oidc-provider': ['control/identity'],
   'node-pty': ['daemon/node-internals'],
+  nodemailer: ['control/identity/mail'],
+  'openid-client': ['control/identity/elsewhere'],
   'tar-stream': ['control/catalogues', 'control/images/pull', 'daemon/filesystem'],
   undici: ['control/channel', 'control/gateway', 'control/images/pull', 'shared/http/client'],
   ws: ['daemon/terminal'],
@@ -22,7 +24,12 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Packages that nothing imports: the types of Node, which are for the compiler of whoever uses the library. */
-export const notImported: readonly string[] = ['@types/node', '@types/dns-packet', '@types/oidc-provider']
+export const notImported: readonly string[] = [
+  '@types/node',
+  '@types/dns-packet',
+  '@types/oidc-provider',
+  '@types/nodemailer',
+]
 
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
@@ -46,7 +53,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'images/runtime',
     'shared/http',
   ],
-  'node:https': ['control/acme', 'daemon/egress', 'daemon/network'],
+  'node:https': ['control/acme', 'control/identity/provider', 'daemon/egress', 'daemon/network'],
   'node:v8': ['control/memory', 'daemon/node-internals'],
   'node:vm': ['control/memory', 'daemon/codegen', 'daemon/node-internals', 'images/runtime'],
 }

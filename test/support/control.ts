@@ -4,7 +4,9 @@ import type { Test } from 'tap'
 import { createCursors } from '../../control/wire/cursors.ts'
 import { sharableImages } from '../../control/api/images.ts'
 import { createApi } from '../../control/api/index.ts'
+import { invitationRoutes } from '../../control/api/invitations.ts'
 import { oauthRoutes } from '../../control/api/oauth.ts'
+import { createInvitations } from '../../control/identity/invitations.ts'
 import { createIdentity } from '../../control/identity/identity.ts'
 import { healthRoutes } from '../../control/api/health.ts'
 import { warmRoutes } from '../../control/api/warm.ts'
@@ -57,6 +59,8 @@ export interface ControlOptions {
   readonly checkReplies?: boolean
   /** USD per unit of each billing dimension. */
   readonly prices?: Readonly<Record<string, number>>
+  /** Invitations are written down as mails. */
+  readonly sendsMail?: boolean
   readonly quotas?: Readonly<Record<string, number>>
   /** MB of the disk that may be promised; any number unless given. */
   readonly diskMb?: number
@@ -141,6 +145,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     sealer,
     names,
     store,
+    invitations: createInvitations({ publicUrl: () => 'http://127.0.0.1:8080', sendsMail: options.sendsMail ?? false }),
     wireNames: 'Svc:svc:svc',
     regions: ['local', 'eu-fra-1'],
     defaultImage: async () => defaultImage,
@@ -166,7 +171,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const move = transition({ store, clock, rules, changes: changes(), written: room.written })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
   const uses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
-  const denials = createDenials({ audit: store.audit, clock, log }, closer)
+  const denials = createDenials({ audit: store.audit, account: 'default', clock, log }, closer)
   const publicUrl = () => 'http://127.0.0.1:8080'
   const identity = createIdentity({
     store,
@@ -174,6 +179,10 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     clock,
     ids,
     log,
+    denials,
+    transition: () => move,
+    userKind: 'workspaceUser',
+    documents: { hosts: [], ca: '' },
     secret: 'test',
     account: 'default',
     publicUrl,
@@ -240,6 +249,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     routes: [
       ...(options.routes ?? []),
       ...oauthRoutes({ identity, denials }),
+      ...invitationRoutes({ store, identity }),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
       ...healthRoutes({
         health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),

@@ -44,6 +44,8 @@ export interface Server {
   /** SIGTERM, and its exit code. */
   stop(): Promise<number | null>
   start(): Promise<void>
+  /** Of the server's own process. */
+  pid(): number | undefined
   /** What it has printed since the last start. */
   output(): string
 }
@@ -146,6 +148,7 @@ export const server = async (
         await clock.sleep(20)
       }
     },
+    pid: () => child?.pid,
     async kill() {
       if (child) await saveCoverage(child)
       child?.kill('SIGKILL')

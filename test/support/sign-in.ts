@@ -1,7 +1,11 @@
 /** A browser without a screen: keeps cookies, follows what a person would follow, and fills in forms. */
 import { createHash, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Test } from 'tap'
-import { adminLink } from '../../control/identity/first-admin.ts'
+import type { Config } from '../../control/config.ts'
+import { adminLink } from '../../control/identity/admin-link.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { openTestHost } from './whole-host.ts'
@@ -58,13 +62,14 @@ export const verifierFor = () => {
 
 export const ada = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' }
 
-/** A host that listens, with one admin who can sign in. */
-export const hostWithAdmin = async (t: Test) => {
-  const { host, config, api } = await openTestHost(t, t.testdir())
+/** A host that listens, where nobody can sign in. */
+export const hostWithNobody = async (t: Test, given: Partial<Config> = {}) => {
+  // The directory of a test may have been made already.
+  const dataDir = mkdtempSync(join(tmpdir(), 'hutch-sign-in-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const { host, config, api } = await openTestHost(t, dataDir, { config: given })
   const { url } = await host.listen()
-  const link = () => adminLink({ store: host.store, clock: systemClock(), ids: randomIds() }, url)
-  const made = await browser(url).open(await link(), ada)
-  t.equal(made.status, 200, 'the link makes an admin')
+  const link = () => adminLink({ store: host.store, clock: systemClock(), ids: randomIds() }, url, 'default')
   const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
     const answer = await fetch(`${url}${path}`, {
       method: 'POST',
@@ -77,4 +82,52 @@ export const hostWithAdmin = async (t: Test) => {
   const as = async (token: string, path: string) =>
     (await fetch(`${url}/v0${path}`, { headers: { authorization: `Bearer ${token}` } })).status
   return { host, config, api, url, link, post, as }
+}
+
+/** The same with one admin who can. */
+export const hostWithAdmin = async (t: Test, given: Partial<Config> = {}) => {
+  const made = await hostWithNobody(t, given)
+  const { status } = await browser(made.url).open(await made.link(), ada)
+  t.equal(status, 200, 'the link makes an admin')
+  return made
+}
+
+export const back = 'http://127.0.0.1:7777/callback'
+
+export const authorizeUrl = (url: string, more: Readonly<Record<string, string>> = {}) =>
+  `${url}/v0/oauth/authorize?${new URLSearchParams({
+    client_id: 'svc',
+    response_type: 'code',
+    redirect_uri: back,
+    scope: 'openid offline_access',
+    state: 's1',
+    ...more,
+  })}`
+
+export const exchanged = (code: string, verifier: string) => ({
+  grant_type: 'authorization_code',
+  client_id: 'svc',
+  redirect_uri: back,
+  code,
+  code_verifier: verifier,
+})
+
+type Host = Awaited<ReturnType<typeof hostWithAdmin>>
+
+/** The tokens of a client that a person lets act for them. */
+export const tokensOf = async (
+  { url, post }: Pick<Host, 'url' | 'post'>,
+  who: { readonly email: string; readonly password: string },
+  more: Readonly<Record<string, string>> = {},
+) => {
+  const { verifier, challenge } = verifierFor()
+  const person = browser(url)
+  const asked = await person.open(
+    authorizeUrl(url, { code_challenge: challenge, code_challenge_method: 'S256', ...more }),
+  )
+  const consent = await person.open(asked.url, { do: 'sign-in', email: who.email, password: who.password })
+  const done = await person.open(consent.url, { do: 'allow' })
+  const code = new URL(done.url).searchParams.get('code') ?? ''
+  const { body } = await post('/v0/oauth/token', exchanged(code, verifier))
+  return body as { access_token: string; refresh_token: string }
 }

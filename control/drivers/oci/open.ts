@@ -31,6 +31,7 @@ import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
 import { hasRoomForAio, raiseSharedLimits } from './shared-limits.ts'
 import { removeStraySlots, sweepDead } from './sweep.ts'
+import { untilUnswept } from './sweep-turn.ts'
 import { createImageCheck } from './users/layers.ts'
 import { openUsers } from './users/open.ts'
 import { releaseIds } from './users/ranges.ts'
@@ -134,6 +135,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   await openStage()
   const dataDir = await realpath(config.dataDir)
   const names = namesOf(tagOf(dataDir))
+  await untilUnswept(names.tag, clock)
   const hierarchy = await openHierarchy()
   await sweepDead(hierarchy, { log, clock })
   // First of what leaves something behind: an operator who insists may be refused.

@@ -1,5 +1,5 @@
 /** Takes a machine off the box, whatever state it is in. Each step finds nothing to do when it was done before. */
-import { readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../../shared/errors.ts'
 import { isThere } from '../../../shared/is-there.ts'
@@ -30,17 +30,27 @@ const stopStarter = async (files: MachineFiles): Promise<void> => {
   }
 }
 
+/** A directory of its name; runsc has files instead, `<id>_sandbox:<id>.state` and `.lock`. */
+const statesOf = async (directory: string, id: string): Promise<string[]> => {
+  const found = await readdir(directory).catch(error => {
+    if (errno(error) === 'ENOENT') return []
+    throw error
+  })
+  return found.filter(name => name === id || name.startsWith(`${id}_sandbox:`))
+}
+
 /** Runtime state of the machine, of whichever runtime was configured when it was made. */
 const forget = async ({ names }: Context, id: string): Promise<void> => {
   for (const name of runtimeNames) {
-    const state = join(names.runDir, name, id)
-    if (!(await isThere(state))) continue
+    const directory = join(names.runDir, name)
+    const states = await statesOf(directory, id)
+    if (states.length === 0) continue
     if (name === 'runsc') {
       // Its kernel and file server are processes of their own, which only it knows.
       const { file, args } = runtimeOf(name, names, 'kernel')
       await run({ step: 'delete', file, args: [...args, 'delete', '--force', id] })
     }
-    await rm(state, { recursive: true, force: true })
+    for (const state of states) await rm(join(directory, state), { recursive: true, force: true })
   }
 }
 

@@ -5,6 +5,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import { isThere } from '../../../shared/is-there.ts'
 import type { Log } from '../../../shared/log.ts'
 import { children, type Hierarchy } from './cgroup/hierarchy.ts'
+import { isClaimed } from '../../one-host.ts'
 import { removeParent } from './cgroup/parent.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
 import { namesOf, type Names } from './names.ts'
@@ -13,11 +14,13 @@ import { lowerFences } from './net/firewall.ts'
 import { existingSlots, removeLinks, slotAt } from './net/link.ts'
 import { removeProxyAddress } from './net/outbound.ts'
 import { claimants, type Claimant } from './registry.ts'
+import { inSweepTurn } from './sweep-turn.ts'
 import { releaseIds } from './users/ranges.ts'
 import { removePlace } from './view/place.ts'
 
+/** One in another mount namespace is seen by the claim of its data directory only. */
 const isDead = async ({ dataDir, pid }: Claimant): Promise<boolean> =>
-  !(await isThere(dataDir)) && !(await isThere(`/proc/${pid}`))
+  !(await isThere(dataDir)) && !(await isThere(`/proc/${pid}`)) && !(await isClaimed(dataDir))
 
 /** Ends the machines of an instance and removes every group of it. */
 const removeGroups = async (hierarchy: Hierarchy, names: Names, clock: Clock): Promise<void> => {
@@ -53,8 +56,12 @@ export const sweepDead = async (hierarchy: Hierarchy, deps: { log: Log; clock: C
   for (const claim of await claimants()) {
     if (!(await isDead(claim))) continue
     try {
-      await sweepInstance(hierarchy, namesOf(claim.tag), deps.clock)
-      deps.log.info('instance.swept', { tag: claim.tag, dataDir: claim.dataDir })
+      await inSweepTurn(claim.tag, async () => {
+        // It may have begun anew; if it does from now on, it waits.
+        if (!(await isDead(claim))) return
+        await sweepInstance(hierarchy, namesOf(claim.tag), deps.clock)
+        deps.log.info('instance.swept', { tag: claim.tag, dataDir: claim.dataDir })
+      })
     } catch (error) {
       deps.log.warn('instance.sweep.failed', { tag: claim.tag, dataDir: claim.dataDir, error })
     }

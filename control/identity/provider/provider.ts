@@ -7,7 +7,9 @@ import { hashKey } from '../../auth/keys.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
 import type { People } from '../people.ts'
+import type { Documents } from './documents.ts'
 import { resourcesOf } from './resources.ts'
+import { sessionPolicy, type Policy } from './session-policy.ts'
 import { adapterOf, type AdapterDeps } from './adapter.ts'
 
 const hours = 3_600
@@ -31,15 +33,18 @@ export interface ProviderDeps extends AdapterDeps {
   readonly issuer: string
   /** Private, the one to sign with first. */
   readonly keys: readonly JWK[]
+  /** What describes clients that are named by an address. */
+  readonly documents: Documents
   /** For cookies. */
   readonly cookieKey: string
 }
 
-const featuresOf = (issuer: string, refuseResource: () => Error): Configuration['features'] => ({
+const featuresOf = ({ issuer, documents }: ProviderDeps, refuseResource: () => Error): Configuration['features'] => ({
   devInteractions: { enabled: false },
   clientCredentials: { enabled: true },
   revocation: { enabled: true },
   registration: { enabled: true },
+  clientIdMetadataDocument: { enabled: true, ack: 'draft-02', allowFetch: documents.allow },
   deviceFlow: {
     enabled: true,
     userCodeInputSource: (ctx, form, _out, error) => void (ctx.body = deviceCodePage(form, error)),
@@ -52,7 +57,10 @@ const featuresOf = (issuer: string, refuseResource: () => Error): Configuration[
   resourceIndicators: resourcesOf(issuer, refuseResource),
 })
 
-const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configuration => ({
+const configuration = (
+  deps: ProviderDeps,
+  { refuseResource, policy }: { refuseResource: () => Error; policy: Policy },
+): Configuration => ({
   adapter: adapterOf(deps),
   jwks: { keys: [...deps.keys] },
   routes: paths,
@@ -77,10 +85,9 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
   // Clients of the contract keep the refresh token that they got first, and several programs share it.
   rotateRefreshToken: false,
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
-  // Anybody may register, and with what they say the library would ask anybody anything.
-  fetch: () => Promise.reject(new Error('nothing is fetched for clients')),
+  fetch: url => deps.documents.get(url as string | URL),
   issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-  interactions: { url: (_ctx, { uid }) => `/v0/oauth/interaction/${uid}` },
+  interactions: { url: (_ctx, { uid }) => `/v0/oauth/interaction/${uid}`, policy },
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
   conformIdTokenClaims: false,
   async findAccount(_ctx, sub) {
@@ -101,7 +108,7 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
     ctx.type = 'json'
     ctx.body = out
   },
-  features: featuresOf(deps.issuer, refuseResource),
+  features: featuresOf(deps, refuseResource),
   pkce: { required: () => true },
   extraTokenClaims: (_ctx, token) =>
     token.kind === 'ClientCredentials'
@@ -111,10 +118,13 @@ const configuration = (deps: ProviderDeps, refuseResource: () => Error): Configu
 
 /** Loaded when the first of its addresses is asked for: most hosts are only ever called with keys. */
 export const openProvider = async (deps: ProviderDeps) => {
-  const { Provider, errors } = await import('oidc-provider')
+  const { Provider, errors, interactionPolicy } = await import('oidc-provider')
   const provider = new Provider(
     deps.issuer,
-    configuration(deps, () => new errors.InvalidTarget()),
+    configuration(deps, {
+      refuseResource: () => new errors.InvalidTarget(),
+      policy: sessionPolicy(deps, interactionPolicy),
+    }),
   )
   // What comes in is given the host and the scheme of the issuer by who calls it.
   provider.proxy = true

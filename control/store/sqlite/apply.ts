@@ -4,6 +4,8 @@ import type { Instance, Key, Metered, Resource, ResourceEvent, Transactions, Wri
 import type { Auditing } from './audit.ts'
 import type { Claims } from './claims.ts'
 import { toApiKeyRow, type KeyWriting } from './keys.ts'
+import type { Memberships } from './memberships.ts'
+import type { ChangePeople } from './people-changes.ts'
 import type { Prepare } from './prepared.ts'
 import type { Quotas } from './quotas.ts'
 import type { Recorder } from './recorder.ts'
@@ -22,6 +24,8 @@ export interface ApplyParts {
   readonly claims: Claims
   readonly quotas: Quotas
   readonly keys: KeyWriting
+  readonly memberships: Memberships
+  readonly changePeople: ChangePeople
   readonly workspaces: Pick<WorkspaceRows, 'needLive' | 'remove'>
   readonly auditing: Pick<Auditing, 'add'>
   /** Answers about keys and workspaces, forgotten when a key comes or goes. */
@@ -76,18 +80,19 @@ const meter = ({ recorder, now }: Context, { id, owner }: Instance, metered: Met
 
 /** Its machines, if any are left, are nobody's now and cost nobody anything. */
 const erase = (context: Context, resource: Key & { uid: string }): void => {
-  const { run, references, claims, keys, memory, recorder, removed, now } = context
+  const { run, references, claims, keys, memberships, memory, recorder, removed, now } = context
   const { uid, kind, workspace, parent, name } = resource
   run.remove.run({ uid })
   references.forget(uid)
   claims.forget(uid)
+  memberships.forget(uid)
   if (keys.removeOf.run({ owner: uid }) > 0) memory.forget()
   for (const { id } of run.instancesOf.all({ owner: uid })) recorder.close(id, now)
   removed.push({ uid, kind, workspace, parent, name })
 }
 
 const steps: Steps = {
-  create(context, { resource, within, references = [], claims = [], credential, event }) {
+  create(context, { resource, within, references = [], claims = [], credential, membership, event }) {
     context.workspaces.needLive(resource.workspace)
     if (within) context.references.needParent(within)
     adding(resource.kind, resource.name, () => context.run.insert.run(toRow(resource)))
@@ -97,10 +102,11 @@ const steps: Steps = {
       context.memory.forget()
       context.keys.add.run(toApiKeyRow(credential))
     }
+    if (membership) context.memberships.replace(resource, membership)
     addEvent(context, resource.uid, event)
     context.resources.push(resource)
   },
-  update(context, { uid, version, change, references, claims, unlessReferenced, event }) {
+  update(context, { uid, version, change, references, claims, membership, unlessReferenced, event }) {
     const before = resourceAt(context, uid, version)
     const after: Resource = {
       ...before,
@@ -114,6 +120,7 @@ const steps: Steps = {
     context.run.update.run(toRow(after))
     if (references) context.references.replace(after, references)
     if (claims) context.claims.replace(after, claims)
+    if (membership) context.memberships.replace(after, membership)
     if (unlessReferenced) context.references.needUnused(after)
     addEvent(context, uid, event)
     context.resources.push(after)
@@ -147,6 +154,9 @@ const steps: Steps = {
     const after = toInstance(row)
     meter(context, after, metered)
     context.instances.push(after)
+  },
+  identity({ changePeople, now }, { change }) {
+    changePeople(change, now)
   },
   audit({ auditing, now }, { entry }) {
     auditing.add(entry, now)

@@ -27,6 +27,8 @@ export interface PersonRow {
   password: string | null
   account_admin: number
   created_at: number
+  email_proven: number
+  sessions_from: number
 }
 
 /** A link that is good once; `hash` is that of its secret. */
@@ -37,9 +39,36 @@ export interface LinkRow {
   expires_at: number
 }
 
+/** What a person is in a workspace; `uid` is the record that it goes with. */
+export interface MembershipRow {
+  uid: string
+  sub: string
+  workspace: string
+  role: 'admin' | 'member'
+}
+
+/** Who a person is at a provider elsewhere. */
+export interface IdentityRow {
+  issuer: string
+  subject: string
+  sub: string
+}
+
+/** A mail that is to be sent; `sealed` is all of it. */
+export interface MailRow {
+  id: string
+  sealed: string
+  due_at: number
+  attempts: number
+  expires_at: number
+}
+
 export interface IdentityTables {
   oauth_records: OAuthRow
   signing_keys: SigningKeyRow
   people: PersonRow
   links: LinkRow
+  memberships: MembershipRow
+  identities: IdentityRow
+  mails: MailRow
 }

@@ -1,5 +1,5 @@
 import type { Identity, OAuthRecord, SigningKey } from '../store.ts'
-import type { Auditing } from './audit.ts'
+import { sqliteMails } from './mails.ts'
 import { sqlitePeople } from './people.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { OAuthRow, SigningKeyRow } from './identity-tables.ts'
@@ -76,6 +76,7 @@ const statements = (prepare: Prepare) => ({
   sweep: prepare((given: { before: number }) =>
     query.deleteFrom('oauth_records').where('expires_at', '<', given.before),
   ),
+  sweepLinks: prepare((given: { before: number }) => query.deleteFrom('links').where('expires_at', '<', given.before)),
   keys: prepare(() => query.selectFrom('signing_keys').selectAll().orderBy('created_at', 'desc').orderBy('kid')),
   addKey: prepare((given: SigningKey) =>
     query.insertInto('signing_keys').values({ kid: given.kid, sealed: given.sealed, created_at: given.createdAt }),
@@ -83,12 +84,17 @@ const statements = (prepare: Prepare) => ({
   removeKey: prepare((given: { kid: string }) => query.deleteFrom('signing_keys').where('kid', '=', given.kid)),
 })
 
-export const sqliteIdentity = (prepare: Prepare, transact: Transact, auditing: Pick<Auditing, 'add'>): Identity => {
+export const sqliteIdentity = (
+  prepare: Prepare,
+  transact: Transact,
+  parts: Parameters<typeof sqlitePeople>[2],
+): Identity => {
   const { look, write } = transact
   const find = finding(prepare)
   const run = statements(prepare)
   return {
-    ...sqlitePeople(prepare, transact, auditing),
+    ...sqlitePeople(prepare, transact, parts),
+    ...sqliteMails(prepare, transact),
     oauthRecord: (type, by, value) =>
       look(() => {
         const row = find[by].get({ type, value })
@@ -99,7 +105,11 @@ export const sqliteIdentity = (prepare: Prepare, transact: Transact, auditing: P
     removeOAuthRecord: (type, id) => write(() => void run.remove.run({ type, id })),
     removeOAuthGrant: grantId => write(() => void run.removeGrant.run({ grantId })),
     countOAuthRecords: type => look(() => run.count.get({ type })?.count ?? 0),
-    sweepOAuthRecords: before => write(() => void run.sweep.run({ before })),
+    sweepOAuthRecords: before =>
+      write(() => {
+        run.sweep.run({ before })
+        run.sweepLinks.run({ before })
+      }),
     signingKeys: () => look(() => run.keys.all({}).map(toSigningKey)),
     addSigningKey: key => write(() => void run.addKey.run(key)),
     removeSigningKeys: before =>

@@ -48,6 +48,7 @@ export const keyReading = (prepare: Prepare) => ({
       .orderBy('created_at')
       .orderBy(sql`rowid`),
   ),
+  isThere: prepare((given: { id: string }) => query.selectFrom('api_keys').select('id').where('id', '=', given.id)),
   use: prepare((given: { id: string }) =>
     query.selectFrom('api_keys').select('last_used_at').where('id', '=', given.id),
   ),

@@ -10,6 +10,8 @@ import { claims } from './claims.ts'
 import { sqliteIdentity } from './identity.ts'
 import { sqliteInstances } from './instances.ts'
 import { keyWriting } from './keys.ts'
+import { memberships } from './memberships.ts'
+import { peopleChanges } from './people-changes.ts'
 import { lister } from './listing.ts'
 import { sqliteMeter } from './meter.ts'
 import { migrate, needNewest } from './migrate.ts'
@@ -20,6 +22,7 @@ import { quotas } from './quotas.ts'
 import { references } from './references.ts'
 import { remembered } from './remembered.ts'
 import { sqliteResources } from './resources.ts'
+import { standing } from './standing.ts'
 import { sqliteTenants } from './tenants.ts'
 import { transactions, translate } from './transact.ts'
 import { sqliteUpkeep } from './upkeep.ts'
@@ -59,6 +62,8 @@ const compose = (db: Database): WritableStore => {
   const ofMachines = remembered(db)
   const rows = workspaces(prepare)
   const auditor = auditing(prepare, rows)
+  const members = memberships(prepare, memory)
+  const changePeople = peopleChanges(prepare, memory)
   return {
     resources: sqliteResources({ prepare, transact, references: named, claims: claimed, list: lister(db, prepare) }),
     instances: sqliteInstances(prepare, transact, ofMachines),
@@ -71,13 +76,23 @@ const compose = (db: Database): WritableStore => {
       claims: claimed,
       keys,
       workspaces: rows,
+      memberships: members,
+      changePeople,
       auditing: auditor,
       memory,
       ofMachines,
     }),
     audit: sqliteAudit(auditor, transact),
-    identity: sqliteIdentity(prepare, transact, auditor),
-    tenants: sqliteTenants({ transact, prepare, memory, keys, workspaces: rows, auditing: auditor }),
+    identity: sqliteIdentity(prepare, transact, { auditing: auditor, change: changePeople, memberships: members }),
+    tenants: sqliteTenants({
+      transact,
+      prepare,
+      memory,
+      keys,
+      workspaces: rows,
+      auditing: auditor,
+      standing: standing(prepare, members),
+    }),
     upkeep: sqliteUpkeep({ db, prepare, transact }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
     async close() {
@@ -94,7 +109,8 @@ export interface StoreConfig {
 
 const bringUpToDate = (db: Database, log: Log): void => {
   const { from, to } = migrate(db, migrations)
-  if (from !== to) log.info('store.migrated', { from, to })
+  // Of a new one there is nothing to tell.
+  if (from !== to && from > 0) log.info('store.migrated', { from, to })
 }
 
 /**

@@ -1,19 +1,10 @@
-import { fail } from '../../../shared/errors.ts'
 import type { Identity, Link, Person } from '../store.ts'
 import type { Auditing } from './audit.ts'
-import type { LinkRow, PersonRow } from './identity-tables.ts'
+import type { LinkRow } from './identity-tables.ts'
+import type { Memberships } from './memberships.ts'
+import { toPerson, type ChangePeople } from './people-changes.ts'
 import { query, type Prepare } from './prepared.ts'
-import { isDuplicate, type Transact } from './transact.ts'
-
-const toPerson = (row: PersonRow): Person => ({
-  sub: row.sub,
-  account: row.account,
-  email: row.email,
-  name: row.name,
-  password: row.password,
-  accountAdmin: row.account_admin === 1,
-  createdAt: row.created_at,
-})
+import type { Transact } from './transact.ts'
 
 const toLink = (row: LinkRow): Link => ({
   hash: row.hash,
@@ -22,72 +13,54 @@ const toLink = (row: LinkRow): Link => ({
   expiresAt: row.expires_at,
 })
 
-const statements = (prepare: Prepare) => ({
+const reading = (prepare: Prepare) => ({
   sub: prepare((given: { value: string }) => query.selectFrom('people').selectAll().where('sub', '=', given.value)),
   email: prepare((given: { value: string }) => query.selectFrom('people').selectAll().where('email', '=', given.value)),
+  all: prepare(() => query.selectFrom('people').selectAll().orderBy('email')),
   any: prepare(() => query.selectFrom('people').select('sub').limit(1)),
-  add: prepare((given: Omit<Person, 'accountAdmin'> & { admin: number }) =>
-    query.insertInto('people').values({
-      sub: given.sub,
-      account: given.account,
-      email: given.email,
-      name: given.name,
-      password: given.password,
-      account_admin: given.admin,
-      created_at: given.createdAt,
-    }),
-  ),
-  removeLinks: prepare((given: { purpose: string; subject: string }) =>
-    query.deleteFrom('links').where('purpose', '=', given.purpose).where('subject', '=', given.subject),
-  ),
-  addLink: prepare((given: Link) =>
-    query.insertInto('links').values({
-      hash: given.hash,
-      purpose: given.purpose,
-      subject: given.subject,
-      expires_at: given.expiresAt,
-    }),
+  identified: prepare((given: { issuer: string; subject: string }) =>
+    query
+      .selectFrom('identities')
+      .select('sub')
+      .where('issuer', '=', given.issuer)
+      .where('subject', '=', given.subject),
   ),
   link: prepare((given: { hash: string; now: number }) =>
     query.selectFrom('links').selectAll().where('hash', '=', given.hash).where('expires_at', '>', given.now),
   ),
-  takeLink: prepare((given: { hash: string; now: number }) =>
-    query.deleteFrom('links').where('hash', '=', given.hash).where('expires_at', '>', given.now),
-  ),
 })
 
-type People = Pick<Identity, 'person' | 'hasPeople' | 'addPerson' | 'putLink' | 'link'>
+type People = Pick<Identity, 'person' | 'people' | 'hasPeople' | 'identified' | 'membershipsOf' | 'link' | 'change'>
 
-export const sqlitePeople = (prepare: Prepare, { look, write }: Transact, auditing: Pick<Auditing, 'add'>): People => {
-  const run = statements(prepare)
+export const sqlitePeople = (
+  prepare: Prepare,
+  { look, write }: Transact,
+  parts: { auditing: Pick<Auditing, 'add'>; change: ChangePeople; memberships: Pick<Memberships, 'of'> },
+): People => {
+  const run = reading(prepare)
+  const find = (by: 'sub' | 'email', value: string): Person | undefined => {
+    const row = run[by].get({ value })
+    return row && toPerson(row)
+  }
   return {
-    person: (by, value) =>
-      look(() => {
-        const row = run[by].get({ value })
-        return row && toPerson(row)
-      }),
+    person: (by, value) => look(() => find(by, value)),
+    people: () => look(() => run.all.all({}).map(toPerson)),
     hasPeople: () => look(() => run.any.get({}) !== undefined),
-    addPerson: (person, hash, audit) =>
-      write(() => {
-        const { createdAt: now, accountAdmin } = person
-        if (run.takeLink.run({ hash, now }) === 0) throw fail('not_found', { kind: 'link', name: 'it' })
-        try {
-          run.add.run({ ...person, admin: accountAdmin ? 1 : 0 })
-        } catch (error) {
-          if (isDuplicate(error)) throw fail('already_exists', { kind: 'person', name: person.email }, error)
-          throw error
-        }
-        auditing.add(audit, now)
+    identified: by =>
+      look(() => {
+        const row = run.identified.get(by)
+        return row && find('sub', row.sub)
       }),
-    putLink: link =>
-      write(() => {
-        run.removeLinks.run(link)
-        run.addLink.run(link)
-      }),
+    membershipsOf: sub => look(() => parts.memberships.of(sub).map(({ uid }) => uid)),
     link: (hash, now) =>
       look(() => {
         const row = run.link.get({ hash, now })
         return row && toLink(row)
+      }),
+    change: (changes, audit, now) =>
+      write(() => {
+        for (const one of changes) parts.change(one, now)
+        for (const entry of audit) parts.auditing.add(entry, now)
       }),
   }
 }

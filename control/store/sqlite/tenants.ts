@@ -4,6 +4,7 @@ import type { Auditing } from './audit.ts'
 import { keyReading, toApiKey, toApiKeyRow, type KeyWriting } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { Remembered } from './remembered.ts'
+import type { Standing } from './standing.ts'
 import type { AccountRow } from './tables.ts'
 import { isDuplicate, isOrphan, type Transact } from './transact.ts'
 import type { WorkspaceRows } from './workspaces.ts'
@@ -28,6 +29,7 @@ interface TenantParts {
   readonly memory: Remembered
   readonly keys: KeyWriting
   readonly workspaces: WorkspaceRows
+  readonly standing: Standing
   readonly auditing: Pick<Auditing, 'add'>
 }
 
@@ -59,7 +61,7 @@ const changing = ({ transact: { write }, memory, auditing }: TenantParts) => {
 }
 
 export const sqliteTenants = (parts: TenantParts): Tenants => {
-  const { prepare, transact, memory, keys, workspaces: of } = parts
+  const { prepare, transact, memory, keys, workspaces: of, standing } = parts
   const { look, write } = transact
   const run = statements(prepare)
   const read = keyReading(prepare)
@@ -68,7 +70,7 @@ export const sqliteTenants = (parts: TenantParts): Tenants => {
   const workspace = memory.of(of.find)
   const apiKeyByHash = memory.of(hash => {
     const row = read.byHash.get({ hash })
-    return row && toApiKey(row)
+    return row && standing(toApiKey(row))
   })
   return {
     accounts: () => look(() => run.accounts.all({}).map(toAccount)),
@@ -81,14 +83,30 @@ export const sqliteTenants = (parts: TenantParts): Tenants => {
     workspace: key => look(() => workspace(key)),
     isTaken: name => look(() => of.isTaken(name)),
     apiKeyByHash: hash => look(() => apiKeyByHash(hash)),
-    addAccount: account => adding('account', [account.id, account.id], () => run.addAccount.run(account)),
+    addAccount: (account, first) =>
+      adding('account', [account.id, account.id], () => {
+        run.addAccount.run(account)
+        if (first) of.add(first)
+      }),
     addWorkspace: (workspace, audit) =>
       adding('workspace', [workspace.name, workspace.account], () => of.add(workspace), [audit, workspace.createdAt]),
     updateWorkspace: (name, given, audit) => change(() => of.update(name, given), [audit, given.updatedAt]),
-    addApiKey: (key, audit) =>
-      adding('api key', [key.name, key.account], () => keys.add.run(toApiKeyRow(key)), [audit, key.createdAt]),
+    addApiKey: (key, audit, madeWith) => {
+      const add = () => {
+        if (madeWith !== undefined && !read.isThere.get({ id: madeWith }))
+          throw fail('unauthenticated', { reason: 'the credential was revoked' })
+        keys.add.run(toApiKeyRow(key))
+      }
+      return adding('api key', [key.name, key.account], add, [audit, key.createdAt])
+    },
     removeApiKey: (id, audit, now = 0) => change(() => void keys.remove.run({ id }), [audit, now]),
-    personalKeys: account => look(() => read.personal.all({ account }).map(toApiKey)),
+    personalKeys: account =>
+      look(() =>
+        read.personal
+          .all({ account })
+          .map(toApiKey)
+          .flatMap(key => standing(key) ?? []),
+      ),
     keyUse: id => look(() => read.use.get({ id })?.last_used_at ?? undefined),
     // Nobody remembers when a key was used: nothing is forgotten.
     noteKeyUses: uses =>

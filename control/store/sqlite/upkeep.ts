@@ -41,6 +41,10 @@ const statements = (prepare: Prepare) => ({
   replaceSigningKey: prepare((given: { kid: string; sealed: string }) =>
     query.updateTable('signing_keys').set({ sealed: given.sealed }).where('kid', '=', given.kid),
   ),
+  mails: prepare(() => query.selectFrom('mails').select(['id', 'sealed'])),
+  replaceMail: prepare((given: { id: string; sealed: string }) =>
+    query.updateTable('mails').set({ sealed: given.sealed }).where('id', '=', given.id),
+  ),
   oauth: prepare(() => query.selectFrom('oauth_records').select(['type', 'id', 'payload'])),
   replaceOAuth: prepare((given: { type: string; id: string; payload: string }) =>
     query
@@ -66,6 +70,10 @@ const rewriteIdentity = (run: ReturnType<typeof statements>, change: (body: stri
   for (const { kid, sealed } of run.signingKeys.all({})) {
     const now = changed(sealed)
     if (now !== undefined) run.replaceSigningKey.run({ kid, sealed: now })
+  }
+  for (const { id, sealed } of run.mails.all({})) {
+    const now = changed(sealed)
+    if (now !== undefined) run.replaceMail.run({ id, sealed: now })
   }
   for (const { type, id, payload } of run.oauth.all({})) {
     const now = changed(payload)

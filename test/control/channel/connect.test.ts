@@ -51,7 +51,7 @@ t.test('a listener that is no daemon gets nothing', async t => {
 
 t.test('one that says nothing is given up', async t => {
   const place = await standIn(t, () => {})
-  await t.rejects(connectChannel(place, 'host'), { code: 'ETIMEDOUT' })
+  await t.rejects(connectChannel(place, 'host', 200), { code: 'ETIMEDOUT' })
 })
 
 t.test('what a stand-in hears is of no use at the daemon', async t => {

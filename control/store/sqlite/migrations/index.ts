@@ -7,6 +7,7 @@ import { keyUse } from './0005-key-use.ts'
 import { audit } from './0006-audit.ts'
 import { claimsEverywhere } from './0007-claims.ts'
 import { identity } from './0008-identity.ts'
+import { people } from './0009-people.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   audit,
   claimsEverywhere,
   identity,
+  people,
 ]

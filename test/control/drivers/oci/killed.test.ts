@@ -1,10 +1,12 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
 import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { namesOf } from '../../../../control/drivers/oci/names.ts'
-import { sweepDead } from '../../../../control/drivers/oci/sweep.ts'
+import { inSweepTurn } from '../../../../control/drivers/oci/sweep-turn.ts'
+import { sweepDead, sweepInstance } from '../../../../control/drivers/oci/sweep.ts'
+import { claimDataDir } from '../../../../control/one-host.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { killedHost } from '../../../support/killed-host.ts'
@@ -47,6 +49,42 @@ t.test('an instance whose data directory is gone is swept, a living one is not',
   t.match(await driver.list(), [{ id: 'b', phase: 'running' }])
   await driver.remove('b')
   await driver.close()
+})
+
+t.test('an instance whose directory is not to be seen here is not swept while a server has claimed it', async t => {
+  const hidden = await killedHost(t, kit, ['c'], 'c')
+  const before = traces(hidden.names)
+  rmSync(hidden.dir, { recursive: true, force: true })
+  const claim = await claimDataDir(hidden.dataDir)
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.same(traces(hidden.names), before)
+  await claim.release()
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.same(traces(hidden.names), [])
+})
+
+t.test('one that begins anew while another sweeps after it waits for that, and loses nothing', async t => {
+  const { config, names, spec } = await killedHost(t, kit, ['d'], 'd')
+  const over = Promise.withResolvers<void>()
+  const sweep = inSweepTurn(names.tag, async () => {
+    await over.promise
+    await sweepInstance(await openHierarchy(), names, clock)
+  })
+  t.notOk(await inSweepTurn(names.tag, async () => {}), 'one sweeps at a time')
+  let opened = false
+  const opening = openOci({ ...config, slotsAhead: 0 }, { log: silentLog, clock }).finally(() => {
+    opened = true
+  })
+  await clock.sleep(1_500)
+  t.notOk(opened)
+  over.resolve()
+  await sweep
+  const driver = await opening
+  t.equal((await driver.create(spec('e'))).phase, 'running', 'what it made was made after the sweep')
+  t.ok(existsSync(names.runDir))
+  for (const id of ['d', 'e']) await driver.remove(id)
+  await driver.close()
+  t.same(traces(names), [])
 })
 
 t.test('a range of ids that a dead instance has claimed is given back, also when it had come no further', async t => {

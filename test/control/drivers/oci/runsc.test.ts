@@ -1,6 +1,6 @@
 import t from 'tap'
 import { whyNoMachines } from '../../../support/machine.ts'
-import { makeKit, openBox, sh } from '../../../support/oci.ts'
+import { filling, makeKit, openBox, sh } from '../../../support/oci.ts'
 
 const why = whyNoMachines('runsc')
 if (why) {
@@ -23,4 +23,21 @@ t.test('with runsc a machine has a kernel of its own, freezes, and leaves no tra
   t.equal((await sh(machine, 'echo awake')).out, 'awake\n')
   await box.driver.remove('gvisor-1')
   t.same(await box.leftovers('gvisor-1'), [])
+})
+
+t.test('with runsc a machine writes what it was promised and no more, and keeps it over a restart', async t => {
+  const kit = makeKit(t.testdir())
+  const box = await openBox(t, kit, { runtime: 'runsc', settings: { slotsAhead: 1, diskQuota: 'on' } })
+  const { fill, empty } = filling(t, kit)
+  const machine = await box.driver.create(box.spec('full', { storageMb: 64 }))
+  const { said, mb } = await fill(machine)
+  t.match(said, /No space left on device/)
+  t.ok(mb > 45 && mb <= 64, `${mb} MB`)
+  await box.driver.end('full')
+  const again = await box.driver.create(box.spec('full', { storageMb: 64 }))
+  t.ok((await fill(again)).mb < 1, 'full as it was')
+  await empty(again)
+  t.ok((await fill(again)).mb > 45, 'what is removed can be written again')
+  await box.driver.remove('full')
+  t.same(await box.leftovers('full'), [])
 })
