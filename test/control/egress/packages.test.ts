@@ -150,6 +150,7 @@ t.test('what carries a credential, or may, is nobody else’s', async t => {
   ]
   allow({ allowedDomains: names, routing })
   await notKept(t, 'npm.example/mine')
+  await notKept(t, left, { accept: `*/*;${'x'.repeat(2_000)}` })
 })
 
 t.test('what a registry says of its answers is obeyed', async t => {
