@@ -119,7 +119,7 @@ export interface Config {
   readonly userNamespaces: Switch
   /** Whether sandboxes have disks of their own: where the box can (`auto`, the default), always or not at all (`on`), never (`off`). */
   readonly diskQuota: Switch
-  /** What of the data directory's disk is promised to no sandbox, MB, 64 to 1,048,576. Default 0: a tenth of it, 64 to 1024. */
+  /** What of the data directory's disk is promised to no sandbox, MB, up to 1,048,576. Default 0: a tenth of it, 64 to 1024. */
   readonly diskReserveMb: number
   /** USD per unit of each billing dimension; those that are left out keep their defaults. */
   readonly prices: Readonly<Record<string, number>>
@@ -204,7 +204,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     pidsLimit: integerOf(env, 'HUTCH_PIDS_LIMIT', { fallback: 4_096, min: 32, max: 4_194_304 }),
     userNamespaces: choiceOf(env, 'HUTCH_USER_NAMESPACES', ['auto', 'on', 'off']),
     diskQuota: choiceOf(env, 'HUTCH_DISK_QUOTA', ['auto', 'on', 'off']),
-    diskReserveMb: integerOf(env, 'HUTCH_DISK_RESERVE_MB', { fallback: 0, min: 64, max: 1_048_576 }),
+    diskReserveMb: integerOf(env, 'HUTCH_DISK_RESERVE_MB', { fallback: 0, min: 0, max: 1_048_576 }),
     prices: pricesFrom(env),
     quotas: quotasFrom(env),
     providers: providersFrom(env),

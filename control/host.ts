@@ -42,10 +42,10 @@ import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from './reconcile/changes.ts'
-import { diskRoom } from './reconcile/disk-room.ts'
+import { diskRoom, type DiskRoom } from './reconcile/disk-room.ts'
 import type { Rules, RulesByKind } from './reconcile/rules.ts'
 import { transition } from './reconcile/transition.ts'
-import { waitingLine } from './reconcile/waiting-line.ts'
+import { waitingLine, type WaitingLine } from './reconcile/waiting-line.ts'
 import type { Entry } from './resources/context.ts'
 import type { CrudDeps } from './resources/crud.ts'
 import { workspaceRemover } from './resources/remove-workspace.ts'
@@ -76,6 +76,30 @@ export interface Host {
   /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
+
+/** Whether a create is let in, by all that may say no. */
+const entryBy = (deps: { draining: () => boolean; line: WaitingLine; room: DiskRoom | undefined }): Entry => ({
+  async admit({ workspace, uid, storageMb }) {
+    const { draining, line, room } = deps
+    if (draining()) throw fail('draining', { retryAfterS: 30 })
+    line.admit(workspace)
+    // At once: a burst is let in before the first of it is written.
+    line.join(uid, workspace)
+    try {
+      if (storageMb !== undefined) await room?.admit(uid, storageMb)
+    } catch (error) {
+      line.leave(uid)
+      throw error
+    }
+  },
+  leave(uid) {
+    deps.line.leave(uid)
+    deps.room?.leave(uid)
+  },
+  async grow(moreMb) {
+    await deps.room?.check(moreMb)
+  },
+})
 
 /** What looks after machines, and what it and the verbs write with. */
 const running = async (
@@ -124,17 +148,7 @@ const running = async (
     await runner.start()
     warm.begin(runner.poke)
   }
-  const entry: Entry = {
-    async admit({ workspace, uid, storageMb }) {
-      if (draining()) throw fail('draining', { retryAfterS: 30 })
-      line.admit(workspace)
-      if (storageMb !== undefined) await room?.admit(uid, storageMb)
-    },
-    leave: uid => room?.leave(uid),
-    async grow(moreMb) {
-      await room?.check(moreMb)
-    },
-  }
+  const entry = entryBy({ draining, line, room })
   return { move, runner, entry, warm, start, draining, domains }
 }
 

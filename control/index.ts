@@ -34,7 +34,7 @@ export type { Directory, FileEntry, Files } from './library/files.ts'
 export type { ImageLibrary, LibraryImage } from './library/images.ts'
 export type { PortRequest, Ports } from './library/ports.ts'
 export type { FollowOptions, Processes, StartOptions } from './library/processes.ts'
-export type { CreateSandbox, Sandbox, SandboxLibrary } from './library/sandboxes.ts'
+export type { CreateSandbox, Sandbox, SandboxChange, SandboxLibrary } from './library/sandboxes.ts'
 export type { FileChange, WatchOptions } from './library/watch.ts'
 export type { Page } from './resources/listing.ts'
 

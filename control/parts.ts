@@ -12,7 +12,7 @@ import type { Config } from './config.ts'
 import { prepareDataDir } from './data-dir.ts'
 import type { Driver } from './drivers/driver.ts'
 import { driversOf, type Drivers } from './drivers/drivers.ts'
-import { openDrivers } from './drivers/index.ts'
+import { checkDriver, openDrivers } from './drivers/index.ts'
 import { createImages, type Images } from './images/images.ts'
 import { needWhole } from './backup/restore.ts'
 import { claimDataDir, type Claim } from './one-host.ts'
@@ -56,6 +56,8 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
 export const openParts = async (config: Config, deps: HostDeps, closer: Closing): Promise<Parts> => {
   const { clock, ids, log } = deps
   const { dataDir } = config
+  // Before anything is made.
+  if (!deps.drivers) checkDriver(config)
   const realDataDir = await prepareDataDir(dataDir, log)
   const claim = await claimDataDir(realDataDir)
   closer.add('data directory', claim.release)

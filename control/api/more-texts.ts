@@ -50,6 +50,7 @@ export const moreTexts: Texts = {
   revisions: ['What is deployed, the newest first', []],
   image: ['Image that it is made from', 'base'],
   memory: ['MB', 2048],
+  storageMb: ['Size of its disk in MB; half of its memory when left out', 4096],
   'revisions.port': ['Port that it listens on', 8080],
   extensions: ['Experiments', {}],
   urls: ['Further addresses', []],

@@ -7,7 +7,7 @@ import { withMeant } from '../auth/scopes.ts'
 import { pageHeaders } from '../html/page.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
-import { onwardPage } from '../identity/pages.ts'
+import { deviceGoOnPage, onwardPage } from '../identity/pages.ts'
 import { interaction } from '../identity/sign-in.ts'
 import type { AuditedBy } from '../store/store.ts'
 import { joinRoutes } from './join.ts'
@@ -36,6 +36,12 @@ const errorOf = (body: string): string => {
 /** A form of the library that would submit itself: our pages run no script of theirs, and people press its button. */
 const withoutScript = (body: string): string => body.replace(/<script>[^]*?<\/script>|<\/?noscript>/g, '')
 
+/** The one page of the library that is nothing but such a form, with the code of a device in it. */
+const readable = (body: string): string => {
+  if (!body.includes('<title>Submitting Callback</title>')) return withoutScript(body)
+  return deviceGoOnPage([...body.matchAll(/<input type="hidden"[^>]*>/g)].join(''))
+}
+
 /** What the provider answers to a browser. A form is not answered with a redirect to another origin, but with a page. */
 export const shown = (answer: InProcessAnswer, issuer: string): Reply => {
   const { status, headers, body } = answer
@@ -51,7 +57,7 @@ export const shown = (answer: InProcessAnswer, issuer: string): Reply => {
       cookies,
     )
   }
-  if (/^\s*</.test(body)) return page(withoutScript(body), status, cookies)
+  if (/^\s*</.test(body)) return page(readable(body), status, cookies)
   throw fail('invalid_argument', { field: '', reason: errorOf(body) })
 }
 

@@ -49,6 +49,7 @@ const documentAt = (base: string) =>
       credential: { headers: ['authorization'], optional: false },
       texts: sandboxTexts,
       families: sandboxFamilies,
+      errors: ['invalid_argument'],
     },
   )
 

@@ -17,18 +17,26 @@ const modules: readonly DriverModule[] = [
 
 const driverNames: readonly string[] = ['auto', ...modules.map(({ name }) => name)]
 
+/** Throws `invalid_argument` for a driver that does not exist. */
+export const checkDriver = ({ driver }: Pick<DriverConfig, 'driver'>): void => {
+  if (driverNames.includes(driver)) return
+  throw fail('invalid_argument', {
+    field: 'HUTCH_DRIVER',
+    reason: `"${driver}" must be one of ${driverNames.join(', ')}`,
+  })
+}
+
 /**
  * Opens the configured driver. `auto` opens the strongest tier that is usable with the configured runtime; it never
  * takes another runtime than the configured one, nor `fake`. Throws `driver_failed` with what is missing and what to
- * do, or `invalid_argument` for a driver that does not exist.
+ * do, or as `checkDriver`.
  */
 const openDriver = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
+  checkDriver(config)
   const wanted =
     config.driver === 'auto'
       ? modules.filter(({ tier }) => tier !== undefined).toSorted((a, b) => (b.tier ?? 0) - (a.tier ?? 0))
       : modules.filter(({ name }) => name === config.driver)
-  if (wanted.length === 0)
-    throw fail('invalid_argument', { field: 'HUTCH_DRIVER', reason: `must be one of ${driverNames.join(', ')}` })
   const reasons: string[] = []
   for (const module of wanted) {
     try {

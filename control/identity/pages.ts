@@ -144,6 +144,15 @@ ${wrongLine(error && 'That code is not one, or its time is over.')}${new Html(fo
 <button form="op.deviceInputForm">Go on</button>`,
   )
 
+/** A form of the provider that its own page would send by a script; `fields` are its hidden ones. */
+export const deviceGoOnPage = (fields: string): string =>
+  page(
+    'Sign in on a device',
+    shallow,
+    html`<p>A program on this or another machine has led you here.</p>
+<form method="post">${new Html(fields)}<button>Go on</button></form>`,
+  )
+
 export const deviceConfirmPage = (form: string, { client, code }: { client: string; code: string }): string =>
   page(
     'Is this your program?',

@@ -106,9 +106,15 @@ const find = async ({ own, config }: Context, name: string): Promise<Image | und
 const names = async ({ own, config }: Context): Promise<string[]> =>
   [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])].sort()
 
+const found = async (context: Context): Promise<Image[]> => {
+  const all = await Promise.all((await names(context)).map(name => find(context, name)))
+  return all.filter(image => image !== undefined)
+}
+
 const unknown = async (context: Context, requested: string) => {
   const { config, aliases } = context
-  const known = await names(context)
+  // A name whose files are gone is not one that can be asked for instead.
+  const known = (await found(context)).map(({ name }) => name)
   const short = Object.keys(aliases).filter(alias => known.includes(aliases[alias] as string))
   const supported = config.wireNames.flatMap(wire => short.map(alias => `${wire.image}/${alias}:latest`))
   return fail('invalid_image', { requested: requested.slice(0, 255), supported: [...supported, ...known] })
@@ -175,10 +181,7 @@ const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
       return (await load(own, digest, remote.name)) ?? Promise.reject(await unknown(context, reference))
     },
     byDigest: async digest => (await load(own, digest, '')) ?? load(config.imagesDir, digest, ''),
-    async list() {
-      const found = await Promise.all((await names(context)).map(name => find(context, name)))
-      return found.filter(image => image !== undefined)
-    },
+    list: () => found(context),
     async remove(reference) {
       const key = keyFor(context, reference)
       if ((await readIfThere(namePath(own, key))) === undefined) throw fail('not_found', { kind: 'image', name: key })

@@ -29,6 +29,8 @@ const begin = (state: State): void => {
   const end = held.indexOf(headEnd)
   if (end < 0) {
     if (held.length > maxHeadBytes || ++state.pieces > maxPieces) leave(state, held)
+    // Requests that came together with the last one may have been too many to read on.
+    else if (state.socket.isPaused()) state.socket.resume()
     return
   }
   const head = end > maxHeadBytes ? undefined : readHead(held.toString('latin1', 0, end), state.fields)

@@ -29,8 +29,8 @@ export interface Head {
 /** Visible ASCII without `#`, which no target has. */
 const firstLine = /^(GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) (\/[!"$-~]*) HTTP\/1\.1$/
 
-/** No space before the colon, no continued lines, no control characters. */
-const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*((?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?)[\t ]*$/
+/** No space before the colon, no continued lines, no control characters. The spaces at the end belong to a value: nothing is tried twice. */
+const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*(?:([!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)[\t ]*)?$/
 
 /** Such a request has a body in pieces, or becomes something else, or is none. */
 const extraordinary: ReadonlySet<string> = new Set([

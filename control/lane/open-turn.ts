@@ -143,7 +143,10 @@ export const turnOf = (state: State, head: Head): Open => {
     },
     cut: () => void state.socket.destroy(),
     done: keep => finish(state, turn, keep && keepAlive),
-    pass: () => state.pass(head, turn),
+    pass() {
+      // An answer on a connection that is gone would never be over, nor give back what it holds.
+      if (!turn.isOver) state.pass(head, turn)
+    },
   }
   return turn
 }

@@ -1,11 +1,14 @@
 /** Sandboxes as a library sees them: the verbs of the management API without HTTP, and what the daemon inside can do. */
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import { parse } from '../../shared/schema.ts'
+import { parse, type In, type Out } from '../../shared/schema.ts'
 import type { Actor, Crud } from '../resources/crud.ts'
 import type { ListQuery, Page } from '../resources/listing.ts'
 import type { Presented } from '../resources/present.ts'
 import { bodyOf } from '../resources/body.ts'
+import type { metadataInput } from '../resources/metadata.ts'
+import type { answers } from '../sandbox/present.ts'
+import type { sandboxSpec } from '../sandbox/spec.ts'
 import type { Owner, Store } from '../store/store.ts'
 import type { Connections } from '../channel/connections.ts'
 import type { MachineDrives } from '../drives/machine-drives.ts'
@@ -36,7 +39,7 @@ export interface CreateSandbox {
   readonly externalId?: string
   readonly displayName?: string
   /** Anything else of the spec as on the wire (ports, lifecycle, network, …); the members above win. */
-  readonly spec?: { readonly runtime?: object; readonly [more: string]: unknown }
+  readonly spec?: SandboxChange['spec']
   /** Answers the one there is instead of failing with `already_exists`. */
   readonly ifMissing?: boolean
 }
@@ -55,11 +58,27 @@ const memberNames: { readonly [member in keyof Required<CreateSandbox>]: true } 
   ifMissing: true,
 }
 
+/** Without the room that an answer leaves for members of other versions: what is misspelt is not there. */
+type Known<T> = T extends readonly (infer Item)[]
+  ? readonly Known<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T as string extends K ? (unknown extends T[K] ? never : K) : K]: Known<T[K]> }
+    : T
+
+type More = { readonly [K in keyof typeof answers.more]?: Known<Out<(typeof answers.more)[K]>> }
+
 /** A sandbox as the management API answers it. */
-export interface Sandbox extends Presented {
+export interface Sandbox extends Pick<Presented, 'metadata' | 'events'>, More {
+  readonly spec: Known<Out<typeof answers.spec>>
   readonly status: (typeof statuses)[number]
   /** While it is DEPLOYED. */
   readonly state?: 'RUNNING' | 'STANDBY'
+}
+
+/** What may be said about one that is there, as on the wire. */
+export interface SandboxChange {
+  readonly metadata?: In<typeof metadataInput>
+  readonly spec?: In<typeof sandboxSpec>
 }
 
 export interface SandboxLibrary {
@@ -69,7 +88,7 @@ export interface SandboxLibrary {
   get(name: string): Promise<Sandbox>
   list(query?: ListQuery): Promise<Page>
   /** A full update as on the wire: absent members keep their value, `network` is replaced. */
-  update(name: string, change: { metadata?: object; spec?: object }): Promise<Sandbox>
+  update(name: string, change: SandboxChange): Promise<Sandbox>
   exec(name: string, command: string | ExecOptions): Promise<ExecResult>
   files(name: string): Files
   processes(name: string): Processes
@@ -126,7 +145,7 @@ const onRecords = (actor: Actor, { verbs, needOpen }: LibraryDeps) => {
       needOpen()
       return verbs.list(actor, query)
     },
-    update: (name: string, change: { metadata?: object; spec?: object }) =>
+    update: (name: string, change: SandboxChange) =>
       answered(async () => verbs.update(actor, name, parse(body, change, 'config'))),
     restart: (name: string) =>
       answered(async () => {

@@ -16,7 +16,9 @@ export interface WaitingLine {
    * its part of it.
    */
   admit(workspace: string): void
-  /** It waits for something that is no turn: its image. */
+  /** It was let in, and is not written yet: others that come meanwhile are to know of it. */
+  join(uid: string, workspace: string): void
+  /** It waits for something that is no turn, its image; or it was not written after all. */
   leave(uid: string): void
   readonly length: number
 }
@@ -48,15 +50,18 @@ export const waitingLine = ({ rules, clock }: { rules: RulesByKind; clock: Clock
     since = now
   }
 
+  const join = (uid: string, workspace: string): void => {
+    if (waiting.size === 0) since = clock.elapsed()
+    waiting.set(uid, workspace)
+  }
+
   return {
+    join,
     written({ resources, instances, removed }) {
       for (const record of resources) {
         const { uid } = record
         if (!wants(rules, record)) waiting.delete(uid)
-        else if (record.version === 1) {
-          if (waiting.size === 0) since = clock.elapsed()
-          waiting.set(uid, record.workspace)
-        }
+        else if (record.version === 1) join(uid, record.workspace)
       }
       for (const instance of instances) if (isUp(instance)) done(instance.owner.uid)
       for (const { uid } of removed) waiting.delete(uid)

@@ -31,6 +31,8 @@ const fitting = (schema: Json, value: unknown): unknown => {
   const [option] = ((schema['anyOf'] ?? []) as readonly Json[]).filter(one => one['type'] !== 'null')
   if (option) return fitting(option, value)
   if (only !== undefined) return only
+  // A number that may be left empty: another of the name is a text.
+  if (Array.isArray(type) && type.includes('integer') && typeof value === 'string') return schema['minimum'] ?? 0
   if (Array.isArray(values)) return values.includes(value) ? value : values[0]
   return conversions[String(type)]?.(value) ?? value
 }

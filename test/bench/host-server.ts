@@ -16,7 +16,7 @@ export interface MeasuredHost {
   readonly url: string
   readonly key: string
   /** Asks for a sandbox, of the small image unless another is named. Rejects with what was said when there is none. */
-  create(name: string, memoryMb?: number, from?: string): Promise<void>
+  create(name: string, memoryMb?: number, from?: string, storageMb?: number): Promise<void>
   /** Runs a command through the gateway and waits for it. */
   exec(name: string, command: string): Promise<void>
   /** Begins a command and does not wait for it. */
@@ -81,8 +81,8 @@ export const measuredHost = async (bench: Bench, env: Record<string, string> = {
     dataDir,
     url,
     key,
-    async create(name, memoryMb = 256, from = image) {
-      await ask('POST', '/v0/sandboxes', { metadata: { name }, spec: { runtime: { image: from, memory: memoryMb } } })
+    async create(name, memory = 256, from = image, storageMb = memory / 2) {
+      await ask('POST', '/v0/sandboxes', { metadata: { name }, spec: { runtime: { image: from, memory, storageMb } } })
     },
     async exec(name, command) {
       await ask('POST', `/default/sandboxes/${name}/process`, { command, waitForCompletion: true })

@@ -15,6 +15,8 @@ const count = 100
 const betweenMs = 200
 /** With Node in it. */
 const image = 'base'
+/** A hundred promises of half the memory are more than many disks have. */
+const storageMb = 256
 const memoryMb = 2_048
 
 /** Milliseconds of those that succeeded. */
@@ -49,7 +51,7 @@ const measure = async (bench: Bench, { host, name, floor, ready }: Measured, way
     made.push(sandbox)
     try {
       return await timeOf(async () => {
-        await host.create(sandbox, memoryMb, image)
+        await host.create(sandbox, memoryMb, image, storageMb)
         await host.exec(sandbox, 'node -v')
       })
     } catch (error) {
@@ -82,7 +84,7 @@ export const ttiBench = async (bench: Bench): Promise<Row[]> => {
   for (const name of ['pool', 'no-pool']) {
     const host = await measuredHost(bench, name === 'pool' ? { HUTCH_WARM: `${image}=${count}` } : {})
     const ready = async () => (name === 'pool' ? filled(host, count) : undefined)
-    await host.create('first', memoryMb, image)
+    await host.create('first', memoryMb, image, storageMb)
     await host.exec('first', 'node -v')
     await host.remove(['first'])
     for (const way of Object.keys(ways)) rows.push(...(await measure(bench, { host, name, floor, ready }, way)))

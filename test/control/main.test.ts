@@ -56,6 +56,7 @@ t.test('help and version; everything unknown ends in one line', async t => {
     [['rnu'], {}],
     [['run', '--port', '1'], {}],
     [['run'], { HUTCH_PROT: '1' }],
+    [['run'], { HUTCH_DRIVER: 'docker' }],
     [['doctor'], { HUTCH_PORT: '1.5' }],
     [['image', 'nothing'], {}],
     [['daemon', '--port', 'x'], {}],

@@ -7,12 +7,17 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, rmSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const built = join(root, 'daemon/native/build')
-const checked = join(root, '.runtime/fuzz/native')
+/** Where addons are built, and what is built there. */
+const places: Readonly<Record<string, string>> = {
+  'daemon/native/build': 'daemon/native/*/*.c',
+  'control/egress/native/build': 'control/egress/native/relay.c',
+  'control/drivers/oci/process/build': 'control/drivers/oci/process/run-process.c',
+}
+const checkedOf = (place: string): string => join(root, '.runtime/fuzz', place)
 const out = (line: string) => process.stdout.write(`fuzz: ${line}\n`)
 
 /** Not those that start processes: a child that has our memory for a moment is what the sanitizer does not understand. */
@@ -21,13 +26,12 @@ const tests = [
   'test/daemon/filesystem/native-port.test.ts',
   'test/daemon/filesystem/search/routes.test.ts',
   'test/daemon/filesystem/transfer/chunked-upload.test.ts',
+  'test/control/drivers/oci/process/run-process.test.ts',
+  // The relay: connections that are passed on unread.
+  'test/control/egress/late.test.ts',
 ]
 
 const compile = (): void => {
-  rmSync(checked, { recursive: true, force: true })
-  mkdirSync(join(root, '.runtime/fuzz'), { recursive: true })
-  // With the stamp, so that nobody builds the others over them.
-  cpSync(built, checked, { recursive: true })
   const flags = [
     '-std=gnu11',
     '-O1',
@@ -40,28 +44,29 @@ const compile = (): void => {
   const include = ['.runtime/node/include/node', 'daemon/native/include', 'daemon/node-internals'].map(
     dir => `-I${dir}`,
   )
-  for (const source of globSync('daemon/native/*/*.c', { cwd: root })) {
-    const target = join(checked, `${basename(source, '.c')}.node`)
-    execFileSync('gcc', [...flags, ...include, '-o', target, source, '-pthread'], { cwd: root, stdio: 'inherit' })
+  for (const [place, sources] of Object.entries(places)) {
+    const checked = checkedOf(place)
+    rmSync(checked, { recursive: true, force: true })
+    mkdirSync(dirname(checked), { recursive: true })
+    // With the stamp, so that nobody builds the others over them.
+    cpSync(join(root, place), checked, { recursive: true })
+    for (const source of globSync(sources, { cwd: root })) {
+      const target = join(checked, `${basename(source, '.c')}.node`)
+      execFileSync('gcc', [...flags, ...include, '-o', target, source, '-pthread'], { cwd: root, stdio: 'inherit' })
+    }
   }
 }
+
+const binds = Object.keys(places)
+  .map(place => `mount --bind ${checkedOf(place)} ${join(root, place)}`)
+  .join(' && ')
 
 /** Runs Node with the checked addons; true when it ended well. */
 const run = (args: readonly string[]): boolean => {
   const library = execFileSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'utf8' }).trim()
   const { status } = spawnSync(
     'unshare',
-    [
-      '--mount',
-      'sh',
-      '-c',
-      `mount --bind "$1" "$2"; shift 2; LD_PRELOAD=${library} exec "$@"`,
-      'in',
-      checked,
-      built,
-      process.execPath,
-      ...args,
-    ],
+    ['--mount', 'sh', '-c', `${binds} || exit 1; LD_PRELOAD=${library} exec "$@"`, 'in', process.execPath, ...args],
     {
       cwd: root,
       stdio: ['ignore', 'ignore', 'inherit'],

@@ -1,7 +1,7 @@
 /** A real Chromium (Debian's), driven by its own protocol: pages, what they ask for, and what their policy refuses them. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -21,6 +21,8 @@ export interface Page {
   type(text: string): Promise<void>
   /** Sends a header with every request from now on; none without arguments. */
   withHeader(name?: string, value?: string): Promise<void>
+  /** How it looks in a window of that width, as a PNG file. */
+  picture(path: string, width: number): Promise<void>
   /** Every URL that the page has asked for, WebSockets too. */
   readonly requests: string[]
   /** What the console and the browser complained of. */
@@ -124,6 +126,12 @@ const openPage = async ({ send, listeners }: Talk, browserContextId: string): Pr
     async withHeader(name, value) {
       const headers = name === undefined ? {} : { [name]: value }
       await send('Network.setExtraHTTPHeaders', { headers }, sessionId)
+    },
+    async picture(path, width) {
+      const size = { width, height: 800, deviceScaleFactor: 1, mobile: width < 600 }
+      await send('Emulation.setDeviceMetricsOverride', size, sessionId)
+      const { data } = await send('Page.captureScreenshot', {}, sessionId)
+      writeFileSync(path, Buffer.from(textOf(data), 'base64'))
     },
     close: async () => void (await send('Target.closeTarget', { targetId })),
   }

@@ -62,16 +62,14 @@ export const verifierFor = () => {
 
 export const ada = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' }
 
-/** A host that listens, with one admin who can sign in. */
-export const hostWithAdmin = async (t: Test, given: Partial<Config> = {}) => {
+/** A host that listens, where nobody can sign in. */
+export const hostWithNobody = async (t: Test, given: Partial<Config> = {}) => {
   // The directory of a test may have been made already.
   const dataDir = mkdtempSync(join(tmpdir(), 'hutch-sign-in-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const { host, config, api } = await openTestHost(t, dataDir, { config: given })
   const { url } = await host.listen()
   const link = () => adminLink({ store: host.store, clock: systemClock(), ids: randomIds() }, url, 'default')
-  const made = await browser(url).open(await link(), ada)
-  t.equal(made.status, 200, 'the link makes an admin')
   const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
     const answer = await fetch(`${url}${path}`, {
       method: 'POST',
@@ -84,6 +82,14 @@ export const hostWithAdmin = async (t: Test, given: Partial<Config> = {}) => {
   const as = async (token: string, path: string) =>
     (await fetch(`${url}/v0${path}`, { headers: { authorization: `Bearer ${token}` } })).status
   return { host, config, api, url, link, post, as }
+}
+
+/** The same with one admin who can. */
+export const hostWithAdmin = async (t: Test, given: Partial<Config> = {}) => {
+  const made = await hostWithNobody(t, given)
+  const { status } = await browser(made.url).open(await made.link(), ada)
+  t.equal(status, 200, 'the link makes an admin')
+  return made
 }
 
 export const back = 'http://127.0.0.1:7777/callback'

@@ -57,7 +57,7 @@ export const templates: readonly Template[] = [
     {
       name: 'python-web',
       description: 'An HTTP server in Python, without anything to install: python3 app.py',
-      topics: ['web', 'python'],
+      topics: ['http', 'python'],
     },
     { 'app.py': python, 'README.md': '# python-web\n\n    python3 app.py    # on port 3000, or $PORT\n' },
   ),
@@ -65,7 +65,7 @@ export const templates: readonly Template[] = [
     {
       name: 'node-web',
       description: 'An HTTP server in Node.js, without anything to install: node app.js',
-      topics: ['web', 'node'],
+      topics: ['http', 'node'],
     },
     {
       'app.js': node,

@@ -205,6 +205,13 @@ const take = async (exchange: Exchange): Promise<void> => {
 
 const keepingExchange = (exchange: Exchange, keeping: Keeping): Exchange => {
   const { origin, headers } = keeping
-  const key = origin === exchange.origin ? exchange.key : `tls ${exchange.key}`
-  return { ...exchange, origin, key, judged: { ...exchange.judged, headers }, keeping, instead: exchange }
+  // Of its own: a connection that carried a sandbox's body may owe an answer that the sandbox has chosen.
+  return {
+    ...exchange,
+    origin,
+    key: `packages ${exchange.key}`,
+    judged: { ...exchange.judged, headers },
+    keeping,
+    instead: exchange,
+  }
 }

@@ -92,7 +92,7 @@ const keep = async (context: Context, wanted: Wanted, headers: RawHeaders, recei
 /** Opens the directory. Throws what reading it throws. */
 export const openPackageCache = (
   { directory, hosts, maxBytes }: PackageOptions,
-  deps: { clock: Clock; log: Log; ids: Ids },
+  deps: { clock: Clock; log: Log; ids: Ids; maxAnswers?: number },
 ): PackageCache => {
   const { clock, log, ids } = deps
   // A quarter of the room is for what is on its way.

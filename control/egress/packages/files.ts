@@ -15,6 +15,9 @@ import type { Log } from '../../../shared/log.ts'
 import { answerPath, costOf, hold, load, pathOf, remove, type Kept, type State } from './table.ts'
 
 const touchedAgainMs = 60_000
+/** Each is remembered in memory, with its key and headers. */
+const maxAnswers = 50_000
+const maxRemembered = 8_192
 
 export interface PackageFiles {
   /** Where bodies that are still coming are written. */
@@ -32,28 +35,37 @@ export interface PackageFiles {
   readonly bytes: number
 }
 
-const makeRoom = (state: State, size: number, most: number): boolean => {
-  if (size > most) return false
+interface Limits {
+  readonly maxBytes: number
+  readonly maxAnswers: number
+}
+
+const makeRoom = (state: State, size: number, { maxBytes, maxAnswers: most }: Limits): boolean => {
+  if (size > maxBytes) return false
   for (const [key] of state.held) {
-    if (state.bytes + size <= most) return true
+    if (state.bytes + size <= maxBytes && state.held.size < most) return true
     remove(state, key)
   }
-  return state.bytes + size <= most
+  return state.bytes + size <= maxBytes
 }
+
+/** Characters that are held in memory for it. */
+const rememberedOf = ({ key, headers }: Kept): number => headers.reduce((sum, text) => sum + text.length, key.length)
 
 /** Opens the directory, made when it is not there. Of what an earlier run left, what is whole is kept. */
 export const openPackageFiles = (
   directory: string,
   maxBytes: number,
-  deps: { log: Log; ids: Ids; clock: Clock },
+  deps: { log: Log; ids: Ids; clock: Clock; maxAnswers?: number },
 ): PackageFiles => {
+  const limits = { maxBytes, maxAnswers: deps.maxAnswers ?? maxAnswers }
   const { log, ids, clock } = deps
   const state: State = { directory, held: new Map(), uses: new Map(), bytes: 0 }
   const incoming = join(directory, 'new')
   rmSync(incoming, { recursive: true, force: true })
   for (const each of ['blobs', 'answers', 'new']) mkdirSync(join(directory, each), { recursive: true, mode: 0o700 })
   load(state, log)
-  makeRoom(state, 0, maxBytes)
+  makeRoom(state, 0, limits)
   const writeAnswer = (kept: Kept): void => {
     const beside = join(incoming, `${ids.short(16)}.json`)
     writeFileSync(beside, JSON.stringify(kept), { mode: 0o600 })
@@ -65,7 +77,7 @@ export const openPackageFiles = (
     pathOf: digest => pathOf(state, digest),
     add(kept, file) {
       remove(state, kept.key)
-      if (!makeRoom(state, costOf(kept), maxBytes)) return false
+      if (rememberedOf(kept) > maxRemembered || !makeRoom(state, costOf(kept), limits)) return false
       renameSync(file, pathOf(state, kept.digest))
       writeAnswer(kept)
       hold(state, kept, clock.now())

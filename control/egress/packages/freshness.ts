@@ -47,12 +47,17 @@ const valueOf = (headers: RawHeaders, wanted: string): string => {
   return values.join(', ')
 }
 
+/** Characters; clients of registries send some 150. */
+const maxAccepted = 1_024
+
 /** What a request says of what it takes; undefined when it says anything else, a credential for one. `ours` are names that we add. */
 export const readSaid = (headers: RawHeaders, ours: ReadonlySet<string>): Said | undefined => {
   for (let i = 0; i < headers.length; i += 2) {
     const lower = (headers[i] as string).toLowerCase()
     if (!harmless.has(lower) && !ours.has(lower)) return undefined
   }
+  // They are part of the key, which is held in memory.
+  if (valueOf(headers, 'accept').length + valueOf(headers, 'accept-encoding').length > maxAccepted) return undefined
   const control = valueOf(headers, 'cache-control').toLowerCase()
   if (/no-store|only-if-cached/.test(control)) return undefined
   return {

@@ -15,7 +15,8 @@ export interface AnswerHead {
 }
 
 const firstLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\r\n]*))?$/
-const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*((?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?)[\t ]*$/
+/** The spaces at the end belong to a value: nothing is tried twice, however long a line of spaces is. */
+const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*(?:([!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)[\t ]*)?$/
 
 const maxFields = 500
 /** As long as a connection into a machine is kept, and what is left of the time that a workload names. */

@@ -119,7 +119,8 @@ export interface StoreConfig {
 
 const bringUpToDate = (db: Database, log: Log): void => {
   const { from, to } = migrate(db, migrations)
-  if (from !== to) log.info('store.migrated', { from, to })
+  // Of a new one there is nothing to tell.
+  if (from !== to && from > 0) log.info('store.migrated', { from, to })
 }
 
 /**

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { control } from '../../support/control.ts'
+import { wrongExamples } from '../../support/examples.ts'
 import { untold } from '../../support/untold.ts'
 
 t.test('the document is open, complete, and computed from the routes', async t => {
@@ -48,4 +49,11 @@ t.test('every member, parameter and family says what it is', async t => {
   )
   t.same(undescribed(operations.flatMap(({ parameters }) => parameters)), [])
   t.same(undescribed(body.tags), [])
+})
+
+t.test('every example is what its schema says', async t => {
+  const { call } = await control(t)
+  const { wrong, count } = wrongExamples((await call('GET', '/openapi.json')).body)
+  t.ok(count > 500, `${count} examples`)
+  t.same(wrong, [])
 })

@@ -56,6 +56,18 @@ t.test('it is there after a restart, whatever was being written', async t => {
   t.same(names(directory, 'blobs'), [sha256('one'.repeat(1000))])
 })
 
+t.test('only so many answers are remembered, and none with much beside it', async t => {
+  const cache = openPackageCache({ directory: t.testdir(), hosts, maxBytes: 1_000_000 }, { ...deps, maxAnswers: 2 })
+  for (const version of ['1', '2', '3']) await put(cache, version, version)
+  t.same([await read(cache, '1'), await read(cache, '2'), await read(cache, '3')], [undefined, '2', '3'])
+  const long = { ...wanted('4'), path: `/m/@v/${'x'.repeat(9_000)}.zip` }
+  const arriving = cache.receive(long, [], 1)
+  arriving?.write(Buffer.from('x'))
+  await arriving?.keep()
+  t.equal(cache.find(long), undefined)
+  t.equal(await read(cache, '3'), '3', 'and nothing else goes for its sake')
+})
+
 t.test('what is not what it was is not given out', async t => {
   const directory = t.testdir()
   const cache = open(directory)

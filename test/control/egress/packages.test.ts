@@ -186,6 +186,7 @@ t.test('a sandbox does not choose what others get', async t => {
     'nothing of it but what form it takes',
   )
   t.notOk(isHit(await get(neighbour, 'npm.example/plain')), 'and that is part of what it is kept under')
+  await notKept(t, 'npm.example/plain', { accept: `*/*;${'x'.repeat(2_000)}` })
   files.set('deb.example/debian/pool/a_1.deb', { body: Buffer.from('from the registry') })
   const attacker = '198.51.100.66'
   egress.setPolicy('sandbox', {})

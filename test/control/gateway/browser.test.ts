@@ -6,6 +6,7 @@ import WebSocket, { WebSocketServer } from 'ws'
 import { hashKey } from '../../../control/auth/keys.ts'
 import { createNewcomers } from '../../../control/gateway/newcomers.ts'
 import type { Log } from '../../../shared/log.ts'
+import { unrefused, wrongExamples } from '../../support/examples.ts'
 import { exchange, raw } from '../../support/raw.ts'
 import { until } from '../../support/until.ts'
 import { testHost } from '../../support/whole-host.ts'
@@ -393,6 +394,8 @@ t.test('browsers', async t => {
       paths: object
     }
     t.same(document.servers, [{ url: '/default/sandboxes/web' }])
+    t.same(wrongExamples(document).wrong, [])
+    t.same(unrefused(document), [])
     t.ok('/process' in document.paths)
     t.equal((await get('/explorer/?at=https://evil.example/', asBrowser)).status, 400)
   })

@@ -1,24 +1,14 @@
 /** Sign-in with the operator's provider, against a second one: who comes in, and what an attacker in between cannot do. */
-import { createServer } from 'node:net'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SignInConfig } from '../../../control/config/sign-in.ts'
+import { freePort } from '../../support/free-port.ts'
 import { otherProvider, secret } from '../../support/other-provider.ts'
 import { ada, authorizeUrl, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
 
 // Every sign-in is a dozen requests and a password.
 t.setTimeout(240_000)
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise(done => server.close(done))
-  return port
-}
 
 const opened = async (t: Test, given: Partial<SignInConfig> = {}) => {
   const port = await freePort()

@@ -173,6 +173,7 @@ t.test('a device shows a code; its client waits, and is let in', async t => {
   const person = browser(url)
   const shown = await person.open(begun.body.verification_uri_complete)
   t.match(shown.text, begun.body.user_code)
+  t.match(shown.text, '<h1>Sign in on a device</h1>')
   const xsrf = /name="xsrf" value="([^"]+)"/.exec(shown.text)?.[1] ?? ''
   const code = { user_code: begun.body.user_code, confirm: 'yes' }
   const forged = await person.open(`${url}/v0/oauth/device`, { ...code, xsrf: 'other' })

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import t from 'tap'
@@ -71,6 +71,28 @@ t.test('an unknown image is refused with the ones there are', async t => {
       status: 400,
       details: { requested: reference, supported: ['svc/base-image:latest', 'base', 'busybox'] },
     })
+})
+
+t.test('a name whose files are gone is not known, and not named as one that is', async t => {
+  const { images, config } = await open(t)
+  rmSync(join(config.imagesDir, 'trees', base), { recursive: true })
+  await t.rejects(images.resolve('base'), {
+    code: 'invalid_image',
+    details: { requested: 'base', supported: ['busybox'] },
+  })
+})
+
+t.test('what a machine is about to be made of is not collected, though its name is gone', async t => {
+  const { images, config } = await open(t)
+  const digest = 'c'.repeat(32)
+  const own = join(config.dataDir, 'images')
+  mkdirSync(join(own, 'trees', digest, 'rootfs'), { recursive: true })
+  writeFileSync(join(own, 'trees', digest, 'image.json'), '{"env":{},"workdir":"/","user":""}')
+  writeFileSync(join(own, 'names/app.json'), JSON.stringify({ digest }))
+  t.equal((await images.need('app', 'red')).digest, digest)
+  await images.remove('app')
+  t.same(await images.collect(new Set()), [])
+  t.ok(await images.byDigest(digest))
 })
 
 t.test('imports an OCI layout and survives a restart', async t => {

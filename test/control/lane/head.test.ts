@@ -72,3 +72,9 @@ t.test('what is odd in any way is for another reader', async t => {
   for (const [what, text] of Object.entries(odd)) t.equal(readHead(text, undefined), undefined, what)
   t.ok(readHead(lines('A: b'), undefined), 'and without it all is well')
 })
+
+t.test('a line of nothing but spaces costs no more than its length', async t => {
+  const began = performance.now()
+  t.equal(readHead(`GET / HTTP/1.1\r\n${host}\r\nA:${' '.repeat(60_000)}\x01`, undefined), undefined)
+  t.ok(performance.now() - began < 1_000)
+})

@@ -103,7 +103,7 @@ t.test('certificates by name, addresses with https, and plain HTTP that leads on
   const web = (await s.api('GET', '/sandboxes/web')).body
   t.equal(web.metadata.url, `https://127.0.0.1:${port}/default/sandboxes/web`)
 
-  const { answer, host } = await s.preview('app', { public: false })
+  const { answer, host } = await s.preview('app', { public: false, hostHeader: 'preview' })
   t.match(answer.spec.url, `https://127.0.0.1:${port}/default/previews/`)
   const token = await s.token('app')
   const servername = host.replace(/:\d+$/, '')
@@ -131,7 +131,7 @@ t.test('where plain HTTP leads', async t => {
 
 t.test('HTTP/2 is routed by the authority, whichever name the handshake had', async t => {
   const s = await previewHost(t, { config: { tls } })
-  const { host } = await s.preview('app')
+  const { host } = await s.preview('app', { hostHeader: 'preview' })
   const client = await session(t, s.port, 'hutch.test')
   const seen = await over(client, {
     ':path': '/a?b',

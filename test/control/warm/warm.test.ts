@@ -1,4 +1,6 @@
 /** Pools of a whole host: machines in memory, whose daemons are one that only says that it was claimed. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fakeDriver, fakeWorld, type FakeOptions } from '../../../control/drivers/fake/index.ts'
@@ -113,6 +115,39 @@ t.test('a daemon that does not become somebody’s: its machine goes, and a new 
   t.ok(before.includes(instance?.id ?? ''))
   t.match(on.world.machines.get(instance?.id ?? '')?.spec, { hostname: 'a', env: { SVC_NAME: 'a' } })
 })
+
+t.test(
+  'the image of a claimed machine is gone before it is the sandbox’s: it fails with the cause, and the machine goes',
+  async t => {
+    const on = await box(t)
+    const imagesDir = join(on.dataDir, 'images-of-the-box')
+    const [digest, image] = ['a'.repeat(32), { env: {}, workdir: '/', user: '', command: [] }]
+    mkdirSync(join(imagesDir, 'trees', digest, 'rootfs'), { recursive: true })
+    mkdirSync(join(imagesDir, 'names'))
+    writeFileSync(join(imagesDir, 'names/base.json'), JSON.stringify({ digest }))
+    writeFileSync(join(imagesDir, 'trees', digest, 'image.json'), JSON.stringify(image))
+    const struck = Promise.withResolvers<void>()
+    let strike = false
+    const faults: FakeOptions['faults'] = at => {
+      if (at !== 'claim' || !strike) return undefined
+      struck.resolve()
+      throw new Error('struck')
+    }
+    const first = await open(t, on, { faults, config: { imagesDir } })
+    await full(first, 2)
+    strike = true
+    await create(first, 'a')
+    await struck.promise
+    const [claimed] = await machinesOf(first, 'a')
+    await first.close()
+    rmSync(join(imagesDir, 'trees'), { recursive: true })
+    const next = await open(t, on, { config: { imagesDir } })
+    const { errors } = await next.until('a', 'FAILED')
+    t.match(errors, [{ code: 'INVALID_IMAGE', message: /"base" is not known/ }])
+    t.notOk(on.world.machines.has(claimed?.id ?? ''), 'the half-claimed machine went')
+    t.same(await machinesOf(next, 'a'), [])
+  },
+)
 
 t.test('the host dies in the middle of a claim: the next one finishes it, and nothing is left over', async t => {
   const on = await box(t)

@@ -2,6 +2,7 @@ import t from 'tap'
 import { templateOf } from '../../../shared/http/openapi.ts'
 import { mayCall } from '../../../daemon/channel/audience.ts'
 import { daemon } from '../../support/daemon.ts'
+import { unrefused, wrongExamples } from '../../support/examples.ts'
 import { untold } from '../../support/untold.ts'
 
 /** Every `$ref` below `value`. */
@@ -95,4 +96,13 @@ t.test('the base address is the one behind the edge when the platform says where
   await placed.close()
   const local = await daemon(t, { env: { SVC_WORKSPACE: 'acme', SVC_NAME: 'box', SVC_ENV: 'local' } })
   t.equal((await local.call('GET', '/swagger/doc.json')).body.basePath, '/')
+})
+
+t.test('every example is what its schema says, and every operation says how it is refused', async t => {
+  const { call } = await daemon(t)
+  const { body } = await call('GET', '/swagger/openapi.json')
+  const { wrong, count } = wrongExamples(body)
+  t.ok(count > 100, `${count} examples`)
+  t.same(wrong, [])
+  t.same(unrefused(body), [])
 })

@@ -1,5 +1,5 @@
 /** Whether a disk of a sandbox has an end: one is made and filled. */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openBlanks } from '../disk/blanks.ts'
 import { blocksOf } from '../disk/shape.ts'
@@ -20,6 +20,8 @@ export const diskQuota: Check = {
     'needs e2fsprogs, /dev/loop-control and a data directory on a file system with direct I/O, such as ext4, xfs or btrfs; ' +
     'until then sandboxes share the disk without quota, and one can fill it',
   async run({ scratch, clock, signal }) {
+    // Nothing can be promised out of what is not known.
+    if ((await statfs(scratch)).blocks === 0) throw new Error('its file system does not say how much it holds')
     const dir = join(scratch, 'disk')
     const image = join(dir, 'image')
     await mkdir(join(dir, 'names'), { recursive: true })

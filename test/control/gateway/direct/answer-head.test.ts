@@ -52,3 +52,9 @@ t.test('two readers could not agree on these', async t => {
   }
   for (const [what, text] of Object.entries(bad)) t.throws(() => read(text), /no HTTP/, what)
 })
+
+t.test('a line of nothing but spaces costs no more than its length', async t => {
+  const began = performance.now()
+  t.throws(() => read(`HTTP/1.1 200 OK\r\nA:${' '.repeat(60_000)}\x01`), /no field/)
+  t.ok(performance.now() - began < 1_000)
+})

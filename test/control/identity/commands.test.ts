@@ -1,0 +1,42 @@
+/** `hutch account` and `hutch person`, on the data directory of a server that runs. */
+import t from 'tap'
+import { runCommand } from '../../support/command.ts'
+import { ada, browser, hostWithAdmin, tokensOf } from '../../support/sign-in.ts'
+
+t.setTimeout(240_000)
+
+t.test('an operator makes accounts, sets passwords anew and takes people out', async t => {
+  const made = await hostWithAdmin(t)
+  const { url, config, as, host } = made
+  const hutch = (...words: string[]) => runCommand(words, { HUTCH_DATA_DIR: config.dataDir, HUTCH_PUBLIC_URL: url })
+  const account = await hutch('account', 'create', 'acme', '--workspace', 'acme-dev')
+  t.match(account, { code: 0, out: /^http:\S+\/v0\/oauth\/join\?token=\S+\n$/ })
+  const eve = { email: 'eve@acme.test', name: 'Eve', password: 'the password of eve' }
+  t.equal((await browser(url).open(account.out.trim(), eve)).status, 200)
+  const hers = (await tokensOf(made, eve)).access_token
+  t.equal(await as(hers, '/sandboxes'), 200)
+  t.equal(await as(hers, '/sandboxes?workspace=default'), 403, 'another account is another world')
+  t.match(await hutch('account', 'create', 'acme'), { code: 1, error: /already exists/ })
+  t.match((await hutch('account', 'list')).out, /acme +acme +acme-dev/)
+  t.match((await hutch('person', 'list')).out, /eve@acme\.test +Eve +acme +yes/)
+
+  const login = (await tokensOf(made, ada)).access_token
+  const link = (await hutch('person', 'link', ada.email)).out.trim()
+  const page = await browser(url).open(link)
+  t.match(page.text, 'A new password')
+  const { password } = { password: 'another one of ada' }
+  t.equal((await browser(url).open(link, { password })).status, 200)
+  t.equal((await browser(url).open(link, { password })).status, 404, 'once')
+  t.equal(await as(login, '/sandboxes'), 401, 'logins of before are over')
+  t.equal(await as((await tokensOf(made, { ...ada, password })).access_token, '/sandboxes'), 200)
+
+  t.equal((await hutch('person', 'member', eve.email)).code, 0)
+  t.equal(await as(hers, '/sandboxes'), 401)
+  t.equal((await hutch('person', 'admin', eve.email)).code, 0)
+  const again = (await tokensOf(made, eve)).access_token
+  t.equal((await hutch('person', 'remove', eve.email)).code, 0)
+  t.equal(await as(again, '/sandboxes'), 401)
+  t.equal(await host.store.identity.person('email', eve.email), undefined)
+  for (const wrong of [['person'], ['person', 'link'], ['person', 'link', 'x@y.z'], ['account', 'create', 'A B']])
+    t.not((await hutch(...wrong)).code, 0, wrong.join(' '))
+})
