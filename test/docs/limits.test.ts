@@ -107,7 +107,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'port 49151 in a sandbox': [['49151', 'shared/channel.ts', 'channelPort = 49_151']],
   'connections to it that have proved nothing': [
     ['64', 'daemon/channel/unproven.ts', 'maxUnproven = 64'],
-    ['2 s', 'daemon/channel/unproven.ts', 'proveWithinMs = 2_000'],
+    ['5 s', 'daemon/channel/unproven.ts', 'proveWithinMs = 5_000'],
   ],
   'heap of a daemon, soft': [
     ['20 %', 'daemon/config/config.ts', "'SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20"],
