@@ -1,7 +1,8 @@
 /** A connection of HTTP/1.1: one request after the other, each answered before the next is looked at. */
 import type { Socket } from 'node:net'
 import { readHead } from './head.ts'
-import { over, settle, turnOf, type LaneHandlers, type State } from './open-turn.ts'
+import { over, settle, turnOf } from './open-turn.ts'
+import type { LaneHandlers, State } from './state.ts'
 
 export interface Connection {
   /** No request is under way, and nothing of one has come. */

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../shared/clock.ts'
 import { timing, type ApiServer } from '../../shared/http/server.ts'
 import { serveConnection, type Connection } from './connection.ts'
-import type { LaneHandlers } from './open-turn.ts'
+import type { LaneHandlers } from './state.ts'
 import { passTo } from './messages.ts'
 
 export interface LaneOptions {

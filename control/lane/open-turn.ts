@@ -1,50 +1,11 @@
 /** The turn of one request, and what its connection does for it: the body as it is wanted, and what follows the answer. */
-import type { Socket } from 'node:net'
-import type { Fields, Head } from './head.ts'
-import type { Asked, BodySink, Turn } from './turn.ts'
-
-export interface LaneHandlers {
-  /** False for a request that goes the way of all others. */
-  take(turn: Turn): boolean
-  /** The way of all others. */
-  pass(head: Head, turn: Turn): void
-  /** The connection is for another reader, with these bytes first. */
-  handOver(socket: Socket, bytes: Buffer): void
-  /** Whether connections are kept after an answer. */
-  readonly keeps: () => boolean
-  readonly maxHeadBytes: number
-}
+import type { Head } from './head.ts'
+import type { Open, State } from './state.ts'
+import type { Asked, BodySink } from './turn.ts'
 
 const none = Buffer.alloc(0)
 /** Beyond it the client waits. */
 const maxHeldBytes = 64 * 1024
-
-/** A connection. */
-export interface State extends LaneHandlers {
-  readonly socket: Socket
-  /** Bytes that nobody has taken. */
-  held: Buffer
-  pieces: number
-  fields: Fields | undefined
-  turn: Open | undefined
-  ticks: number
-  hasAsked: boolean
-  /** The next request, when its head is there. */
-  readonly next: () => void
-  /** It reads on its own account no more. */
-  isLeft: boolean
-}
-
-/** A turn with what only its connection touches. */
-export interface Open extends Turn {
-  isTaken: boolean
-  left: number
-  sink: BodySink | undefined
-  isOver: boolean
-  overs: (() => void)[]
-  drained: (() => void) | undefined
-  isDone: boolean
-}
 
 const discard: BodySink = { piece: () => true, end: () => {} }
 
