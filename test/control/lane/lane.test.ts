@@ -57,6 +57,22 @@ t.test('requests of all surfaces follow each other on one connection, answered i
   t.equal(all[6], 'GET /four 0 ')
 })
 
+t.test(
+  'more requests at once than are held: the client is read on, also where the last piece ended in a head',
+  async t => {
+    const { port, at } = await served(t)
+    const connection = await raw(t, port)
+    const padding = `X-Padding: ${'x'.repeat(1_000)}\r\n`
+    const count = 300
+    connection.send(Array.from({ length: count }, (_, index) => at('GET', `/${index}`, padding)).join(''))
+    const text = await connection.seen(new RegExp(`GET /${count - 1} 0 `))
+    t.same(
+      text.match(/GET \/\d+ 0/g),
+      Array.from({ length: count }, (_, index) => `GET /${index} 0`),
+    )
+  },
+)
+
 t.test('heads and bodies arrive in any pieces', async t => {
   const { port, at } = await served(t)
   const connection = await raw(t, port)

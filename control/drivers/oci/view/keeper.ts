@@ -49,7 +49,6 @@ interface Life {
   readonly end: Promise<void>
 }
 
-/** One life of the program, from its start to its end. */
 /** Who waits for an answer is waited for; nobody else stays for its sake. */
 const keepAlive = ({ child, questions }: Life): void => {
   for (const part of [child, child.stdin as Socket, child.stdout as Socket])
@@ -57,6 +56,7 @@ const keepAlive = ({ child, questions }: Life): void => {
     else part.unref()
 }
 
+/** One life of the program, from its start to its end. */
 const live = (args: readonly string[], log: Log): Life => {
   const child = spawn(program('keep-views'), args, { stdio: ['pipe', 'pipe', 'ignore'], env: toolEnvironment })
   const questions: Question[] = []
