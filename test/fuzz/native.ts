@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Where addons are built, and what is built there. */
 const places: Readonly<Record<string, string>> = {
   'daemon/native/build': 'daemon/native/*/*.c',
-  'control/egress/native/build': 'control/egress/native/relay.c',
+  'control/relay/build': 'control/relay/relay.c',
   'control/drivers/oci/process/build': 'control/drivers/oci/process/run-process.c',
 }
 const checkedOf = (place: string): string => join(root, '.runtime/fuzz', place)

@@ -1,8 +1,8 @@
 /** The engine's C addon (`relay.c`): moving bytes in the kernel, and where a redirected connection wanted to go. */
 import { join } from 'node:path'
 import type { Socket } from 'node:net'
-import type { Relay } from '../relay.ts'
-import { nativeAddon } from '../../native-addon.ts'
+import type { Relay } from './relay.ts'
+import { nativeAddon } from '../native-addon.ts'
 
 interface Addon {
   start(told: (id: number, fromClient: number, fromServer: number) => void): number
