@@ -9,6 +9,7 @@ import { createChannelKeys } from '../../control/channel/keys.ts'
 import { nonceBytes, provenBytes, writePreface } from '../../shared/channel.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { server, type Server } from './server.ts'
+import { triesOfWalls } from './walls-suite.ts'
 
 const program = (name: string) => readFileSync(new URL(`../programs/${name}`, import.meta.url), 'utf8')
 
@@ -215,7 +216,7 @@ export const channelSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
   const { address, port, channel, key, id } = machine
   t.notMatch(machine.config, secret, 'it is in no file of the host')
   t.notOk(machine.config.includes(key.toString('base64url')))
-  for (const name of ['channel.py', 'listens.py', 'endings.py'])
+  for (const name of ['channel.py', 'listens.py', 'endings.py', 'walls.py'])
     await s.call('PUT', `${url}/filesystem/%2Froot%2F${name}`, { content: program(name) })
 
   await t.test('root of the sandbox gets nothing', async t => {
@@ -230,6 +231,8 @@ export const channelSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
     t.same(worked, [])
     t.match((await s.call('GET', `${url}/health`)).body, { status: 'ok', startedAt }, 'it is the one that was there')
   })
+
+  await triesOfWalls(t, s, run, runtime)
 
   await t.test('silent connections keep nobody out', async t => {
     const flood = `exec python3 -c 'import socket, time

@@ -1,0 +1,32 @@
+/** Root of a sandbox tries to become more, to see the box and to take what others need: the table of test/programs/walls.py. */
+import type { Test } from 'tap'
+import type { Server } from './server.ts'
+
+type Run = (command: string) => Promise<string>
+
+/** What the runtime lets root do to a kernel that is the sandbox's own, by the beginnings of families and names. */
+const ownKernel: Readonly<Record<'runc' | 'runsc', readonly string[]>> = {
+  runc: [],
+  runsc: [
+    ...[0x2_00_00, 0x2_00_00_00, 0x10_00_00_00, 0x80].map(flag => `privileges:unshare-${flag}`),
+    // It is slow at starting programs: ten of them are enough.
+    ...[1, 3, 4].map(digit => `privileges:capability-of-a-file-${digit}`),
+  ],
+}
+
+const quoted = (texts: readonly string[]): string => texts.map(text => `'${text}'`).join(' ')
+
+export const triesOfWalls = (t: Test, { dataDir, names }: Server, run: Run, runtime: 'runc' | 'runsc') =>
+  t.test('root gains nothing, sees nothing of the box and raises no bound', async t => {
+    const secrets = [dataDir, names.tag].map(text => `TEXT=${Buffer.from(text).toString('hex')}`)
+    const found = JSON.parse(await run(`python3 /root/walls.py ${quoted([...ownKernel[runtime], ...secrets])}`))
+    t.same(Object.keys(found), ['privileges', 'host view', 'shared tables'])
+    for (const [family, { tried, worked }] of Object.entries<{ tried: number; worked: string[] }>(found)) {
+      t.ok(tried >= 60, `${family}: ${tried} attempts`)
+      t.same(worked, [], family)
+    }
+    const own = JSON.parse(
+      await run("python3 /root/walls.py privileges: 'shared tables:' TEXT=$(hostname | tr -d '\\n' | od -An -v -tx1 | tr -d ' \\n')"),
+    )['host view'].worked
+    t.ok(own.includes('box-sys/kernel/hostname'), 'what names the box would be noticed')
+  })
