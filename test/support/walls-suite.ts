@@ -26,7 +26,9 @@ export const triesOfWalls = (t: Test, { dataDir, names }: Server, run: Run, runt
       t.same(worked, [], family)
     }
     const own = JSON.parse(
-      await run("python3 /root/walls.py privileges: 'shared tables:' TEXT=$(hostname | tr -d '\\n' | od -An -v -tx1 | tr -d ' \\n')"),
+      await run(
+        "python3 /root/walls.py privileges: 'shared tables:' TEXT=$(hostname | tr -d '\\n' | od -An -v -tx1 | tr -d ' \\n')",
+      ),
     )['host view'].worked
     t.ok(own.includes('box-sys/kernel/hostname'), 'what names the box would be noticed')
   })
