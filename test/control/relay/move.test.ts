@@ -29,7 +29,14 @@ const between = async (t: Test) => {
   const [from, to] = [source.near, destination.near]
   const rest: Buffer[] = []
   from.on('data', (piece: Buffer) => void rest.push(piece))
-  return { source: source.far, from, to, destination: destination.far, got: () => Buffer.concat(got), rest: () => Buffer.concat(rest) }
+  return {
+    source: source.far,
+    from,
+    to,
+    destination: destination.far,
+    got: () => Buffer.concat(got),
+    rest: () => Buffer.concat(rest),
+  }
 }
 
 const soon = async (is: () => boolean): Promise<void> => {
