@@ -61,6 +61,12 @@ const captured = (kind: string, uid: string, { email, sub }: Person, workspace: 
   message: `${kind} ${email} created`,
 })
 
+/** The same in the place of an invitation that was over before it was accepted: there is one record of an address. */
+const recaptured = (record: Resource, { sub }: Person, role: string): Move => ({
+  record,
+  change: { spec: { ...record.spec, role, sub, emailVerified: true, source: 'domain_capture', expiresAt: 0 } },
+})
+
 const isOpen = ({ spec }: Resource, now: number): boolean =>
   spec['sub'] === undefined && (spec['expiresAt'] as number) > now
 
@@ -115,14 +121,17 @@ export const createMembers = (deps: Deps): Members => {
       const there = new Set((await store.tenants.workspaces(person.account)).map(({ name }) => name))
       // A workspace that was deleted since keeps nobody out of the others.
       const others = join.filter(({ workspace }) => there.has(workspace) && !invited.has(workspace))
-      await transition().write(
-        [
-          ...more.map(identity => ({ identity })),
-          ...invitations.map(invitation => accepting(invitation, person)),
-          ...others.map(({ workspace, role }) => captured(userKind, ids.uuid(), person, workspace, role)),
-        ],
-        { ...by, actor: person.email },
-      )
+      const captures: Move[] = []
+      for (const { workspace, role } of others) {
+        const stale = await store.resources.get({ kind: userKind, workspace, parent: '', name: person.email })
+        const isOver = stale !== undefined && stale.spec['sub'] === undefined
+        captures.push(
+          isOver ? recaptured(stale, person, role) : captured(userKind, ids.uuid(), person, workspace, role),
+        )
+      }
+      const identities = more.map(identity => ({ identity }))
+      const accepted = invitations.map(invitation => accepting(invitation, person))
+      await transition().write([...identities, ...accepted, ...captures], { ...by, actor: person.email })
     },
     decline: async ({ record }, by) =>
       void (await transition().write([{ remove: record }], { ...by, actor: by.actor || record.name })),
