@@ -3,6 +3,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Move, Transition } from '../reconcile/transition.ts'
 import type { AuditedBy, IdentityChange, Person, Resource, Store } from '../store/store.ts'
+import { capture } from './capture.ts'
 
 /** What an invitation says, as long as it can be accepted. */
 export interface Invitation {
@@ -45,26 +46,6 @@ export interface Members {
 const accepting = ({ record }: Invitation, { sub, emailProven }: Person): Move => ({
   record,
   change: { spec: { ...record.spec, sub, emailVerified: emailProven } },
-})
-
-/** A record that nobody invited to. */
-const captured = (kind: string, uid: string, { email, sub }: Person, workspace: string, role: string): Move => ({
-  create: {
-    uid,
-    kind,
-    workspace,
-    parent: '',
-    name: email,
-    metadata: { createdBy: email, updatedBy: email },
-    spec: { role, sub, emailVerified: true, source: 'domain_capture', expiresAt: 0 },
-  },
-  message: `${kind} ${email} created`,
-})
-
-/** The same in the place of an invitation that was over before it was accepted: there is one record of an address. */
-const recaptured = (record: Resource, { sub }: Person, role: string): Move => ({
-  record,
-  change: { spec: { ...record.spec, role, sub, emailVerified: true, source: 'domain_capture', expiresAt: 0 } },
 })
 
 const isOpen = ({ spec }: Resource, now: number): boolean =>
@@ -123,11 +104,8 @@ export const createMembers = (deps: Deps): Members => {
       const others = join.filter(({ workspace }) => there.has(workspace) && !invited.has(workspace))
       const captures: Move[] = []
       for (const { workspace, role } of others) {
-        const stale = await store.resources.get({ kind: userKind, workspace, parent: '', name: person.email })
-        const isOver = stale !== undefined && stale.spec['sub'] === undefined
-        captures.push(
-          isOver ? recaptured(stale, person, role) : captured(userKind, ids.uuid(), person, workspace, role),
-        )
+        const before = await store.resources.get({ kind: userKind, workspace, parent: '', name: person.email })
+        captures.push(capture({ userKind, ids, before }, person, workspace, role))
       }
       const identities = more.map(identity => ({ identity }))
       const accepted = invitations.map(invitation => accepting(invitation, person))
