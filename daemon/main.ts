@@ -100,9 +100,13 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
     const before = running.daemon
     // The host has just written them, and no tenant has run yet.
     const document = { ...next, resolvers: serversNamed() }
-    if (before && (await before.become(document))) return claimed(document, before)
+    if (before && (await before.become(document))) {
+      log.info('daemon.claimed', { anew: false })
+      return claimed(document, before)
+    }
     await before?.close()
     const { core } = await begin(document, nothingInherited, around)
+    log.info('daemon.claimed', { anew: true })
     removeTraces(config, core.config)
   })
   const anonymous = boot?.machine.anonymous === true

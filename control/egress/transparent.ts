@@ -1,7 +1,7 @@
 /** Connections that the network brought here although the sandbox wanted to go elsewhere. */
 import type { Socket } from 'node:net'
 import type { Engine } from './engine.ts'
-import { originalDestination } from '../relay/kernel-relay.ts'
+import { originalDestination } from '../relay/original-destination.ts'
 import type { Tenant } from './tenant.ts'
 import { serveTunnel } from './tunnel.ts'
 

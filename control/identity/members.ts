@@ -3,6 +3,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Move, Transition } from '../reconcile/transition.ts'
 import type { AuditedBy, IdentityChange, Person, Resource, Store } from '../store/store.ts'
+import { capture } from './capture.ts'
 
 /** What an invitation says, as long as it can be accepted. */
 export interface Invitation {
@@ -45,20 +46,6 @@ export interface Members {
 const accepting = ({ record }: Invitation, { sub, emailProven }: Person): Move => ({
   record,
   change: { spec: { ...record.spec, sub, emailVerified: emailProven } },
-})
-
-/** A record that nobody invited to. */
-const captured = (kind: string, uid: string, { email, sub }: Person, workspace: string, role: string): Move => ({
-  create: {
-    uid,
-    kind,
-    workspace,
-    parent: '',
-    name: email,
-    metadata: { createdBy: email, updatedBy: email },
-    spec: { role, sub, emailVerified: true, source: 'domain_capture', expiresAt: 0 },
-  },
-  message: `${kind} ${email} created`,
 })
 
 const isOpen = ({ spec }: Resource, now: number): boolean =>
@@ -115,14 +102,14 @@ export const createMembers = (deps: Deps): Members => {
       const there = new Set((await store.tenants.workspaces(person.account)).map(({ name }) => name))
       // A workspace that was deleted since keeps nobody out of the others.
       const others = join.filter(({ workspace }) => there.has(workspace) && !invited.has(workspace))
-      await transition().write(
-        [
-          ...more.map(identity => ({ identity })),
-          ...invitations.map(invitation => accepting(invitation, person)),
-          ...others.map(({ workspace, role }) => captured(userKind, ids.uuid(), person, workspace, role)),
-        ],
-        { ...by, actor: person.email },
-      )
+      const captures: Move[] = []
+      for (const { workspace, role } of others) {
+        const before = await store.resources.get({ kind: userKind, workspace, parent: '', name: person.email })
+        captures.push(capture({ userKind, ids, before }, person, workspace, role))
+      }
+      const identities = more.map(identity => ({ identity }))
+      const accepted = invitations.map(invitation => accepting(invitation, person))
+      await transition().write([...identities, ...accepted, ...captures], { ...by, actor: person.email })
     },
     decline: async ({ record }, by) =>
       void (await transition().write([{ remove: record }], { ...by, actor: by.actor || record.name })),

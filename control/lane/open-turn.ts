@@ -1,4 +1,5 @@
 /** The turn of one request, and what its connection does for it: the body as it is wanted, and what follows the answer. */
+import { isMovable, move, worthBytes } from '../relay/move.ts'
 import type { Head } from './head.ts'
 import type { Open, State } from './state.ts'
 import type { Asked, BodySink } from './turn.ts'
@@ -13,6 +14,7 @@ const discard: BodySink = { piece: () => true, end: () => {} }
 export const over = (turn: Open): void => {
   if (turn.isOver) return
   turn.isOver = true
+  turn.stopMoving?.()
   for (const run of turn.overs) run()
 }
 
@@ -29,11 +31,33 @@ const deliver = (state: State, turn: Open): boolean => {
   return more || turn.left === 0
 }
 
+/** Has the kernel move the rest of a long body; false where it cannot, or not yet. */
+const moveRest = (state: State, turn: Open): boolean => {
+  const { socket } = state
+  const to = turn.sink?.to
+  if (!to || turn.left < worthBytes || state.held.length > 0 || !isMovable(socket)) return false
+  turn.stopMoving = move(socket, to, turn.left, ({ isWhole, left, isSourceGone }) => {
+    turn.stopMoving = undefined
+    turn.left = left
+    if (isWhole) turn.sink?.end()
+    // As node does it: who sends no more does not wait for an answer either.
+    else if (isSourceGone) socket.destroy()
+    else {
+      // What it has got is not what was sent.
+      to.destroy()
+      turn.sink = discard
+    }
+    settle(state)
+  })
+  return true
+}
+
 /** Looks at what there is, and reads on or does not. */
 export const settle = (state: State): void => {
   const { turn, socket } = state
-  if (state.isLeft || socket.destroyed) return
+  if (state.isLeft || socket.destroyed || turn?.stopMoving) return
   if (turn && !deliver(state, turn)) return void socket.pause()
+  if (turn && !turn.isDone && moveRest(state, turn)) return
   if (turn?.isDone && turn.left === 0) {
     state.turn = undefined
     state.ticks = 0
@@ -79,6 +103,7 @@ export const turnOf = (state: State, head: Head): Open => {
     isOver: false,
     overs: [],
     drained: undefined,
+    stopMoving: undefined,
     isDone: false,
     takeWhole(maxBytes) {
       if (length > maxBytes || turn.left !== length || state.held.length < length) return undefined

@@ -39,5 +39,7 @@ export interface Open extends Turn {
   isOver: boolean
   overs: (() => void)[]
   drained: (() => void) | undefined
+  /** Ends the moving of its body, while that is under way. */
+  stopMoving: (() => void) | undefined
   isDone: boolean
 }

@@ -17,6 +17,8 @@ export interface BodySink {
   piece(bytes: Buffer): boolean
   /** There is no more of it. */
   end(): void
+  /** Where the pieces go as they are: the rest of a long body may be moved there unread, and `piece` never sees it. */
+  readonly to?: Socket
 }
 
 export interface Turn {

@@ -26,6 +26,12 @@ const behind = (url: string, isOwn: (host: string) => boolean): string | undefin
   return host && isOwn(host.toLowerCase()) ? rest : undefined
 }
 
+/** What an address is for somebody outside: `//x` alone would name another host there, `\\` and tabs as browsers read them too. */
+const beneath = (base: string, rest: string): string => {
+  if (base === '' && /^\/\t*[/\\]/.test(rest)) return `/.${rest}`
+  return `${base}${rest.startsWith('/') ? '' : '/'}${rest}`
+}
+
 /** How an application is asked. `originHeaders`: names under which it is told the preview's own origin. */
 export const facingOf = (
   { port, requestHeaders, hostHeader }: Preview,
@@ -53,7 +59,7 @@ export const facingOf = (
     outside(name, value) {
       if (name === 'location' || name === 'content-location') {
         const rest = behind(value, here)
-        return rest === undefined ? value : `${base}${rest.startsWith('/') ? '' : '/'}${rest}`
+        return rest === undefined ? value : beneath(base, rest)
       }
       if (name === 'access-control-allow-origin' && isOwn) return behind(value, here) === '' ? origin : value
       return name === 'set-cookie' ? value.replace(/;\s*domain=\.?localhost(?=;|$)/i, '') : value

@@ -1,6 +1,7 @@
 /*
- * Bytes between two TCP connections that nobody reads: moved by the kernel from one to the other (splice), on one thread
- * for all connections, so that a gigabyte costs JavaScript nothing. Also where a redirected connection wanted to go.
+ * Bytes between two connections that nobody reads: moved by the kernel from one to the other (splice), on one thread for
+ * all connections, so that a gigabyte costs JavaScript nothing. Both ways until both have ended (join), or so many one way
+ * (move). Also where a redirected connection wanted to go.
  *
  * Both ends may be hostile: they may be slow, silent or gone at any moment. A link holds a pipe only while bytes are stuck
  * in it, at most `pipe_bytes` each way; nothing else grows with what they send.
@@ -20,21 +21,11 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "flow.h"
 
 #define SO_ORIGINAL_DST_ 80
 
-enum { pipe_bytes = 256 * 1024, turn_bytes = 4 * 1024 * 1024, kept_pipes = 32, batch = 128 };
-
-/* One direction. */
-struct flow {
-  int from, to;
-  int pipe[2];
-  size_t stuck;        /* bytes in the pipe */
-  char *head;          /* bytes that were read ahead, to go first */
-  size_t head_at, head_size;
-  bool done;
-  uint64_t bytes;
-};
+enum { batch = 128 };
 
 struct link {
   int64_t id;
@@ -59,76 +50,6 @@ static napi_threadsafe_function tell;
 
 /* Only the thread touches these. */
 static struct link *links, *agains;
-static int pool[kept_pipes][2], pooled;
-
-static bool take_pipe(struct flow *flow) {
-  if (flow->pipe[0] >= 0) return true;
-  if (pooled > 0) {
-    memcpy(flow->pipe, pool[--pooled], sizeof flow->pipe);
-    return true;
-  }
-  if (pipe2(flow->pipe, O_NONBLOCK | O_CLOEXEC) < 0) {
-    flow->pipe[0] = flow->pipe[1] = -1;
-    return false;
-  }
-  /* A smaller pipe works too: the bound for all of a user may be reached. */
-  (void)!fcntl(flow->pipe[1], F_SETPIPE_SZ, pipe_bytes);
-  return true;
-}
-
-static void drop_pipe(struct flow *flow) {
-  if (flow->pipe[0] < 0) return;
-  if (flow->stuck == 0 && pooled < kept_pipes) memcpy(pool[pooled++], flow->pipe, sizeof flow->pipe);
-  else {
-    close(flow->pipe[0]);
-    close(flow->pipe[1]);
-  }
-  flow->pipe[0] = flow->pipe[1] = -1;
-}
-
-enum outcome { waits, has_more, failed };
-
-static enum outcome send_head(struct flow *flow) {
-  while (flow->head_at < flow->head_size) {
-    ssize_t sent = send(flow->to, flow->head + flow->head_at, flow->head_size - flow->head_at, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno == EAGAIN ? waits : failed;
-    flow->head_at += (size_t)sent;
-    flow->bytes += (uint64_t)sent;
-  }
-  free(flow->head);
-  flow->head = NULL;
-  return has_more;
-}
-
-/* Moves what can be moved now. The pipe is filled only when it is empty, so that EAGAIN has one meaning. */
-static enum outcome pump(struct flow *flow) {
-  if (flow->done) return waits;
-  if (flow->head) {
-    enum outcome sent = send_head(flow);
-    if (sent != has_more) return sent;
-  }
-  for (size_t moved = 0; moved < turn_bytes;) {
-    if (flow->stuck == 0) {
-      if (!take_pipe(flow)) return failed;
-      ssize_t got = splice(flow->from, NULL, flow->pipe[1], NULL, pipe_bytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return errno == EAGAIN ? waits : failed;
-      if (got == 0) {
-        flow->done = true;
-        return shutdown(flow->to, SHUT_WR) < 0 && errno != ENOTCONN ? failed : waits;
-      }
-      flow->stuck = (size_t)got;
-    }
-    ssize_t sent = splice(flow->pipe[0], NULL, flow->to, NULL, flow->stuck, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno == EAGAIN ? waits : failed;
-    flow->stuck -= (size_t)sent;
-    flow->bytes += (uint64_t)sent;
-    moved += (size_t)sent;
-  }
-  return has_more;
-}
 
 static void finish(struct link *link) {
   link->over = true;
@@ -235,16 +156,17 @@ static void *run(void *unused) {
   return NULL;
 }
 
-/* On JavaScript's thread: told(id, bytes from the client, bytes from the server). */
+/* On JavaScript's thread: told(id, bytes of the first side that the second has got, bytes still to be taken, whether the first failed). */
 static void told(napi_env env, napi_value callback, void *context, void *data) {
   (void)context;
   struct link *link = data;
-  napi_value argv[3], global;
+  napi_value argv[4], global;
   if (env && napi_create_int64(env, link->id, &argv[0]) == napi_ok &&
       napi_create_int64(env, (int64_t)link->flow[0].bytes, &argv[1]) == napi_ok &&
-      napi_create_int64(env, (int64_t)link->flow[1].bytes, &argv[2]) == napi_ok &&
+      napi_create_int64(env, link->flow[0].left, &argv[2]) == napi_ok &&
+      napi_get_boolean(env, link->flow[0].source_gone, &argv[3]) == napi_ok &&
       napi_get_global(env, &global) == napi_ok)
-    napi_call_function(env, global, callback, 3, argv, NULL);
+    napi_call_function(env, global, callback, 4, argv, NULL);
   free(link);
 }
 
@@ -304,6 +226,49 @@ static int duplicate(int fd) {
   return copy;
 }
 
+static void discard(struct link *link) {
+  for (int side = 0; link && side < 2; side++) {
+    if (link->fd[side] >= 0) close(link->fd[side]);
+    free(link->flow[side].head);
+  }
+  free(link);
+}
+
+/* A link between duplicates of both, or NULL with errno. */
+static struct link *new_link(int64_t id, int one, int other) {
+  struct link *link = calloc(1, sizeof *link);
+  if (!link) return NULL;
+  link->id = id;
+  for (int side = 0; side < 2; side++) {
+    link->flow[side].pipe[0] = link->flow[side].pipe[1] = -1;
+    link->flow[side].left = -1;
+    link->fd[side] = -1;
+  }
+  if ((link->fd[0] = duplicate(one)) < 0 || (link->fd[1] = duplicate(other)) < 0) {
+    int error = errno;
+    discard(link);
+    errno = error;
+    return NULL;
+  }
+  for (int side = 0; side < 2; side++) {
+    link->flow[side].from = link->fd[side];
+    link->flow[side].to = link->fd[1 - side];
+  }
+  return link;
+}
+
+/* Gives the link to the thread: 0 or a negated errno, and the link is gone. */
+static int begin_soon(struct link *link) {
+  struct command *command = calloc(1, sizeof *command);
+  if (!command) {
+    discard(link);
+    return -ENOMEM;
+  }
+  command->begin = link;
+  post(command);
+  return 0;
+}
+
 /* join(id, client fd, server fd, bytes read from the client, bytes read from the server): 0 or a negated errno. */
 static napi_value join(napi_env env, napi_callback_info info) {
   size_t argc = 5;
@@ -313,33 +278,29 @@ static napi_value join(napi_env env, napi_callback_info info) {
   if (argc < 5 || napi_get_value_int64(env, argv[0], &id) != napi_ok ||
       napi_get_value_int64(env, argv[1], &fds[0]) != napi_ok || napi_get_value_int64(env, argv[2], &fds[1]) != napi_ok)
     return integer(env, -EINVAL);
-  struct link *link = calloc(1, sizeof *link);
-  struct command *command = calloc(1, sizeof *command);
-  int failure = link && command ? 0 : ENOMEM;
-  if (!failure) {
-    for (int side = 0; side < 2; side++) link->flow[side].pipe[0] = link->flow[side].pipe[1] = -1;
-    link->id = id;
-    link->fd[0] = duplicate((int)fds[0]);
-    link->fd[1] = link->fd[0] < 0 ? -1 : duplicate((int)fds[1]);
-    if (link->fd[0] < 0 || link->fd[1] < 0) failure = errno;
-    for (int side = 0; side < 2 && !failure; side++) {
-      link->flow[side].from = link->fd[side];
-      link->flow[side].to = link->fd[1 - side];
-      if (!copy_head(env, argv[3 + side], &link->flow[side])) failure = ENOMEM;
-    }
+  struct link *link = new_link(id, (int)fds[0], (int)fds[1]);
+  if (!link) return integer(env, -errno);
+  if (!copy_head(env, argv[3], &link->flow[0]) || !copy_head(env, argv[4], &link->flow[1])) {
+    discard(link);
+    return integer(env, -ENOMEM);
   }
-  if (failure) {
-    for (int side = 0; link && side < 2; side++) {
-      if (link->fd[side] > 0) close(link->fd[side]);
-      free(link->flow[side].head);
-    }
-    free(link);
-    free(command);
-    return integer(env, -failure);
-  }
-  command->begin = link;
-  post(command);
-  return integer(env, 0);
+  return integer(env, begin_soon(link));
+}
+
+/* move(id, from fd, to fd, bytes): so many, one way; what follows them stays where it is. 0 or a negated errno. */
+static napi_value move(napi_env env, napi_callback_info info) {
+  size_t argc = 4;
+  napi_value argv[4];
+  int64_t of[4];
+  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
+  for (int index = 0; index < 4; index++)
+    if (argc < 4 || napi_get_value_int64(env, argv[index], &of[index]) != napi_ok) return integer(env, -EINVAL);
+  if (of[3] <= 0) return integer(env, -EINVAL);
+  struct link *link = new_link(of[0], (int)of[1], (int)of[2]);
+  if (!link) return integer(env, -errno);
+  link->flow[0].left = of[3];
+  link->flow[1].done = true;
+  return integer(env, begin_soon(link));
 }
 
 /* end(id): the link ends at once, if it has not by itself. */
@@ -379,7 +340,7 @@ NAPI_MODULE_INIT() {
   const struct {
     const char *name;
     napi_callback call;
-  } functions[] = {{"start", start}, {"join", join}, {"end", end}, {"originalDestination", original_destination}};
+  } functions[] = {{"start", start}, {"join", join}, {"move", move}, {"end", end}, {"originalDestination", original_destination}};
   for (size_t index = 0; index < sizeof functions / sizeof *functions; index++) {
     napi_value made;
     napi_create_function(env, functions[index].name, NAPI_AUTO_LENGTH, functions[index].call, NULL, &made);

@@ -87,7 +87,7 @@ export type IdentityChange =
   | { readonly link: Link }
   /** Throws `not_found` for one that was used or is over. */
   | { readonly take: string }
-  /** Throws `already_exists` for one that is somebody's. */
+  /** Throws `already_exists` for one that is somebody's, and for a second one of the same issuer. */
   | { readonly identify: Identified; readonly as: string }
   | { readonly mail: Mail }
 
@@ -97,6 +97,8 @@ export interface Identity {
   people(): Promise<Person[]>
   hasPeople(): Promise<boolean>
   identified(by: Identified): Promise<Person | undefined>
+  /** The subject that a person is at an issuer. */
+  subjectAt(issuer: string, sub: string): Promise<string | undefined>
   /** Uids of the records by which a person is in workspaces. */
   membershipsOf(sub: string): Promise<string[]>
   link(hash: string, now: number): Promise<Link | undefined>

@@ -55,6 +55,10 @@ const filesIn = (id: string): string[] =>
     .filter(line => !/\/state\/[^/]+\/.|\/proc-|\/entrypoint\./.test(line))
     .toSorted()
 
+/** What its disk has room for; the size of the file system may be larger (docs/walls.md). */
+const availableMb = async (name: string): Promise<number> =>
+  Number(await run(name, 'df -m / | tail -1 | tr -s " " | cut -d" " -f4'))
+
 /** What a sandbox sees of itself. */
 const look = [
   'hostname',
@@ -65,6 +69,7 @@ const look = [
   'df -m /dev/shm | tail -1 | tr -s " " | cut -d" " -f2',
   'id',
   'nproc',
+  'grep -E "^(MemTotal|SwapTotal)" /proc/meminfo; grep -c ^processor /proc/cpuinfo; grep -c "^cpu[0-9]" /proc/stat',
   'cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null',
   'cat /proc/self/mounts | cut -d" " -f2-4 | grep -v ^/proc/ | sed "s/id=[0-9]*//g" | sort',
 ].join('; ')
@@ -72,12 +77,17 @@ const look = [
 t.test('a sandbox that was given a machine sees what one sees whose machine was made for it', async t => {
   await ready(3)
   await create('made', {}, { entrypoint: ['true'] })
+  const before = readdirSync(join(host.dataDir, 'machines'))
   await create('given')
   const made = await run('made', look)
   const given = await run('given', look)
   const { claimed, missed } = await ready(3)
   t.same({ claimed, missed }, { claimed: 1, missed: 0 }, 'what needs a new machine does not ask')
   t.equal(given.replaceAll('given', 'made'), made)
+  t.match(given, /^MemTotal: +524288 kB$/m, 'its own memory, not that of nobody’s machine')
+  t.ok(before.includes(machineOf('given')), 'its machine is one that was there before it')
+  const [room, roomMade] = [await availableMb('given'), await availableMb('made')]
+  t.ok(room > 200 && room <= 256 && Math.abs(room - roomMade) < 32, `${room} and ${roomMade} MB are available`)
   t.same(filesIn(machineOf('given')), filesIn(machineOf('made')), 'and has the same files, whoever’s they are')
   for (const name of ['given', 'made']) await host.call('DELETE', `/v0/sandboxes/${name}`)
 })

@@ -1,6 +1,7 @@
 /** A workload's answer as it comes, written on to the client. */
 import type { Far } from '../../channel/places.ts'
 import type { Turn } from '../../lane/turn.ts'
+import { isMovable, move, worthBytes } from '../../relay/move.ts'
 import { readAnswerHead, type AnswerHead } from './answer-head.ts'
 import { newChunks, readChunks, type Chunks } from './chunks.ts'
 import * as client from './client-side.ts'
@@ -37,6 +38,8 @@ export interface State extends Asking {
   /** Bytes of the body that are to come, where it has a length. */
   left: number
   chunks: Chunks | undefined
+  /** Ends the moving of the body, while that is under way. */
+  stopMoving: (() => void) | undefined
   /** All of the request is written. */
   isSent: boolean
   isOver: boolean
@@ -71,6 +74,19 @@ const bodyInChunks = (state: State, chunks: Chunks, bytes: Buffer): void => {
   if (chunks.at === 'over') answered(state, read === bytes.length)
 }
 
+/** Has the kernel move the rest of a long body; false where it cannot. */
+const moveRest = (state: State): boolean => {
+  const { far, side, left } = state
+  if (left < worthBytes || !isMovable(far.socket)) return false
+  client.flush(side)
+  state.stopMoving = move(far.socket, side.turn.request.socket, left, ({ isWhole }) => {
+    state.stopMoving = undefined
+    if (isWhole) answered(state, true)
+    else spoiled(state, new Error('its answer ended before its length'))
+  })
+  return true
+}
+
 /** Bytes of the body. */
 export const body = (state: State, bytes: Buffer): void => {
   const { chunks, side, far, answer } = state
@@ -83,6 +99,7 @@ export const body = (state: State, bytes: Buffer): void => {
     state.left -= piece.length
     if (piece.length > 0) client.write(side, [piece])
     if (isLast) return answered(state, isClean)
+    if (moveRest(state)) return
   }
   if (!state.isOver && !side.takesMore) far.socket.pause()
 }

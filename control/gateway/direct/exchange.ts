@@ -40,6 +40,7 @@ const send = (state: State): void => {
   }
   socket.write(text, 'latin1')
   turn.readBody({
+    to: socket,
     piece: bytes => state.isOver || socket.write(bytes) || hasRoom(socket),
     end() {
       state.isSent = true
@@ -56,6 +57,7 @@ export const exchange = (asking: Asking): Promise<Ending> =>
       answer: undefined,
       left: 0,
       chunks: undefined,
+      stopMoving: undefined,
       isSent: false,
       isOver: false,
       settle,
@@ -63,6 +65,7 @@ export const exchange = (asking: Asking): Promise<Ending> =>
     listen(state)
     asking.turn.onOver(() => {
       if (state.isOver) return
+      state.stopMoving?.()
       asking.far.socket.destroy()
       finish(state, { how: 'cut' })
     })

@@ -49,6 +49,15 @@ const identifying = ({ issuer, subject }: Claims, { sub }: Person): IdentityChan
   as: sub,
 })
 
+/**
+ * A provider gives an address that somebody left to the next one: another subject of the same issuer is another person, however well
+ * the address is verified. Throws `forbidden`.
+ */
+const needUnbound = async ({ store }: Pick<Deps, 'store'>, { issuer, email }: Claims, { sub }: Person) => {
+  if ((await store.identity.subjectAt(issuer, sub)) !== undefined)
+    throw refuse(`${email} is already bound to another account of your provider; ask the operator of this host`)
+}
+
 const makePerson = async (deps: Deps, claims: Claims, by: AuditedBy): Promise<Person> => {
   const { members, clock, ids, config, account } = deps
   const { email, name } = claims
@@ -82,6 +91,7 @@ export const admitClaims = async (deps: Deps, claims: Claims, by: AuditedBy): Pr
   if (known) return known
   const same = await store.identity.person('email', claims.email)
   if (!same) return makePerson(deps, claims, by)
+  await needUnbound(deps, claims, same)
   const now = clock.now()
   const audit = [personEntry(by, 'identify', same, { issuer: claims.issuer })]
   await store.identity.change([identifying(claims, same), ...merging(same, now)], audit, now)
@@ -95,6 +105,7 @@ export const admitWithLink = async (deps: Deps & { joining: Joining }, door: Doo
   const before = await store.identity.identified(claims)
   if (before && before.sub !== door.person?.sub)
     throw refuse(`the invitation is for ${door.email ?? ''}, and you are ${before.email} here`)
+  if (!before && door.person) await needUnbound(deps, claims, door.person)
   return joining.joinAs(door, claims, {
     by,
     with: person =>

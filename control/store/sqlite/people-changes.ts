@@ -78,6 +78,9 @@ const writing = (prepare: Prepare) => ({
   identify: prepare((given: { issuer: string; subject: string; sub: string }) =>
     query.insertInto('identities').values({ issuer: given.issuer, subject: given.subject, sub: given.sub }),
   ),
+  otherAt: prepare((given: { issuer: string; sub: string }) =>
+    query.selectFrom('identities').select('subject').where('issuer', '=', given.issuer).where('sub', '=', given.sub),
+  ),
   mail: prepare((given: Mail) =>
     query.insertInto('mails').values({
       id: given.id,
@@ -125,8 +128,11 @@ export const peopleChanges = (prepare: Prepare, memory: Remembered): ChangePeopl
       run.addLink.run(change.link)
     } else if ('take' in change) {
       if (run.takeLink.run({ hash: change.take, now }) === 0) throw fail('not_found', { kind: 'link', name: 'it' })
-    } else if ('identify' in change)
-      once('identity', change.identify.subject, () => run.identify.run({ ...change.identify, sub: change.as }))
-    else run.mail.run(change.mail)
+    } else if ('identify' in change) {
+      const { identify, as: sub } = change
+      if (run.otherAt.get({ issuer: identify.issuer, sub }))
+        throw fail('already_exists', { kind: 'identity', name: sub })
+      once('identity', identify.subject, () => run.identify.run({ ...identify, sub }))
+    } else run.mail.run(change.mail)
   }
 }

@@ -25,12 +25,18 @@ const reading = (prepare: Prepare) => ({
       .where('issuer', '=', given.issuer)
       .where('subject', '=', given.subject),
   ),
+  subjectAt: prepare((given: { issuer: string; sub: string }) =>
+    query.selectFrom('identities').select('subject').where('issuer', '=', given.issuer).where('sub', '=', given.sub),
+  ),
   link: prepare((given: { hash: string; now: number }) =>
     query.selectFrom('links').selectAll().where('hash', '=', given.hash).where('expires_at', '>', given.now),
   ),
 })
 
-type People = Pick<Identity, 'person' | 'people' | 'hasPeople' | 'identified' | 'membershipsOf' | 'link' | 'change'>
+type People = Pick<
+  Identity,
+  'person' | 'people' | 'hasPeople' | 'identified' | 'subjectAt' | 'membershipsOf' | 'link' | 'change'
+>
 
 export const sqlitePeople = (
   prepare: Prepare,
@@ -51,6 +57,7 @@ export const sqlitePeople = (
         const row = run.identified.get(by)
         return row && find('sub', row.sub)
       }),
+    subjectAt: (issuer, sub) => look(() => run.subjectAt.get({ issuer, sub })?.subject),
     membershipsOf: sub => look(() => parts.memberships.of(sub).map(({ uid }) => uid)),
     link: (hash, now) =>
       look(() => {

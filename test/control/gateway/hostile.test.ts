@@ -110,6 +110,51 @@ t.test('an abandoned body does not become the next request of anybody', async t 
     if (/\/early|\/silent/.test(text)) t.notMatch(text, /GET \/[abc] /, 'its connection is used for nothing else')
 })
 
+t.test(
+  'long bodies are passed on unread: what follows them is another request, and what breaks off is not whole',
+  async t => {
+    const { head, port, connections, answering } = await behind(t)
+    const long = 2 * 1024 * 1024
+    const length = `Content-Length: ${long}\r\n`
+    const answer = (socket: Socket, bytes: number) =>
+      void socket.write(`HTTP/1.1 200 OK\r\n${length}\r\n${'x'.repeat(bytes)}`)
+    // Up and down on one connection, with the next request right behind.
+    answering((socket, text) => {
+      if (text.includes('GET /down')) answer(socket, long)
+      else if (connections.at(-1)?.text.endsWith('END')) socket.write(ok)
+    })
+    const both = await raw(t, port)
+    both.send(head('POST /up', length, 'keep-alive'))
+    both.send(`${'y'.repeat(long - 3)}END${head('GET /down')}`)
+    const all = await both.ended
+    t.equal(all.match(/HTTP\/1\.1 200 OK/g)?.length, 2)
+    t.equal(all.length - all.lastIndexOf('\r\n\r\n') - 4, long)
+    // An answer that breaks off is cut, not ended.
+    answering(socket => {
+      answer(socket, long - 1)
+      socket.end()
+    })
+    const short = await raw(t, port)
+    short.send(head('GET /short', '', 'keep-alive'))
+    const cut = await short.ended
+    t.equal(cut.length - cut.indexOf('\r\n\r\n') - 4, long - 1)
+    // Answered early: the rest of the body is nobody's request.
+    answering(socket => void socket.write(ok))
+    const early = await raw(t, port)
+    early.send(`${head('POST /early', length, 'keep-alive')}${'z'.repeat(1_000)}`)
+    await early.seen(/200 OK/)
+    early.send(`${'z'.repeat(long - 1_000)}${head('GET /after')}`)
+    t.equal((await early.ended).match(/HTTP\/1\.1 200 OK/g)?.length, 2)
+    // A client that leaves while nothing comes takes the workload's connection along.
+    answering(socket => answer(socket, long / 2))
+    const leaving = await raw(t, port)
+    leaving.send(head('GET /leaving'))
+    await until(async () => leaving.text().length > long / 2, 'all that was sent')
+    leaving.socket.destroy()
+    await until(async () => connections.at(-1)?.socket.closed === true, 'the end of its connection')
+  },
+)
+
 t.test('what is no HTTP becomes 502; more than was announced reaches nobody', async t => {
   const { ask, answering, api } = await behind(t)
   const bad: Record<string, string> = {

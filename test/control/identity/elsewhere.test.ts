@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SignInConfig } from '../../../control/config/sign-in.ts'
+import type { WritableStore } from '../../../control/store/store.ts'
 import { freePort } from '../../support/free-port.ts'
 import { otherProvider, secret } from '../../support/other-provider.ts'
 import { ada, authorizeUrl, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
@@ -121,6 +122,40 @@ t.test('a password that somebody else may have set goes when the owner of the ad
     { password: /^scrypt/ },
     'an admin had it from the operator',
   )
+})
+
+t.test('another subject of the issuer with an address that is bound is refused, and nothing is changed', async t => {
+  const { provider, url, api, host } = await opened(t)
+  await api('POST', '/users?workspace=default', { email: bob.email })
+  provider.person = bob
+  const first = browser(url)
+  await first.open(await away(first, url))
+  const before = await host.store.identity.person('email', bob.email)
+  provider.person = { ...bob, sub: 'b-2' }
+  const next = browser(url)
+  t.match(await next.open(await away(next, url)), { status: 403, text: /already bound to another account/ })
+  const { identity } = host.store
+  t.equal(await identity.identified({ issuer: provider.issuer, subject: 'b-2' }), undefined)
+  t.same(await identity.person('email', bob.email), before)
+  const change = { identify: { issuer: provider.issuer, subject: 'b-3' }, as: before?.sub ?? '' }
+  await t.rejects(identity.change([change], [], 0), { code: 'already_exists' }, 'two at once neither')
+})
+
+t.test('an invitation that is over does not keep out who may join', async t => {
+  const join = [{ workspace: 'default', role: 'member' as const }]
+  const { provider, url, api, host } = await opened(t, { domains: ['example.com'], join })
+  await api('POST', '/users?workspace=default', { email: bob.email, role: 'admin' })
+  const key = { kind: 'workspaceUser', workspace: 'default', parent: '', name: bob.email }
+  const record = await host.store.resources.get(key)
+  if (!record) throw new Error('no record of the invitation')
+  const change = { spec: { ...record.spec, expiresAt: 1 } }
+  await (host.store as WritableStore).apply([{ type: 'update', uid: record.uid, version: record.version, change }], 1)
+  provider.person = bob
+  const person = browser(url)
+  t.match((await person.open(await away(person, url))).text, 'Let it act for you?')
+  t.match((await api('GET', '/users?workspace=default')).body, [
+    { email: bob.email, accepted: true, source: 'domain_capture', role: 'member' },
+  ])
 })
 
 t.test(

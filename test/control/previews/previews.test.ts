@@ -101,6 +101,8 @@ t.test('an application is asked as localhost, and what it says of that is said o
     ).headers[name]
   t.equal(await leads(host, `http://${inside}/login?a=1#b`), '/login?a=1#b')
   t.equal(await leads(host, `https://${inside}`), '/')
+  t.equal(await leads(host, `http://${inside}//evil.example/a`), '/.//evil.example/a', 'no other host')
+  t.equal(await leads(host, `http://${inside}/\\evil.example`), '/./\\evil.example')
   t.equal(await leads(local, `http://${inside}/login`), `${path}/login`)
   t.equal(await leads(host, 'http://localhost:1/login'), 'http://localhost:1/login', 'another port is another server')
   t.equal(await leads(host, 'https://a.example/'), 'https://a.example/')

@@ -12,7 +12,7 @@ const bounds = { timeoutMs: 60_000, maxBytes: 1024 * 1024 }
 
 t.test('it begins anew by what it is told, once, and only the host can tell it', async t => {
   const started = await keyedDaemon(t, { anonymous: true, environment: { OLD: 'yes', SANDBOX_MERGED_CA_PATH: '' } })
-  const { connections, address, dir } = started
+  const { connections, address, dir, said } = started
   const [host, client] = (['host', 'client'] as const).map(role => daemonAt(connections, address, role, bounds))
   if (!host || !client) throw new Error('no clients')
   const first = join(dir, 'logs')
@@ -36,6 +36,7 @@ t.test('it begins anew by what it is told, once, and only the host can tell it',
   t.notOk(existsSync(first), 'nothing of the time before is left')
   const { uptimeSeconds } = await host.ask(health)
   t.ok(uptimeSeconds < 60)
+  t.match(said(), /daemon\.claimed".*"anew":true/)
   await t.rejects(host.ask(claim, { body: { environment } }), { code: 'wrong_state' })
   t.match(await host.ask(startProcess, { body: echo }), { logs: '/new/nobody/named//\n' })
 })
@@ -63,6 +64,7 @@ t.test(
     t.ok(after.uptimeSeconds < before.uptimeSeconds + 1, 'its time begins when it becomes somebody’s')
     t.not(after.startedAt, before.startedAt)
     t.equal((said().match(/daemon.listening/g) ?? []).length, 1)
+    t.match(said(), /daemon\.claimed".*"anew":false/, 'it is not made anew')
     await t.rejects(host.ask(claim, { body: { environment } }), { code: 'wrong_state' })
   },
 )

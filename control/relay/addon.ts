@@ -1,0 +1,56 @@
+/** The C addon (`relay.c`), and who is told when one of its links has ended: it has one thread for all. */
+import { join } from 'node:path'
+import type { Socket } from 'node:net'
+import { nativeAddon } from '../native-addon.ts'
+
+interface Addon {
+  start(told: (id: number, delivered: number, left: number, isSourceGone: boolean) => void): number
+  join(id: number, client: number, server: number, clientAhead: Buffer, serverAhead: Buffer): number
+  move(id: number, from: number, to: number, bytes: number): number
+  end(id: number): number
+  originalDestination(descriptor: number): [number, number] | undefined
+}
+
+export const addon = nativeAddon<Addon>(join(import.meta.dirname, 'build/relay.node'))
+
+interface Handle {
+  readonly fd: number
+  readStop(): number
+  readStart(): number
+}
+
+/** Node gives the descriptor of a socket to nobody; its handle has it on every system but Windows. */
+export const handleOf = (socket: Socket): Handle | undefined => {
+  const { _handle: handle } = socket as unknown as { _handle: Handle | null }
+  return handle && handle.fd >= 0 ? handle : undefined
+}
+
+/**
+ * Told how many bytes of the first side the second has got, how many were not taken (below zero where nobody has said how many there are),
+ * and whether it was the first that ended too early.
+ */
+type Ended = (delivered: number, left: number, isSourceGone: boolean) => void
+
+const links = new Map<number, Ended>()
+let lastId = 0
+let isStarted = false
+
+/** Throws when the system gives no thread for it. */
+export const start = (): void => {
+  if (isStarted) return
+  isStarted = true
+  const failure = addon().start((id, delivered, left, isSourceGone) => {
+    const ended = links.get(id)
+    links.delete(id)
+    ended?.(delivered, left, isSourceGone)
+  })
+  if (failure < 0) throw new Error(`the relay cannot start: errno ${-failure}`)
+}
+
+/** Begins a link by `call`; answers what ends it at once, or undefined when it did not begin: `ended` is not called then. */
+export const link = (call: (id: number) => number, ended: Ended): (() => void) | undefined => {
+  const id = ++lastId
+  if (call(id) < 0) return undefined
+  links.set(id, ended)
+  return () => void addon().end(id)
+}

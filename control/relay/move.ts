@@ -1,0 +1,50 @@
+/** A part of what one connection sends, moved on to another by the kernel. */
+import type { Socket } from 'node:net'
+import { addon, handleOf, link, start } from './addon.ts'
+import { onceFlushed } from './once-flushed.ts'
+
+/** Shorter ones cost less by way of this process. */
+export const worthBytes = 256 * 1024
+
+export interface Moved {
+  /** All of them are with the other side's kernel. */
+  readonly isWhole: boolean
+  /** Bytes that `from` has still to give. */
+  readonly left: number
+  /** `from` is gone, or sends no more. */
+  readonly isSourceGone: boolean
+}
+
+/** Whether a socket is one that the kernel can read from, and nothing of it lies with node. */
+export const isMovable = (from: Socket): boolean =>
+  from.readableLength === 0 && !from.destroyed && handleOf(from) !== undefined
+
+/**
+ * Moves `bytes` bytes that `from` has not given yet (`isMovable`) to `to`, after all that was written to it. Node reads from `from`
+ * again when `moved` is called, once: when all are moved, or after a failure of either, or `end`; what was taken and not delivered is lost then.
+ * Neither socket is closed.
+ * @returns what ends it.
+ */
+export const move = (from: Socket, to: Socket, bytes: number, moved: (result: Moved) => void): (() => void) => {
+  start()
+  const handle = handleOf(from)
+  // The stream is not told that it rests: it would read on of its own accord.
+  handle?.readStop()
+  const settle = (delivered: number, left: number, isSourceGone: boolean) => {
+    if (!from.destroyed) handleOf(from)?.readStart()
+    moved({ isWhole: delivered === bytes, left, isSourceGone })
+  }
+  let isEnded = false
+  let end = () => {
+    isEnded = true
+  }
+  onceFlushed([to], () => {
+    const [one, other] = [handleOf(from), handleOf(to)]
+    const begun =
+      one && other && !isEnded && !to.destroyed && link(id => addon().move(id, one.fd, other.fd, bytes), settle)
+    if (begun) end = begun
+    // Never before the caller has what ends it.
+    else queueMicrotask(() => settle(0, bytes, false))
+  })
+  return () => end()
+}
