@@ -87,6 +87,8 @@ export const maskedPaths: readonly string[] = [
   '/proc/vmallocinfo',
   '/sys/devices/virtual/powercap',
   '/sys/firmware',
+  // Where the kernel was linked to, and on some kernels its addresses.
+  '/sys/kernel/notes',
 ]
 
 export const readonlyPaths: readonly string[] = [
