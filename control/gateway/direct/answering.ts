@@ -50,6 +50,7 @@ export interface State extends Asking {
 export const finish = (state: State, ending: Ending): void => {
   if (state.isOver) return
   state.isOver = true
+  state.stopMoving?.()
   state.far.on = undefined
   state.settle(ending)
 }

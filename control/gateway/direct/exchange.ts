@@ -65,7 +65,6 @@ export const exchange = (asking: Asking): Promise<Ending> =>
     listen(state)
     asking.turn.onOver(() => {
       if (state.isOver) return
-      state.stopMoving?.()
       asking.far.socket.destroy()
       finish(state, { how: 'cut' })
     })

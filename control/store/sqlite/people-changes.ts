@@ -31,6 +31,12 @@ const toRow = (person: Person): PersonRow => ({
   sessions_from: person.sessionsFrom,
 })
 
+/** What somebody is at an issuer. */
+export const subjectAt = (prepare: Prepare) =>
+  prepare((given: { issuer: string; sub: string }) =>
+    query.selectFrom('identities').select('subject').where('issuer', '=', given.issuer).where('sub', '=', given.sub),
+  )
+
 const writing = (prepare: Prepare) => ({
   find: prepare((given: { sub: string }) => query.selectFrom('people').selectAll().where('sub', '=', given.sub)),
   put: prepare((given: PersonRow) =>
@@ -78,9 +84,7 @@ const writing = (prepare: Prepare) => ({
   identify: prepare((given: { issuer: string; subject: string; sub: string }) =>
     query.insertInto('identities').values({ issuer: given.issuer, subject: given.subject, sub: given.sub }),
   ),
-  otherAt: prepare((given: { issuer: string; sub: string }) =>
-    query.selectFrom('identities').select('subject').where('issuer', '=', given.issuer).where('sub', '=', given.sub),
-  ),
+  subjectAt: subjectAt(prepare),
   mail: prepare((given: Mail) =>
     query.insertInto('mails').values({
       id: given.id,
@@ -130,7 +134,7 @@ export const peopleChanges = (prepare: Prepare, memory: Remembered): ChangePeopl
       if (run.takeLink.run({ hash: change.take, now }) === 0) throw fail('not_found', { kind: 'link', name: 'it' })
     } else if ('identify' in change) {
       const { identify, as: sub } = change
-      if (run.otherAt.get({ issuer: identify.issuer, sub }))
+      if (run.subjectAt.get({ issuer: identify.issuer, sub }))
         throw fail('already_exists', { kind: 'identity', name: sub })
       once('identity', identify.subject, () => run.identify.run({ ...identify, sub }))
     } else run.mail.run(change.mail)
