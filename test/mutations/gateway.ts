@@ -6,7 +6,7 @@ const hostile = 'test/control/gateway/hostile.test.ts'
 export const gatewayDefences: readonly Defence[] = [
   {
     name: 'an answer goes on being moved when nobody waits for it any more',
-    file: 'control/gateway/direct/answering.ts',
+    file: 'control/gateway/direct/answer-state.ts',
     text: '  state.stopMoving?.()\n',
     instead: '',
     test: hostile,

@@ -14,7 +14,7 @@ import { requestHeaders, responseHeaders } from '../headers.ts'
 import { answerRules, holdFor, type Context } from '../passage.ts'
 import { ask, type Call } from './ask.ts'
 import { clientSide, dater, onceOut } from './client-side.ts'
-import type { Ending } from './answering.ts'
+import type { Ending } from './answer-state.ts'
 import { sendReply } from './own-reply.ts'
 
 export interface DirectOptions {

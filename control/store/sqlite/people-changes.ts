@@ -5,31 +5,8 @@ import type { PersonRow } from './identity-tables.ts'
 import { ownedKeys } from './owned-keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { Remembered } from './remembered.ts'
+import { toPerson, toPersonRow } from './person-row.ts'
 import { isDuplicate } from './transact.ts'
-
-export const toPerson = (row: PersonRow): Person => ({
-  sub: row.sub,
-  account: row.account,
-  email: row.email,
-  name: row.name,
-  password: row.password,
-  accountAdmin: row.account_admin === 1,
-  createdAt: row.created_at,
-  emailProven: row.email_proven === 1,
-  sessionsFrom: row.sessions_from,
-})
-
-const toRow = (person: Person): PersonRow => ({
-  sub: person.sub,
-  account: person.account,
-  email: person.email,
-  name: person.name,
-  password: person.password,
-  account_admin: person.accountAdmin ? 1 : 0,
-  created_at: person.createdAt,
-  email_proven: person.emailProven ? 1 : 0,
-  sessions_from: person.sessionsFrom,
-})
 
 /** What somebody is at an issuer. */
 export const subjectAt = (prepare: Prepare) =>
@@ -118,8 +95,8 @@ export const peopleChanges = (prepare: Prepare, memory: Remembered): ChangePeopl
   }
   return (change, now) => {
     memory.forget()
-    if ('add' in change) once('person', change.add.email, () => run.put.run(toRow(change.add)))
-    else if ('set' in change) run.update.run(toRow({ ...need(change.person), ...change.set }))
+    if ('add' in change) once('person', change.add.email, () => run.put.run(toPersonRow(change.add)))
+    else if ('set' in change) run.update.run(toPersonRow({ ...need(change.person), ...change.set }))
     else if ('remove' in change) {
       const { remove: sub } = change
       need(sub)
