@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { addon, handleOf, link } from './addon.ts'
 import { onceFlushed } from './once-flushed.ts'
 
-/** Shorter ones cost less by way of this process. */
-export const worthBytes = 256 * 1024
+/** Shorter ones cost less by way of this process: 1.2 times less at a few bytes, 2.3 times more from here (by turns, processor). */
+export const worthBytes = 64 * 1024
 
 export interface Moved {
   /** All of them are with the other side's kernel. */
