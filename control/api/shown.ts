@@ -44,5 +44,6 @@ export const shown = (answer: InProcessAnswer, issuer: string): Reply => {
     )
   }
   if (/^\s*</.test(body)) return page(readable(body), status, cookies)
+  if (status >= 500) throw new Error(`the provider failed: ${errorOf(body)}`)
   throw fail('invalid_argument', { field: '', reason: errorOf(body) })
 }

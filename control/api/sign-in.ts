@@ -6,6 +6,7 @@ import { handle, json, type Bound, type Context, type Reply, type Request } from
 import { withMeant } from '../auth/scopes.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
+import { stepIsOver } from '../identity/pages.ts'
 import { interaction } from '../identity/sign-in.ts'
 import type { AuditedBy } from '../store/store.ts'
 import { joinRoutes } from './join.ts'
@@ -46,7 +47,7 @@ export const stepped = async (answer: () => Promise<InProcessAnswer>): Promise<I
     return await answer()
   } catch (error) {
     if (isError(error) || (error as Error).name !== 'SessionNotFound') throw error
-    throw fail('invalid_argument', { field: '', reason: 'this sign-in is over or was begun elsewhere; begin again' })
+    throw fail('invalid_argument', { field: '', reason: stepIsOver })
   }
 }
 

@@ -114,6 +114,7 @@ export const peopleChanges = (prepare: Prepare, memory: Remembered): ChangePeopl
       if (run.subjectAt.get({ issuer: identify.issuer, sub }))
         throw fail('already_exists', { kind: 'identity', name: sub })
       once('identity', identify.subject, () => run.identify.run({ ...identify, sub }))
-    } else run.mail.run(change.mail)
+    } else if ('unbind' in change) run.removeIdentities.run({ sub: change.unbind })
+    else run.mail.run(change.mail)
   }
 }
