@@ -6,7 +6,7 @@ import { messageOf } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import { grantHash } from '../../auth/grants.ts'
 import { hashKey } from '../../auth/keys.ts'
-import { grantableScopes } from '../../auth/scopes.ts'
+import { grantableScopes, withMeant } from '../../auth/scopes.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage, stepIsOver } from '../pages.ts'
 import type { People } from '../people.ts'
 import type { Documents } from './documents.ts'
@@ -88,6 +88,13 @@ const configuration = (
   expiresWithSession: () => false,
   // Clients of the contract keep the refresh token that they got first, and several programs share it.
   rotateRefreshToken: false,
+  // Clients register what tells who somebody is, and mean by it what those that register no scope do.
+  extraClientMetadata: {
+    properties: ['scope'],
+    validator(_ctx, _key, value, metadata) {
+      if (typeof value === 'string') metadata['scope'] = withMeant(value)
+    },
+  },
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
   fetch: url => deps.documents.get(url as string | URL),
   issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
