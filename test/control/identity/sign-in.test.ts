@@ -1,5 +1,8 @@
 /** People sign in, and say what may act for them: with a code, on a device, for clients that registered themselves. */
 import t from 'tap'
+import { passwordLink } from '../../../control/identity/operator.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { randomIds } from '../../../shared/ids.ts'
 import { ada, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
 
 const back = 'http://127.0.0.1:7777/callback'
@@ -141,6 +144,32 @@ t.test('wrong passwords are told as unknown people are, and not without end', as
   const late = await tried(ada.email, ada.password)
   t.equal(late.status, 429)
   t.match(late.text, /too many attempts/)
+})
+
+t.test('a new password ends what browsers were signed in to, and nobody else’s', async t => {
+  const { url, host, link } = await hostWithAdmin(t)
+  const bob = { email: 'bob@example.com', name: 'Bob', password: 'the password of bob' }
+  await browser(url).open(await link(), bob)
+  const { challenge } = verifierFor()
+  const pkce = { code_challenge: challenge, code_challenge_method: 'S256' }
+  const [hers, his] = [browser(url), browser(url)]
+  for (const [person, { email, password }] of [
+    [hers, ada],
+    [his, bob],
+  ] as const) {
+    const asked = await person.open(authorizeUrl(url, pkce))
+    t.match((await person.open(asked.url, { do: 'sign-in', email, password })).text, 'Let it act for you?')
+    t.match((await person.open(authorizeUrl(url, pkce))).text, 'Let it act for you?', 'the browser is signed in')
+  }
+  // Sessions know seconds.
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  const clock = systemClock()
+  const operator = { store: host.store, clock, ids: randomIds(), members: { remove: async () => {} } }
+  const address = await passwordLink(operator, ada.email)
+  t.match((await hers.open(authorizeUrl(url, pkce))).text, 'Let it act for you?', 'a link alone ends nothing')
+  t.equal((await browser(url).open(`${url}${address}`, { password: 'another one of ada' })).status, 200)
+  t.match((await hers.open(authorizeUrl(url, pkce))).text, '<h1>Sign in</h1>')
+  t.match((await his.open(authorizeUrl(url, pkce))).text, 'Let it act for you?')
 })
 
 t.test('the link of the first admin is good once, and not when there is another', async t => {
