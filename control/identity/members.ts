@@ -3,7 +3,7 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Move, Transition } from '../reconcile/transition.ts'
 import type { AuditedBy, IdentityChange, Person, Resource, Store } from '../store/store.ts'
-import { capture } from './capture.ts'
+import { capture } from './domain-capture.ts'
 
 /** What an invitation says, as long as it can be accepted. */
 export interface Invitation {

@@ -76,6 +76,19 @@ export const setAccountAdmin = async (deps: OperatorDeps, email: string, account
   await deps.store.identity.change(changes, audit, deps.clock.now())
 }
 
+/**
+ * Whoever the operator's provider names with the person's address next is bound to them, for one who was made anew there. Logins
+ * end, keys and memberships stay.
+ */
+export const unbindPerson = async (deps: OperatorDeps, email: string): Promise<void> => {
+  const { store, clock } = deps
+  const person = await needPerson(deps, email)
+  const { sub } = person
+  const now = clock.now()
+  const changes = [{ unbind: sub }, { person: sub, set: { sessionsFrom: now } }, { endLogins: sub }]
+  await store.identity.change(changes, [personEntry(operatorBy, 'unbind', person)], now)
+}
+
 /** The person is gone, with keys, logins and what they were in workspaces. */
 export const removePerson = async (deps: OperatorDeps, email: string): Promise<void> =>
   deps.members.remove(await needPerson(deps, email), operatorBy)

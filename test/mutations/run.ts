@@ -3,11 +3,10 @@
  *
  *     node test/mutations/run.ts [words]     those with one of the words in their name, file or test
  */
-import { channelDefences } from './channel.ts'
+import { allDefences } from './all.ts'
 import { tryDefences } from './mutate.ts'
-import { policyDefences } from './policy.ts'
 
-await tryDefences([...channelDefences, ...policyDefences], process.argv.slice(2), ({ name, test }, outcome, ms) => {
+await tryDefences(allDefences, process.argv.slice(2), ({ name, test }, outcome, ms) => {
   process.stdout.write(`${outcome}: ${name} (${test}, ${(ms / 1000).toFixed(1)} s)\n`)
   if (outcome !== 'seen') process.exitCode = 1
 })

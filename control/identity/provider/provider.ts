@@ -1,11 +1,13 @@
 /** The OAuth 2.0 and OpenID provider of this host, as its library is told to be one. */
 import { timingSafeEqual } from 'node:crypto'
+import type { EventEmitter } from 'node:events'
 import type { Configuration, JWK } from 'oidc-provider'
+import { messageOf } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import { grantHash } from '../../auth/grants.ts'
 import { hashKey } from '../../auth/keys.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
-import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
+import { deviceCodePage, deviceConfirmPage, deviceDonePage, stepIsOver } from '../pages.ts'
 import type { People } from '../people.ts'
 import type { Documents } from './documents.ts'
 import { resourcesOf } from './resources.ts'
@@ -47,7 +49,9 @@ const featuresOf = ({ issuer, documents }: ProviderDeps, refuseResource: () => E
   clientIdMetadataDocument: { enabled: true, ack: 'draft-02', allowFetch: documents.allow },
   deviceFlow: {
     enabled: true,
-    userCodeInputSource: (ctx, form, _out, error) => void (ctx.body = deviceCodePage(form, error)),
+    // Whoever has no session has no form that could be sent again.
+    userCodeInputSource: (ctx, form, _out, error) =>
+      void (ctx.body = error && ctx.status >= 400 ? { error_description: stepIsOver } : deviceCodePage(form, error)),
     userCodeConfirmSource: (ctx, form, client, _info, code) =>
       void (ctx.body = deviceConfirmPage(form, { client: client.clientName ?? client.clientId, code })),
     successSource: ctx => void (ctx.body = deviceDonePage()),
@@ -132,6 +136,15 @@ export const openProvider = async (deps: ProviderDeps) => {
   provider.on('grant.revoked', (_ctx, id) => {
     deps.people.disallow(id).catch((error: unknown) => deps.log.error('grant.kept', { error }))
   })
+  // What is neither a mistake of a client nor one of a person; the library would print it.
+  const failed = (error: unknown) => deps.log.error('oauth.failed', { reason: messageOf(error), error })
+  provider.on('server_error', (_ctx, error) => failed(error))
+  ;(provider as EventEmitter).on('error', failed)
+  // A session that nobody was given is not kept; the library throws when it wants to.
+  const { persist } = provider.Session.prototype
+  provider.Session.prototype.persist = function () {
+    return typeof this.exp === 'number' ? persist.call(this) : Promise.resolve('')
+  }
   // Secrets are kept as hashes.
   provider.Client.prototype.compareClientSecret = function (actual: string) {
     const [given, known] = [hashKey(actual), this.clientSecret ?? '']

@@ -228,6 +228,40 @@ t.test('a refresh token that is revoked takes along what was given for it', asyn
   t.equal((await post('/v0/oauth/token', again)).status, 400)
 })
 
+t.test('whoever has no session at the page of devices is told so, and nothing is kept or printed', async t => {
+  const { url, host } = await hostWithAdmin(t)
+  const printed = t.capture(console, 'error')
+  const form = { user_code: 'AAAA-AAAA', xsrf: 'x', confirm: 'yes' }
+  for (const cookie of ['', '_session=x', '_interaction=x; _interaction.sig=y']) {
+    const headers = { cookie }
+    for (const answer of [
+      await fetch(`${url}/v0/oauth/device`, { method: 'POST', body: new URLSearchParams(form), headers }),
+      await fetch(`${url}/v0/oauth/device/none`, { headers }),
+    ]) {
+      t.equal(answer.status, 400)
+      t.match(await answer.text(), /begun elsewhere; begin again/)
+    }
+  }
+  t.equal(await host.store.identity.countOAuthRecords('Session'), 0)
+  t.same(printed(), [])
+})
+
+t.test('links that are none are not tried without end from one place; good ones do not count', async t => {
+  const { url, link } = await hostWithAdmin(t, { trustedProxies: ['127.0.0.1'] })
+  const good = await link()
+  const from = (place: string, at: string) => fetch(at, { headers: { 'x-forwarded-for': place } })
+  const guessed = `${url}/v0/oauth/join?token=guessed`
+  for (let count = 0; count < 50; count++) {
+    t.equal((await from('1.2.3.4', good)).status, 200)
+    const form = { method: 'POST', body: new URLSearchParams(ada), headers: { 'x-forwarded-for': '1.2.3.4' } }
+    t.equal((await (count % 2 ? fetch(guessed, form) : from('1.2.3.4', guessed))).status, 404)
+  }
+  const late = await from('1.2.3.4', good)
+  t.match(late, { status: 429 })
+  t.match(late.headers.get('retry-after'), /^\d+$/)
+  t.equal((await from('1.2.3.5', good)).status, 200, 'from elsewhere it is good')
+})
+
 t.test('strangers make the host fetch nothing, decide no address and break nothing', async t => {
   const { url, post } = await hostWithAdmin(t)
   const fetching = { redirect_uris: ['https://a.test/cb'], sector_identifier_uri: 'https://127.0.0.1:9/x' }

@@ -1,0 +1,6 @@
+import { channelDefences } from './channel.ts'
+import type { Defence } from './defence.ts'
+import { gatewayDefences } from './gateway.ts'
+import { policyDefences } from './policy.ts'
+
+export const allDefences: readonly Defence[] = [...channelDefences, ...gatewayDefences, ...policyDefences]
