@@ -112,8 +112,9 @@ export const openProvider = async (deps: ProviderDeps) => {
   // What comes in is given the host and the scheme of the issuer by who calls it.
   provider.proxy = true
   // With a refresh token goes what it was given for: access tokens and what is open with them.
-  provider.on('grant.revoked', (_ctx, id) => {
-    deps.people.disallow(id).catch((error: unknown) => deps.log.error('grant.kept', { error }))
+  provider.on('grant.revoked', ({ req }, id) => {
+    const by = { actor: '', credential: '', remote: req.socket.remoteAddress ?? '', requestId: '' }
+    deps.people.disallow(id, by).catch((error: unknown) => deps.log.error('grant.kept', { error }))
   })
   // What is neither a mistake of a client nor one of a person; the library would print it.
   const failed = (error: unknown) => deps.log.error('oauth.failed', { reason: messageOf(error), error })

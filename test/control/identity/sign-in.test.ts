@@ -244,7 +244,7 @@ t.test('a client registers itself, and its secret is kept as a hash', async t =>
 })
 
 t.test('a refresh token that is revoked takes along what was given for it', async t => {
-  const { url, post, as } = await hostWithAdmin(t)
+  const { url, post, as, api } = await hostWithAdmin(t)
   const { code, verifier } = await codeFor(url)
   const { body } = await post('/v0/oauth/token', exchanged(code, verifier))
   t.equal(await as(body.access_token, '/sandboxes'), 200)
@@ -255,6 +255,8 @@ t.test('a refresh token that is revoked takes along what was given for it', asyn
   t.equal((await fetch(`${url}/v0/oauth/revoke`, { method: 'POST', body: form })).status, 200)
   t.equal(await as(body.access_token, '/sandboxes'), 401)
   t.equal((await post('/v0/oauth/token', again)).status, 400)
+  const { data } = (await api('GET', '/audit?everyWorkspace=true&action=disallow')).body
+  t.match(data, [{ kind: 'person', name: ada.email, remote: /127\.0\.0\.1/, detail: { client: /svc/ } }])
 })
 
 t.test('whoever has no session at the page of devices is told so, and nothing is kept or printed', async t => {
