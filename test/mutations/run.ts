@@ -6,8 +6,13 @@
 import { channelDefences } from './channel.ts'
 import { tryDefences } from './mutate.ts'
 import { policyDefences } from './policy.ts'
+import { wallDefences } from './walls.ts'
 
-await tryDefences([...channelDefences, ...policyDefences], process.argv.slice(2), ({ name, test }, outcome, ms) => {
-  process.stdout.write(`${outcome}: ${name} (${test}, ${(ms / 1000).toFixed(1)} s)\n`)
-  if (outcome !== 'seen') process.exitCode = 1
-})
+await tryDefences(
+  [...channelDefences, ...policyDefences, ...wallDefences],
+  process.argv.slice(2),
+  ({ name, test }, outcome, ms) => {
+    process.stdout.write(`${outcome}: ${name} (${test}, ${(ms / 1000).toFixed(1)} s)\n`)
+    if (outcome !== 'seen') process.exitCode = 1
+  },
+)
