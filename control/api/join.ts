@@ -1,6 +1,6 @@
 /** Links that let people in, and the way back from the operator's provider. */
 import { fail, isError } from '../../shared/errors.ts'
-import { handle, Reply, type Bound, type Context } from '../../shared/route.ts'
+import { handle, Reply, type Bound, type Context, type Request } from '../../shared/route.ts'
 import { wantsHtml } from '../html/accept.ts'
 import { forgottenCookie, keptCookie, keptIn } from '../identity/elsewhere/cookie.ts'
 import type { Claims } from '../identity/elsewhere/claims.ts'
@@ -8,7 +8,8 @@ import type { Identity } from '../identity/identity.ts'
 import type { Door } from '../identity/joining.ts'
 import { joinedPage, joinPage, onwardPage, type JoinAsked } from '../identity/pages.ts'
 import { comeBack } from '../identity/sign-in.ts'
-import { byOf, formOf, page, shown, stepped, type SignInDeps } from './sign-in.ts'
+import { page, shown } from './shown.ts'
+import { byOf, formOf, stepped, type SignInDeps } from './sign-in.ts'
 import * as declared from './sign-in-declarations.ts'
 
 const gone = () => fail('not_found', { kind: 'link', name: 'any more: it was used or is over' })
@@ -94,19 +95,28 @@ const returned = async (deps: SignInDeps, context: Context): Promise<Reply> => {
   return page(joinedPage('invitation', person.email))
 }
 
+/** Whoever guesses is stopped, from wherever they do it; what was no mistake does not count. */
+const counted = async ({ arrival }: Identity, request: Request, answer: () => Promise<Reply>): Promise<Reply> => {
+  const wasGood = arrival(request)
+  const reply = await answer()
+  if (reply.status < 400) wasGood()
+  return reply
+}
+
 export const joinRoutes = (deps: SignInDeps): Bound[] => {
   const { identity } = deps
   return [
-    handle(declared.joinPage, async ({ query }) =>
-      page(joinPage(askedOf(await needDoor(identity, query.token), identity))),
+    handle(declared.joinPage, ({ query }, { request }) =>
+      counted(identity, request, async () => page(joinPage(askedOf(await needDoor(identity, query.token), identity)))),
     ),
     handle(declared.submitJoin, async ({ query }, context) => {
       const form = new URLSearchParams(await formOf(context.request))
-      if (form.get('do') === 'elsewhere') return leave(identity, query.token)
-      return join(identity, query.token, form, context)
+      return counted(identity, context.request, () =>
+        form.get('do') === 'elsewhere' ? leave(identity, query.token) : join(identity, query.token, form, context),
+      )
     }),
     handle(declared.elsewhereCallback, async (_input, context) => {
-      const reply = await returned(deps, context)
+      const reply = await counted(identity, context.request, () => returned(deps, context))
       // It was good once, whatever came of it.
       return new Reply(reply.status, reply.headers, reply.body, [...reply.cookies, forgottenCookie(identity.issuer())])
     }),

@@ -1,12 +1,12 @@
 /** The addresses of OAuth 2.0: what comes in as the contract has it, and what the provider says to it. */
 import { readBody } from '../../shared/http/body.ts'
-import type { InProcessAnswer } from '../../shared/http/in-process.ts'
 import { isError } from '../../shared/errors.ts'
-import { handle, json, reply, Reply, type Bound, type Request } from '../../shared/route.ts'
+import { handle, json, Reply, type Bound, type Request } from '../../shared/route.ts'
 import { grantableScopes, unknownScopes, withMeant } from '../auth/scopes.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
-import { asLibraryHasIt, fieldsOf, statusFor, type TokenRequest } from '../identity/provider/wire.ts'
+import { asLibraryHasIt, fieldsOf, type TokenRequest } from '../identity/provider/wire.ts'
+import { passedOn, refused, saidOf } from './oauth-answers.ts'
 import { signInRoutes } from './sign-in.ts'
 import * as declared from './oauth-declarations.ts'
 
@@ -16,49 +16,6 @@ export interface OAuthDeps {
 }
 
 const textOf = (value: string | string[] | undefined): string => (typeof value === 'string' ? value : '')
-
-const valueOf = ({ body }: InProcessAnswer): unknown => {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
-}
-
-/** The provider's answer, with the headers that concern it. */
-const passedOn = (answer: InProcessAnswer, status = answer.status): Reply => {
-  const { 'content-type': type, 'cache-control': cache, 'www-authenticate': authenticate } = answer.headers
-  return reply(
-    status,
-    {
-      // Clients of the contract decode what says that it is plain JSON, and that alone.
-      ...(type ? { 'content-type': String(type).replace(/^application\/[\w-]+\+json/, 'application/json') } : {}),
-      'cache-control': cache ? String(cache) : 'no-store',
-      ...(authenticate && status === 401 ? { 'www-authenticate': String(authenticate) } : {}),
-    },
-    answer.body,
-  )
-}
-
-/** What is wrong with a request, as OAuth says it. */
-const refused = (error: string, description: string): Reply =>
-  json(
-    { error, error_description: description, code: 400, message: description },
-    {
-      status: 400,
-      headers: { 'cache-control': 'no-store' },
-    },
-  )
-
-/** The provider's answer, or its refusal with the members that clients of this API read besides. */
-const saidOf = (answer: InProcessAnswer): { status: number; reason: string; reply: Reply } => {
-  const value = valueOf(answer) as { error?: string; error_description?: string } | undefined
-  const status = statusFor(answer.status, value)
-  if (status < 400 || !value?.error) return { status, reason: '', reply: passedOn(answer, status) }
-  const reason = value.error_description ?? value.error
-  const said = json({ ...value, code: status, message: reason }, { status, headers: { 'cache-control': 'no-store' } })
-  return { status, reason, reply: said }
-}
 
 const requestOf = async (request: Request): Promise<TokenRequest> => {
   const { headers } = request
@@ -110,6 +67,9 @@ const end = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> =>
   return saidOf(await identity.answer(request, { authorization: sent.authorization, body })).reply
 }
 
+/** What RFC 8628 has clients do that are told nothing (3.2); whoever asks more often is answered all the same. */
+const pollEveryS = 5
+
 /** A device begins: what it may do in the end is what it names, or everything. */
 const device = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> => {
   identity.newcomer(request)
@@ -117,7 +77,12 @@ const device = async ({ identity }: OAuthDeps, request: Request): Promise<Reply>
   if (sent instanceof Reply) return sent
   const { fields, authorization } = sent
   const body = new URLSearchParams({ ...fields, scope: withMeant(fields['scope']) }).toString()
-  return saidOf(await identity.answer(request, { authorization, body })).reply
+  const answer = await identity.answer(request, { authorization, body })
+  if (answer.status !== 200) return saidOf(answer).reply
+  return json(
+    { ...(JSON.parse(answer.body) as object), interval: pollEveryS },
+    { headers: { 'cache-control': 'no-store' } },
+  )
 }
 
 export const oauthRoutes = (deps: OAuthDeps): Bound[] => {

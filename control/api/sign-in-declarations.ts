@@ -12,7 +12,7 @@ export const authorize = route('GET /v0/oauth/authorize', {
   id: 'oauth.authorize',
   summary: 'Asks a person whether a client may act for them: authorization code with PKCE',
   statuses: { 303: 'Leads to sign-in, or back to the client' },
-  errors: ['invalid_argument', 'internal'],
+  errors: ['invalid_argument', 'too_many_attempts', 'internal'],
 })
 
 export const resumeAuthorize = route('GET /v0/oauth/authorize/:uid', {
@@ -39,14 +39,23 @@ export const submitInteraction = route('POST /v0/oauth/interaction/:uid', {
   id: 'oauth.interaction.submit',
   summary: 'Takes the answer of a person',
   statuses: { 303: 'Goes on' },
-  errors: ['invalid_argument', 'forbidden', 'not_found', 'payload_too_large', 'sign_in_failed', 'internal'],
+  errors: [
+    'invalid_argument',
+    'unauthenticated',
+    'forbidden',
+    'not_found',
+    'payload_too_large',
+    'too_many_attempts',
+    'sign_in_failed',
+    'internal',
+  ],
 })
 
 export const devicePage = route('GET /v0/oauth/device', {
   ...page,
   id: 'oauth.device.page',
   summary: 'Asks for the code of a device',
-  errors: ['internal'],
+  errors: ['invalid_argument', 'too_many_attempts', 'internal'],
 })
 
 export const submitDevice = route('POST /v0/oauth/device', {
@@ -73,7 +82,7 @@ export const joinPage = route('GET /v0/oauth/join', {
   ...link,
   id: 'oauth.join',
   summary: 'A form for who has a link: the first admin, somebody who is invited, somebody without a password',
-  errors: ['not_found', 'internal'],
+  errors: ['not_found', 'too_many_attempts', 'internal'],
 })
 
 export const submitJoin = route('POST /v0/oauth/join', {
@@ -106,6 +115,7 @@ export const elsewhereCallback = route('GET /v0/oauth/callback', {
     'forbidden',
     'not_found',
     'already_exists',
+    'too_many_attempts',
     'sign_in_failed',
     'internal',
   ],

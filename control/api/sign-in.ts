@@ -2,63 +2,21 @@
 import { readBody } from '../../shared/http/body.ts'
 import { fail, isError } from '../../shared/errors.ts'
 import type { InProcessAnswer } from '../../shared/http/in-process.ts'
-import { handle, json, Reply, type Bound, type Context, type Request } from '../../shared/route.ts'
+import { handle, json, type Bound, type Context, type Reply, type Request } from '../../shared/route.ts'
 import { withMeant } from '../auth/scopes.ts'
-import { pageHeaders } from '../html/page.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
-import { deviceGoOnPage, onwardPage } from '../identity/pages.ts'
+import { stepIsOver } from '../identity/pages.ts'
 import { interaction } from '../identity/sign-in.ts'
 import type { AuditedBy } from '../store/store.ts'
 import { joinRoutes } from './join.ts'
+import { shown } from './shown.ts'
 import { oauthBodyLimit, oauthRegister } from './oauth-declarations.ts'
 import * as declared from './sign-in-declarations.ts'
 
 export interface SignInDeps {
   readonly identity: Identity
   readonly denials: Pick<Denials, 'note'>
-}
-
-export const page = (text: string, status = 200, cookies: readonly string[] = []): Reply =>
-  new Reply(status, pageHeaders(), text, cookies)
-
-const cookiesOf = ({ headers }: InProcessAnswer): string[] => [headers['set-cookie'] ?? []].flat()
-
-const errorOf = (body: string): string => {
-  try {
-    const { error, error_description: description } = JSON.parse(body) as Record<string, string>
-    return [error, description].filter(Boolean).join(': ')
-  } catch {
-    return 'the request cannot be answered'
-  }
-}
-
-/** A form of the library that would submit itself: our pages run no script of theirs, and people press its button. */
-const withoutScript = (body: string): string => body.replace(/<script>[^]*?<\/script>|<\/?noscript>/g, '')
-
-/** The one page of the library that is nothing but such a form, with the code of a device in it. */
-const readable = (body: string): string => {
-  if (!body.includes('<title>Submitting Callback</title>')) return withoutScript(body)
-  return deviceGoOnPage([...body.matchAll(/<input type="hidden"[^>]*>/g)].join(''))
-}
-
-/** What the provider answers to a browser. A form is not answered with a redirect to another origin, but with a page. */
-export const shown = (answer: InProcessAnswer, issuer: string): Reply => {
-  const { status, headers, body } = answer
-  const cookies = cookiesOf(answer)
-  const location = headers['location']
-  if (typeof location === 'string') {
-    const isOurs = new URL(location, issuer).origin === new URL(issuer).origin
-    if (!isOurs) return page(onwardPage(location), 200, cookies)
-    return new Reply(
-      303,
-      { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
-      undefined,
-      cookies,
-    )
-  }
-  if (/^\s*</.test(body)) return page(readable(body), status, cookies)
-  throw fail('invalid_argument', { field: '', reason: errorOf(body) })
 }
 
 /** Programs that want everything name no scope of the API. */
@@ -89,7 +47,7 @@ export const stepped = async (answer: () => Promise<InProcessAnswer>): Promise<I
     return await answer()
   } catch (error) {
     if (isError(error) || (error as Error).name !== 'SessionNotFound') throw error
-    throw fail('invalid_argument', { field: '', reason: 'this sign-in is over or was begun elsewhere; begin again' })
+    throw fail('invalid_argument', { field: '', reason: stepIsOver })
   }
 }
 

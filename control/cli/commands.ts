@@ -73,11 +73,12 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'person',
-    words: 'list | link EMAIL | admin EMAIL | member EMAIL | remove EMAIL',
+    words: 'list | link EMAIL | admin EMAIL | member EMAIL | unbind EMAIL | remove EMAIL',
     summary: 'lists who signs in, lets somebody set a new password, and takes people out',
     help: [
       'link prints an address where the person sets a password: once, and within a day. The logins of before end with it.',
       'admin and member say whether the person is an admin of the account. remove takes keys, logins and memberships along.',
+      'unbind is for somebody whom your provider has made anew: its next one with that address is that person here. Logins end.',
       'People come in by an invitation (POST /v0/users), by hutch admin link, or with your provider (HUTCH_OIDC_ISSUER).',
     ],
     run: async invocation => (await import('./person.ts')).run(invocation),

@@ -1,6 +1,13 @@
 /** `hutch person`: who signs in here. */
 import { loadConfig, type Config } from '../config.ts'
-import { listPeople, passwordLink, removePerson, setAccountAdmin, type OperatorDeps } from '../identity/operator.ts'
+import {
+  listPeople,
+  passwordLink,
+  removePerson,
+  setAccountAdmin,
+  unbindPerson,
+  type OperatorDeps,
+} from '../identity/operator.ts'
 import { publicUrlOf } from '../listening.ts'
 import { misuse, type Invocation } from './command.ts'
 import { withPeople } from './people.ts'
@@ -41,6 +48,10 @@ const verbs: Readonly<Record<string, (context: Context, email: string) => Promis
     await setAccountAdmin(deps, email, false)
     say(`${email} is no admin of the account`)
   },
+  async unbind({ deps, say }, email) {
+    await unbindPerson(deps, email)
+    say(`${email} is bound to nobody of your provider; all logins are over`)
+  },
   async remove({ deps, say }, email) {
     await removePerson(deps, email)
     say(`removed ${email}, with all keys and logins`)
@@ -50,7 +61,7 @@ const verbs: Readonly<Record<string, (context: Context, email: string) => Promis
 export const run = async ({ env, cwd, words, say }: Invocation): Promise<number> => {
   const [name = '', email, ...more] = words
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
-  if (!verb && name !== 'list') throw misuse(`person takes list, link, admin, member or remove; ${see}`)
+  if (!verb && name !== 'list') throw misuse(`person takes list, link, admin, member, unbind or remove; ${see}`)
   if (verb && !email) throw misuse(`person ${name} needs an e-mail address; ${see}`)
   const extra = verb ? more[0] : email
   if (extra !== undefined) throw misuse(`"${extra}" is one word too many; ${see}`)

@@ -56,7 +56,12 @@ export interface Identity {
   clientOf(refreshToken: string): Promise<string | undefined>
   /** Whoever knows nobody here asks for something that is remembered. Throws `too_many_attempts`. */
   newcomer(request: Request): void
-  /** The same for one who wants to be remembered for good. */
+  /**
+   * Somebody comes with a link, or from the operator's provider. Throws `too_many_attempts` where too many came with nothing that
+   * is good; call what it returns when this one's was.
+   */
+  arrival(request: Request): () => void
+  /** The same as `newcomer` for one who wants to be remembered for good. */
   newClient(request: Request): Promise<void>
 }
 
@@ -147,7 +152,7 @@ const seen = (
 }
 
 /** From one place in a quarter of an hour, and registered clients of all. */
-const [mostSteps, mostClients, mostClientsInAll] = [300, 100, 10_000]
+const [mostSteps, mostArrivals, mostClients, mostClientsInAll] = [300, 50, 100, 10_000]
 
 export const createIdentity = (deps: IdentityDeps): Identity => {
   const issuer = () => `${deps.publicUrl()}/v0`
@@ -161,6 +166,7 @@ export const createIdentity = (deps: IdentityDeps): Identity => {
     return { ...deps, members, config }
   }
   const newcomers = createAttempts(deps.clock)
+  const arrivals = createAttempts(deps.clock)
   const clients = createAttempts(deps.clock)
   const open = opening({ ...deps, people }, async () => (await signingKeys.privateKeys()) as JWK[], issuer)
   return {
@@ -172,6 +178,10 @@ export const createIdentity = (deps: IdentityDeps): Identity => {
     admit: async (claims, by) => admitClaims(admitting(), claims, by),
     admitWith: async (door, claims, by) => admitWithLink({ ...admitting(), joining }, door, claims, by),
     newcomer: request => newcomers.begin(request.remote, mostSteps),
+    arrival({ remote }) {
+      arrivals.begin(remote, mostArrivals)
+      return () => arrivals.takeBack(remote)
+    },
     async newClient(request) {
       clients.begin(request.remote, mostClients)
       if ((await deps.store.identity.countOAuthRecords('Client')) >= mostClientsInAll)

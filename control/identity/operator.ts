@@ -2,13 +2,11 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import type { Account, AuditedBy, Person, Store } from '../store/store.ts'
+import type { Account, Person, Store } from '../store/store.ts'
+import { accountEntry, operatorBy } from './by-operator.ts'
 import { newLink } from './links.ts'
 import type { Members } from './members.ts'
 import { addressOf, personEntry } from './people.ts'
-
-/** How the audit names whoever has the data directory. */
-const operatorBy: AuditedBy = { actor: 'operator', credential: '', remote: '', requestId: '' }
 
 export interface PersonRow extends Person {
   /** By name, and as what. */
@@ -37,7 +35,7 @@ export const createAccount = async (
   if (await tenants.isTaken(workspace)) throw fail('already_exists', { kind: 'workspace', name: workspace })
   const createdAt = clock.now()
   const account = { id: name, displayName: displayName.slice(0, 63) || name, createdAt }
-  await tenants.addAccount(account, {
+  const first = {
     id: ids.uuid(),
     name: workspace,
     account: name,
@@ -45,7 +43,8 @@ export const createAccount = async (
     createdBy: operatorBy.actor,
     updatedBy: operatorBy.actor,
     createdAt,
-  })
+  }
+  await tenants.addAccount(account, first, accountEntry('create', name))
   return account
 }
 
@@ -74,6 +73,19 @@ export const setAccountAdmin = async (deps: OperatorDeps, email: string, account
   const ending = accountAdmin ? [] : [{ endLogins: person.sub }]
   const changes = [{ person: person.sub, set: { accountAdmin } }, ...ending]
   await deps.store.identity.change(changes, audit, deps.clock.now())
+}
+
+/**
+ * Whoever the operator's provider names with the person's address next is bound to them, for one who was made anew there. Logins
+ * end, keys and memberships stay.
+ */
+export const unbindPerson = async (deps: OperatorDeps, email: string): Promise<void> => {
+  const { store, clock } = deps
+  const person = await needPerson(deps, email)
+  const { sub } = person
+  const now = clock.now()
+  const changes = [{ unbind: sub }, { person: sub, set: { sessionsFrom: now } }, { endLogins: sub }]
+  await store.identity.change(changes, [personEntry(operatorBy, 'unbind', person)], now)
 }
 
 /** The person is gone, with keys, logins and what they were in workspaces. */

@@ -5,6 +5,9 @@ import { pageText } from '../html/page.ts'
 const page = (title: string, root: string, body: Html): string =>
   pageText({ title, root, body: html`<main>\n<h1>${title}</h1>\n${body}\n</main>` })
 
+/** Of whoever has no cookie of the step, or one that is over. */
+export const stepIsOver = 'this sign-in is over or was begun elsewhere; begin again'
+
 const nothing = html``
 const wrongLine = (wrong: string | undefined): Html =>
   wrong === undefined ? nothing : html`<p class="wrong" role="alert">${wrong}</p>\n`

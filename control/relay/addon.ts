@@ -35,16 +35,16 @@ const links = new Map<number, Ended>()
 let lastId = 0
 let isStarted = false
 
-/** Throws when the system gives no thread for it. */
-export const start = (): void => {
+/** Starts its thread, once; to be called before there are connections. Throws when the addon was not built or the system gives no thread. */
+export const startRelay = (): void => {
   if (isStarted) return
-  isStarted = true
   const failure = addon().start((id, delivered, left, isSourceGone) => {
     const ended = links.get(id)
     links.delete(id)
     ended?.(delivered, left, isSourceGone)
   })
   if (failure < 0) throw new Error(`the relay cannot start: errno ${-failure}`)
+  isStarted = true
 }
 
 /** Begins a link by `call`; answers what ends it at once, or undefined when it did not begin: `ended` is not called then. */

@@ -14,7 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { pipe_bytes = 512 * 1024, turn_bytes = 4 * 1024 * 1024, kept_pipes = 32 };
+/* At once, and so at most stuck: of what is joined for good, and of a part that is moved, which is of one request. */
+enum { joined_bytes = 256 * 1024, moved_bytes = 512 * 1024, turn_bytes = 4 * 1024 * 1024, kept_pipes = 32 };
 
 struct flow {
   int from, to;
@@ -41,7 +42,7 @@ static bool take_pipe(struct flow *flow) {
     return false;
   }
   /* A smaller pipe works too: the bound for all of a user may be reached. */
-  (void)!fcntl(flow->pipe[1], F_SETPIPE_SZ, pipe_bytes);
+  (void)!fcntl(flow->pipe[1], F_SETPIPE_SZ, moved_bytes);
   return true;
 }
 
@@ -84,7 +85,7 @@ static enum outcome pump(struct flow *flow) {
         return waits;
       }
       if (!take_pipe(flow)) return failed;
-      size_t room = flow->left > 0 && flow->left < pipe_bytes ? (size_t)flow->left : pipe_bytes;
+      size_t room = flow->left < 0 ? joined_bytes : flow->left < moved_bytes ? (size_t)flow->left : moved_bytes;
       ssize_t got = splice(flow->from, NULL, flow->pipe[1], NULL, room, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return waits;

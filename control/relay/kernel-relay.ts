@@ -1,6 +1,6 @@
 /** Connections that are handed to the kernel for good. */
 import type { Socket } from 'node:net'
-import { addon, handleOf, link, start } from './addon.ts'
+import { addon, handleOf, link, startRelay } from './addon.ts'
 import { onceFlushed } from './once-flushed.ts'
 import type { Relay } from './relay.ts'
 
@@ -26,7 +26,7 @@ const handOver = (client: Socket, server: Socket, ended: () => void): (() => voi
 
 /** Moves bytes in the kernel. For plain sockets only. */
 export const kernelRelay = (): Relay => {
-  start()
+  startRelay()
   return {
     join(client, server, ended) {
       let end = () => {

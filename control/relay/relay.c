@@ -4,7 +4,7 @@
  * (move). Also where a redirected connection wanted to go.
  *
  * Both ends may be hostile: they may be slow, silent or gone at any moment. A link holds a pipe only while bytes are stuck
- * in it, at most `pipe_bytes` each way; nothing else grows with what they send.
+ * in it, at most `joined_bytes` each way, or `moved_bytes` one way; nothing else grows with what they send.
  */
 #define NAPI_VERSION 8
 #define _GNU_SOURCE

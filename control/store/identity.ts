@@ -89,6 +89,8 @@ export type IdentityChange =
   | { readonly take: string }
   /** Throws `already_exists` for one that is somebody's, and for a second one of the same issuer. */
   | { readonly identify: Identified; readonly as: string }
+  /** The person is nobody at any issuer any more. */
+  | { readonly unbind: string }
   | { readonly mail: Mail }
 
 export interface Identity {

@@ -1,18 +1,14 @@
 /** Starts the local proxy and points the sandbox's programs to it. */
-import { once } from 'node:events'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { messageOf } from '../../shared/errors.ts'
 import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
+import { listenOnLoopback } from './loopback.ts'
 import { createShimServer } from './shim.ts'
 import { loadState, saveState, type ShimState } from './state.ts'
 import { directivesIn, parseTemplate, proxyVariables, withLoopback, type Upstream } from './template.ts'
 import { createTokenReader } from './token.ts'
 import type { ProxyDeps } from './upstream.ts'
 
-const attempts = 10
-const betweenMs = 500
 const refreshMs = 30_000
 
 /**
@@ -32,42 +28,6 @@ const templatesIn = ({ config, environment, log }: Core): Record<string, string>
 }
 
 const addressOf = (port: number): string => `http://localhost:${port}`
-
-const portOf = (server: Server | undefined): number | undefined => (server?.address() as AddressInfo | undefined)?.port
-
-const bind = async (
-  make: () => Server,
-  host: string,
-  port: number,
-  { clock, log }: Core,
-): Promise<Server | undefined> => {
-  for (let attempt = 1; ; attempt++) {
-    const server = make()
-    try {
-      server.listen({ host, port, exclusive: true })
-      await once(server, 'listening')
-      return server
-    } catch (error) {
-      const { code } = error as { code?: string }
-      // A machine without that address family will not get it by waiting.
-      if (attempt === attempts || code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') {
-        log.info('egress.no-listener', { host, port, reason: messageOf(error) })
-        return undefined
-      }
-      await clock.sleep(betweenMs)
-    }
-  }
-}
-
-/** Listens on one port of both loopback addresses, a free one for 0; one address is enough. */
-const listenOnLoopback = async (make: () => Server, port: number, core: Core) => {
-  const servers: Server[] = []
-  for (const host of ['127.0.0.1', '::1']) {
-    const server = await bind(make, host, portOf(servers[0]) ?? port, core)
-    if (server) servers.push(server)
-  }
-  return { servers, port: portOf(servers[0]) ?? port }
-}
 
 /** Without a local proxy the token itself has to be in the variables. */
 const fallBack = (templates: ShimState['templates'], { environment, clock, log, closing }: Core): void => {

@@ -56,6 +56,17 @@ const reader = async (
   return { pid: options.pid, run: load.run, requests: 0, cpuMs: 0 }
 }
 
+/** One question at a time, by a client that costs as little as Node allows: what the server takes, against the floor. */
+const alone = async (bench: Bench, ports: readonly number[], path: string, headers: Record<string, string>) => {
+  const loads = await Promise.all(ports.map(port => openLoad({ port, path, headers, connections: 1 })))
+  for (const load of loads) bench.later('connections', load.close)
+  const samples = ports.map((): number[] => [])
+  for (let round = 0; round < 8; round++)
+    for (const [index, load] of loads.entries()) samples[index]?.push(...(await load.run(250)).samples)
+  const [ours = 0, bare = 0] = samples.map(of => percentile(of, 0.5))
+  return row('management.get.p50', ours, 'ms', bare)
+}
+
 const reads = async (name: string, ours: Reader, bare: Reader): Promise<Row> => {
   for (let round = 0; round < 8; round++)
     for (const one of round % 2 ? [ours, bare] : [bare, ours]) {
@@ -114,7 +125,9 @@ export const managementBench = async (bench: Bench): Promise<Row[]> => {
       await reader(bench, { port: bare.said, pid: bare.pid, path, headers }),
     )
   const rows = [
-    row('management.get.p50', percentile(await times(500, () => ask(path)), 0.5), 'ms'),
+    await alone(bench, [host.port, bare.said], path, headers),
+    // As programs do that use Node's client, which takes most of it.
+    row('management.get.node-client.p50', percentile(await times(500, () => ask(path)), 0.5), 'ms'),
     await readsAs('management.reads-per-core', headers),
     await readsAs('management.reads-per-core.token', withToken),
   ]

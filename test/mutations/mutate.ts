@@ -41,7 +41,9 @@ const copyCheckout = (): string => {
     cpSync(join(root, file), join(copy, file))
   }
   const built = globSync(['daemon/native/build', 'control/**/build'], { cwd: root })
-  for (const name of ['node_modules', '.runtime', ...built]) symlinkSync(join(root, name), join(copy, name))
+  // A build whose sources moved elsewhere is nobody's any more.
+  const links = ['node_modules', '.runtime', ...built].filter(name => existsSync(dirname(join(copy, name))))
+  for (const name of links) symlinkSync(join(root, name), join(copy, name))
   return copy
 }
 

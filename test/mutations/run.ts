@@ -3,16 +3,10 @@
  *
  *     node test/mutations/run.ts [words]     those with one of the words in their name, file or test
  */
-import { channelDefences } from './channel.ts'
+import { allDefences } from './all.ts'
 import { tryDefences } from './mutate.ts'
-import { policyDefences } from './policy.ts'
-import { wallDefences } from './walls.ts'
 
-await tryDefences(
-  [...channelDefences, ...policyDefences, ...wallDefences],
-  process.argv.slice(2),
-  ({ name, test }, outcome, ms) => {
-    process.stdout.write(`${outcome}: ${name} (${test}, ${(ms / 1000).toFixed(1)} s)\n`)
-    if (outcome !== 'seen') process.exitCode = 1
-  },
-)
+await tryDefences(allDefences, process.argv.slice(2), ({ name, test }, outcome, ms) => {
+  process.stdout.write(`${outcome}: ${name} (${test}, ${(ms / 1000).toFixed(1)} s)\n`)
+  if (outcome !== 'seen') process.exitCode = 1
+})

@@ -3,7 +3,7 @@ import type { Connections, Destination } from '../../channel/connections.ts'
 import type { Far } from '../../channel/places.ts'
 import type { Turn } from '../../lane/turn.ts'
 import { isRefused } from '../forward.ts'
-import type { Ending } from './answering.ts'
+import type { Ending } from './answer-state.ts'
 import { exchange } from './exchange.ts'
 
 export type Call = Readonly<Pick<Parameters<typeof exchange>[0], 'head' | 'headersOf' | 'begun' | 'side'>> & {

@@ -3,6 +3,7 @@ import type { Log } from '../../../shared/log.ts'
 import type { Destination } from '../../channel/connections.ts'
 import type { Turn } from '../../lane/turn.ts'
 import { isUp } from '../../reconcile/instance-life.ts'
+import { startRelay } from '../../relay/addon.ts'
 import type { WorkloadAddress } from '../address.ts'
 import { enter } from '../admit.ts'
 import { isTerminal } from '../credential.ts'
@@ -13,7 +14,7 @@ import { requestHeaders, responseHeaders } from '../headers.ts'
 import { answerRules, holdFor, type Context } from '../passage.ts'
 import { ask, type Call } from './ask.ts'
 import { clientSide, dater, onceOut } from './client-side.ts'
-import type { Ending } from './answering.ts'
+import type { Ending } from './answer-state.ts'
 import { sendReply } from './own-reply.ts'
 
 export interface DirectOptions {
@@ -106,8 +107,9 @@ const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promis
   end(direct, await ask(direct.connections, call, turn.takeWhole(smallBytes)), call, address)
 }
 
-/** Answers true for what it takes. */
+/** Answers true for what it takes. Throws when the relay of long bodies cannot start. */
 export const directly = (context: Context & { readonly log: Log }, options: DirectOptions) => {
+  startRelay()
   const { log, clock } = context
   const direct: Direct = { ...context, ...options, date: dater(clock) }
   return (address: WorkloadAddress, turn: Turn): boolean => {

@@ -1,6 +1,7 @@
 /** A request written to a workload and its answer written to the client, off one socket and onto the other. Back-pressure is kept both ways. */
 import { hasRoom } from './client-side.ts'
-import { answered, body, finish, head, none, spoiled, type Asking, type Ending, type State } from './answering.ts'
+import { answered, finish, none, spoiled, type Asking, type Ending, type State } from './answer-state.ts'
+import { body, head } from './answering.ts'
 
 const closed = (state: State, error: Error | undefined): void => {
   const reset = error ?? Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
@@ -65,7 +66,6 @@ export const exchange = (asking: Asking): Promise<Ending> =>
     listen(state)
     asking.turn.onOver(() => {
       if (state.isOver) return
-      state.stopMoving?.()
       asking.far.socket.destroy()
       finish(state, { how: 'cut' })
     })

@@ -2,6 +2,7 @@
 import type { Clock } from '../../../shared/clock.ts'
 import { fail } from '../../../shared/errors.ts'
 import type { Sealer } from '../../secrets.ts'
+import { stepIsOver } from '../pages.ts'
 import { claimsOf, type Claims } from './claims.ts'
 import { knowing, library, type ProviderConfig } from './discovery.ts'
 import { translated } from './failures.ts'
@@ -43,8 +44,7 @@ interface Deps {
 }
 
 const opened = ({ sealer, clock }: Deps, kept: string | undefined): Kept => {
-  const over = () =>
-    fail('invalid_argument', { field: '', reason: 'this sign-in is over or was begun elsewhere; begin again' })
+  const over = () => fail('invalid_argument', { field: '', reason: stepIsOver })
   if (!kept) throw over()
   let found: Kept
   try {

@@ -1,30 +1,21 @@
 /** The OAuth 2.0 and OpenID provider of this host, as its library is told to be one. */
 import { timingSafeEqual } from 'node:crypto'
+import type { EventEmitter } from 'node:events'
 import type { Configuration, JWK } from 'oidc-provider'
+import { messageOf } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import { grantHash } from '../../auth/grants.ts'
 import { hashKey } from '../../auth/keys.ts'
 import { grantableScopes } from '../../auth/scopes.ts'
-import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages.ts'
+import { deviceCodePage, deviceConfirmPage, deviceDonePage, stepIsOver } from '../pages.ts'
 import type { People } from '../people.ts'
 import type { Documents } from './documents.ts'
+import { lifetimes } from './lifetimes.ts'
+import { paths } from './paths.ts'
+import { registeredScope } from './registered-scope.ts'
 import { resourcesOf } from './resources.ts'
 import { sessionPolicy, type Policy } from './session-policy.ts'
 import { adapterOf, type AdapterDeps } from './adapter.ts'
-
-const hours = 3_600
-const days = 24 * hours
-
-/** Below `/v0`; `mount` takes that off. */
-const paths = {
-  authorization: '/oauth/authorize',
-  token: '/oauth/token',
-  jwks: '/oauth/jwks.json',
-  revocation: '/oauth/revoke',
-  registration: '/oauth/register',
-  device_authorization: '/login/device',
-  code_verification: '/oauth/device',
-} as const
 
 export interface ProviderDeps extends AdapterDeps {
   readonly people: Pick<People, 'find' | 'isAllowed' | 'disallow'>
@@ -47,7 +38,9 @@ const featuresOf = ({ issuer, documents }: ProviderDeps, refuseResource: () => E
   clientIdMetadataDocument: { enabled: true, ack: 'draft-02', allowFetch: documents.allow },
   deviceFlow: {
     enabled: true,
-    userCodeInputSource: (ctx, form, _out, error) => void (ctx.body = deviceCodePage(form, error)),
+    // Whoever has no session has no form that could be sent again.
+    userCodeInputSource: (ctx, form, _out, error) =>
+      void (ctx.body = error && ctx.status >= 400 ? { error_description: stepIsOver } : deviceCodePage(form, error)),
     userCodeConfirmSource: (ctx, form, client, _info, code) =>
       void (ctx.body = deviceConfirmPage(form, { client: client.clientName ?? client.clientId, code })),
     successSource: ctx => void (ctx.body = deviceDonePage()),
@@ -70,20 +63,11 @@ const configuration = (
     long: { path: '/v0/oauth', sameSite: 'lax', httpOnly: true },
     short: { path: '/v0/oauth', sameSite: 'lax', httpOnly: true },
   },
-  ttl: {
-    AccessToken: 2 * hours,
-    ClientCredentials: 2 * hours,
-    AuthorizationCode: 60,
-    DeviceCode: 600,
-    Interaction: 1 * hours,
-    // One that nobody has signed in with is of no use to anybody.
-    Session: (_ctx, session) => (session.accountId ? 14 * days : 1 * hours),
-    RefreshToken: 30 * days,
-    Grant: 365 * days,
-  },
+  ttl: lifetimes,
   expiresWithSession: () => false,
   // Clients of the contract keep the refresh token that they got first, and several programs share it.
   rotateRefreshToken: false,
+  extraClientMetadata: registeredScope,
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
   fetch: url => deps.documents.get(url as string | URL),
   issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
@@ -93,9 +77,8 @@ const configuration = (
   async findAccount(_ctx, sub) {
     const person = await deps.people.find(sub)
     if (!person) return undefined
-    const { email, name } = person
-    // Nobody has written to that address yet: clients must not take it for proven.
-    return { accountId: sub, claims: () => ({ sub, email, email_verified: false, name }) }
+    const { email, name, emailProven } = person
+    return { accountId: sub, claims: () => ({ sub, email, email_verified: emailProven, name }) }
   },
   // What was revoked is asked for anew.
   async loadExistingGrant({ oidc }) {
@@ -129,9 +112,19 @@ export const openProvider = async (deps: ProviderDeps) => {
   // What comes in is given the host and the scheme of the issuer by who calls it.
   provider.proxy = true
   // With a refresh token goes what it was given for: access tokens and what is open with them.
-  provider.on('grant.revoked', (_ctx, id) => {
-    deps.people.disallow(id).catch((error: unknown) => deps.log.error('grant.kept', { error }))
+  provider.on('grant.revoked', ({ req }, id) => {
+    const by = { actor: '', credential: '', remote: req.socket.remoteAddress ?? '', requestId: '' }
+    deps.people.disallow(id, by).catch((error: unknown) => deps.log.error('grant.kept', { error }))
   })
+  // What is neither a mistake of a client nor one of a person; the library would print it.
+  const failed = (error: unknown) => deps.log.error('oauth.failed', { reason: messageOf(error), error })
+  provider.on('server_error', (_ctx, error) => failed(error))
+  ;(provider as EventEmitter).on('error', failed)
+  // A session that nobody was given is not kept; the library throws when it wants to.
+  const { persist } = provider.Session.prototype
+  provider.Session.prototype.persist = function () {
+    return typeof this.exp === 'number' ? persist.call(this) : Promise.resolve('')
+  }
   // Secrets are kept as hashes.
   provider.Client.prototype.compareClientSecret = function (actual: string) {
     const [given, known] = [hashKey(actual), this.clientSecret ?? '']

@@ -5,31 +5,14 @@ import type { PersonRow } from './identity-tables.ts'
 import { ownedKeys } from './owned-keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { Remembered } from './remembered.ts'
+import { toPerson, toPersonRow } from './person-row.ts'
 import { isDuplicate } from './transact.ts'
 
-export const toPerson = (row: PersonRow): Person => ({
-  sub: row.sub,
-  account: row.account,
-  email: row.email,
-  name: row.name,
-  password: row.password,
-  accountAdmin: row.account_admin === 1,
-  createdAt: row.created_at,
-  emailProven: row.email_proven === 1,
-  sessionsFrom: row.sessions_from,
-})
-
-const toRow = (person: Person): PersonRow => ({
-  sub: person.sub,
-  account: person.account,
-  email: person.email,
-  name: person.name,
-  password: person.password,
-  account_admin: person.accountAdmin ? 1 : 0,
-  created_at: person.createdAt,
-  email_proven: person.emailProven ? 1 : 0,
-  sessions_from: person.sessionsFrom,
-})
+/** What somebody is at an issuer. */
+export const subjectAt = (prepare: Prepare) =>
+  prepare((given: { issuer: string; sub: string }) =>
+    query.selectFrom('identities').select('subject').where('issuer', '=', given.issuer).where('sub', '=', given.sub),
+  )
 
 const writing = (prepare: Prepare) => ({
   find: prepare((given: { sub: string }) => query.selectFrom('people').selectAll().where('sub', '=', given.sub)),
@@ -78,9 +61,7 @@ const writing = (prepare: Prepare) => ({
   identify: prepare((given: { issuer: string; subject: string; sub: string }) =>
     query.insertInto('identities').values({ issuer: given.issuer, subject: given.subject, sub: given.sub }),
   ),
-  otherAt: prepare((given: { issuer: string; sub: string }) =>
-    query.selectFrom('identities').select('subject').where('issuer', '=', given.issuer).where('sub', '=', given.sub),
-  ),
+  subjectAt: subjectAt(prepare),
   mail: prepare((given: Mail) =>
     query.insertInto('mails').values({
       id: given.id,
@@ -114,8 +95,8 @@ export const peopleChanges = (prepare: Prepare, memory: Remembered): ChangePeopl
   }
   return (change, now) => {
     memory.forget()
-    if ('add' in change) once('person', change.add.email, () => run.put.run(toRow(change.add)))
-    else if ('set' in change) run.update.run(toRow({ ...need(change.person), ...change.set }))
+    if ('add' in change) once('person', change.add.email, () => run.put.run(toPersonRow(change.add)))
+    else if ('set' in change) run.update.run(toPersonRow({ ...need(change.person), ...change.set }))
     else if ('remove' in change) {
       const { remove: sub } = change
       need(sub)
@@ -130,9 +111,10 @@ export const peopleChanges = (prepare: Prepare, memory: Remembered): ChangePeopl
       if (run.takeLink.run({ hash: change.take, now }) === 0) throw fail('not_found', { kind: 'link', name: 'it' })
     } else if ('identify' in change) {
       const { identify, as: sub } = change
-      if (run.otherAt.get({ issuer: identify.issuer, sub }))
+      if (run.subjectAt.get({ issuer: identify.issuer, sub }))
         throw fail('already_exists', { kind: 'identity', name: sub })
       once('identity', identify.subject, () => run.identify.run({ ...identify, sub }))
-    } else run.mail.run(change.mail)
+    } else if ('unbind' in change) run.removeIdentities.run({ sub: change.unbind })
+    else run.mail.run(change.mail)
   }
 }

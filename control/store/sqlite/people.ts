@@ -2,7 +2,8 @@ import type { Identity, Link, Person } from '../store.ts'
 import type { Auditing } from './audit.ts'
 import type { LinkRow } from './identity-tables.ts'
 import type { Memberships } from './memberships.ts'
-import { toPerson, type ChangePeople } from './people-changes.ts'
+import { subjectAt, type ChangePeople } from './people-changes.ts'
+import { toPerson } from './person-row.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { Transact } from './transact.ts'
 
@@ -25,9 +26,7 @@ const reading = (prepare: Prepare) => ({
       .where('issuer', '=', given.issuer)
       .where('subject', '=', given.subject),
   ),
-  subjectAt: prepare((given: { issuer: string; sub: string }) =>
-    query.selectFrom('identities').select('subject').where('issuer', '=', given.issuer).where('sub', '=', given.sub),
-  ),
+  subjectAt: subjectAt(prepare),
   link: prepare((given: { hash: string; now: number }) =>
     query.selectFrom('links').selectAll().where('hash', '=', given.hash).where('expires_at', '>', given.now),
   ),

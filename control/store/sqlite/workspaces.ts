@@ -3,34 +3,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Workspace, WorkspaceChange } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { WorkspaceRow } from './tables.ts'
-
-const toWorkspace = (row: WorkspaceRow): Workspace => {
-  const labels = JSON.parse(row.labels) as Record<string, string>
-  return {
-    id: row.id,
-    name: row.name,
-    account: row.account,
-    displayName: row.display_name,
-    ...(Object.keys(labels).length > 0 ? { labels } : {}),
-    ...(row.created_by ? { createdBy: row.created_by } : {}),
-    ...(row.updated_by ? { updatedBy: row.updated_by } : {}),
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
-}
-
-const toRow = (workspace: Workspace): WorkspaceRow => ({
-  id: workspace.id,
-  name: workspace.name,
-  account: workspace.account,
-  display_name: workspace.displayName,
-  labels: JSON.stringify(workspace.labels ?? {}),
-  created_by: workspace.createdBy ?? '',
-  updated_by: workspace.updatedBy ?? '',
-  created_at: workspace.createdAt,
-  updated_at: workspace.updatedAt ?? workspace.createdAt,
-  deleted_at: null,
-})
+import { toWorkspace, toWorkspaceRow } from './workspace-row.ts'
 
 const reading = (prepare: Prepare) => ({
   ofAccount: prepare((given: { account: string }) =>
@@ -119,9 +92,9 @@ export const workspaces = (prepare: Prepare) => {
     needLive(name: string): void {
       if (run.taken.get({ name })?.deleted_at) throw fail('not_found', { kind: 'workspace', name })
     },
-    add: (workspace: Workspace): void => void run.add.run(toRow(workspace)),
+    add: (workspace: Workspace): void => void run.add.run(toWorkspaceRow(workspace)),
     update(name: string, change: WorkspaceChange): Workspace {
-      const row = toRow({ ...need(name), ...change })
+      const row = toWorkspaceRow({ ...need(name), ...change })
       run.update.run(row)
       return toWorkspace(row)
     },

@@ -113,7 +113,7 @@ t.test('an abandoned body does not become the next request of anybody', async t 
 t.test(
   'long bodies are passed on unread: what follows them is another request, and what breaks off is not whole',
   async t => {
-    const { head, port, connections, answering } = await behind(t)
+    const { head, port, connections, answering, api } = await behind(t)
     const long = 2 * 1024 * 1024
     const length = `Content-Length: ${long}\r\n`
     const answer = (socket: Socket, bytes: number) =>
@@ -152,6 +152,13 @@ t.test(
     await until(async () => leaving.text().length > long / 2, 'all that was sent')
     leaving.socket.destroy()
     await until(async () => connections.at(-1)?.socket.closed === true, 'the end of its connection')
+    // And so does a machine that is no more.
+    const orphan = await raw(t, port)
+    orphan.send(head('GET /orphan'))
+    await until(async () => orphan.text().length > long / 2, 'all that was sent')
+    await api('DELETE', '/sandboxes/web')
+    await orphan.ended
+    await until(async () => connections.at(-1)?.socket.closed === true, 'the end of its connection, too')
   },
 )
 

@@ -3,7 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SignInConfig } from '../../../control/config/sign-in.ts'
+import { unbindPerson } from '../../../control/identity/operator.ts'
 import type { WritableStore } from '../../../control/store/store.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { randomIds } from '../../../shared/ids.ts'
 import { freePort } from '../../support/free-port.ts'
 import { otherProvider, secret } from '../../support/other-provider.ts'
 import { ada, authorizeUrl, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
@@ -139,6 +142,42 @@ t.test('another subject of the issuer with an address that is bound is refused, 
   t.same(await identity.person('email', bob.email), before)
   const change = { identify: { issuer: provider.issuer, subject: 'b-3' }, as: before?.sub ?? '' }
   await t.rejects(identity.change([change], [], 0), { code: 'already_exists' }, 'two at once neither')
+
+  await api('POST', '/workspaces', { name: 'other' })
+  const { link } = (await api('POST', '/users?workspace=other', { email: bob.email })).body
+  const invited = browser(url)
+  const left = await invited.open(link, { do: 'elsewhere' })
+  t.match(await invited.open(await throughProvider(left.url)), { status: 403, text: /already bound/ }, 'by a link')
+  t.equal(await identity.identified({ issuer: provider.issuer, subject: 'b-2' }), undefined)
+  t.equal((await browser(url).open(link)).status, 200, 'the link is still good')
+  const { data } = (await api('GET', '/audit?everyWorkspace=true&action=denied')).body
+  t.match(data, [{ detail: { reason: /already bound/, count: 2 } }], 'both are written down')
+
+  const clock = systemClock()
+  // Sessions know seconds.
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  await unbindPerson({ store: host.store, clock, ids: randomIds(), members: { remove: async () => {} } }, bob.email)
+  const anew = browser(url)
+  t.match((await anew.open(await away(anew, url))).text, 'Let it act for you?', 'as whom the operator made room for')
+  t.match(await identity.identified({ issuer: provider.issuer, subject: 'b-2' }), { sub: before?.sub })
+  t.equal(await identity.identified({ issuer: provider.issuer, subject: 'b-1' }), undefined)
+  t.match((await asked(first, url)).text, 'Sign in', 'who was in as that person has to come again')
+})
+
+t.test('answers that nobody asked for are not taken without end from one place, and are written down', async t => {
+  const { provider, url, api } = await opened(t)
+  provider.person = bob
+  const person = browser(url)
+  const good = new URL(await away(person, url))
+  const forged = new URL(good)
+  forged.searchParams.set('state', 'another')
+  const cookie = [...person.cookies].map(pair => pair.join('=')).join('; ')
+  for (let count = 0; count < 50; count++) t.equal((await fetch(forged, { headers: { cookie } })).status, 401)
+  const asked = provider.asked.length
+  t.equal((await fetch(good, { headers: { cookie } })).status, 429)
+  t.equal(provider.asked.length, asked, 'the provider is not asked')
+  const { data } = (await api('GET', '/audit?everyWorkspace=true&action=denied')).body
+  t.match(data, [{ detail: { reason: /state/, count: 50 } }])
 })
 
 t.test('an invitation that is over does not keep out who may join', async t => {

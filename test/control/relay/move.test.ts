@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { startRelay } from '../../../control/relay/addon.ts'
 import { isMovable, move, worthBytes, type Moved } from '../../../control/relay/move.ts'
+import { until } from '../../support/until.ts'
 
 /** Both ends of a connection. */
 const pair = async (t: Test): Promise<{ near: Socket; far: Socket }> => {
@@ -39,9 +41,9 @@ const between = async (t: Test) => {
   }
 }
 
-const soon = async (is: () => boolean): Promise<void> => {
-  while (!is()) await new Promise(resolve => setTimeout(resolve, 5))
-}
+const soon = (is: () => boolean): Promise<void> => until(is, 'what was sent')
+
+startRelay()
 
 t.test('what is to be moved comes in its order, after what was written, and what follows is read here', async t => {
   const { source, from, to, got, rest } = await between(t)

@@ -1,0 +1,65 @@
+/** How far a workload's answer has come, and how it ends. */
+import type { Far } from '../../channel/places.ts'
+import type { Turn } from '../../lane/turn.ts'
+import type { AnswerHead } from './answer-head.ts'
+import type { Chunks } from './chunks.ts'
+import * as client from './client-side.ts'
+import type { ClientSide } from './client-side.ts'
+
+export interface Asking {
+  readonly turn: Turn
+  readonly far: Far
+  readonly side: ClientSide
+  /** The head of the request as the workload gets it. */
+  readonly head: string
+  /** The body where it is there already; it can be sent twice. */
+  readonly body: Buffer | undefined
+  /** The answer's headers as the client gets them. */
+  readonly headersOf: (head: AnswerHead) => readonly string[]
+  /** The head of the answer is there. */
+  readonly begun: (status: number) => void
+}
+
+/** How it ended. `failed`: nothing of an answer has come, and why. */
+export type Ending =
+  | { readonly how: 'answered'; readonly restMs: number }
+  | { readonly how: 'cut' }
+  | { readonly how: 'failed'; readonly error: unknown }
+
+export const none = Buffer.alloc(0)
+
+export interface State extends Asking {
+  seen: Buffer
+  answer: AnswerHead | undefined
+  /** Bytes of the body that are to come, where it has a length. */
+  left: number
+  chunks: Chunks | undefined
+  /** Ends the moving of the body, while that is under way. */
+  stopMoving: (() => void) | undefined
+  /** All of the request is written. */
+  isSent: boolean
+  isOver: boolean
+  readonly settle: (ending: Ending) => void
+}
+
+/** Says once how it ended. */
+export const finish = (state: State, ending: Ending): void => {
+  if (state.isOver) return
+  state.isOver = true
+  state.stopMoving?.()
+  state.far.on = undefined
+  state.settle(ending)
+}
+
+/** The answer is whole. */
+export const answered = (state: State, isClean: boolean): void => {
+  const { side, answer, isSent } = state
+  client.end(side)
+  finish(state, { how: 'answered', restMs: isClean && isSent ? (answer?.restMs ?? 0) : 0 })
+}
+
+/** Nothing of it may be believed any more. */
+export const spoiled = (state: State, error: unknown): void => {
+  state.far.socket.destroy()
+  finish(state, state.side.hasBegun ? { how: 'cut' } : { how: 'failed', error })
+}
