@@ -5,11 +5,13 @@ import { join } from 'node:path'
 export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : 'ld-linux-x86-64.so.2'
 
 /**
- * Node's flags in a sandbox. None may be a flag of V8: V8 rejects all code caches, also those of Node's modules, when
- * its flags differ from the ones that the cache was made with, and a start then takes twice the processor time. Without
- * --disable-sigusr1 everybody who may signal the daemon could open a debugger in it.
+ * Node's flags in a sandbox. V8 rejects all code caches, also those of Node's modules, when flags that its
+ * `cachedDataVersionTag` counts differ from the ones that the cache was made with, and a start then takes twice the processor
+ * time: none of these is counted. Without --disable-sigusr1 everybody who may signal the daemon could open a debugger in it.
+ * V8's memory reducer collects everything by a timer of eight seconds, twice: in a machine that has slept, that timer is due in
+ * the moment in which somebody waits for it, and takes more than the request. The daemon collects by itself (`daemon/memory`).
  */
-export const nodeFlags = ['--disable-sigusr1', '--v8-pool-size=1', '--no-warnings'] as const
+export const nodeFlags = ['--disable-sigusr1', '--v8-pool-size=1', '--no-warnings', '--no-memory-reducer'] as const
 
 /** Directory of the bundle with the loader and the libraries that take nothing from the root they run in. */
 export const ownLibraries = 'own'

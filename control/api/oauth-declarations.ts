@@ -100,7 +100,7 @@ export const startDevice = route('POST /v0/login/device', {
     verification_uri: s.string(),
     verification_uri_complete: s.string(),
     expires_in: s.number(),
-    interval: s.optional(s.number()),
+    interval: s.number(),
   }),
   errors: ['invalid_argument', 'payload_too_large', 'too_many_attempts', 'internal'],
 })

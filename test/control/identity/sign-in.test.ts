@@ -1,5 +1,8 @@
 /** People sign in, and say what may act for them: with a code, on a device, for clients that registered themselves. */
 import t from 'tap'
+import { passwordLink } from '../../../control/identity/operator.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { randomIds } from '../../../shared/ids.ts'
 import { ada, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
 
 const back = 'http://127.0.0.1:7777/callback'
@@ -143,6 +146,32 @@ t.test('wrong passwords are told as unknown people are, and not without end', as
   t.match(late.text, /too many attempts/)
 })
 
+t.test('a new password ends what browsers were signed in to, and nobody else’s', async t => {
+  const { url, host, link } = await hostWithAdmin(t)
+  const bob = { email: 'bob@example.com', name: 'Bob', password: 'the password of bob' }
+  await browser(url).open(await link(), bob)
+  const { challenge } = verifierFor()
+  const pkce = { code_challenge: challenge, code_challenge_method: 'S256' }
+  const [hers, his] = [browser(url), browser(url)]
+  for (const [person, { email, password }] of [
+    [hers, ada],
+    [his, bob],
+  ] as const) {
+    const asked = await person.open(authorizeUrl(url, pkce))
+    t.match((await person.open(asked.url, { do: 'sign-in', email, password })).text, 'Let it act for you?')
+    t.match((await person.open(authorizeUrl(url, pkce))).text, 'Let it act for you?', 'the browser is signed in')
+  }
+  // Sessions know seconds.
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  const clock = systemClock()
+  const operator = { store: host.store, clock, ids: randomIds(), members: { remove: async () => {} } }
+  const address = await passwordLink(operator, ada.email)
+  t.match((await hers.open(authorizeUrl(url, pkce))).text, 'Let it act for you?', 'a link alone ends nothing')
+  t.equal((await browser(url).open(`${url}${address}`, { password: 'another one of ada' })).status, 200)
+  t.match((await hers.open(authorizeUrl(url, pkce))).text, '<h1>Sign in</h1>')
+  t.match((await his.open(authorizeUrl(url, pkce))).text, 'Let it act for you?')
+})
+
 t.test('the link of the first admin is good once, and not when there is another', async t => {
   const { url, link } = await hostWithAdmin(t)
   const first = await link()
@@ -215,7 +244,7 @@ t.test('a client registers itself, and its secret is kept as a hash', async t =>
 })
 
 t.test('a refresh token that is revoked takes along what was given for it', async t => {
-  const { url, post, as } = await hostWithAdmin(t)
+  const { url, post, as, api } = await hostWithAdmin(t)
   const { code, verifier } = await codeFor(url)
   const { body } = await post('/v0/oauth/token', exchanged(code, verifier))
   t.equal(await as(body.access_token, '/sandboxes'), 200)
@@ -226,6 +255,8 @@ t.test('a refresh token that is revoked takes along what was given for it', asyn
   t.equal((await fetch(`${url}/v0/oauth/revoke`, { method: 'POST', body: form })).status, 200)
   t.equal(await as(body.access_token, '/sandboxes'), 401)
   t.equal((await post('/v0/oauth/token', again)).status, 400)
+  const { data } = (await api('GET', '/audit?everyWorkspace=true&action=disallow')).body
+  t.match(data, [{ kind: 'person', name: ada.email, remote: /127\.0\.0\.1/, detail: { client: /svc/ } }])
 })
 
 t.test('whoever has no session at the page of devices is told so, and nothing is kept or printed', async t => {
