@@ -89,16 +89,18 @@ export const oauthRoutes = (deps: OAuthDeps): Bound[] => {
   const { identity } = deps
   const discover = async (request: Request): Promise<Reply> =>
     passedOn(await identity.answer({ ...request, rawPath: declared.openIdConfiguration.path, rawQuery: '' }))
+  const describe = (path: string) => ({
+    resource: `${identity.issuer()}${path}`,
+    resource_name: 'Hutch',
+    authorization_servers: [identity.issuer()],
+    bearer_methods_supported: ['header'],
+    scopes_supported: [...grantableScopes],
+  })
   return [
     handle(declared.openIdConfiguration, (_input, { request }) => discover(request)),
     handle(declared.authorizationServer, (_input, { request }) => discover(request)),
-    handle(declared.protectedResource, () => ({
-      resource: identity.issuer(),
-      resource_name: 'Hutch',
-      authorization_servers: [identity.issuer()],
-      bearer_methods_supported: ['header'],
-      scopes_supported: [...grantableScopes],
-    })),
+    handle(declared.protectedResource, () => describe('')),
+    handle(declared.protectedMcp, () => describe('/mcp')),
     handle(declared.oauthKeys, async (_input, { request }) => passedOn(await identity.answer(request))),
     handle(declared.oauthToken, (_input, { request, requestId }) => give(deps, request, requestId)),
     ...signInRoutes(deps),

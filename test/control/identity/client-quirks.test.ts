@@ -1,4 +1,5 @@
 /** How clients of the contract go about it, one by one: what each sends, and what it reads of the answer. */
+import * as client from 'openid-client'
 import t from 'tap'
 import {
   ada,
@@ -93,7 +94,7 @@ t.test(
     t.equal(refused.status, 401)
     const at = /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '')?.[1] ?? ''
     const { resource, authorization_servers: servers } = (await (await fetch(at)).json()) as Record<string, unknown>
-    t.ok(`${url}/v0/mcp`.startsWith(String(resource)), 'what is protected is above what was asked for')
+    t.equal(resource, `${url}/v0/mcp`, 'what is protected is what was asked for')
     const [server] = servers as [string]
     const found = (await (await fetch(`${server}/.well-known/oauth-authorization-server`)).json()) as Record<
       string,
@@ -166,6 +167,31 @@ t.test(
     }
   },
 )
+
+t.test('discovery is found in every place where clients look for it', async t => {
+  const { url } = await hostWithAdmin(t)
+  const read = async (path: string) => (await (await fetch(`${url}${path}`)).json()) as Record<string, unknown>
+  for (const name of ['openid-configuration', 'oauth-authorization-server'])
+    for (const path of [`/v0/.well-known/${name}`, `/.well-known/${name}/v0`, `/.well-known/${name}`])
+      t.equal((await read(path))['issuer'], `${url}/v0`, path)
+  const name = '.well-known/oauth-protected-resource'
+  for (const [path, resource] of [
+    [`/v0/${name}`, '/v0'],
+    [`/${name}/v0`, '/v0'],
+    [`/${name}`, '/v0'],
+    [`/v0/${name}/mcp`, '/v0/mcp'],
+    [`/${name}/v0/mcp`, '/v0/mcp'],
+  ] as const)
+    t.equal((await read(path))['resource'], `${url}${resource}`, path)
+  for (const algorithm of ['oidc', 'oauth2'] as const) {
+    const options = { algorithm, execute: [client.allowInsecureRequests] }
+    const found = await client.discovery(new URL(`${url}/v0`), 'svc', {}, client.None(), options)
+    const { token_endpoint: token, device_authorization_endpoint: device } = found.serverMetadata()
+    t.same([token, device], [`${url}/v0/oauth/token`, `${url}/v0/login/device`], algorithm)
+    const begun = await client.initiateDeviceAuthorization(found, { scope: 'offline_access' })
+    t.match(begun, { user_code: /./, interval: 5 }, 'and a strict client goes on with it')
+  }
+})
 
 /** Those of the contract, and those that its operations need without declaring them. */
 const scopes = `admin

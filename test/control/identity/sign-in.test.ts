@@ -3,7 +3,7 @@ import t from 'tap'
 import { passwordLink } from '../../../control/identity/operator.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
-import { ada, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
+import { ada, browser, hostWithAdmin, hostWithNobody, verifierFor, type Browser } from '../../support/sign-in.ts'
 
 const back = 'http://127.0.0.1:7777/callback'
 
@@ -127,6 +127,42 @@ t.test('nobody is led elsewhere, nor answers for another', async t => {
   for (const { headers } of [asked, consent]) {
     t.match(headers.get('content-security-policy'), /frame-ancestors 'none'/)
     t.equal(headers.get('cache-control'), 'no-store')
+  }
+})
+
+t.test('no form of another site is taken, whatever it is for', async t => {
+  const { url, link } = await hostWithAdmin(t)
+  const good = await link()
+  const { challenge } = verifierFor()
+  const person = browser(url)
+  const asked = await person.open(authorizeUrl(url, { code_challenge: challenge, code_challenge_method: 'S256' }))
+  const bob = { email: 'bob@example.com', name: 'Bob', password: 'the password of bob' }
+  for (const from of ['cross-site', 'same-site', 'none'])
+    for (const [at, form] of [
+      [good, bob],
+      [`${url}/v0/oauth/device`, { user_code: 'AAAA-AAAA' }],
+      [asked.url, { do: 'sign-in', email: ada.email, password: ada.password }],
+      [asked.url, { do: 'deny' }],
+      [asked.url, { do: 'elsewhere' }],
+    ] as const)
+      t.equal((await person.open(at, form, { 'sec-fetch-site': from })).status, 403, `${from} ${at}`)
+  t.equal((await person.open(good, bob, { 'sec-fetch-site': 'same-origin' })).status, 200, 'its own is')
+  for (const method of ['PUT', 'DELETE', 'PATCH'])
+    t.ok((await fetch(asked.url, { method, headers: { cookie: 'x=1' } })).status >= 400, method)
+})
+
+t.test('cookies of sign-in are for HTTPS alone where the host is reached by it, and for its pages alone', async t => {
+  const { host } = await hostWithNobody(t, { publicUrl: 'https://hutch.example.com' })
+  const { port } = await host.listen()
+  const { challenge } = verifierFor()
+  const address = authorizeUrl(`http://127.0.0.1:${port}`, { code_challenge: challenge, code_challenge_method: 'S256' })
+  const cookies = (await fetch(address, { redirect: 'manual' })).headers.getSetCookie()
+  t.ok(cookies.length >= 2)
+  for (const cookie of cookies) {
+    t.match(cookie, /; secure/i)
+    t.match(cookie, /; httponly/i)
+    t.match(cookie, /; samesite=lax/i)
+    t.match(cookie, /; path=\/v0\/oauth/i)
   }
 })
 
