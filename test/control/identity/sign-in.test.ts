@@ -3,7 +3,10 @@ import t from 'tap'
 import { passwordLink } from '../../../control/identity/operator.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
-import { ada, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
+import { ada, browser, hostWithAdmin, hostWithNobody, verifierFor, type Browser } from '../../support/sign-in.ts'
+
+// Passwords cost.
+t.setTimeout(240_000)
 
 const back = 'http://127.0.0.1:7777/callback'
 
@@ -127,6 +130,42 @@ t.test('nobody is led elsewhere, nor answers for another', async t => {
   for (const { headers } of [asked, consent]) {
     t.match(headers.get('content-security-policy'), /frame-ancestors 'none'/)
     t.equal(headers.get('cache-control'), 'no-store')
+  }
+})
+
+t.test('no form of another site is taken, whatever it is for', async t => {
+  const { url, link } = await hostWithAdmin(t)
+  const good = await link()
+  const { challenge } = verifierFor()
+  const person = browser(url)
+  const asked = await person.open(authorizeUrl(url, { code_challenge: challenge, code_challenge_method: 'S256' }))
+  const bob = { email: 'bob@example.com', name: 'Bob', password: 'the password of bob' }
+  for (const from of ['cross-site', 'same-site', 'none'])
+    for (const [at, form] of [
+      [good, bob],
+      [`${url}/v0/oauth/device`, { user_code: 'AAAA-AAAA' }],
+      [asked.url, { do: 'sign-in', email: ada.email, password: ada.password }],
+      [asked.url, { do: 'deny' }],
+      [asked.url, { do: 'elsewhere' }],
+    ] as const)
+      t.equal((await person.open(at, form, { 'sec-fetch-site': from })).status, 403, `${from} ${at}`)
+  t.equal((await person.open(good, bob, { 'sec-fetch-site': 'same-origin' })).status, 200, 'its own is')
+  for (const method of ['PUT', 'DELETE', 'PATCH'])
+    t.ok((await fetch(asked.url, { method, headers: { cookie: 'x=1' } })).status >= 400, method)
+})
+
+t.test('cookies of sign-in are for HTTPS alone where the host is reached by it, and for its pages alone', async t => {
+  const { host } = await hostWithNobody(t, { publicUrl: 'https://hutch.example.com' })
+  const { port } = await host.listen()
+  const { challenge } = verifierFor()
+  const address = authorizeUrl(`http://127.0.0.1:${port}`, { code_challenge: challenge, code_challenge_method: 'S256' })
+  const cookies = (await fetch(address, { redirect: 'manual' })).headers.getSetCookie()
+  t.ok(cookies.length >= 2)
+  for (const cookie of cookies) {
+    t.match(cookie, /; secure/i)
+    t.match(cookie, /; httponly/i)
+    t.match(cookie, /; samesite=lax/i)
+    t.match(cookie, /; path=\/v0\/oauth/i)
   }
 })
 
@@ -275,6 +314,20 @@ t.test('whoever has no session at the page of devices is told so, and nothing is
   }
   t.equal(await host.store.identity.countOAuthRecords('Session'), 0)
   t.same(printed(), [])
+})
+
+t.test('codes of devices are not guessed at without end', async t => {
+  const { url } = await hostWithAdmin(t)
+  const person = browser(url)
+  let shown = await person.open(`${url}/v0/oauth/device`)
+  let tries = 0
+  for (; shown.status === 200 && tries < 400; tries++) {
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(shown.text)?.[1] ?? ''
+    shown = await person.open(`${url}/v0/oauth/device`, { xsrf, user_code: 'BBBB-BBBB' })
+    if (tries === 0) t.match(shown.text, /not one, or its time is over/)
+  }
+  t.equal(shown.status, 429)
+  t.ok(tries > 200 && tries <= 300, `after ${tries}`)
 })
 
 t.test('links that are none are not tried without end from one place; good ones do not count', async t => {
