@@ -4,17 +4,24 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../../support/command.ts'
 
+t.setTimeout(240_000)
+
 t.test('commands that look at what is there say that nothing is, and make nothing', async t => {
   const dataDir = t.testdir()
   const missing = join(dataDir, 'missing')
-  const all = [['key', 'list'], ['audit', 'verify'], ['audit', 'head'], ['backup', join(dataDir, 'b.tar')], ['rotate']]
+  const all = [
+    [dataDir, 'key', 'list'],
+    [dataDir, 'audit', 'verify'],
+    [dataDir, 'audit', 'head'],
+    [dataDir, 'drain', '--undo'],
+    [missing, 'backup', join(dataDir, 'b.tar')],
+    [missing, 'rotate'],
+  ]
   await Promise.all(
-    all.flatMap(words =>
-      [dataDir, missing].map(async at => {
-        const ran = await runCommand(words, { HUTCH_DATA_DIR: at })
-        t.match(ran, { code: 1, out: '', error: /^hutch: \S+ has no database; start / }, words.join(' '))
-      }),
-    ),
+    all.map(async ([at = '', ...words]) => {
+      const ran = await runCommand(words, { HUTCH_DATA_DIR: at })
+      t.match(ran, { code: 1, out: '', error: /^hutch: \S+ has no database; start / }, words.join(' '))
+    }),
   )
   t.notOk(existsSync(missing))
   t.notOk(existsSync(join(dataDir, 'hutch.db')), 'an audit that was made a moment ago is no audit')
