@@ -1,4 +1,5 @@
 /** Requests to workloads answered on their connection: let in as all are, sent on by our own hand. */
+import { connectionClosed } from '../../../shared/http/connection-closed.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Destination } from '../../channel/connections.ts'
 import type { Turn } from '../../lane/turn.ts'
@@ -33,22 +34,31 @@ const smallBytes = 16 * 1024
 
 const never = new AbortController().signal
 
+/** Ends when nobody waits for the answer any more. */
+const goneSignal = (turn: Turn): AbortSignal => {
+  const gone = new AbortController()
+  turn.onOver(() => gone.abort(connectionClosed))
+  return gone.signal
+}
+
 const headText = (method: string, target: string, headers: readonly string[]): string => {
   let text = `${method} ${target} HTTP/1.1\r\n`
   for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`
   return `${text}connection: keep-alive\r\n\r\n`
 }
 
+/** Answers with the status that it returns. */
+const refuse = (direct: Direct, error: unknown, turn: Turn, address: WorkloadAddress): number => {
+  const reply = direct.failure(error, turn, address)
+  sendReply(turn, reply, direct.date)
+  return reply.status
+}
+
 const end = (direct: Direct, ending: Ending, call: Call, address: WorkloadAddress): void => {
   const { turn, to, side } = call
   if (ending.how === 'answered') onceOut(side, () => turn.done(true))
   else if (ending.how === 'cut') turn.cut()
-  else {
-    const error = upstreamFailed(ending.error, to.port ?? to.address.port)
-    const reply = direct.failure(error, turn, address)
-    call.begun(reply.status)
-    sendReply(turn, reply, direct.date)
-  }
+  else call.begun(refuse(direct, upstreamFailed(ending.error, to.port ?? to.address.port), turn, address))
 }
 
 type Entered = Awaited<ReturnType<typeof enter>>
@@ -86,16 +96,26 @@ const callOf = (
   return call
 }
 
+/** One that is still coming up is waited for; undefined when that was in vain, and said, or nobody waits any more. */
+const holdSoon = async (direct: Direct, turn: Turn, address: WorkloadAddress, { resolved, credential }: Entered) => {
+  const { instance } = resolved
+  if (instance?.address && isUp(instance)) return holdFor(direct, resolved, [address, credential], never)
+  try {
+    return await holdFor(direct, resolved, [address, credential], goneSignal(turn))
+  } catch (error) {
+    direct.answered(turn.isOver ? 200 : refuse(direct, error, turn, address))
+    return undefined
+  }
+}
+
 const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promise<void> => {
   const { request } = turn
   const over = { isOver: () => turn.isOver, onOver: turn.onOver, cut: turn.cut }
   const entered = await enter(direct, address, request, over)
-  const { resolved, credential } = entered
-  const { instance } = resolved
+  const { credential } = entered
   const method = request.method ?? 'GET'
-  // One that is still coming up is waited for by the other way, and so is what the host answers itself.
-  if (!instance?.address || !isUp(instance)) return turn.pass()
-  const held = await holdFor(direct, resolved, [address, credential], never)
+  const held = await holdSoon(direct, turn, address, entered)
+  if (!held) return
   if (held.to.port === undefined && direct.answers?.takes(held.instance, method, credential.target)) {
     held.release()
     return turn.pass()
