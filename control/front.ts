@@ -36,7 +36,8 @@ export const frontListener = (deps: {
   return {
     take(turn) {
       const { request } = turn
-      if (previews.addressOf(request)) return false
+      const preview = previews.addressOf(request)
+      if (preview) return previews.take(preview, turn)
       const address = gateway.addressOf(request)
       return address !== undefined && !isPage(request.url ?? '', true) && gateway.take(address, turn)
     },

@@ -8,8 +8,8 @@ import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { sharableImages } from './api/images.ts'
 import { createApi } from './api/index.ts'
 import type { Abilities } from './api/places.ts'
+import { knownAddresses } from './api/known-addresses.ts'
 import { rootAddresses } from './api/root-addresses.ts'
-import { watchersAddresses } from './api/health.ts'
 import type { Bootstrap } from './bootstrap.ts'
 import { createPeople } from './browser/people.ts'
 import type { Connections } from './channel/connections.ts'
@@ -227,7 +227,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     runner,
     drives,
     async listen() {
-      const rootAddress = rootAddresses(Object.values(kinds), watchersAddresses)
+      const rootAddress = rootAddresses(Object.values(kinds), knownAddresses)
       const front = frontListener({ ...callers, api, people, gateway: plane, previews, rootAddress, log })
       const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }

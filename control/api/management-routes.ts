@@ -79,6 +79,7 @@ export const managementRoutes = {
     configuration: oauth.openIdConfiguration,
     server: oauth.authorizationServer,
     resource: oauth.protectedResource,
+    mcpResource: oauth.protectedMcp,
     keys: oauth.oauthKeys,
     token: oauth.oauthToken,
     revoke: oauth.oauthRevoke,

@@ -26,17 +26,27 @@ export const authorizationServer = route('GET /v0/.well-known/oauth-authorizatio
   errors: ['internal'],
 })
 
+const resource = s.object({
+  resource: s.string(),
+  resource_name: s.string(),
+  authorization_servers: s.array(s.string()),
+  bearer_methods_supported: s.array(s.string()),
+  scopes_supported: s.array(s.string()),
+})
+
 export const protectedResource = route('GET /v0/.well-known/oauth-protected-resource', {
   ...oauth,
   id: 'oauth.resource',
   summary: 'Who gives out tokens for this API, and which scopes there are',
-  returns: s.object({
-    resource: s.string(),
-    resource_name: s.string(),
-    authorization_servers: s.array(s.string()),
-    bearer_methods_supported: s.array(s.string()),
-    scopes_supported: s.array(s.string()),
-  }),
+  returns: resource,
+  errors: ['internal'],
+})
+
+export const protectedMcp = route('GET /v0/.well-known/oauth-protected-resource/mcp', {
+  ...oauth,
+  id: 'oauth.resource.mcp',
+  summary: 'The same for clients of MCP, by the address that they ask (RFC 9728)',
+  returns: resource,
   errors: ['internal'],
 })
 
@@ -100,7 +110,7 @@ export const startDevice = route('POST /v0/login/device', {
     verification_uri: s.string(),
     verification_uri_complete: s.string(),
     expires_in: s.number(),
-    interval: s.optional(s.number()),
+    interval: s.number(),
   }),
   errors: ['invalid_argument', 'payload_too_large', 'too_many_attempts', 'internal'],
 })

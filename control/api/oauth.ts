@@ -1,7 +1,7 @@
 /** The addresses of OAuth 2.0: what comes in as the contract has it, and what the provider says to it. */
 import { readBody } from '../../shared/http/body.ts'
 import { isError } from '../../shared/errors.ts'
-import { handle, Reply, type Bound, type Request } from '../../shared/route.ts'
+import { handle, json, Reply, type Bound, type Request } from '../../shared/route.ts'
 import { grantableScopes, unknownScopes, withMeant } from '../auth/scopes.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -67,6 +67,9 @@ const end = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> =>
   return saidOf(await identity.answer(request, { authorization: sent.authorization, body })).reply
 }
 
+/** What RFC 8628 has clients do that are told nothing (3.2); whoever asks more often is answered all the same. */
+const pollEveryS = 5
+
 /** A device begins: what it may do in the end is what it names, or everything. */
 const device = async ({ identity }: OAuthDeps, request: Request): Promise<Reply> => {
   identity.newcomer(request)
@@ -74,23 +77,30 @@ const device = async ({ identity }: OAuthDeps, request: Request): Promise<Reply>
   if (sent instanceof Reply) return sent
   const { fields, authorization } = sent
   const body = new URLSearchParams({ ...fields, scope: withMeant(fields['scope']) }).toString()
-  return saidOf(await identity.answer(request, { authorization, body })).reply
+  const answer = await identity.answer(request, { authorization, body })
+  if (answer.status !== 200) return saidOf(answer).reply
+  return json(
+    { ...(JSON.parse(answer.body) as object), interval: pollEveryS },
+    { headers: { 'cache-control': 'no-store' } },
+  )
 }
 
 export const oauthRoutes = (deps: OAuthDeps): Bound[] => {
   const { identity } = deps
   const discover = async (request: Request): Promise<Reply> =>
     passedOn(await identity.answer({ ...request, rawPath: declared.openIdConfiguration.path, rawQuery: '' }))
+  const describe = (path: string) => ({
+    resource: `${identity.issuer()}${path}`,
+    resource_name: 'Hutch',
+    authorization_servers: [identity.issuer()],
+    bearer_methods_supported: ['header'],
+    scopes_supported: [...grantableScopes],
+  })
   return [
     handle(declared.openIdConfiguration, (_input, { request }) => discover(request)),
     handle(declared.authorizationServer, (_input, { request }) => discover(request)),
-    handle(declared.protectedResource, () => ({
-      resource: identity.issuer(),
-      resource_name: 'Hutch',
-      authorization_servers: [identity.issuer()],
-      bearer_methods_supported: ['header'],
-      scopes_supported: [...grantableScopes],
-    })),
+    handle(declared.protectedResource, () => describe('')),
+    handle(declared.protectedMcp, () => describe('/mcp')),
     handle(declared.oauthKeys, async (_input, { request }) => passedOn(await identity.answer(request))),
     handle(declared.oauthToken, (_input, { request, requestId }) => give(deps, request, requestId)),
     ...signInRoutes(deps),

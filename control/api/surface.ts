@@ -151,7 +151,7 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
       const facts = await admitted({ caller, versions }, request, route, { requestId, known })
       if (facts.key) {
         deps.admitted?.(request.connection)
-        if (request.exchange) standing.watch(keys.right(facts.key), request.exchange)
+        if (request.exchange) standing.watch(keys.right(facts.key, facts.workspace), request.exchange)
       }
       known(facts)
       return { ...facts }

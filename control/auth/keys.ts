@@ -20,8 +20,11 @@ export interface Keys {
   verify(credential: string): Promise<ApiKey>
   /** The same for a key of which only the hash is known. */
   verifyHash(hash: string): Promise<ApiKey>
-  /** What lets a use of the key go on after it has begun: the key itself. Its further uses are not noted. */
-  right(key: ApiKey): Right
+  /**
+   * What lets a use of the key go on after it has begun: the key itself, and that it reaches the workspace where it is used. Its
+   * further uses are not noted.
+   */
+  right(key: ApiKey, workspace?: Workspace): Right
 }
 
 export const createKeys = (deps: {
@@ -52,13 +55,14 @@ export const createKeys = (deps: {
       uses.note(key.id)
       return key
     },
-    right: ({ id, hash, expiresAt }) => ({
+    right: ({ id, hash, expiresAt }, workspace) => ({
       // A token ends before the grant it came of.
-      id: `${id} ${expiresAt}`,
+      id: `${id} ${expiresAt} ${workspace?.id}`,
       async holds() {
         if (expiresAt !== null && expiresAt <= clock.now())
           throw fail('unauthenticated', { reason: 'the credential has expired' })
-        return valid(hash)
+        const key = await valid(hash)
+        if (workspace) needReach(key, workspace)
       },
     }),
   }

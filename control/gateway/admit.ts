@@ -40,23 +40,25 @@ const passRight = (right: Right, { expiresAt }: Pass, clock: Pick<Clock, 'now'>)
 })
 
 /** The key that is claimed. Throws `unauthenticated`. */
-const keyOf = async ({ keys, clock }: AdmitContext, claim: Claim, owner: string | undefined): Promise<Known> => {
+const keyOf = async ({ keys, clock }: AdmitContext, claim: Claim, found: Resolved | undefined): Promise<Known> => {
+  const owner = found?.owner.uid
+  const workspace = found?.workspace
   if ('key' in claim) {
     const key = await keys.verify(claim.key)
-    return { key, right: keys.right(key) }
+    return { key, right: keys.right(key, workspace) }
   }
   const pass = claim.passes.find(one => one.owner === owner) ?? claim.passes[0]
   const key = await keys.verifyHash(pass.keyHash)
   if (owner !== undefined && pass.owner !== owner)
     throw fail('unauthenticated', { reason: 'this login was for another of the same name; log in again' })
-  return { key, right: passRight(keys.right(key), pass, clock) }
+  return { key, right: passRight(keys.right(key, workspace), pass, clock) }
 }
 
 /** Whether a workload exists is told only to who holds a valid key: that is looked at before what was found is told. */
 export const admit = async (context: AdmitContext, address: WorkloadAddress, claim: Claim): Promise<Admitted> => {
   const { resolve, scopeOf } = context
   const found = await resolve(address).catch((error: unknown) => ({ error }))
-  const known = await keyOf(context, claim, 'error' in found ? undefined : found.owner.uid)
+  const known = await keyOf(context, claim, 'error' in found ? undefined : found)
   if ('error' in found) throw found.error
   needReach(known.key, found.workspace)
   needScopes(known.key, [scopeOf(address.kind)])

@@ -18,5 +18,5 @@ export const withoutAccess = (header: string): string | undefined => {
   return kept.length > 0 ? kept.join(';').trim() || undefined : undefined
 }
 
-/** Whether a workload's `Set-Cookie` would set the login. */
-export const setsAccess = (value: string): boolean => nameOf(`${value}=`) === accessCookie
+/** Whether a workload's `Set-Cookie` would set the login. One without a name (`=a=b`) is sent by browsers as its value is: `a=b`. */
+export const setsAccess = (value: string): boolean => nameOf(`${value.replace(/^[\s=]+/, '')}=`) === accessCookie

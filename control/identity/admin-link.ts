@@ -2,6 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Store } from '../store/store.ts'
+import { accountEntry } from './by-operator.ts'
 import { newLink } from './links.ts'
 
 /** A new address, in the place of the one before. It makes an admin of the account of who opens it. */
@@ -11,6 +12,6 @@ export const adminLink = async (
   account: string,
 ): Promise<string> => {
   const { address, change } = newLink(ids, 'admin', account, clock.now())
-  await store.identity.change([change], [], clock.now())
+  await store.identity.change([change], [accountEntry('admin link', account)], clock.now())
   return `${publicUrl}${address}`
 }

@@ -4,6 +4,7 @@ import type { Ids } from '../../shared/ids.ts'
 import type { Move, Transition } from '../reconcile/transition.ts'
 import type { AuditedBy, IdentityChange, Person, Resource, Store } from '../store/store.ts'
 import { capture } from './domain-capture.ts'
+import { personEntry } from './people.ts'
 
 /** What an invitation says, as long as it can be accepted. */
 export interface Invitation {
@@ -120,7 +121,8 @@ export const createMembers = (deps: Deps): Members => {
         if (record) records.push(record)
       }
       const gone = records.map(record => ({ remove: record }))
-      await transition().write([...gone, { identity: { remove: person.sub } }], by)
+      const audit = personEntry(by, 'delete', person)
+      await transition().write([...gone, { identity: { remove: person.sub } }, { audit }], by)
     },
   }
 }

@@ -2,13 +2,11 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import type { Account, AuditedBy, Person, Store } from '../store/store.ts'
+import type { Account, Person, Store } from '../store/store.ts'
+import { accountEntry, operatorBy } from './by-operator.ts'
 import { newLink } from './links.ts'
 import type { Members } from './members.ts'
 import { addressOf, personEntry } from './people.ts'
-
-/** How the audit names whoever has the data directory. */
-const operatorBy: AuditedBy = { actor: 'operator', credential: '', remote: '', requestId: '' }
 
 export interface PersonRow extends Person {
   /** By name, and as what. */
@@ -37,7 +35,7 @@ export const createAccount = async (
   if (await tenants.isTaken(workspace)) throw fail('already_exists', { kind: 'workspace', name: workspace })
   const createdAt = clock.now()
   const account = { id: name, displayName: displayName.slice(0, 63) || name, createdAt }
-  await tenants.addAccount(account, {
+  const first = {
     id: ids.uuid(),
     name: workspace,
     account: name,
@@ -45,7 +43,8 @@ export const createAccount = async (
     createdBy: operatorBy.actor,
     updatedBy: operatorBy.actor,
     createdAt,
-  })
+  }
+  await tenants.addAccount(account, first, accountEntry('create', name))
   return account
 }
 

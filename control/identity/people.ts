@@ -18,7 +18,7 @@ export interface People {
   /** Whether that still holds. */
   isAllowed(grantId: string): Promise<boolean>
   /** Ends it; nothing happens when it has ended. */
-  disallow(grantId: string): Promise<void>
+  disallow(grantId: string, by: AuditedBy): Promise<void>
 }
 
 const mostByAddress = 10
@@ -108,9 +108,12 @@ export const createPeople = (deps: {
         personEntry(by, 'allow', person, { client }),
       )
     },
-    async disallow(grantId) {
+    async disallow(grantId, by) {
       const row = await tenants.apiKeyByHash(grantHash.person(grantId))
-      if (row) await tenants.removeApiKey(row.id)
+      const person = row?.person && (await identity.person('sub', row.person.sub))
+      if (!row) return
+      const audit = person ? personEntry(by, 'disallow', person, { client: row.person?.label }) : undefined
+      await tenants.removeApiKey(row.id, audit, clock.now())
     },
     isAllowed: async grantId => (await tenants.apiKeyByHash(grantHash.person(grantId))) !== undefined,
   }

@@ -1,11 +1,11 @@
 /** Who may see a preview, what of the request the application gets, and what of its answer the caller gets. */
-import type { IncomingMessage } from 'node:http'
 import { fail } from '../../shared/errors.ts'
 import { bearerOf } from '../auth/credential.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { Right } from '../auth/standing.ts'
 import type { Destination } from '../channel/connections.ts'
 import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
+import type { Asked } from '../lane/turn.ts'
 import type { Address } from '../store/store.ts'
 import type { PreviewAddress, PreviewNames } from './address.ts'
 import type { CustomHost } from './domains.ts'
@@ -70,7 +70,7 @@ const fallbackHeaders = ({ fallback }: PreviewOptions, { domain, label }: Custom
 export const admit = async (
   context: Admitting,
   address: PreviewAddress,
-  request: IncomingMessage,
+  request: Pick<Asked, 'method' | 'headers'>,
 ): Promise<Admitted> => {
   const { options } = context
   const preview = await findPreview(context, address)

@@ -1,8 +1,8 @@
 /** What a person sees in place of a preview that does not answer, or not yet. */
-import type { IncomingMessage } from 'node:http'
 import { faceOf, type AppError } from '../../shared/errors.ts'
 import type { ErrorReply } from '../gateway/errors.ts'
 import { html, type Html } from '../html/html.ts'
+import type { Asked } from '../lane/turn.ts'
 
 /** A page that waits looks again after so many seconds. */
 const againS = 2
@@ -48,7 +48,7 @@ const saidOf = (error: AppError): Said => {
 }
 
 /** Asks for a page, as browsers do. */
-export const wantsPage = ({ headers, method }: IncomingMessage): boolean =>
+export const wantsPage = ({ headers, method }: Pick<Asked, 'headers' | 'method'>): boolean =>
   (method === 'GET' || method === 'HEAD') && /\btext\/html\b/.test(headers.accept ?? '')
 
 /** The same failure as a page. */

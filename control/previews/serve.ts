@@ -5,57 +5,28 @@ import { fail } from '../../shared/errors.ts'
 import { connectionClosed } from '../../shared/http/connection-closed.ts'
 import { exchangeOf } from '../../shared/http/exchange.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
-import type { Ids } from '../../shared/ids.ts'
-import type { Exchange } from '../../shared/route.ts'
-import type { Keys } from '../auth/keys.ts'
-import type { Standing } from '../auth/standing.ts'
-import type { Log } from '../../shared/log.ts'
-import type { Connections, Destination } from '../channel/connections.ts'
+import type { Destination } from '../channel/connections.ts'
 import { errorReply, sendError, shown, type ErrorReply } from '../gateway/errors.ts'
-import type { Forwarder } from '../gateway/forward.ts'
-import type { AnswerRules } from '../gateway/headers.ts'
 import { splice } from '../gateway/splice.ts'
-import type { Held, Reach } from '../instances/reach.ts'
+import type { Held } from '../instances/reach.ts'
+import type { Asked, Turn } from '../lane/turn.ts'
 import { previewAddress, type PreviewAddress } from './address.ts'
-import { admit, destinationOf, reshaping, type PreviewOptions } from './admit.ts'
-import { findPreview, machineOf, type FindDeps } from './find.ts'
+import { destinationOf, reshaping, type PreviewOptions } from './admit.ts'
+import { directly } from './direct.ts'
+import { answerRulesOf, cutAfterMs, enter, type Context, type PreviewDeps } from './enter.ts'
+import { findPreview, machineOf } from './find.ts'
 import { asPage, wantsPage } from './page.ts'
-
-export interface PreviewDeps extends FindDeps {
-  readonly hold: Reach['hold']
-  readonly forwarder: Forwarder
-  readonly connections: Connections
-  readonly ids: Ids
-  readonly log: Log
-  /** Told of each connection that has shown a token. */
-  readonly admitted: (connection: object) => void
-  readonly standing: Standing
-  readonly keys: Pick<Keys, 'verify'>
-}
 
 export interface Previews {
   /** Whether there is one at a host name of its own. */
   isServed(host: string): Promise<boolean>
   /** The preview a request is for, or undefined when it is not for one. */
   addressOf(request: Pick<IncomingMessage, 'url' | 'headers'>): PreviewAddress | undefined
+  /** Answers a request on its connection; false for one that is for `handle`. */
+  take(address: PreviewAddress, turn: Turn): boolean
   handle(address: PreviewAddress, request: IncomingMessage, response: ServerResponse): void
   upgrade(address: PreviewAddress, request: IncomingMessage, socket: Duplex, head: Buffer): void
 }
-
-/** A connection lives at most so long. */
-const cutAfterMs = 15 * 60_000
-
-interface Context extends PreviewDeps {
-  readonly options: PreviewOptions
-}
-
-/** How the application's answers are changed, before what the preview itself says of them. */
-const answerRulesOf = ({ options }: Context, { base, isShared }: PreviewAddress): AnswerRules => ({
-  base,
-  ours: options.ourHeaders,
-  shared: isShared,
-  cookies: isShared,
-})
 
 /** A browser asks first, without a token: what the preview says of origins is the answer. */
 const preflight = async (
@@ -71,14 +42,6 @@ const preflight = async (
   response.writeHead(204, preview.responseHeaders)
   response.end()
   return true
-}
-
-/** Lets a request in, for as long as the preview and its token are there. */
-const enter = async (context: Context, address: PreviewAddress, request: IncomingMessage, exchange: Exchange) => {
-  const admitted = await admit(context, address, request)
-  if (!admitted.preview.isPublic) context.admitted(request.socket)
-  context.standing.watch(admitted.right, exchange)
-  return admitted
 }
 
 /** A person waits so long for a machine before a page says what is going on. */
@@ -154,7 +117,11 @@ const runUpgrade = async (
 }
 
 /** Logs a failure, and says it as the data plane does. */
-const failure = ({ ids, log, clock, options }: Context, error: unknown, request: IncomingMessage): ErrorReply => {
+const failure = (
+  { ids, log, clock, options }: Context,
+  error: unknown,
+  request: Pick<Asked, 'method' | 'url' | 'headers'>,
+): ErrorReply => {
   const requestId = ids.uuid()
   const known = shown(error, requestId)
   const line = {
@@ -181,6 +148,7 @@ export const createPreviews = (options: PreviewOptions, deps: PreviewDeps): Prev
       return address !== undefined && (await findPreview(context, address)) !== undefined
     },
     addressOf: ({ url = '/', headers }) => previewAddress(headers.host ?? '', url, options, deps.domains.match),
+    take: directly(context, (error, { request }) => failure(context, error, request)),
     handle(address, request, response) {
       run(context, address, request, response)
         .catch((error: unknown) => {

@@ -1,5 +1,5 @@
 /** The token of a request to a private preview, and the request without it: an application never sees it. */
-import type { IncomingMessage } from 'node:http'
+import type { Asked } from '../lane/turn.ts'
 import { headerOf } from '../wire/names.ts'
 
 export interface TokenNames {
@@ -51,7 +51,7 @@ const fromCookies = (header: string | undefined, names: readonly string[]) => {
  * Whether a page of the preview itself asks, or a person goes there. Previews are neighbours below one domain: a browser sends cookies of one
  * with what a page of another one asks for, and `SameSite` says nothing against it. Old browsers say only the origin, programs neither.
  */
-const isOwn = ({ headers, method }: IncomingMessage): boolean => {
+const isOwn = ({ headers, method }: Pick<Asked, 'headers' | 'method'>): boolean => {
   const { host = '', origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': to } = headers
   if (method === 'GET' && mode === 'navigate' && to === 'document') return true
   // Where pages send no referrer, an origin may be `null` that is the preview's own.
@@ -61,7 +61,7 @@ const isOwn = ({ headers, method }: IncomingMessage): boolean => {
 
 /** Header before query before cookie; cookies are neither read nor passed on where `withCookies` says no. */
 export const readToken = (
-  request: IncomingMessage,
+  request: Pick<Asked, 'headers' | 'method'>,
   given: string,
   names: TokenNames & { readonly withCookies: boolean },
 ): TokenRead => {

@@ -1,5 +1,6 @@
 /** What can happen to records and instances in one transaction; `transition.ts` makes it happen. */
 import type {
+  AuditEntry,
   ApiKey,
   IdentityChange,
   Instance,
@@ -64,5 +65,7 @@ export type Move =
   | { readonly drop: Instance }
   /** About people. */
   | { readonly identity: IdentityChange }
+  /** A row of the audit about what is no record. */
+  | { readonly audit: AuditEntry }
   /** The workspace of that name goes with its keys and everything in it; its machines are then nobody's. */
   | { readonly removeWorkspace: string }

@@ -85,6 +85,7 @@ const writesOf = async (context: Context, move: Move): Promise<readonly Write[]>
   if ('add' in move) return [addWrite(context, move)]
   if ('drop' in move) return [{ type: 'removeInstance', id: move.drop.id, version: move.drop.version }]
   if ('identity' in move) return [{ type: 'identity', change: move.identity }]
+  if ('audit' in move) return [{ type: 'audit', entry: move.audit }]
   if ('removeWorkspace' in move) return [{ type: 'removeWorkspace', name: move.removeWorkspace }]
   if ('instance' in move) return instanceWrites(context, move)
   // Made before: what follows for instances depends on the records as they become.
@@ -97,7 +98,8 @@ const concerned = (move: Move): readonly string[] => {
   if ('record' in move) return [move.record.uid]
   if ('remove' in move) return [move.remove.uid]
   // Whoever waits for one of its records is told of each.
-  if ('expect' in move || 'atMost' in move || 'identity' in move || 'removeWorkspace' in move) return []
+  if ('expect' in move || 'atMost' in move || 'identity' in move || 'audit' in move) return []
+  if ('removeWorkspace' in move) return []
   if ('add' in move) return [move.add.owner.uid]
   if ('drop' in move) return [move.drop.owner.uid]
   const { instance, change } = move

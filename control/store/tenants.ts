@@ -78,7 +78,7 @@ export interface Tenants {
   apiKeyByHash(hash: string): Promise<ApiKey | undefined>
   /** Adding throws `already_exists` when the id, name or hash is taken, `not_found` when the account is unknown. */
   /** With its first workspace, where one is given. */
-  addAccount(account: Account, first?: Workspace): Promise<void>
+  addAccount(account: Account, first?: Workspace, audit?: AuditEntry): Promise<void>
   addWorkspace(workspace: Workspace, audit?: AuditEntry): Promise<void>
   /** Throws `not_found`. */
   updateWorkspace(name: string, change: WorkspaceChange, audit?: AuditEntry): Promise<Workspace>

@@ -2,6 +2,7 @@
  * Many sandboxes that sleep: what each costs the box, before and after its memory is put away, what waking costs then, and how many
  * can be made, used and put to sleep a second. The box's own figures count (MemAvailable), so that nothing of it is left out:
  * mounts, links, control groups and the server's records are in them. Other work on the box falls on them, too.
+ * As many as fit into memory sleep in it first; the others are made when there is compressed memory to put them away to.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,6 +16,12 @@ const megabyte = 1024 * 1024
 const atOnce = 8
 /** What each has written, half of it random. */
 const writtenMb = 20
+/** So many are measured in every state: awake and with what they have written, they fit into the memory of a small box. */
+const inMemory = 300
+/** Of a disk, which the box promises each. */
+const storageMb = 24
+/** The first and the last of so many are compared: what a sandbox costs must not grow with their number. */
+const window = 50
 
 /** Bytes by a line of /proc/meminfo. */
 const memoryOf = (name: string): number =>
@@ -89,7 +96,7 @@ const putAway = async (field: Field): Promise<void> => {
 
 const reclaimed = async (field: Field, kind: Swap['kind'], state: string): Promise<Row[]> => {
   const { bench, host, names } = field
-  const swap = await makeSwap(bench, kind, 4 * 1024 * megabyte)
+  const swap = await makeSwap(bench, kind, Math.max(4_096, (writtenMb + 24) * names.length) * megabyte)
   if (!swap) {
     bench.skip(`density.${state}.*`, 'this kernel has no zram')
     return []
@@ -130,18 +137,79 @@ const sustained = async (bench: Bench): Promise<Row[]> => {
   return [row('density.create-exec-sleep', names.length / (took / 1_000), '/s')]
 }
 
+/** Makes each and uses it once; what that took, and of the server's processor. */
+const make = async ({ host }: Field, names: readonly string[]): Promise<{ ms: number; cpuMs: number }> => {
+  const before = host.server().cpuMs
+  const took: number[] = []
+  await each(names, async name => {
+    took.push(
+      await timeOf(async () => {
+        await host.create(name, 256, undefined, storageMb)
+        await host.exec(name, 'true')
+      }),
+    )
+  })
+  return { ms: percentile(took, 0.5), cpuMs: (host.server().cpuMs - before) / names.length }
+}
+
+const madeRows = (part: string, { ms, cpuMs }: { ms: number; cpuMs: number }): Row[] => [
+  row(`density.create.${part}.p50`, ms, 'ms'),
+  row(`density.create.${part}.server`, cpuMs, 'ms of processor'),
+]
+
 const create = async (field: Field): Promise<Row[]> => {
-  const { bench, host, names } = field
+  const { bench, names } = field
   bench.say(`${names.length} sandboxes are made and used once`)
   const before = { mounts: mounts(), links: links() }
-  await each(names, async name => {
-    await host.create(name)
-    await host.exec(name, 'true')
-  })
+  const first = await make(field, names.slice(0, window))
+  await make(field, names.slice(window))
   return [
+    ...madeRows(`first-${window}`, first),
     row('density.mounts', (mounts() - before.mounts) / names.length, 'each'),
     row('density.links', (links() - before.links) / names.length, 'each'),
   ]
+}
+
+/** What the server does and holds while all sleep. */
+const atRest = async ({ bench, host, names }: Field): Promise<Row[]> => {
+  bench.say('the server rests')
+  // Its own garbage is collected when it has had little to do.
+  await sleep(12_000)
+  const before = host.server()
+  await sleep(10_000)
+  const { bytes, own, cpuMs } = host.server()
+  return [
+    row(`density.${names.length}.server.memory`, bytes / megabyte, 'MB'),
+    row(`density.${names.length}.server.own`, own / megabyte, 'MB'),
+    row(`density.${names.length}.server.idle`, (cpuMs - before.cpuMs) / 10, 'ms of processor a second'),
+  ]
+}
+
+/** Those that only fit beside each other when they are put away. */
+const theRest = async (field: Field, more: readonly string[]): Promise<Row[]> => {
+  const { bench, host } = field
+  const all: Field = { ...field, names: [...field.names, ...more] }
+  const swap = await makeSwap(bench, 'zram', 24 * all.names.length * megabyte)
+  if (!swap) {
+    bench.skip('density.all.*', 'this kernel has no zram')
+    return []
+  }
+  bench.say(`${more.length} more, with compressed memory`)
+  await each(field.names, async name => void (await host.get(name, '/health')))
+  await make(all, more.slice(0, -window))
+  const last = await make(all, more.slice(-window))
+  await putAway(all)
+  const rows = [...madeRows(`last-${window}`, last), ...(await perSandbox(all, 'all'))]
+  rows.push(row('density.all.zram', swap.ownBytes() / all.names.length / megabyte, 'MB'), ...(await wakes(all, 'all')))
+  await allAsleep(all)
+  rows.push(...(await atRest(all)))
+  bench.say('the others are removed')
+  rows.push(
+    row('density.all.remove', (await timeOf(() => each(more, name => host.remove([name])))) / more.length, 'ms each'),
+  )
+  await each(field.names, async name => void (await host.get(name, '/health')))
+  await swap.remove()
+  return rows
 }
 
 export const densityBench = async (bench: Bench, count = 60): Promise<Row[]> => {
@@ -155,23 +223,31 @@ export const densityBench = async (bench: Bench, count = 60): Promise<Row[]> => 
   await host.create('first')
   await host.exec('first', 'true')
   await host.remove(['first'])
-  const names = Array.from({ length: count }, (_, index) => `dense-${index}`)
+  const names = Array.from({ length: Math.min(count, inMemory) }, (_, index) => `dense-${index}`)
+  const more = Array.from({ length: count - names.length }, (_, index) => `dense-${names.length + index}`)
   const field: Field = { bench, host, names, before: await available() }
-  const rows = [...(await sustained(bench)), ...(await create(field))]
-  rows.push(...(await bothStates(field, '')))
-  const server = host.server()
-  rows.push(
-    row('density.server.memory', server.bytes / megabyte, 'MB'),
-    row('density.server.own', server.own / megabyte, 'MB'),
-  )
+  const rows: Row[] = []
+  // Each when it is known: the whole takes long.
+  const tell = (found: readonly Row[]) => {
+    rows.push(...found)
+    bench.say(found.map(({ name, value, unit }) => `${name} ${value} ${unit}`).join('; '))
+  }
+  tell(await sustained(bench))
+  tell(await create(field))
+  tell(await bothStates(field, ''))
+  await allAsleep(field)
+  tell(await atRest(field))
+  if (more.length > 0) tell(await theRest(field, more))
   bench.say(`each writes ${writtenMb} MB`)
   const half = (writtenMb / 2) * megabyte
   await each(names, name =>
     host.exec(name, `head -c ${half} /dev/urandom > /dev/shm/random; head -c ${half} /dev/zero > /dev/shm/zeros`),
   )
-  rows.push(...(await bothStates(field, '.written')))
+  tell(await bothStates(field, '.written'))
   bench.say('all are removed')
-  rows.push(row('density.remove', (await timeOf(() => each(names, name => host.remove([name])))) / count, 'ms each'))
-  rows.push(row('density.left', (field.before - (await available())) / count / megabyte, 'MB'))
+  rows.push(
+    row('density.remove', (await timeOf(() => each(names, name => host.remove([name])))) / names.length, 'ms each'),
+  )
+  rows.push(row('density.left', (field.before - (await available())) / names.length / megabyte, 'MB'))
   return rows
 }

@@ -36,6 +36,19 @@ export const standInHost = async (
   return { ...said, pid, dataDir }
 }
 
+/** A public preview of a port of `a`, by its path: the address, without what stands before it. */
+const previewOf = async ({ port, key }: StandInSaid, appPort: number): Promise<string> => {
+  const url = `http://127.0.0.1:${port}`
+  const answer = await fetch(`${url}/v0/sandboxes/a/previews`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ metadata: { name: 'app' }, spec: { port: appPort, public: true } }),
+  })
+  if (answer.status !== 200) throw new Error(`no preview: ${answer.status} ${await answer.text()}`)
+  const { spec } = (await answer.json()) as { spec: { url: string } }
+  return new URL(spec.url).pathname
+}
+
 interface Way {
   readonly load: Load
   /** Who works for it; undefined for the straight way. */
@@ -64,11 +77,13 @@ interface Proxy {
 
 interface Proxies {
   readonly ours: Proxy
+  /** The same by a preview's address. */
+  readonly preview: Proxy
   readonly nginx: Proxy | undefined
   readonly go: Proxy | undefined
 }
 
-const rivals = async (bench: Bench, upstream: number): Promise<Omit<Proxies, 'ours'>> => {
+const rivals = async (bench: Bench, upstream: number): Promise<Pick<Proxies, 'nginx' | 'go'>> => {
   const engine = await nginx(
     bench,
     `upstream up { server 127.0.0.1:${upstream}; keepalive 256; keepalive_requests 100000000; }`,
@@ -85,7 +100,7 @@ const rivals = async (bench: Bench, upstream: number): Promise<Omit<Proxies, 'ou
 /** The figures of so many connections. */
 const requests = async (
   bench: Bench,
-  [upstream, { ours, nginx: engine, go }]: readonly [number, Proxies],
+  [upstream, { ours, preview, nginx: engine, go }]: readonly [number, Proxies],
   [connections, headers]: readonly [number, Readonly<Record<string, string>>],
 ): Promise<Row[]> => {
   const way = async ({ port, path, pid }: Omit<Proxy, 'pid'> & { pid?: number }): Promise<Way> => {
@@ -96,8 +111,9 @@ const requests = async (
   }
   const straight = await way({ port: upstream, path: '/health' })
   const mine = await way(ours)
+  const previewed = await way(preview)
   const [theirs, gos] = [engine && (await way(engine)), go && (await way(go))]
-  const all = [straight, mine, theirs, gos].filter(one => one !== undefined)
+  const all = [straight, mine, previewed, theirs, gos].filter(one => one !== undefined)
   for (let round = 0; round < rounds; round++)
     for (let turn = 0; turn < all.length; turn++) await runWay(all[(round + turn) % all.length] as Way)
   const added = (one: Way, part: number) => percentile(one.samples, part) - percentile(straight.samples, part)
@@ -106,19 +122,30 @@ const requests = async (
     const name = `gateway.added.${connections}.p${part * 100}`
     const value = added(mine, part)
     const againstGo = gos ? [row(`${name}.against-go`, value, 'ms', added(gos, part))] : []
-    return [row(name, value, 'ms', theirs ? added(theirs, part) : null), ...againstGo]
+    return [
+      row(name, value, 'ms', theirs ? added(theirs, part) : null),
+      ...againstGo,
+      row(`preview.added.${connections}.p${part * 100}`, added(previewed, part), 'ms', value),
+    ]
   })
   if (connections === 1) return latencies
   const name = 'gateway.requests-per-core'
   const againstGo = gos ? [row(`${name}.against-go`, perCore(mine), 'req/s', perCore(gos))] : []
-  return [...latencies, row(name, perCore(mine), 'req/s', theirs ? perCore(theirs) : null), ...againstGo]
+  return [
+    ...latencies,
+    row(name, perCore(mine), 'req/s', theirs ? perCore(theirs) : null),
+    ...againstGo,
+    row('preview.requests-per-core', perCore(previewed), 'req/s', perCore(mine)),
+  ]
 }
 
 export const gatewayBench = async (bench: Bench): Promise<Row[]> => {
   const { said: upstream } = await startScript<number>(bench, here('upstream.ts'))
   const host = await standInHost(bench, upstream)
   const ours = { port: host.port, path: '/default/sandboxes/a/health', pid: host.pid }
-  const proxies: Proxies = { ours, ...(await rivals(bench, upstream)) }
+  const { said: app } = await startScript<number>(bench, here('upstream.ts'))
+  const preview = { ...ours, path: `${await previewOf(host, app)}/health` }
+  const proxies: Proxies = { ours, preview, ...(await rivals(bench, upstream)) }
   const headers = { authorization: `Bearer ${host.key}` }
   const rows: Row[] = []
   for (const connections of [1, 32]) {

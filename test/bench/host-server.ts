@@ -8,7 +8,7 @@ import { openHierarchy, type Hierarchy } from '../../control/drivers/oci/cgroup/
 import { readMarker } from '../../control/drivers/oci/marker.ts'
 import { filesOf } from '../../control/drivers/oci/layout.ts'
 import { server } from '../support/server.ts'
-import { memoryOf } from './child.ts'
+import { cpuOf, memoryOf } from './child.ts'
 import type { Bench } from './measure.ts'
 
 export interface MeasuredHost {
@@ -31,8 +31,8 @@ export interface MeasuredHost {
   addresses(): Promise<string[]>
   /** Proportional memory of all processes in machines of this instance, in bytes, and how many they are. */
   memory(): { bytes: number; processes: number }
-  /** What the server itself holds, and what of that is no file. */
-  server(): { bytes: number; own: number }
+  /** What the server itself holds, what of that is no file, and processor time that it has used. */
+  server(): { bytes: number; own: number; cpuMs: number }
   /** Bytes that the kernel charges all machines of this instance for, but for pages of files. */
   charged(): number
 }
@@ -107,7 +107,7 @@ export const measuredHost = async (bench: Bench, env: Record<string, string> = {
     server() {
       const status = readFileSync(`/proc/${running.pid()}/status`, 'utf8')
       const bytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) * 1024
-      return { bytes: bytes('VmRSS'), own: bytes('RssAnon') }
+      return { bytes: bytes('VmRSS'), own: bytes('RssAnon'), cpuMs: cpuOf(Number(running.pid())) }
     },
     charged: () => chargedFor(hierarchy, names.cgroup),
     memory() {

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import BetterSqlite from 'better-sqlite3'
 import { cpuOf, scratch, startScript } from './child.ts'
 import { standInHost } from './gateway.ts'
+import { http2Reads } from './http2.ts'
 import { openLoad } from './load.ts'
 import { times, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
@@ -130,6 +131,7 @@ export const managementBench = async (bench: Bench): Promise<Row[]> => {
     row('management.get.node-client.p50', percentile(await times(500, () => ask(path)), 0.5), 'ms'),
     await readsAs('management.reads-per-core', headers),
     await readsAs('management.reads-per-core.token', withToken),
+    await http2Reads(bench, upstream),
   ]
   bench.say('lists')
   const first = JSON.parse(String(await ask('/v0/sandboxes?limit=50')))

@@ -1,6 +1,7 @@
 /**
  * A whole control plane on a socket, in a process of its own, with machines that are only an address: what the front
- * door costs, without what is behind it. Arguments: data directory, port of what answers for the machines.
+ * door costs, without what is behind it. Arguments: data directory, port of what answers for the machines, and where TLS is spoken, what
+ * the names of its certificate and key begin with.
  */
 import { loadConfig } from '../../control/config.ts'
 import { fakeDriver } from '../../control/drivers/fake/index.ts'
@@ -14,10 +15,11 @@ export interface StandInSaid {
   readonly key: string
 }
 
-const [dataDir = '', port] = process.argv.slice(2)
+const [dataDir = '', port, stem] = process.argv.slice(2)
 const repository = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
-const config = { ...loadConfig({}, repository), dataDir, port: 0, driver: 'fake', standbyAfterMs: 3_600_000 }
+const tls = stem ? { HUTCH_TLS_CERT: `${stem}.crt`, HUTCH_TLS_KEY: `${stem}.key` } : {}
+const config = { ...loadConfig(tls, repository), dataDir, port: 0, driver: 'fake', standbyAfterMs: 3_600_000 }
 const host = await createHost(config, {
   clock,
   ids: randomIds(),

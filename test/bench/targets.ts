@@ -57,6 +57,8 @@ export const targets: Readonly<Record<string, Target>> = {
   'gateway.requests-per-core': { least: 10_000 },
   'gateway.added.1.p50.against-go': { mostRatio: 1 },
   'gateway.requests-per-core.against-go': { leastRatio: 1 },
+  'preview.added.1.p50': { mostRatio: 1.1 },
+  'preview.added.32.p50': { mostRatio: 1.1 },
   'gateway.body.down': { leastRatio: 0.5 },
   'gateway.body.up': { leastRatio: 0.5 },
   'egress.plain.added.p50': { most: 0.3 },

@@ -1,11 +1,13 @@
 /**
  * What stands behind the proxies that are compared, and the floor of what Node can serve; in a process of its own.
  * Without arguments it answers every request with the same few bytes, off a bare socket. With a file it answers with
- * that file's bytes as `node:http` would without anything of ours. With `bodies` and a number it gives and takes that many
+ * that file's bytes as `node:http` would without anything of ours, and with what the names of a certificate and its key begin
+ * with besides, as `node:http2` would over TLS. With `bodies` and a number it gives and takes that many
  * megabytes. Sends its port to its parent.
  */
 import { readFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
+import { createSecureServer, type Http2SecureServer as SecureServer } from 'node:http2'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 
 const reply = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 15\r\n\r\n{"status":"ok"}'
@@ -28,6 +30,16 @@ const plain = (path: string): Server => {
   return createHttpServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': body.length })
     response.end(body)
+  })
+}
+
+const secure = (path: string, stem: string): SecureServer => {
+  const body = readFileSync(path)
+  const head = { ':status': 200, 'content-type': 'application/json; charset=utf-8', 'content-length': body.length }
+  const server = createSecureServer({ cert: readFileSync(`${stem}.crt`), key: readFileSync(`${stem}.key`) })
+  return server.on('stream', stream => {
+    stream.respond(head)
+    stream.end(body)
   })
 }
 
@@ -55,7 +67,8 @@ const bodies = (megabytes: number): Server => {
   })
 }
 
-const [path, megabytes] = process.argv.slice(2)
-const server = path === 'bodies' ? bodies(Number(megabytes)) : path ? plain(path) : bare()
+const [path, more] = process.argv.slice(2)
+const ofFile = (file: string) => (more ? secure(file, more) : plain(file))
+const server = path === 'bodies' ? bodies(Number(more)) : path ? ofFile(path) : bare()
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
 process.once('disconnect', () => process.exit(0))

@@ -2,5 +2,11 @@ import { channelDefences } from './channel.ts'
 import type { Defence } from './defence.ts'
 import { gatewayDefences } from './gateway.ts'
 import { policyDefences } from './policy.ts'
+import { wallDefences } from './walls.ts'
 
-export const allDefences: readonly Defence[] = [...channelDefences, ...gatewayDefences, ...policyDefences]
+export const allDefences: readonly Defence[] = [
+  ...channelDefences,
+  ...gatewayDefences,
+  ...policyDefences,
+  ...wallDefences,
+]

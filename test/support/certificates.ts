@@ -1,6 +1,7 @@
 /** An authority of a test's own, and certificates that it has signed. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 
 const openssl = (args: readonly string[]) => execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -22,7 +23,7 @@ export const testAuthority = (dir: string): TestAuthority => {
     ca: readFileSync(ca, 'utf8'),
     sign(stem, names) {
       const [cert, key, request, more] = [`${stem}.crt`, `${stem}.key`, at('request.pem'), at('more.cnf')]
-      writeFileSync(more, `subjectAltName=${names.map(name => `DNS:${name}`).join(',')}\n`)
+      writeFileSync(more, `subjectAltName=${names.map(name => `${isIP(name) ? 'IP' : 'DNS'}:${name}`).join(',')}\n`)
       openssl([...fresh, '-subj', '/CN=test', '-keyout', key, '-out', request])
       const sign = ['x509', '-req', '-days', '2', '-CA', ca, '-CAkey', caKey, '-CAcreateserial', '-extfile', more]
       openssl([...sign, '-in', request, '-out', cert])

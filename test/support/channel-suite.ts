@@ -8,8 +8,9 @@ import type { Test } from 'tap'
 import { createChannelKeys } from '../../control/channel/keys.ts'
 import { nonceBytes, provenBytes, writePreface } from '../../shared/channel.ts'
 import { randomIds } from '../../shared/ids.ts'
+import { forgedAnswers, knocks } from './gateway-suite.ts'
 import { server, type Server } from './server.ts'
-import { triesOfWalls } from './walls-suite.ts'
+import { nameOfBox, triesOfWalls } from './walls-suite.ts'
 
 const program = (name: string) => readFileSync(new URL(`../programs/${name}`, import.meta.url), 'utf8')
 
@@ -193,7 +194,9 @@ const oneAtAnother = async (t: Test, machine: Machine, other: Machine) => {
 
 /** All of it in sandboxes of `runtime`. */
 export const channelSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<void> => {
-  const s = await server(t, { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '3600' })
+  const named = ['unshare', '-u', 'sh', '-c', `hostname ${nameOfBox}; exec "$@"`, 'sh']
+  const env = { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '3600', HUTCH_HOST: '0.0.0.0' }
+  const s = await server(t, env, named)
   const secret = 'secret-of-the-spec'
   const make = async (name: string): Promise<string> => {
     const envs = [{ name: 'TOP', value: secret, secret: true }]
@@ -216,7 +219,7 @@ export const channelSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
   const { address, port, channel, key, id } = machine
   t.notMatch(machine.config, secret, 'it is in no file of the host')
   t.notOk(machine.config.includes(key.toString('base64url')))
-  for (const name of ['channel.py', 'listens.py', 'endings.py', 'walls.py'])
+  for (const name of ['channel.py', 'listens.py', 'endings.py', 'walls.py', 'forged.py', 'knocks.py'])
     await s.call('PUT', `${url}/filesystem/%2Froot%2F${name}`, { content: program(name) })
 
   await t.test('root of the sandbox gets nothing', async t => {
@@ -266,6 +269,15 @@ for port in (${port}, ${channel.port}):
     if (!other) throw new Error('there is no neighbour')
     t.notOk(other.key.equals(key))
     await oneAtAnother(t, machine, other)
+  })
+
+  await t.test('nobody behind the gateway lies to it or to its clients, or reaches the host beside it', async t => {
+    const other = machinesOf(s).find(one => one.id !== id)
+    if (!other) throw new Error('there is no neighbour')
+    const tried =
+      (await forgedAnswers(t, s, url, run)) +
+      (await knocks(t, s, run, { address: other.address, doors: [other.port, other.channel.port] }))
+    t.ok(tried >= 60, `${tried} attempts`)
   })
 
   const labelled = async (labels: object) =>

@@ -58,7 +58,10 @@ export const previewHost = async (t: Test, options: HostOptions = {}) => {
   const made = await testHost(t, {
     ...options,
     serve: async () => {
-      const server = createServer((_, response) => response.end('the daemon')).listen(0, '127.0.0.1')
+      // A daemon that has nothing to do.
+      const idle = JSON.stringify({ keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
+      const said = { 'content-type': 'application/json' }
+      const server = createServer((_, response) => response.writeHead(200, said).end(idle)).listen(0, '127.0.0.1')
       await once(server, 'listening')
       t.teardown(() => void server.close())
       return {

@@ -60,6 +60,10 @@ export const verifierFor = () => {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
+/** What a token says, whoever signed it. */
+export const claimsOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
+
 export const ada = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' }
 
 /** A host that listens, where nobody can sign in. */
@@ -129,5 +133,5 @@ export const tokensOf = async (
   const done = await person.open(consent.url, { do: 'allow' })
   const code = new URL(done.url).searchParams.get('code') ?? ''
   const { body } = await post('/v0/oauth/token', exchanged(code, verifier))
-  return body as { access_token: string; refresh_token: string }
+  return body as { access_token: string; refresh_token: string; id_token: string }
 }

@@ -4,6 +4,7 @@ import { hashKey } from '../../auth/keys.ts'
 import type { Adapter, AdapterConstructor, AdapterPayload } from 'oidc-provider'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Sealer } from '../../secrets.ts'
+import type { People } from '../people.ts'
 import type { OAuthRecord, Store } from '../../store/store.ts'
 
 export interface AdapterDeps {
@@ -12,6 +13,8 @@ export interface AdapterDeps {
   readonly clock: Clock
   /** Clients that are no records of the provider; undefined for one that is none of them either. */
   readonly knownClient: (id: string) => Promise<AdapterPayload | undefined>
+  /** Whether what a person allowed still holds. */
+  readonly people: Pick<People, 'isAllowed'>
 }
 
 const hashed = (id: string): string => createHash('sha256').update(id).digest('base64url')
@@ -22,7 +25,13 @@ const stored = (model: string, payload: AdapterPayload): AdapterPayload =>
     ? { ...payload, client_secret: hashKey(payload['client_secret']) }
     : payload
 
-export const adapterOf = ({ store: { identity }, sealer, clock, knownClient }: AdapterDeps): AdapterConstructor => {
+export const adapterOf = ({
+  store: { identity },
+  sealer,
+  clock,
+  knownClient,
+  people,
+}: AdapterDeps): AdapterConstructor => {
   const opened = (record: OAuthRecord | undefined): AdapterPayload | undefined => {
     if (!record || (record.expiresAt !== null && record.expiresAt <= clock.now())) return undefined
     const payload = JSON.parse(sealer.open(record.payload)) as AdapterPayload
@@ -35,6 +44,8 @@ export const adapterOf = ({ store: { identity }, sealer, clock, knownClient }: A
     }
     async find(id: string) {
       const { model } = this
+      // What was taken back gives nothing any more: no code, no token and no word about who somebody is.
+      if (model === 'Grant' && !(await people.isAllowed(id))) return undefined
       return (
         opened(await identity.oauthRecord(model, 'id', hashed(id))) ??
         (model === 'Client' ? knownClient(id) : undefined)

@@ -10,23 +10,12 @@ import { grantableScopes } from '../../auth/scopes.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage, stepIsOver } from '../pages.ts'
 import type { People } from '../people.ts'
 import type { Documents } from './documents.ts'
+import { lifetimes } from './lifetimes.ts'
+import { paths } from './paths.ts'
+import { registeredScope } from './registered-scope.ts'
 import { resourcesOf } from './resources.ts'
 import { sessionPolicy, type Policy } from './session-policy.ts'
 import { adapterOf, type AdapterDeps } from './adapter.ts'
-
-const hours = 3_600
-const days = 24 * hours
-
-/** Below `/v0`; `mount` takes that off. */
-const paths = {
-  authorization: '/oauth/authorize',
-  token: '/oauth/token',
-  jwks: '/oauth/jwks.json',
-  revocation: '/oauth/revoke',
-  registration: '/oauth/register',
-  device_authorization: '/login/device',
-  code_verification: '/oauth/device',
-} as const
 
 export interface ProviderDeps extends AdapterDeps {
   readonly people: Pick<People, 'find' | 'isAllowed' | 'disallow'>
@@ -74,20 +63,11 @@ const configuration = (
     long: { path: '/v0/oauth', sameSite: 'lax', httpOnly: true },
     short: { path: '/v0/oauth', sameSite: 'lax', httpOnly: true },
   },
-  ttl: {
-    AccessToken: 2 * hours,
-    ClientCredentials: 2 * hours,
-    AuthorizationCode: 60,
-    DeviceCode: 600,
-    Interaction: 1 * hours,
-    // One that nobody has signed in with is of no use to anybody.
-    Session: (_ctx, session) => (session.accountId ? 14 * days : 1 * hours),
-    RefreshToken: 30 * days,
-    Grant: 365 * days,
-  },
+  ttl: lifetimes,
   expiresWithSession: () => false,
   // Clients of the contract keep the refresh token that they got first, and several programs share it.
   rotateRefreshToken: false,
+  extraClientMetadata: registeredScope,
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
   fetch: url => deps.documents.get(url as string | URL),
   issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
@@ -97,15 +77,14 @@ const configuration = (
   async findAccount(_ctx, sub) {
     const person = await deps.people.find(sub)
     if (!person) return undefined
-    const { email, name } = person
-    // Nobody has written to that address yet: clients must not take it for proven.
-    return { accountId: sub, claims: () => ({ sub, email, email_verified: false, name }) }
+    const { email, name, emailProven } = person
+    return { accountId: sub, claims: () => ({ sub, email, email_verified: emailProven, name }) }
   },
   // What was revoked is asked for anew.
   async loadExistingGrant({ oidc }) {
     const { result, session, client, provider } = oidc
     const id = result?.consent?.grantId ?? (client && session?.grantIdFor(client.clientId))
-    return id && (await deps.people.isAllowed(id)) ? provider.Grant.find(id) : undefined
+    return id ? provider.Grant.find(id) : undefined
   },
   // The page around it is made by who calls.
   renderError(ctx, out) {
@@ -133,8 +112,9 @@ export const openProvider = async (deps: ProviderDeps) => {
   // What comes in is given the host and the scheme of the issuer by who calls it.
   provider.proxy = true
   // With a refresh token goes what it was given for: access tokens and what is open with them.
-  provider.on('grant.revoked', (_ctx, id) => {
-    deps.people.disallow(id).catch((error: unknown) => deps.log.error('grant.kept', { error }))
+  provider.on('grant.revoked', ({ req }, id) => {
+    const by = { actor: '', credential: '', remote: req.socket.remoteAddress ?? '', requestId: '' }
+    deps.people.disallow(id, by).catch((error: unknown) => deps.log.error('grant.kept', { error }))
   })
   // What is neither a mistake of a client nor one of a person; the library would print it.
   const failed = (error: unknown) => deps.log.error('oauth.failed', { reason: messageOf(error), error })

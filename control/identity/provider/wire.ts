@@ -8,10 +8,14 @@ export interface TokenRequest {
   readonly authorization: string | undefined
 }
 
+/** A parameter without a value is one that is not there (RFC 6749, 3.2). */
+const filled = (fields: Iterable<readonly [string, string]>): Record<string, string> =>
+  Object.fromEntries([...fields].filter(([, value]) => value !== ''))
+
 /** Of a form or a JSON object of texts. Throws `invalid_body`. */
 export const fieldsOf = (body: Buffer, contentType: string): Record<string, string> => {
   const text = body.toString('utf8')
-  if (!/json/i.test(contentType) && !/^\s*\{/.test(text)) return Object.fromEntries(new URLSearchParams(text))
+  if (!/json/i.test(contentType) && !/^\s*\{/.test(text)) return filled(new URLSearchParams(text))
   let given: unknown
   try {
     given = JSON.parse(text)
@@ -22,7 +26,7 @@ export const fieldsOf = (body: Buffer, contentType: string): Record<string, stri
     throw fail('invalid_body', { reason: 'must be an object' })
   const fields = new Map<string, string>()
   for (const [name, value] of Object.entries(given)) if (typeof value === 'string') fields.set(name, value)
-  return Object.fromEntries(fields)
+  return filled(fields)
 }
 
 const basic = (id: string, secret: string): string => {

@@ -67,7 +67,7 @@ const frozen = <T>(value: T): T => {
 }
 
 /** What reads of one record look at. */
-const remembering = (run: ReturnType<typeof statements>, { memory }: Pick<Parts, 'memory'>) => {
+const remembering = (run: ReturnType<typeof statements>, { memory, claims }: Pick<Parts, 'memory' | 'claims'>) => {
   const record = memory.of(text => {
     const [kind = '', workspace = '', parent = '', name = ''] = text.split('\n')
     const row = run.byKey.get({ kind, workspace, parent, name })
@@ -78,14 +78,26 @@ const remembering = (run: ReturnType<typeof statements>, { memory }: Pick<Parts,
     const rows = run.events.all({ uid })
     return frozen(rows.toSorted((a, b) => a.id - b.id).map(toEvent))
   })
-  return { record, events }
+  const ofUid = (uid: string | undefined) => {
+    const row = uid === undefined ? undefined : run.byUid.get({ uid })
+    return row && frozen(toResource(row))
+  }
+  const claimant = memory.of(text => {
+    const [kind = '', workspace = '', claim = ''] = text.split('\n')
+    return ofUid(claims.holder(kind, workspace, claim))
+  })
+  const byClaim = memory.of(text => {
+    const [kind = '', claim = ''] = text.split('\n')
+    return ofUid(claims.anywhere(kind, claim))
+  })
+  return { record, events, claimant, byClaim }
 }
 
 export const sqliteResources = (parts: Parts): Resources => {
-  const { prepare, transact, references, claims, list } = parts
+  const { prepare, transact, references, list } = parts
   const { read, look } = transact
   const run = statements(prepare)
-  const { record, events } = remembering(run, parts)
+  const { record, events, claimant, byClaim } = remembering(run, parts)
   return {
     get: ({ kind, workspace, parent, name }) => look(() => record(`${kind}\n${workspace}\n${parent}\n${name}`)),
     getByUid: uid =>
@@ -108,18 +120,8 @@ export const sqliteResources = (parts: Parts): Resources => {
       }),
     everyOf: kind => look(() => run.everyOf.all({ kind }).map(toResource)),
     events: uid => look(() => [...(events(uid) ?? [])]),
-    claimant: (kind, workspace, claim) =>
-      look(() => {
-        const uid = claims.holder(kind, workspace, claim)
-        const row = uid === undefined ? undefined : run.byUid.get({ uid })
-        return row && toResource(row)
-      }),
-    byClaim: (kind, claim) =>
-      look(() => {
-        const uid = claims.anywhere(kind, claim)
-        const row = uid === undefined ? undefined : run.byUid.get({ uid })
-        return row && toResource(row)
-      }),
+    claimant: (kind, workspace, claim) => look(() => claimant(`${kind}\n${workspace}\n${claim}`)),
+    byClaim: (kind, claim) => look(() => byClaim(`${kind}\n${claim}`)),
     usages: (target, limit) => look(() => references.usages(target, limit)),
     usageCounts: target => look(() => references.counts(target)),
   }

@@ -83,11 +83,13 @@ export const sqliteTenants = (parts: TenantParts): Tenants => {
     workspace: key => look(() => workspace(key)),
     isTaken: name => look(() => of.isTaken(name)),
     apiKeyByHash: hash => look(() => apiKeyByHash(hash)),
-    addAccount: (account, first) =>
-      adding('account', [account.id, account.id], () => {
+    addAccount: (account, first, audit) => {
+      const add = () => {
         run.addAccount.run(account)
         if (first) of.add(first)
-      }),
+      }
+      return adding('account', [account.id, account.id], add, [audit, account.createdAt])
+    },
     addWorkspace: (workspace, audit) =>
       adding('workspace', [workspace.name, workspace.account], () => of.add(workspace), [audit, workspace.createdAt]),
     updateWorkspace: (name, given, audit) => change(() => of.update(name, given), [audit, given.updatedAt]),

@@ -6,7 +6,9 @@ import Database from 'better-sqlite3'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import WebSocket, { WebSocketServer } from 'ws'
-import { testHost } from '../../support/whole-host.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { browser, tokensOf } from '../../support/sign-in.ts'
+import { testHost, type HostOptions } from '../../support/whole-host.ts'
 
 /** A workload that answers a little, and goes on; what of it still goes on. */
 const endless = async (t: Test) => {
@@ -25,8 +27,8 @@ const endless = async (t: Test) => {
   return { host: '127.0.0.1', port, close: () => server.closeAllConnections() }
 }
 
-const ready = async (t: Test) => {
-  const made = await testHost(t, { serve: () => endless(t) })
+const ready = async (t: Test, options: HostOptions = {}) => {
+  const made = await testHost(t, { ...options, serve: () => endless(t) })
   const { url } = await made.host.listen()
   const spec = { runtime: { image: 'busybox' } }
   t.equal((await made.api('POST', '/sandboxes', { metadata: { name: 'web' }, spec })).status, 200)
@@ -84,6 +86,47 @@ t.test('a key that is revoked takes its streams and sockets along, here or in an
   lasting.socket.terminate()
   await others[0].cancel()
 })
+
+t.test(
+  'so do those of tokens: with the account, with the person’s place in the workspace, with their time',
+  async t => {
+    let later = 0
+    const real = systemClock()
+    const { api, url, stream } = await ready(t, { clock: { ...real, now: () => real.now() + later } })
+    const post = async (path: string, body: object) => {
+      const answer = await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })
+      // oxlint-disable-next-line typescript/no-explicit-any
+      return { status: answer.status, body: (await answer.json()) as any }
+    }
+    await api('POST', '/workspaces', { name: 'other' })
+    await api('POST', '/sandboxes?workspace=other', {
+      metadata: { name: 'web' },
+      spec: { runtime: { image: 'busybox' } },
+    })
+    const bob = { email: 'bob@example.com', name: 'Bob', password: 'another long password' }
+    for (const workspace of ['default', 'other']) {
+      const { link } = (await api('POST', `/users?workspace=${workspace}`, { email: bob.email })).body
+      t.equal((await browser(url).open(link, bob)).status, 200)
+    }
+    const { client_id, client_secret } = (await api('POST', '/service_accounts?workspace=default', { name: 'ci' })).body
+    const grant = { grant_type: 'client_credentials', client_id, client_secret }
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+    const his = bearer((await tokensOf({ url, post }, bob)).access_token)
+    const itsOwn = bearer((await post('/v0/oauth/token', grant)).body.access_token)
+    const [here, there, byAccount] = [
+      await stream(`${url}/default/sandboxes/web/a`, his),
+      await stream(`${url}/other/sandboxes/web/a`, his),
+      await stream(`${url}/default/sandboxes/web/a`, itsOwn),
+    ]
+    await api('DELETE', `/service_accounts/${client_id}?workspace=default`)
+    t.equal(await byAccount.ended, 'cut')
+    await api('DELETE', `/users/${bob.email}?workspace=default`)
+    t.equal(await here.ended, 'cut')
+    t.equal(await Promise.race([there.ended, Promise.resolve('goes on')]), 'goes on', 'where he still is')
+    later = 2 * 3_600_000 + 1_000
+    t.equal(await there.ended, 'cut', 'his token is over')
+  },
+)
 
 t.test('a preview that is deleted, or made private, and a token that is, take theirs along', async t => {
   const { api, url, stream } = await ready(t)

@@ -46,6 +46,7 @@ const described = (id: string, more: object = {}) =>
     redirect_uris: [redirect],
     grant_types: ['authorization_code', 'refresh_token'],
     token_endpoint_auth_method: 'none',
+    scope: 'openid email profile offline_access',
     ...more,
   })
 

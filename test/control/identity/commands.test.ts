@@ -40,6 +40,32 @@ t.test('an operator makes accounts, sets passwords anew and takes people out', a
   t.equal((await hutch('person', 'remove', eve.email)).code, 0)
   t.equal(await as(last, '/sandboxes'), 401)
   t.equal(await host.store.identity.person('email', eve.email), undefined)
+  const rows = [...(await host.store.audit.list({ account: 'acme', limit: 100 })).records].toReversed()
+  t.same(
+    rows.filter(({ actor }) => actor === 'operator' || actor === eve.email).map(one => `${one.action} ${one.kind}`),
+    [
+      'create account',
+      'admin link account',
+      'create person',
+      'sign-in person',
+      'allow person',
+      'update person',
+      'update person',
+      'sign-in person',
+      'allow person',
+      'unbind person',
+      'sign-in person',
+      'allow person',
+      'delete person',
+    ],
+    'all of it is written down',
+  )
+  const adas = [...(await host.store.audit.list({ account: 'default', limit: 100, kind: 'person' })).records]
+  t.same(
+    adas.toReversed().map(({ action }) => action),
+    ['create', 'sign-in', 'allow', 'password link', 'set password', 'sign-in', 'allow'],
+  )
+  t.notMatch(JSON.stringify([rows, adas]), /another one of ada|the password of eve/)
   for (const wrong of [['person'], ['person', 'link'], ['person', 'link', 'x@y.z'], ['account', 'create', 'A B']])
     t.not((await hutch(...wrong)).code, 0, wrong.join(' '))
 })

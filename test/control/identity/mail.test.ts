@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../shared/clock.ts'
-import { browser, hostWithAdmin } from '../../support/sign-in.ts'
+import { ada, browser, claimsOf, hostWithAdmin, tokensOf } from '../../support/sign-in.ts'
 import { until } from '../../support/until.ts'
 
 t.setTimeout(240_000)
@@ -63,9 +63,10 @@ const linkIn = ({ text }: Taken): string => /http:\S+token=\S+/.exec(text)?.[0] 
 
 t.test('an invitation is mailed, not answered, and proves the address', async t => {
   const server = await mailServer(t)
-  const { api, url } = await opened(t, server.port)
-  const made = await api('POST', '/users?workspace=default', { email: 'bob@example.com', role: 'member' })
-  t.notOk('link' in made.body, 'who invites cannot accept in their place')
+  const made = await opened(t, server.port)
+  const { api, url, host } = made
+  const invited = await api('POST', '/users?workspace=default', { email: 'bob@example.com', role: 'member' })
+  t.notOk('link' in invited.body, 'who invites cannot accept in their place')
   await until(async () => server.taken.length > 0, 'the mail')
   const [mail] = server.taken as [Taken]
   t.match(mail, { to: ['bob@example.com'], user: 'hutch' })
@@ -74,6 +75,13 @@ t.test('an invitation is mailed, not answered, and proves the address', async t 
   const done = await browser(url).open(linkIn(mail), { name: 'Bob', password: 'another long password' })
   t.equal(done.status, 200)
   t.match((await api('GET', '/users?workspace=default')).body, [{ accepted: true, email_verified: true }])
+  const given = { email: 'bob@example.com', password: 'another long password' }
+  const { id_token: token } = await tokensOf(made, given, { scope: 'openid email' })
+  t.match(claimsOf(token), { email: 'bob@example.com', email_verified: true }, 'clients are told so')
+  const hers = await tokensOf(made, ada, { scope: 'openid email' })
+  t.match(claimsOf(hers.id_token), { email: ada.email, email_verified: false }, 'and that nobody wrote to an admin')
+  await until(async () => (await host.store.identity.nextMail()) === undefined, 'it is written down as sent')
+  t.equal(server.taken.length, 1, 'and is sent once')
 })
 
 t.test('a server that is away gets it when it is back', async t => {

@@ -1,6 +1,12 @@
 /** People sign in, and say what may act for them: with a code, on a device, for clients that registered themselves. */
 import t from 'tap'
-import { ada, browser, hostWithAdmin, verifierFor, type Browser } from '../../support/sign-in.ts'
+import { passwordLink } from '../../../control/identity/operator.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { randomIds } from '../../../shared/ids.ts'
+import { ada, browser, hostWithAdmin, hostWithNobody, verifierFor, type Browser } from '../../support/sign-in.ts'
+
+// Passwords cost.
+t.setTimeout(240_000)
 
 const back = 'http://127.0.0.1:7777/callback'
 
@@ -127,6 +133,42 @@ t.test('nobody is led elsewhere, nor answers for another', async t => {
   }
 })
 
+t.test('no form of another site is taken, whatever it is for', async t => {
+  const { url, link } = await hostWithAdmin(t)
+  const good = await link()
+  const { challenge } = verifierFor()
+  const person = browser(url)
+  const asked = await person.open(authorizeUrl(url, { code_challenge: challenge, code_challenge_method: 'S256' }))
+  const bob = { email: 'bob@example.com', name: 'Bob', password: 'the password of bob' }
+  for (const from of ['cross-site', 'same-site', 'none'])
+    for (const [at, form] of [
+      [good, bob],
+      [`${url}/v0/oauth/device`, { user_code: 'AAAA-AAAA' }],
+      [asked.url, { do: 'sign-in', email: ada.email, password: ada.password }],
+      [asked.url, { do: 'deny' }],
+      [asked.url, { do: 'elsewhere' }],
+    ] as const)
+      t.equal((await person.open(at, form, { 'sec-fetch-site': from })).status, 403, `${from} ${at}`)
+  t.equal((await person.open(good, bob, { 'sec-fetch-site': 'same-origin' })).status, 200, 'its own is')
+  for (const method of ['PUT', 'DELETE', 'PATCH'])
+    t.ok((await fetch(asked.url, { method, headers: { cookie: 'x=1' } })).status >= 400, method)
+})
+
+t.test('cookies of sign-in are for HTTPS alone where the host is reached by it, and for its pages alone', async t => {
+  const { host } = await hostWithNobody(t, { publicUrl: 'https://hutch.example.com' })
+  const { port } = await host.listen()
+  const { challenge } = verifierFor()
+  const address = authorizeUrl(`http://127.0.0.1:${port}`, { code_challenge: challenge, code_challenge_method: 'S256' })
+  const cookies = (await fetch(address, { redirect: 'manual' })).headers.getSetCookie()
+  t.ok(cookies.length >= 2)
+  for (const cookie of cookies) {
+    t.match(cookie, /; secure/i)
+    t.match(cookie, /; httponly/i)
+    t.match(cookie, /; samesite=lax/i)
+    t.match(cookie, /; path=\/v0\/oauth/i)
+  }
+})
+
 t.test('wrong passwords are told as unknown people are, and not without end', async t => {
   const { url } = await hostWithAdmin(t)
   const { challenge } = verifierFor()
@@ -141,6 +183,32 @@ t.test('wrong passwords are told as unknown people are, and not without end', as
   const late = await tried(ada.email, ada.password)
   t.equal(late.status, 429)
   t.match(late.text, /too many attempts/)
+})
+
+t.test('a new password ends what browsers were signed in to, and nobody else’s', async t => {
+  const { url, host, link } = await hostWithAdmin(t)
+  const bob = { email: 'bob@example.com', name: 'Bob', password: 'the password of bob' }
+  await browser(url).open(await link(), bob)
+  const { challenge } = verifierFor()
+  const pkce = { code_challenge: challenge, code_challenge_method: 'S256' }
+  const [hers, his] = [browser(url), browser(url)]
+  for (const [person, { email, password }] of [
+    [hers, ada],
+    [his, bob],
+  ] as const) {
+    const asked = await person.open(authorizeUrl(url, pkce))
+    t.match((await person.open(asked.url, { do: 'sign-in', email, password })).text, 'Let it act for you?')
+    t.match((await person.open(authorizeUrl(url, pkce))).text, 'Let it act for you?', 'the browser is signed in')
+  }
+  // Sessions know seconds.
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  const clock = systemClock()
+  const operator = { store: host.store, clock, ids: randomIds(), members: { remove: async () => {} } }
+  const address = await passwordLink(operator, ada.email)
+  t.match((await hers.open(authorizeUrl(url, pkce))).text, 'Let it act for you?', 'a link alone ends nothing')
+  t.equal((await browser(url).open(`${url}${address}`, { password: 'another one of ada' })).status, 200)
+  t.match((await hers.open(authorizeUrl(url, pkce))).text, '<h1>Sign in</h1>')
+  t.match((await his.open(authorizeUrl(url, pkce))).text, 'Let it act for you?')
 })
 
 t.test('the link of the first admin is good once, and not when there is another', async t => {
@@ -215,7 +283,7 @@ t.test('a client registers itself, and its secret is kept as a hash', async t =>
 })
 
 t.test('a refresh token that is revoked takes along what was given for it', async t => {
-  const { url, post, as } = await hostWithAdmin(t)
+  const { url, post, as, api } = await hostWithAdmin(t)
   const { code, verifier } = await codeFor(url)
   const { body } = await post('/v0/oauth/token', exchanged(code, verifier))
   t.equal(await as(body.access_token, '/sandboxes'), 200)
@@ -226,6 +294,8 @@ t.test('a refresh token that is revoked takes along what was given for it', asyn
   t.equal((await fetch(`${url}/v0/oauth/revoke`, { method: 'POST', body: form })).status, 200)
   t.equal(await as(body.access_token, '/sandboxes'), 401)
   t.equal((await post('/v0/oauth/token', again)).status, 400)
+  const { data } = (await api('GET', '/audit?everyWorkspace=true&action=disallow')).body
+  t.match(data, [{ kind: 'person', name: ada.email, remote: /127\.0\.0\.1/, detail: { client: /svc/ } }])
 })
 
 t.test('whoever has no session at the page of devices is told so, and nothing is kept or printed', async t => {
@@ -244,6 +314,20 @@ t.test('whoever has no session at the page of devices is told so, and nothing is
   }
   t.equal(await host.store.identity.countOAuthRecords('Session'), 0)
   t.same(printed(), [])
+})
+
+t.test('codes of devices are not guessed at without end', async t => {
+  const { url } = await hostWithAdmin(t)
+  const person = browser(url)
+  let shown = await person.open(`${url}/v0/oauth/device`)
+  let tries = 0
+  for (; shown.status === 200 && tries < 400; tries++) {
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(shown.text)?.[1] ?? ''
+    shown = await person.open(`${url}/v0/oauth/device`, { xsrf, user_code: 'BBBB-BBBB' })
+    if (tries === 0) t.match(shown.text, /not one, or its time is over/)
+  }
+  t.equal(shown.status, 429)
+  t.ok(tries > 200 && tries <= 300, `after ${tries}`)
 })
 
 t.test('links that are none are not tried without end from one place; good ones do not count', async t => {

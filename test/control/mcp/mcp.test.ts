@@ -112,7 +112,7 @@ t.test('without a valid key it is 401, with the document that says whom to ask f
     t.equal(answer.status, 401)
     t.equal(
       answer.headers.get('www-authenticate'),
-      'Bearer resource_metadata="http://127.0.0.1:8080/v0/.well-known/oauth-protected-resource"',
+      'Bearer resource_metadata="http://127.0.0.1:8080/v0/.well-known/oauth-protected-resource/mcp"',
     )
     t.match(await answer.json(), { error: 'unauthenticated', code: 401 })
   }

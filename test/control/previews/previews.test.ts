@@ -6,6 +6,7 @@ import t from 'tap'
 import WebSocket from 'ws'
 import { systemClock, type Clock } from '../../../shared/clock.ts'
 import { previewHost as ready } from '../../support/previews.ts'
+import { until } from '../../support/until.ts'
 
 t.test('a public preview is served by name and by path, with headers of its own', async t => {
   const s = await ready(t)
@@ -146,6 +147,32 @@ t.test('a person who comes while the sandbox starts is told so; a program waits'
   started.resolve()
   t.equal((await waiting).status, 200)
   t.equal((await s.get(host, '/', { accept: 'text/html' })).status, 200)
+})
+
+t.test('an asleep sandbox wakes for whoever comes, and sleeps again', async t => {
+  const woken = Promise.withResolvers<void>()
+  let isHeld = false
+  const faults = (point: string) => (isHeld && point === 'thaw' ? woken.promise : undefined)
+  const s = await ready(t, { faults, config: { standbyAfterMs: 50 } })
+  const { host } = await s.preview('app')
+  const asleep = async () => {
+    await until(async () => (await s.api('GET', '/sandboxes/web')).body.state === 'STANDBY', 'the sandbox to sleep')
+    t.pass('it sleeps')
+  }
+  for (const accept of ['*/*', 'text/html']) {
+    t.equal((await s.get(host, '/', { accept })).status, 200)
+    await asleep()
+  }
+  isHeld = true
+  const waiting = s.get(host, '/')
+  t.match(
+    await s.get(host, '/', { accept: 'text/html' }),
+    { status: 503, text: /<h1>Starting/ },
+    'told so, and does not wait',
+  )
+  woken.resolve()
+  t.equal((await waiting).status, 200, 'a program waits')
+  await asleep()
 })
 
 t.test('no application is given an access token of the API', async t => {
@@ -350,15 +377,21 @@ t.test('a connection ends after a quarter of an hour, whatever it does', async t
   const { host } = await s.preview('live')
   const socket = new WebSocket(`ws://127.0.0.1:${s.port}/hot`, { headers: { host } })
   await once(socket, 'message')
-  const streaming = request({ host: '127.0.0.1', port: s.port, path: '/stream', method: 'POST', headers: { host } })
-  streaming.write('piece')
-  const failed = once(streaming, 'error')
-  await s.said('piece')
-  t.equal(cuts.length, 2)
+  const upload = async (more: Record<string, string>) => {
+    const headers = { host, ...more }
+    const streaming = request({ host: '127.0.0.1', port: s.port, path: '/stream', method: 'POST', headers })
+    const failed = once(streaming, 'error')
+    streaming.write('piece')
+    await s.said('piece')
+    return { failed }
+  }
+  // By the longer way through the host, and by the shorter one.
+  const uploads = [await upload({}), await upload({ 'content-length': '1000' })]
+  t.equal(cuts.length, 3)
   const closed = once(socket, 'close')
   const ended = s.said('ended')
   for (const cut of cuts) cut()
   await closed
-  t.match(await failed, [{ code: 'ECONNRESET' }])
+  for (const { failed } of uploads) t.match(await failed, [{ code: 'ECONNRESET' }])
   t.equal(await ended, 'aborted')
 })

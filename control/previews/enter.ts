@@ -1,0 +1,49 @@
+/** A request let in to a preview, and what it needs for it. */
+import type { Ids } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Exchange } from '../../shared/route.ts'
+import type { Keys } from '../auth/keys.ts'
+import type { Standing } from '../auth/standing.ts'
+import type { Connections } from '../channel/connections.ts'
+import type { Forwarder } from '../gateway/forward.ts'
+import type { AnswerRules } from '../gateway/headers.ts'
+import type { Reach } from '../instances/reach.ts'
+import type { Asked } from '../lane/turn.ts'
+import type { PreviewAddress } from './address.ts'
+import { admit, type PreviewOptions } from './admit.ts'
+import type { FindDeps } from './find.ts'
+
+export interface PreviewDeps extends FindDeps {
+  readonly hold: Reach['hold']
+  readonly forwarder: Forwarder
+  readonly connections: Connections
+  readonly ids: Ids
+  readonly log: Log
+  /** Told of each connection that has shown a token. */
+  readonly admitted: (connection: object) => void
+  readonly standing: Standing
+  readonly keys: Pick<Keys, 'verify'>
+}
+
+/** A connection lives at most so long. */
+export const cutAfterMs = 15 * 60_000
+
+export interface Context extends PreviewDeps {
+  readonly options: PreviewOptions
+}
+
+/** How the application's answers are changed, before what the preview itself says of them. */
+export const answerRulesOf = ({ options }: Context, { base, isShared }: PreviewAddress): AnswerRules => ({
+  base,
+  ours: options.ourHeaders,
+  shared: isShared,
+  cookies: isShared,
+})
+
+/** Lets a request in, for as long as the preview and its token are there. */
+export const enter = async (context: Context, address: PreviewAddress, request: Asked, exchange: Exchange) => {
+  const admitted = await admit(context, address, request)
+  if (!admitted.preview.isPublic) context.admitted(request.socket)
+  context.standing.watch(admitted.right, exchange)
+  return admitted
+}

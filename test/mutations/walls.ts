@@ -1,0 +1,65 @@
+/** Defences of the walls around a sandbox, one at least for each family of attempts as its root. */
+import type { Defence } from './defence.ts'
+
+const test = 'test/e2e/channel.test.ts'
+const lies = 'test/control/channel/lies.test.ts'
+const calls = 'control/drivers/oci/spec/seccomp-calls.ts'
+
+export const wallDefences: readonly Defence[] = [
+  {
+    name: 'privileges: namespaces can be made',
+    file: calls,
+    text: '\naccept accept4 access',
+    instead: '\nunshare accept accept4 access',
+    test,
+  },
+  {
+    name: "host view: the kernel's notes can be read",
+    file: 'control/drivers/oci/spec/mounts.ts',
+    text: "  '/sys/kernel/notes',\n",
+    instead: '',
+    test,
+  },
+  {
+    name: 'shared tables: keys can be made',
+    file: calls,
+    text: '\naccept accept4 access',
+    instead: '\nadd_key keyctl accept accept4 access',
+    test,
+  },
+  {
+    name: 'gateway: the host can be reached past it',
+    file: 'control/drivers/oci/net/firewall.ts',
+    text: '      `-A ${chain}-IN -j DROP`,\n',
+    instead: '',
+    test,
+  },
+  {
+    name: 'gateway: an application speaks in its name',
+    file: 'control/gateway/headers.ts',
+    text: '    if (ours.some(prefix => lower.startsWith(prefix) && lower !== `${prefix}cursor`)) continue\n',
+    instead: '',
+    test,
+  },
+  {
+    name: 'gateway: a cookie without a name sets the login',
+    file: 'control/gateway/cookies.ts',
+    text: "value.replace(/^[\\s=]+/, '')",
+    instead: 'value',
+    test,
+  },
+  {
+    name: 'a daemon keeps the host reading as fast as it likes',
+    file: 'control/channel/connections.ts',
+    text: 'if (heard - before > mostInASecond) socket',
+    instead: 'if (heard < before) socket',
+    test: lies,
+  },
+  {
+    name: 'a question waits for a connection for longer than it may take',
+    file: 'shared/http/client/transport.ts',
+    text: "  signal.addEventListener('abort', leave, { once: true })\n",
+    instead: '',
+    test: lies,
+  },
+]
