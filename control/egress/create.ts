@@ -18,7 +18,7 @@ import { kernelRelay } from '../relay/kernel-relay.ts'
 import { noNeighbours, type Neighbours } from './neighbours.ts'
 import { openPackageCache } from './packages/cache.ts'
 import { streamRelay } from '../relay/relay.ts'
-import { createTenant, endConnections, endTenant, leaveFrom, replacePolicy, type Tenant } from './tenant.ts'
+import { createTenant, endConnections, endTenant, leaveFrom, partFrom, replacePolicy, type Tenant } from './tenant.ts'
 import { createTenants } from './tenants.ts'
 import { createUpstreamTls } from './tls/upstream-tls.ts'
 import { serveTransparent } from './transparent.ts'
@@ -153,11 +153,13 @@ const face = (
   disconnect(sandbox) {
     const tenant = engine.tenants.get(sandbox)
     if (tenant) endConnections(tenant)
+    for (const other of engine.tenants.all()) partFrom(other, sandbox)
   },
   remove(sandbox) {
     const tenant = engine.tenants.get(sandbox)
     engine.tenants.delete(sandbox)
     if (tenant) endTenant(tenant)
+    for (const other of engine.tenants.all()) partFrom(other, sandbox)
   },
   events: (sandbox, after, limit) => found(engine, sandbox).events.page(after, limit),
   follow: (sandbox, listener) => found(engine, sandbox).events.follow(listener),

@@ -80,7 +80,7 @@ export interface Egress {
    * Throws `invalid_argument` naming the wrong field; then the old policy stays.
    */
   setPolicy(sandbox: string, policy: unknown, options?: SandboxOptions): void
-  /** Ends the connections of a sandbox whose machine goes; its policy and events stay. */
+  /** Ends the connections of a sandbox whose machine goes, and those of its neighbours to it; its policy and events stay. */
   disconnect(sandbox: string): void
   /** Closes everything of a sandbox; nothing of it passes any more. */
   remove(sandbox: string): void

@@ -16,9 +16,18 @@ import { createRate, type Rate } from './rate.ts'
 /** A connection that is open now and must end when a new policy would not have let it begin. */
 export interface OpenConnection {
   readonly host: string
+  /** The record of the neighbour at its other end. */
+  readonly neighbour?: string | undefined
   /** It is read; a connection that is not has to end when a new policy wants to read it. */
   readonly read: boolean
   end(): void
+}
+
+export interface Awake {
+  /** Record of the neighbour. */
+  readonly uid: string
+  /** Lets it sleep again. */
+  release(): void
 }
 
 export interface Tenant {
@@ -42,8 +51,8 @@ export interface Tenant {
   readonly open: Set<OpenConnection>
   /** Connections from the sandbox, whatever they do. */
   readonly sockets: Set<Socket>
-  /** Connections that keep a neighbour awake, and what lets it sleep again. */
-  readonly awake: Map<Socket, () => void>
+  /** Connections that keep a neighbour awake. */
+  readonly awake: Map<Socket, Awake>
   /** Connections that were handed to the relay and are none of Node's any more. */
   relayed: number
 }
@@ -127,6 +136,12 @@ export const leaveFrom = (tenant: Tenant, sourceAddress: string | undefined): vo
 export const endConnections = (tenant: Tenant): void => {
   for (const connection of tenant.open) connection.end()
   for (const socket of tenant.sockets) socket.destroy()
+}
+
+/** A neighbour's machine goes: what follows on a connection to it would be heard by whoever has its address next. */
+export const partFrom = (tenant: Tenant, uid: string): void => {
+  for (const connection of tenant.open) if (connection.neighbour === uid) connection.end()
+  for (const [socket, awake] of tenant.awake) if (awake.uid === uid) socket.destroy()
 }
 
 /** Ends everything the sandbox has open; it opens nothing more. */

@@ -9,15 +9,15 @@ const protocolMs = 60 * 60_000
 /** Joins the two ends. Ends when they do, or when a new policy would not let it begin. */
 export const join = (tunnel: Tunnel, server: Socket, host: string): void => {
   const { engine, tenant, client } = tunnel
-  const connection = { host, read: false, end: () => end() }
+  const awake = tenant.awake.get(server)
+  const connection = { host, neighbour: awake?.uid, read: false, end: () => end() }
   tenant.relayed++
   tenant.open.add(connection)
-  const release = tenant.awake.get(server)
   tenant.awake.delete(server)
   const end = engine.relay.join(client, server, () => {
     tenant.relayed--
     tenant.open.delete(connection)
-    release?.()
+    awake?.release()
   })
 }
 

@@ -3,6 +3,7 @@ import type { Defence } from './defence.ts'
 
 const attempts = 'test/control/egress/attempts.test.ts'
 const layers = 'test/control/egress/layers.test.ts'
+const neighbours = 'test/control/egress/neighbours.test.ts'
 const packages = 'test/control/egress/packages.test.ts'
 const outbound = 'test/control/outbound/outbound.test.ts'
 
@@ -167,6 +168,48 @@ export const policyDefences: readonly Defence[] = [
     text: '    if ((await digestOf(file, algorithm)) !== value) return false\n',
     instead: '',
     test: 'test/control/egress/package-files.test.ts',
+  },
+  {
+    name: 'packages are fetched where a sandbox has sent a body',
+    file: 'control/egress/http/forward.ts',
+    text: 'key: `packages ${exchange.key}`',
+    instead: 'key: exchange.key',
+    test: 'test/control/egress/packages-apart.test.ts',
+  },
+  {
+    name: 'connections to a neighbour outlive its machine',
+    file: 'control/egress/tenant.ts',
+    text: 'if (awake.uid === uid) socket.destroy()',
+    instead: 'void [socket, awake]',
+    test: neighbours,
+  },
+  {
+    name: 'connections to a neighbour that are passed on unread outlive its machine',
+    file: 'control/egress/tenant.ts',
+    text: 'if (connection.neighbour === uid) connection.end()',
+    instead: 'void connection',
+    test: neighbours,
+  },
+  {
+    name: 'a neighbour’s address that changed hands while it was dialled is connected to',
+    file: 'control/egress/http/origin.ts',
+    text: 'dialled.ok && isStill()',
+    instead: 'dialled.ok',
+    test: neighbours,
+  },
+  {
+    name: 'a neighbour’s address that changed hands while it woke is connected to',
+    file: 'control/egress/http/origin.ts',
+    text: 'isStill() ? await dial(',
+    instead: 'true ? await dial(',
+    test: neighbours,
+  },
+  {
+    name: 'what a record that went still had under way is kept',
+    file: 'control/outbound/event-files.ts',
+    text: 'state.isGone || orElse',
+    instead: 'orElse',
+    test: 'test/control/outbound/event-files.test.ts',
   },
   {
     name: 'passwords of command lines are in events',

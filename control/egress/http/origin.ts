@@ -5,7 +5,7 @@ import { admit } from '../admit.ts'
 import { dial } from '../dial.ts'
 import type { Engine } from '../engine.ts'
 import type { Neighbour } from '../neighbours.ts'
-import type { Tenant } from '../tenant.ts'
+import type { Awake, Tenant } from '../tenant.ts'
 import type { Reason } from './answers.ts'
 import type { Pool } from './pool.ts'
 import { connectThrough } from './through-proxy.ts'
@@ -30,11 +30,11 @@ export type Connected =
 
 const wakeMs = 30_000
 
-const keepAwake = (awake: Tenant['awake'], socket: Socket, release: () => void): void => {
-  awake.set(socket, release)
+const keepAwake = (awake: Tenant['awake'], socket: Socket, held: Awake): void => {
+  awake.set(socket, held)
   socket.once('close', () => {
     // Unless the relay has taken over both.
-    awake.get(socket)?.()
+    awake.get(socket)?.release()
     awake.delete(socket)
   })
 }
@@ -57,7 +57,7 @@ const connectNeighbour = async (
     const isStill = () => neighbour(address)?.uid === uid
     const dialled = isStill() ? await dial([address], port, undefined, clock) : gone
     if (dialled.ok && isStill()) {
-      keepAwake(awake, dialled.socket, release)
+      keepAwake(awake, dialled.socket, { uid, release })
       return dialled
     }
     release()

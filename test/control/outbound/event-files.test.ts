@@ -86,3 +86,22 @@ t.test('a full disk stops nothing', async t => {
   t.equal(log.page(0, 10).events.length, 3)
   t.same(errors, ['outbound.events.unkept'], 'said once')
 })
+
+t.test('what was still under way when its record went is kept nowhere', async t => {
+  const directory = t.testdir()
+  const files = openEventFiles(directory, limits, { log: silentLog })
+  const tasks: (() => void)[] = []
+  const { events, seen } = files.of('a')
+  const log = createEventLog({ now: () => 0, capacity: 10, kept: events, after: (_ms, task) => void tasks.push(task) })
+  const record = createRecord(seen)
+  log.add(event)
+  record.add({ host: 'a.example' })
+  t.same(readdirSync(directory), ['a.seen'])
+  files.remove('a')
+  for (const task of tasks) task()
+  log.add(event)
+  log.flush()
+  record.add({ host: 'b.example' })
+  t.same(readdirSync(directory), [])
+  t.equal(log.page(0, 10).events.length, 2, 'whoever reads it now still sees them')
+})

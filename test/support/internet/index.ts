@@ -1,7 +1,7 @@
 /** The small internet with an engine in the middle of it. */
 import { createAuthority, makeAuthorityKeys, type Authority } from '../../../control/egress/ca/authority.ts'
 import { createEgress } from '../../../control/egress/create.ts'
-import type { Egress, EgressOptions } from '../../../control/egress/egress.ts'
+import type { Egress, EgressDeps, EgressOptions } from '../../../control/egress/egress.ts'
 import { systemClock, type Clock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import type { Log as ProgramLog } from '../../../shared/log.ts'
@@ -43,6 +43,7 @@ const errorLog = (errors: Internet['errors']): ProgramLog => {
 export const startInternet = async (
   options: Partial<EgressOptions> = {},
   clock: Clock = systemClock(),
+  more: Pick<EgressDeps, 'neighbours'> = {},
 ): Promise<Internet> => {
   buildNetwork()
   const log = createLog()
@@ -69,6 +70,7 @@ export const startInternet = async (
       sandboxOf: ({ remoteAddress }) =>
         ({ [addresses.sandbox]: 'sandbox', [addresses.neighbour]: 'neighbour' })[remoteAddress ?? ''],
       ownAddresses: () => new Set([addresses.host, addresses.engine, addresses.dns]),
+      ...more,
     },
   )
   redirect(egress.ports)

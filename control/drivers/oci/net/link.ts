@@ -5,6 +5,7 @@
  * Where machines have users of their own, the namespace belongs to a user namespace that was made with it: only then may
  * root inside, who is nobody outside, set up its links, firewall and sysctls.
  */
+import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { errno } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
@@ -12,6 +13,9 @@ import type { Names } from '../names.ts'
 import { withNamespaces } from '../users/hold.ts'
 import { idsOfSlot } from '../users/ranges.ts'
 import { addressText, type Network } from '../../../config/ipv4.ts'
+
+const linksDir = '/sys/class/net'
+const namespacesDir = '/run/netns'
 
 export interface Slot {
   readonly index: number
@@ -88,29 +92,29 @@ export const makeLinks = async (slots: readonly Slot[], signal?: AbortSignal): P
 
 /** Removes whatever of the slots exists. */
 export const removeLinks = async (slots: readonly Slot[]): Promise<void> => {
-  if (slots.length === 0) return
-  const have = await existing()
-  const lines = slots.flatMap(slot => [
-    ...(have.links.has(slot.interface) ? [`link del dev ${slot.interface}`] : []),
-    ...(have.namespaces.has(slot.netns) ? [`netns del ${slot.netns}`] : []),
-  ])
+  const lines = slots.flatMap(leftOf)
   if (lines.length === 0) return
   // `-force` goes on after a line that failed: the pair may vanish with its namespace between the look and the deed.
   const input = `${lines.join('\n')}\n`
   const attempt = run({ step: 'remove network', file: tool('ip'), args: ['-force', '-batch', '-'], input })
-  await attempt.catch(async error => {
-    const left = await existing()
-    if (slots.some(slot => left.links.has(slot.interface) || left.namespaces.has(slot.netns))) throw error
+  await attempt.catch(error => {
+    if (slots.some(slot => leftOf(slot).length > 0)) throw error
   })
 }
 
-const existing = async (): Promise<{ links: Set<string>; namespaces: Set<string> }> => {
+/** Asked by name: of a thousand machines' links the list is long. */
+const leftOf = ({ interface: link, netns }: Slot): string[] => [
+  ...(existsSync(`${linksDir}/${link}`) ? [`link del dev ${link}`] : []),
+  ...(existsSync(`${namespacesDir}/${netns}`) ? [`netns del ${netns}`] : []),
+]
+
+const existing = async (): Promise<{ links: string[]; namespaces: string[] }> => {
   const list = (directory: string) =>
     readdir(directory).catch(error => {
       if (errno(error) === 'ENOENT') return [] as string[]
       throw error
     })
-  return { links: new Set(await list('/sys/class/net')), namespaces: new Set(await list('/run/netns')) }
+  return { links: await list(linksDir), namespaces: await list(namespacesDir) }
 }
 
 /** Numbers of the instance's slots of which anything exists on the box. */

@@ -4,13 +4,15 @@
  * one machine, so the thousandth costs what the first did.
  */
 import { writeFile } from 'node:fs/promises'
-import { errno, isError } from '../../../../shared/errors.ts'
+import type { Clock } from '../../../../shared/clock.ts'
+import { errno } from '../../../../shared/errors.ts'
 import type { Log } from '../../../../shared/log.ts'
 import type { OutboundPorts } from '../../driver.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
 import { addressText, sizeOf, type Network } from '../../../config/ipv4.ts'
 import type { Slot } from './link.ts'
+import { failureOf } from './trial.ts'
 
 export interface Outbound {
   readonly address: string
@@ -20,6 +22,11 @@ export interface Outbound {
   /** The slot is nobody's any more. */
   release(address: string): void
   machineAt(address: string): string | undefined
+}
+
+interface OutboundDeps {
+  readonly log: Log
+  readonly clock: Clock
 }
 
 /** A machine that is held, and its link. */
@@ -54,7 +61,7 @@ export const admissions = (chain: string, { address }: Pick<Outbound, 'address'>
 /** Nothing of theirs is passed on, whatever it is: UDP, ICMP, raw packets, protocols nobody has heard of. */
 export const stop = (chain: string): string => `-A ${chain} ${heldLink} -j DROP`
 
-const trial = `-t nat -A PREROUTING ${heldLink} -p tcp -j DNAT --to-destination 10.0.0.1:1`
+const trial = `--wait 10 -t nat -A PREROUTING ${heldLink} -p tcp -j DNAT --to-destination 10.0.0.1:1`
 
 /** Whether this kernel can tell the links apart; tried in a network namespace that ends with the attempt. Throws `driver_failed`. */
 export const tryHold = async (): Promise<void> => {
@@ -62,15 +69,10 @@ export const tryHold = async (): Promise<void> => {
   await run({ step: 'outbound policy', file: tool('unshare'), args })
 }
 
-const canHold = async (log: Log): Promise<boolean> => {
-  try {
-    await tryHold()
-    return true
-  } catch (error) {
-    if (!isError(error, 'driver_failed')) throw error
-    log.warn('outbound.unavailable', { error, next: 'load the kernel modules xt_devgroup and xt_nat' })
-    return false
-  }
+const canHold = async ({ log, clock }: OutboundDeps): Promise<boolean> => {
+  const error = await failureOf(tryHold, clock)
+  if (error) log.warn('outbound.unavailable', { error, next: 'load the kernel modules xt_devgroup and xt_nat' })
+  return !error
 }
 
 /**
@@ -100,10 +102,11 @@ export const removeProxyAddress = async (names: Names): Promise<void> => {
 /** Opens the way out; undefined where the kernel cannot hold machines to it. `held` are the machines that run already. */
 export const openOutbound = async (
   options: { names: Names; block: Network; taken: readonly number[]; held: readonly Held[] },
-  { log }: { log: Log },
+  deps: OutboundDeps,
 ): Promise<Outbound | undefined> => {
   const { names, block, taken, held } = options
-  if (!(await canHold(log))) return undefined
+  const { log } = deps
+  if (!(await canHold(deps))) return undefined
   const last = sizeOf(block) / 2 - 1
   if (taken.includes(last)) {
     log.warn('outbound.unavailable', {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { connectionLimit } from '../../../../control/drivers/oci/net/connections.ts'
 import { trimOutputs } from '../../../../control/drivers/oci/outputs.ts'
+import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
@@ -61,7 +62,7 @@ t.test('one machine cannot use up the connections of the box', async t => {
     /^\s*(\d+) .*DROP.*#conn src\/32 > 4096/m.exec(
       execFileSync('iptables', ['-w', '10', '-vxnL', box.names.chain], { encoding: 'utf8' }),
     )?.[1]
-  if ((await connectionLimit(silentLog)) === undefined) {
+  if ((await connectionLimit({ log: silentLog, clock: systemClock() })) === undefined) {
     t.pass('this kernel cannot count them')
     return
   }
