@@ -25,9 +25,15 @@ t.test('one whose image was removed, or made anew, is given to nobody, and leave
   for (const id of ['gone', 'anew', 'whole']) await box.driver.create({ ...spec(id), storageMb: 16, anonymous: true })
   const away = join(dir, 'away')
   renameSync(rootfs, away)
-  await t.rejects(claimer.claim(spec('gone'), tell), { code: 'driver_failed', message: /the files of its image are gone/ })
+  await t.rejects(claimer.claim(spec('gone'), tell), {
+    code: 'driver_failed',
+    message: /the files of its image are gone/,
+  })
   makeRootfs(rootfs)
-  await t.rejects(claimer.claim(spec('anew'), tell), { code: 'driver_failed', message: /the files of its image are gone/ })
+  await t.rejects(claimer.claim(spec('anew'), tell), {
+    code: 'driver_failed',
+    message: /the files of its image are gone/,
+  })
   rmSync(rootfs, { recursive: true })
   renameSync(away, rootfs)
   const claimed = await claimer.claim(spec('whole'), tell)
