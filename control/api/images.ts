@@ -109,6 +109,9 @@ const listed = async (deps: Listing, workspace: string) => {
   return [...byName].map(([name, parts]) => imageOf(name, parts, workspace))
 }
 
+export const countImages = async (images: ImageRoutesDeps['images'], workspace: string): Promise<number> =>
+  (await listed({ images }, workspace)).length
+
 interface Address {
   readonly resourceType: string
   readonly imageName: string

@@ -22,7 +22,7 @@ import { driveKeyRoutes } from './drive-keys.ts'
 import { placeRoutes, type Abilities } from './places.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { leaveRoutes } from './leave.ts'
-import { imageRoutes, type ImageRoutesDeps } from './images.ts'
+import { countImages, imageRoutes, type ImageRoutesDeps } from './images.ts'
 import { kindRoutes } from './kind-routes.ts'
 import { openApiRoutes } from './openapi.ts'
 import { outboundRoutes, type OutboundDeps } from './outbound.ts'
@@ -85,7 +85,15 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...auditRoutes({ store, denials }),
     ...driveKeyRoutes(),
     ...leaveRoutes({ store, verbs }),
-    ...workspaceRoutes({ store, clock, ids, kinds, names, removeWorkspace }),
+    ...workspaceRoutes({
+      store,
+      clock,
+      ids,
+      kinds,
+      names,
+      removeWorkspace,
+      countImages: name => countImages(images, name),
+    }),
     ...imageRoutes({ images, upkeep }),
     ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,

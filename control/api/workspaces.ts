@@ -61,6 +61,8 @@ interface Deps {
   readonly kinds: readonly Kind[]
   readonly names: Pick<WireNames, 'isBranded'>
   readonly removeWorkspace: RemoveWorkspace
+  /** How many images a workspace is answered. */
+  readonly countImages: (workspace: string) => Promise<number>
 }
 
 /** The workspace of that name or id; throws `not_found`, or `forbidden` for one out of reach. */
@@ -78,9 +80,9 @@ const needAdministered = async (deps: Deps, nameOrId: string, context: Context):
   return found
 }
 
-const countsIn = async ({ store, kinds }: Deps, workspace: string): Promise<Record<string, number>> => {
+const countsIn = async ({ store, kinds, countImages }: Deps, workspace: string): Promise<Record<string, number>> => {
   const pairs = kinds.map(async ({ kind, plural }) => [plural, await store.resources.count(kind, workspace)] as const)
-  return Object.fromEntries(await Promise.all(pairs))
+  return { ...Object.fromEntries(await Promise.all(pairs)), images: await countImages(workspace) }
 }
 
 type Refusal = 'taken' | 'forbidden_reserved' | 'forbidden_svc' | 'forbidden_v_prefix'

@@ -18,7 +18,7 @@ const need = (rules: RulesByKind, kind: string): Rules => {
   return found
 }
 
-/** Events with which a record begins to go; what lives inside it goes at once. */
+/** Events with which a record begins to go; what lives inside it goes at once, or keeps it. */
 const endings: ReadonlySet<string> = new Set(['delete', 'expire'])
 
 /** Names of the kinds that live inside `kind`, at any depth. */
@@ -27,10 +27,14 @@ const insideOf = (rules: RulesByKind, kind: string): string[] => {
   return [...rules.values()].filter(within).map(one => one.kind)
 }
 
-const clearing = (rules: RulesByKind, { kind, workspace, parent, name }: Resource): Write[] => {
+/** What is written when a record goes by `write`. */
+const ending = (rules: RulesByKind, { kind, workspace, parent, name }: Resource, write: Write): Write[] => {
   const kinds = insideOf(rules, kind)
   const path = parent ? `${parent}/${name}` : name
-  return kinds.length === 0 ? [] : [{ type: 'removeInside', workspace, path, kinds }]
+  if (kinds.length === 0) return [write]
+  const inside = { workspace, path, kinds }
+  if (!need(rules, kind).keptWhileFull) return [{ type: 'removeInside', ...inside }, write]
+  return [write, { type: 'nothingInside', ...inside, kind, name }]
 }
 
 const referencesOf = (rules: RulesByKind, kind: Rules, spec: Resource['spec']): readonly Reference[] | undefined =>
@@ -107,7 +111,7 @@ const changing = (rules: RulesByKind, move: Extract<Move, { record: unknown }>, 
   return {
     uid: record.uid,
     after: { ...record, ...change, status, internal, version: record.version + 1, updatedAt: now },
-    writes: event && endings.has(event.name) ? [...clearing(rules, record), write] : [write],
+    writes: event && endings.has(event.name) ? ending(rules, record, write) : [write],
   }
 }
 
@@ -117,7 +121,7 @@ const removing = (rules: RulesByKind, { remove: record }: Extract<Move, { remove
   kind.life?.next(record.status, 'delete', record)
   const { uid, version } = record
   const write: Write = { type: 'remove', uid, version, unlessReferenced: kind.keptWhileReferenced ?? false }
-  return { uid, after: undefined, writes: [...clearing(rules, record), write] }
+  return { uid, after: undefined, writes: ending(rules, record, write) }
 }
 
 /** What is written for a record; throws `wrong_state` for an event that its table does not allow. */

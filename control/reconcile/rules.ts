@@ -28,6 +28,8 @@ export interface Rules {
   readonly implicit?: readonly string[]
   /** Cannot be deleted while another resource names it: `in_use`. */
   readonly keptWhileReferenced?: boolean
+  /** Cannot be deleted while another resource lives inside it: `in_use`. Of the others, what is inside goes with them. */
+  readonly keptWhileFull?: boolean
   /** Status of a new record; the table's first one unless given. */
   initialStatus?(spec: Resource['spec']): string
   /** The other resources that a spec names, in which of its fields (`spec.volumes.0.name`), and in which statuses they will not do. */

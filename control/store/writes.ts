@@ -101,6 +101,15 @@ export type Write =
       readonly path: string
       readonly kinds: readonly string[]
     }
+  /** Throws `in_use`, of this kind and name, when a resource of these kinds lives inside `path`, at any depth. */
+  | {
+      readonly type: 'nothingInside'
+      readonly workspace: string
+      readonly path: string
+      readonly kinds: readonly string[]
+      readonly kind: string
+      readonly name: string
+    }
   /**
    * Throws `quota_exceeded` when, with what was written before it in the list, the account of the workspace has more than `most` of a
    * kind that are in none of these statuses. `resource` is what an error calls them.

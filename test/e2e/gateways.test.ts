@@ -121,6 +121,11 @@ t.test('egress gateways', async t => {
   await Promise.all(
     names.map(name => server.until(name, ({ status }, code) => code === 404 || status === 'TERMINATED')),
   )
+  const addresses = (await server.call('GET', `${gateways}/office/ips`)).body as { metadata: { name: string } }[]
+  for (const {
+    metadata: { name },
+  } of addresses)
+    t.match(await server.call('DELETE', `${gateways}/office/ips/${name}`), { status: 200 })
   t.match(await server.call('DELETE', `${gateways}/office`), { status: 200 })
   t.same((await server.call('GET', '/v0/egressips')).body, [])
 })

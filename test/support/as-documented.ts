@@ -16,6 +16,8 @@ export interface Answered {
 export interface Documented {
   /** What is not as the document has it; undefined when all is. */
   problemOf(route: Route, answer: Answered): string | undefined
+  /** The same by the template of the path and the method in lower case. */
+  problemAt(template: string, method: string, answer: Answered): string | undefined
 }
 
 /** The client is gone: nobody reads that status. */
@@ -49,20 +51,20 @@ export const documented = (document: OpenApi): Documented => {
     return `${instancePath || 'the body'} ${message}: ${answer.text.slice(0, 500)}`
   }
 
+  const problemAt: Documented['problemAt'] = (path, method, answer) => {
+    const operation = document.paths[path]?.[method]
+    if (!operation || answer.status === unread || isErrorPage(answer)) return undefined
+    const key = String(answer.status) in operation.responses ? String(answer.status) : 'default'
+    const response = operation.responses[key]
+    const said = `${operation.operationId} answers ${answer.status}`
+    if (!response) return `${said}, which its document does not declare: ${answer.text.slice(0, 300)}`
+    if (answer.text === '') return undefined
+    const place = ['paths', escaped(path), method, 'responses', key].join('/')
+    const problem = bodyProblem(answer, response.content ?? {}, place)
+    return problem && `${said} with ${problem}`
+  }
   return {
-    problemOf(route, answer) {
-      const { id, method } = route
-      const path = templateOf(route.path)
-      const operation = document.paths[path]?.[method.toLowerCase()]
-      if (!operation || answer.status === unread || isErrorPage(answer)) return undefined
-      const key = String(answer.status) in operation.responses ? String(answer.status) : 'default'
-      const response = operation.responses[key]
-      const said = `${id} answers ${answer.status}`
-      if (!response) return `${said}, which its document does not declare: ${answer.text.slice(0, 300)}`
-      if (answer.text === '') return undefined
-      const place = ['paths', escaped(path), method.toLowerCase(), 'responses', key].join('/')
-      const problem = bodyProblem(answer, response.content ?? {}, place)
-      return problem && `${said} with ${problem}`
-    },
+    problemAt,
+    problemOf: ({ method, path }, answer) => problemAt(templateOf(path), method.toLowerCase(), answer),
   }
 }

@@ -9,7 +9,7 @@ import type { ChangePeople } from './people-changes.ts'
 import type { Prepare } from './prepared.ts'
 import type { Quotas } from './quotas.ts'
 import type { Recorder } from './recorder.ts'
-import type { References } from './references.ts'
+import { usersNamed, type References } from './references.ts'
 import type { Remembered } from './remembered.ts'
 import { toInstance, toInstanceRow, toResource, toRow } from './rows.ts'
 import { isDuplicate, type Transact } from './transact.ts'
@@ -93,6 +93,15 @@ const erase = (context: Context, resource: Key & { uid: string }): void => {
   removed.push({ uid, kind, workspace, parent, name })
 }
 
+/** What lives inside a resource, at any depth. */
+const inside = (
+  { run }: Context,
+  { workspace, path, kinds }: Extract<Write, { type: 'removeInside' | 'nothingInside' }>,
+) => {
+  const given = { workspace, path, kinds: JSON.stringify(kinds) }
+  return [...run.children.all(given), ...run.deeper.all(given)]
+}
+
 const steps: Steps = {
   create(context, { resource, within, references = [], claims = [], credential, membership, event }) {
     context.workspaces.needLive(resource.workspace)
@@ -132,9 +141,15 @@ const steps: Steps = {
     erase(context, resource)
     if (unlessReferenced) context.references.needUnused(resource)
   },
-  removeInside(context, { workspace, path, kinds }) {
-    const given = { workspace, path, kinds: JSON.stringify(kinds) }
-    for (const one of [...context.run.children.all(given), ...context.run.deeper.all(given)]) erase(context, one)
+  removeInside(context, write) {
+    for (const one of inside(context, write)) erase(context, one)
+  },
+  nothingInside(context, write) {
+    const { kind, name } = write
+    const found = inside(context, write)
+    if (found.length === 0) return
+    const users = found.slice(0, usersNamed).map(one => `${one.kind} "${one.name}"`)
+    throw fail('in_use', { kind, name, users, more: found.length - users.length })
   },
   atMost({ quotas }, write) {
     quotas.need(write)

@@ -5,7 +5,7 @@ import { query, type Prepare } from './prepared.ts'
 import type { RefRow } from './tables.ts'
 
 /** So many users are named when a resource cannot be removed. */
-const usersNamed = 3
+export const usersNamed = 3
 
 const statements = (prepare: Prepare) => ({
   status: prepare((given: Key) =>

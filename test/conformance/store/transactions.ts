@@ -137,4 +137,16 @@ export const transactionsSuite = async (t: Test, open: Open): Promise<void> => {
     const none = await store.apply([{ type: 'removeInside', workspace: 'main', path: 'web', kinds: ['token'] }], 3)
     t.same(none.removed, [])
   })
+
+  t.test('what must be empty stops the list when something lives inside it, at any depth', async t => {
+    const store = await open(t)
+    await put(store, record({ kind: 'token', parent: 'web/p', name: 't' }))
+    const empty = (path: string, kinds: string[], workspace = 'main') =>
+      store.apply([{ type: 'nothingInside', workspace, path, kinds, kind: 'sandbox', name: path }], 2)
+    const message = 'sandbox "web" is in use by token "t"'
+    await t.rejects(empty('web', ['preview', 'token']), { code: 'in_use', message })
+    await t.resolves(empty('web', ['preview']))
+    await t.resolves(empty('we', ['token']))
+    await t.resolves(empty('web', ['token'], 'other'))
+  })
 }

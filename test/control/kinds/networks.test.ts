@@ -89,7 +89,7 @@ t.test('a sandbox is bound when it is made, in the default VPC and the region of
     t.match(await call('DELETE', `/vpcs/default/egressgateways/${path}`), { status: 409, body: { code: 409 } })
 })
 
-t.test('deleting one deletes what is inside, and nothing beside', async t => {
+t.test('one with something inside is kept, one that is empty goes, and nothing beside', async t => {
   const { call, store } = await control(t)
   for (const vpc of ['lab', 'lab-2']) {
     await call('POST', '/vpcs', { metadata: { name: vpc } })
@@ -97,10 +97,22 @@ t.test('deleting one deletes what is inside, and nothing beside', async t => {
     await call('POST', path, { metadata: { name: 'out' }, spec: { region: 'local' } })
     await call('POST', `${path}/out/ips`, { metadata: { name: 'one' } })
   }
+  const kept = async (path: string, message: RegExp) =>
+    t.match(await call('DELETE', path), { status: 409, body: { error: 'in_use', code: 409, message } })
+  const gateway = '/vpcs/lab/egressgateways/out'
+  await kept(
+    '/vpcs/lab',
+    /^vpc "lab" is in use by (egressGateway "out", egressIp "one"|egressIp "one", egressGateway "out")$/,
+  )
+  await kept(gateway, /^egressGateway "out" is in use by egressIp "one"$/)
+  t.equal((await call('GET', `${gateway}/ips/one`)).status, 200, 'nothing is gone')
+  t.equal((await call('DELETE', `${gateway}/ips/one`)).status, 200)
+  await kept('/vpcs/lab', /egressGateway "out"$/)
+  t.equal((await call('DELETE', gateway)).status, 200)
   t.match(await call('DELETE', '/vpcs/lab'), { status: 200, body: { metadata: { name: 'lab' } } })
   for (const kind of ['vpc', 'egressGateway', 'egressIp'])
     t.equal(await store.resources.count(kind, 'default'), 1, kind)
-  t.equal((await call('GET', '/vpcs/lab/egressgateways/out/ips/one')).status, 404)
+  t.equal((await call('GET', `${gateway}/ips/one`)).status, 404)
   t.equal((await call('GET', '/vpcs/lab-2/egressgateways/out/ips/one')).status, 200)
 })
 
