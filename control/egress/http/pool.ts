@@ -26,6 +26,22 @@ const maxKeys = 64
 /** Of one sandbox, wherever they go. */
 const maxIdle = 256
 
+/** Leaves the list when its server closes it. */
+const waiting = (list: Idle[], upstream: Upstream, since: number, gone: () => void): Idle => {
+  const one: Idle = {
+    upstream,
+    since,
+    forget() {
+      const at = list.indexOf(one)
+      if (at < 0) return
+      list.splice(at, 1)
+      gone()
+    },
+  }
+  upstream.socket.once('close', one.forget)
+  return one
+}
+
 /** Has no timer of its own: one for all sandboxes sweeps. */
 export const createPool = (deps: { now: () => number }): Pool => {
   const idle = new Map<string, Idle[]>()
@@ -61,18 +77,7 @@ export const createPool = (deps: { now: () => number }): Pool => {
       // Put last: the least lately used place is the first to go.
       idle.delete(key)
       idle.set(key, list)
-      const one: Idle = {
-        upstream,
-        since: deps.now(),
-        forget() {
-          const at = list.indexOf(one)
-          if (at < 0) return
-          list.splice(at, 1)
-          count--
-        },
-      }
-      upstream.socket.once('close', one.forget)
-      list.push(one)
+      list.push(waiting(list, upstream, deps.now(), () => count--))
       count++
       if (list.length > maxPerKey) drop(list.shift() as Idle)
       if (idle.size > maxKeys || count > maxIdle) dropOldest()
