@@ -5,8 +5,8 @@
  *         → a promise of undefined, or of [step, errno]
  *
  * A thread of its own enters the namespaces and ends: starting a process from a large server would take longer than all
- * of it. Nothing of a tenant has run in the machine, so what its paths lead to is the image's; files are opened in /etc
- * without following a link all the same.
+ * of it. Nothing of a tenant has run in the machine, but its image may be one's: a link, pipe or device in /etc in the place of a
+ * file goes, for opening a pipe would wait for ever.
  */
 #define NAPI_VERSION 8
 #define _GNU_SOURCE
@@ -40,7 +40,8 @@ struct visit {
 };
 
 static int put(int directory, const char *name, const char *text, size_t length) {
-  int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (unlinkat(directory, name, 0) < 0 && errno != ENOENT) return -1;
+  int fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (fd < 0) return -1;
   while (length > 0) {
     ssize_t written = write(fd, text, length);
