@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <node_api.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct link {
   int64_t id;
   int fd[2]; /* client, server */
   struct flow flow[2];
-  bool over, again;
+  bool moves, over, again;
   struct link *next;       /* of all */
   struct link *next_again; /* of those that had more than their turn */
 };
@@ -79,6 +80,16 @@ static void turn(struct link *link) {
     link->next_again = agains;
     agains = link;
   }
+}
+
+/*
+ * Whether what is moved has nobody left who takes it. While nothing comes to be moved, no write says so; and node, which may have
+ * stopped reading there, does not hear of it.
+ */
+static bool is_for_nobody(const struct link *link) {
+  if (!link->moves) return false;
+  struct pollfd to = {.fd = link->fd[1]};
+  return poll(&to, 1, 0) == 1 && (to.revents & (POLLERR | POLLHUP));
 }
 
 static void begin(struct link *link) {
@@ -148,6 +159,7 @@ static void *run(void *unused) {
         ended = true;
       } else {
         turn(link);
+        if (!link->over && (events[index].events & (EPOLLERR | EPOLLHUP)) && is_for_nobody(link)) finish(link);
         ended |= link->over;
       }
     }
@@ -300,6 +312,7 @@ static napi_value move(napi_env env, napi_callback_info info) {
   if (!link) return integer(env, -errno);
   link->flow[0].left = of[3];
   link->flow[1].done = true;
+  link->moves = true;
   return integer(env, begin_soon(link));
 }
 

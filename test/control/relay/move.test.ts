@@ -83,6 +83,15 @@ t.test('a destination that is gone is no fault of the source', async t => {
   t.notOk(isSourceGone)
 })
 
+t.test('a destination that is gone is noticed while nothing comes, though nobody reads there', async t => {
+  const { from, to, destination } = await between(t)
+  to.pause()
+  const moved = new Promise<Moved>(resolve => move(from, to, 64 * 1024, resolve))
+  await new Promise(resolve => setTimeout(resolve, 50))
+  destination.resetAndDestroy()
+  t.same(await moved, { isWhole: false, left: 64 * 1024, isSourceGone: false })
+})
+
 t.test('it ends when it is told to, and the rest is read here', async t => {
   const { source, from, to, got, rest } = await between(t)
   let end = () => {}
