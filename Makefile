@@ -77,8 +77,8 @@ daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WOR
 test: setup ## Runs the tests; ONLY=part-of-a-path for some of them.
 	@$(NODE) test/run.ts $(if $(ONLY),--only "$(ONLY)")
 
-soak: setup ## Runs the tests that take too long for every run.
-	@$(NODE) test/run.ts --soak
+soak: setup ## Runs the tests that take too long for every run; ONLY=part-of-a-path for some of them.
+	@$(NODE) test/run.ts --soak $(if $(ONLY),--only "$(ONLY)")
 
 check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh

@@ -7,7 +7,6 @@ import { fail, isError } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { sharableImages } from './api/images.ts'
 import { createApi } from './api/index.ts'
-import type { Abilities } from './api/places.ts'
 import { knownAddresses } from './api/known-addresses.ts'
 import { rootAddresses } from './api/root-addresses.ts'
 import type { Bootstrap } from './bootstrap.ts'
@@ -17,6 +16,7 @@ import type { Config } from './config.ts'
 import type { Drivers } from './drivers/drivers.ts'
 import type { MachineDrives } from './drives/machine-drives.ts'
 import { openDrives } from './drives/open.ts'
+import { abilitiesOf } from './abilities.ts'
 import { createAddresses } from './addresses.ts'
 import { drainOf } from './drain.ts'
 import { frontListener } from './front.ts'
@@ -36,7 +36,7 @@ import { askToEnd } from './instances/terminate.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { notingLog } from './metrics/noting-log.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
-import { openWayOut, type WayOut } from './outbound/way-out.ts'
+import { openWayOut } from './outbound/way-out.ts'
 import { openDomains } from './previews/domains.ts'
 import { openPreviews } from './previews/open.ts'
 import { createProviders } from './providers.ts'
@@ -155,17 +155,6 @@ const running = async (
 /** Billing plan shown in metadata: there is one, the box itself. */
 const plan = 'self-hosted'
 
-const abilitiesOf = (
-  { regions, drivesDir, egressAddresses, quotas }: Config,
-  wayOut: WayOut | undefined,
-): Abilities => ({
-  regions,
-  drives: drivesDir !== '',
-  quotas,
-  outboundPolicies: wayOut !== undefined,
-  egressAddresses: wayOut ? egressAddresses : [],
-})
-
 /** What the verbs ask besides records. */
 const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'quotas' | 'sharable' | 'providers'> => ({
   dns: createDns(config.dnsResolvers),
@@ -210,7 +199,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
     verbs: Object.values(verbs),
     outbound: outbound?.engine,
-    abilities: abilitiesOf(config, wayOut),
+    abilities: abilitiesOf(config, parts, wayOut),
     routes: furtherRoutes(config, { ...parts, ...callers }, { metrics, kinds: rules, runner, warm, draining }, closer),
     logRequests: true,
   })

@@ -87,11 +87,12 @@ export const toJsonSchema = (shape: Shape, io: 'input' | 'output' = 'input'): Re
   return plain(schema) as Record<string, unknown>
 }
 
-/** Text of at most `max` characters without NUL. */
+/** Text of at most `max` characters without NUL. Half a character (a surrogate without its other) would be stored as another one. */
 export const text = (max = 65_536) =>
   s.string().check(
     s.maxLength(max, `must be at most ${max} characters`),
     s.refine(value => !value.includes('\0'), 'must not contain NUL'),
+    s.refine(value => value.isWellFormed(), 'must be Unicode without lone surrogates'),
   )
 
 /** Gives a shape the JSON Schema it has in documents, where the computed one says too little. */

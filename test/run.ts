@@ -1,7 +1,7 @@
 /**
  * Runs the tests (node-tap files, each a program that prints TAP) and closes with `N passed, N failed` (and `, N skipped`).
  *
- *     node test/run.ts [test/a.test.ts … | --only part-of-a-path | --soak]
+ *     node test/run.ts [test/a.test.ts … | --only part-of-a-path | --soak [--only part-of-a-path]]
  *
  * A file that fails beside others is run again by itself, twice at most; if it passes then, it counts as passed and is named
  * in the output, so that a machine too busy to keep a limit does not look like a defect, and a flaky test does not

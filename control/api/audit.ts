@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream'
 import { once } from 'node:events'
 import { fail } from '../../shared/errors.ts'
 import { handle, reply, route, type Bound, type Context, type Pump } from '../../shared/route.ts'
+import { isInstant } from '../../shared/instant.ts'
 import { flag, intText, s, text } from '../../shared/schema.ts'
 import type { Denials } from '../audit/denials.ts'
 import type { Access } from '../auth/access.ts'
@@ -29,9 +30,7 @@ const record = s.object({
   hash: s.string(),
 })
 
-const instant = s.optional(
-  s.string().check(s.refine(value => !Number.isNaN(Date.parse(value)), 'must be an ISO 8601 instant')),
-)
+const instant = s.optional(s.string().check(s.refine(isInstant, 'must be an ISO 8601 instant')))
 const word = s.optional(text(256))
 
 const maxPage = 1_000

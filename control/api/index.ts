@@ -115,6 +115,7 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     standing,
     clock,
     names,
+    idle: new Set(abilities.disks ? [] : ['spec.runtime.storageMb']),
     admitted,
     denials,
     publicUrl: deps.publicUrl,

@@ -9,6 +9,8 @@ import { getConfiguration, listLocations, listPublicIps, listFeatures, getFeatur
 export interface Abilities {
   /** Region codes that it answers to, the default first. */
   readonly regions: readonly string[]
+  /** Disks of sandboxes have an end. */
+  readonly disks: boolean
   /** Drives can be mounted. */
   readonly drives: boolean
   /** Outbound policies are held to. */

@@ -64,7 +64,7 @@ export const submitDevice = route('POST /v0/oauth/device', {
   id: 'oauth.device.submit',
   summary: 'Takes the code of a device',
   statuses: { 303: 'Leads to sign-in' },
-  errors: ['invalid_argument', 'forbidden', 'payload_too_large', 'internal'],
+  errors: ['invalid_argument', 'forbidden', 'payload_too_large', 'too_many_attempts', 'internal'],
 })
 
 export const resumeDevice = route('GET /v0/oauth/device/:uid', {

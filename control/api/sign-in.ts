@@ -76,7 +76,11 @@ export const signInRoutes = (deps: SignInDeps): Bound[] => {
     handle(declared.authorize, (_input, { request }) => begun(meant(request))),
     handle(declared.resumeAuthorize, (_input, { request }) => pass(request)),
     handle(declared.devicePage, (_input, { request }) => begun(request)),
-    handle(declared.submitDevice, async (_input, { request }) => pass(request, await formOf(request))),
+    handle(declared.submitDevice, async (_input, { request }) => {
+      // Codes are short, and are not to be guessed at (RFC 8628, 5.1).
+      identity.newcomer(request)
+      return pass(request, await formOf(request))
+    }),
     handle(declared.resumeDevice, (_input, { request }) => pass(request)),
     handle(oauthRegister, async (_input, { request }) => {
       await identity.newClient(request)

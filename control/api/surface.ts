@@ -98,6 +98,8 @@ interface SurfaceDeps {
   readonly admitted?: ((connection: object | undefined) => void) | undefined
   readonly clock: Clock
   readonly names: WireNames
+  /** Members of bodies that have no effect on this host, by their paths. */
+  readonly idle?: ReadonlySet<string>
   readonly denials: Pick<Denials, 'note'>
   readonly publicUrl: () => string
   /** Versions beside ours: theirs → ours. */
@@ -111,7 +113,7 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
   const { apiVersions = {}, checkReplies = false, logRequests = false } = deps
   const versions = { headers: names.versionHeaders, accepted: apiVersions }
   const knownOf = new WeakMap<Request, Partial<Facts>>()
-  const warned = warningsOf(names.isOwnLabel)
+  const warned = warningsOf(names.isOwnLabel, deps.idle)
   const { cors, preflight } = corsHeaders(names)
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
     if (route && [401, 403].includes(error.status))

@@ -81,6 +81,8 @@ const isOpen = (schemas: readonly Json[]): boolean =>
   schemas.some(schema => !(schema['properties'] ?? schema['additionalProperties'] ?? schema['type']))
 
 interface Walk {
+  /** Paths that have no effect on this host, whatever the schemas say. */
+  readonly idle: ReadonlySet<string>
   readonly found: Warning[]
   /** Found, and not kept. */
   more: number
@@ -93,7 +95,7 @@ const note = (walk: Walk, path: string, says: string): void => {
 
 const look = (walk: Walk, given: unknown, known: Known, path: string): void => {
   const { taken, answered } = known
-  const isIdle = taken.length > 0 && taken.every(schema => schema[withoutEffect])
+  const isIdle = walk.idle.has(path) || (taken.length > 0 && taken.every(schema => schema[withoutEffect]))
   if (isIdle && isSaid(given)) return note(walk, path, 'has no effect')
   const value = unwrapped(given, taken)
   if (Array.isArray(value)) {
@@ -143,10 +145,11 @@ const written = ({ found, more }: Walk): string | undefined => {
 /**
  * Tells of a body what of it has no effect, as the value of a header: JSON texts with commas between them; undefined when nothing is. What
  * an answer of the same route has is not told of: clients send back what they have read. `isOwnLabel` is true of labels that a platform
- * gives a meaning to, and this one does not.
+ * gives a meaning to, and this one does not; `idle` are paths of members that other hosts heed.
  */
 export const warningsOf = (
   isOwnLabel: (label: string) => boolean,
+  idle: ReadonlySet<string> = new Set(),
 ): ((route: Route, body: unknown) => string | undefined) => {
   const schemas = new WeakMap<Route, Known>()
   const knownTo = (route: Route): Known => {
@@ -157,7 +160,7 @@ export const warningsOf = (
     return made
   }
   return (route, body) => {
-    const walk: Walk = { found: [], more: 0 }
+    const walk: Walk = { idle, found: [], more: 0 }
     look(walk, body, knownTo(route), '')
     for (const label of labelsOf(body).filter(isOwnLabel)) note(walk, `metadata.labels.${label}`, 'has no effect')
     return written(walk)

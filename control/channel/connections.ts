@@ -31,6 +31,7 @@ export interface Connections {
 
 interface Context {
   readonly keys: Pick<ChannelKeys, 'keyOf'>
+  readonly clock: Pick<Clock, 'elapsed'>
   readonly pools: Map<string, Pool>
   readonly kept: Kept
 }
@@ -42,6 +43,22 @@ const opener = ({ keys }: Context, { address, port }: Destination, role: Role): 
   const { machine, generation } = channel
   const place = { host, port: channel.port, machine, key: keys.keyOf(machine, generation) }
   return () => connectChannel(place, role)
+}
+
+/**
+ * Bytes a second on a connection of the host's own, so that no daemon keeps the parser busy for as long as a question may take:
+ * hints, reasons, sizes and extensions of chunks have no limit there. An answer is a few hundred bytes.
+ */
+const mostInASecond = 1024 * 1024
+
+const limited = (socket: Socket, clock: Pick<Clock, 'elapsed'>): Socket => {
+  let [since, before, heard] = [clock.elapsed(), 0, 0]
+  return socket.on('readable', () => {
+    const now = clock.elapsed()
+    if (now - since >= 1_000) [since, before] = [now, heard]
+    heard = socket.bytesRead
+    if (heard - before > mostInASecond) socket.destroy(new Error(`more than ${mostInASecond} bytes in a second`))
+  })
 }
 
 /** What tells kept connections apart. An address may belong to another machine by now. */
@@ -66,7 +83,7 @@ const poolOf = (context: Context, to: Destination, role: Role): Pool => {
     keepAliveTimeout: 30_000,
     connect: (_options, done) => {
       open().then(
-        socket => done(null, socket),
+        socket => done(null, role === 'host' ? limited(socket, context.clock) : socket),
         (error: Error) => done(error, null),
       )
     },
@@ -80,7 +97,7 @@ export const createConnections = (
   clock: Pick<Clock, 'elapsed' | 'every'>,
 ): Connections => {
   const kept = createKept(clock)
-  const context: Context = { keys, pools: new Map(), kept }
+  const context: Context = { keys, clock, pools: new Map(), kept }
   const { pools } = context
   return {
     take(to, role, isFresh = false) {

@@ -1,4 +1,5 @@
 /** Shapes of specs that several kinds have. */
+import { isInstant } from '../../shared/instant.ts'
 import { s, text } from '../../shared/schema.ts'
 
 export const flavors = s.array(s.object({ name: s.nullish(text(63)), type: s.nullish(s.enum(['cpu', 'gpu'])) }))
@@ -10,7 +11,7 @@ export const duration = s
   .string()
   .check(s.regex(/^(\d{1,9}[smhdw])?$/, 'must be an integer followed by s, m, h, d or w'))
 
-const isInstant = (value: string): boolean =>
-  value === '' || (/^\d{4}-\d\d-\d\d([Tt ]|$)/.test(value) && !Number.isNaN(Date.parse(value)))
-
-export const instant = s.string().check(s.refine(isInstant, 'must be an ISO 8601 instant'))
+/** Empty stands for none. */
+export const instant = s
+  .string()
+  .check(s.refine(value => value === '' || isInstant(value), 'must be an ISO 8601 instant'))

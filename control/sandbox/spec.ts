@@ -1,4 +1,5 @@
 /** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
+import { isInstant } from '../../shared/instant.ts'
 import { described, jsonOr, s, text, type Out, type Shape } from '../../shared/schema.ts'
 import { network } from './network/shape.ts'
 import { standby } from './standby.ts'
@@ -8,10 +9,9 @@ const list = <S extends Shape>(item: S, max = 1000) => jsonOr(s.array(item).chec
 const duration = () =>
   s.nullish(s.string().check(s.regex(/^(\d{1,9}[smhdw])?$/, 'must be an integer followed by s, m, h, d or w')))
 
-const isInstant = (value: string): boolean =>
-  value === '' || (/^\d{4}-\d\d-\d\d([Tt ]|$)/.test(value) && !Number.isNaN(Date.parse(value)))
-
-const instant = () => s.nullish(s.string().check(s.refine(isInstant, 'must be an ISO 8601 instant')))
+/** Empty stands for none. */
+const instant = () =>
+  s.nullish(s.string().check(s.refine(value => value === '' || isInstant(value), 'must be an ISO 8601 instant')))
 
 /** A value of `names` in any case, answered as listed. */
 const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
@@ -64,7 +64,7 @@ const expirationPolicy = s
   .check(
     s.check(({ value: policy, issues }) => {
       const { type, value } = policy
-      const right = type === 'date' ? value !== '' && isInstant(value) : /^\d{1,9}[smhdw]$/.test(value)
+      const right = type === 'date' ? isInstant(value) : /^\d{1,9}[smhdw]$/.test(value)
       const message = type === 'date' ? 'must be an ISO 8601 instant' : 'must be an integer followed by s, m, h, d or w'
       if (!right) issues.push({ code: 'custom', message, input: value, path: ['value'] })
     }),

@@ -4,9 +4,9 @@
  * mounts, links, control groups and the server's records are in them. Other work on the box falls on them, too.
  * As many as fit into memory sleep in it first; the others are made when there is compressed memory to put them away to.
  */
-import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { whyNoMachines } from '../support/machine.ts'
+import { available, links, memoryOf, mounts } from './box.ts'
 import { measuredHost, type MeasuredHost } from './host-server.ts'
 import { timeOf, times, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
@@ -23,10 +23,6 @@ const storageMb = 24
 /** The first and the last of so many are compared: what a sandbox costs must not grow with their number. */
 const window = 50
 
-/** Bytes by a line of /proc/meminfo. */
-const memoryOf = (name: string): number =>
-  Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) * 1024
-
 /** Runs `task` on each, some at a time. */
 const each = async (names: readonly string[], task: (name: string) => Promise<void>): Promise<void> => {
   const left = [...names]
@@ -35,19 +31,6 @@ const each = async (names: readonly string[], task: (name: string) => Promise<vo
   }
   await Promise.all(Array.from({ length: atOnce }, work))
 }
-
-/** Bytes the box can still give, when nothing moves any more: the most of some looks. */
-const available = async (): Promise<number> => {
-  const seen: number[] = []
-  for (let look = 0; look < 5; look++) {
-    await sleep(400)
-    seen.push(memoryOf('MemAvailable'))
-  }
-  return percentile(seen, 0.5)
-}
-
-const mounts = (): number => readFileSync('/proc/self/mountinfo', 'utf8').split('\n').length
-const links = (): number => readdirSync('/sys/class/net').length
 
 interface Field {
   readonly bench: Bench

@@ -1,7 +1,7 @@
 /**
  * Measures Hutch on this machine, beside what the same machine does without it, in the same run.
  *
- *     node test/bench/main.ts [--only host|warm|quota|tti|density|neighbour|daemon|bundle|process|files|soak|gateway|management|egress|store] [--json] [--count number]
+ *     node test/bench/main.ts [--only host|warm|quota|tti|density|neighbour|daemon|bundle|process|files|beside|soak|gateway|management|egress|store] [--json] [--count number]
  *
  * The figures go to the standard output, progress to the standard error. Everything made is removed at the end, also
  * after a failure or a signal. Closes with 0 however the figures are; with 1 when something could not be run.
@@ -9,6 +9,7 @@
 import { closing, type Closing } from '../../shared/closing.ts'
 import { messageOf } from '../../shared/errors.ts'
 import { jsonLog } from '../../shared/log.ts'
+import { besideBench } from './beside/index.ts'
 import { bundleBench } from './bundle.ts'
 import { densityBench } from './density.ts'
 import { egressBench } from './egress.ts'
@@ -37,6 +38,7 @@ const runs: Readonly<Record<Family, (bench: Bench, count?: number) => Promise<Ro
   bundle: bundleBench,
   process: processBench,
   files: filesBench,
+  beside: besideBench,
   soak: soakBench,
   gateway: gatewayBench,
   management: managementBench,

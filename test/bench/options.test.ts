@@ -8,7 +8,7 @@ t.test('without options everything is measured, for people', async t => {
 t.test('one family, or a group of them, in the order they always run in', async t => {
   t.same(optionsOf(['--only', 'host', '--json']), { only: ['host'], json: true })
   t.equal(optionsOf(['--only', 'density', '--count', '1000']).count, 1_000)
-  t.same(optionsOf(['--only', 'daemon']).only, ['bundle', 'process', 'files', 'soak'])
+  t.same(optionsOf(['--only', 'daemon']).only, ['bundle', 'process', 'files', 'beside', 'soak'])
   t.same(optionsOf(['--only', 'store', '--only', 'gateway']).only, ['gateway', 'management', 'store'])
 })
 

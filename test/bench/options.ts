@@ -11,6 +11,7 @@ export const families = [
   'bundle',
   'process',
   'files',
+  'beside',
   'soak',
   'gateway',
   'management',
@@ -21,7 +22,7 @@ export type Family = (typeof families)[number]
 
 /** Families that belong together under one more name. */
 const groups: Readonly<Record<string, readonly Family[]>> = {
-  daemon: ['bundle', 'process', 'files', 'soak'],
+  daemon: ['bundle', 'process', 'files', 'beside', 'soak'],
   gateway: ['gateway', 'management'],
   api: ['management'],
 }

@@ -54,8 +54,8 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
     'shared/http',
   ],
   'node:https': ['control/acme', 'control/identity/provider', 'daemon/egress', 'daemon/network'],
-  'node:v8': ['control/memory', 'daemon/node-internals'],
-  'node:vm': ['control/memory', 'daemon/codegen', 'daemon/node-internals', 'images/runtime'],
+  'node:v8': ['shared'],
+  'node:vm': ['daemon/codegen', 'images/runtime', 'shared'],
 }
 
 /** What is read from the surroundings in one place each, and passed on from there. */

@@ -2,6 +2,7 @@
 import type { Defence } from './defence.ts'
 
 const test = 'test/e2e/channel.test.ts'
+const lies = 'test/control/channel/lies.test.ts'
 const calls = 'control/drivers/oci/spec/seccomp-calls.ts'
 
 export const wallDefences: readonly Defence[] = [
@@ -46,5 +47,19 @@ export const wallDefences: readonly Defence[] = [
     text: "value.replace(/^[\\s=]+/, '')",
     instead: 'value',
     test,
+  },
+  {
+    name: 'a daemon keeps the host reading as fast as it likes',
+    file: 'control/channel/connections.ts',
+    text: 'if (heard - before > mostInASecond) socket',
+    instead: 'if (heard < before) socket',
+    test: lies,
+  },
+  {
+    name: 'a question waits for a connection for longer than it may take',
+    file: 'shared/http/client/transport.ts',
+    text: "  signal.addEventListener('abort', leave, { once: true })\n",
+    instead: '',
+    test: lies,
   },
 ]

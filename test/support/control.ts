@@ -62,6 +62,8 @@ export interface ControlOptions {
   /** Invitations are written down as mails. */
   readonly sendsMail?: boolean
   readonly quotas?: Readonly<Record<string, number>>
+  /** Whether machines have disks with an end; default true. */
+  readonly disks?: boolean
   /** MB of the disk that may be promised; any number unless given. */
   readonly diskMb?: number
   /** Further routes. */
@@ -229,6 +231,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     images,
     catalogues,
     abilities: {
+      disks: options.disks ?? true,
       regions: ['local', 'eu-fra-1'],
       drives: false,
       quotas: options.quotas ?? {},

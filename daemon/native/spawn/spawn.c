@@ -5,8 +5,9 @@
  * setuid family would signal our threads), and it reports failure in shared memory. CLONE_VFORK also makes the kernel
  * give the child an oom_score_adj of its own although the memory is shared. While the child borrows our memory it may
  * already have a tenant's user id. Nobody can trace it then, because a change of user id clears the dumpable flag. But
- * a tenant could stop it, and we would wait for ever; so a watchdog thread kills a child that has not reached its exec
- * in time.
+ * a tenant could stop it or let it wait, and we would wait for ever; so a watchdog thread kills a child that has not
+ * reached its exec in time. One that wants to go on, and only does not get the processor or the disk of a busy machine,
+ * has more time.
  */
 #include "arguments.h"
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -29,6 +31,8 @@
 #define MAX_DESCRIPTORS 16
 /* On a busy machine gVisor takes seconds for what the kernel does in a millisecond. */
 #define PATIENCE_SECONDS 10
+/* So often it is looked at again. */
+#define MORE_LOOKS 5
 
 enum stage { DESCRIPTORS = 1, SESSION, OOM, CAPABILITIES, IDENTITY, PRIVILEGES, DIRECTORY, EXEC };
 
@@ -160,13 +164,33 @@ static struct {
   volatile int fired;
 } watchdog = {PTHREAD_ONCE_INIT, -1, 0, 0};
 
+/* Whether it runs or waits for the disk (proc_pid_stat(5)): nobody but the kernel lets a process do either. */
+static int is_under_way(pid_t pid) {
+  char path[32], text[256];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return 0;
+  text[size] = 0;
+  /* The name before it may have any letters. */
+  const char *state = strrchr(text, ')');
+  return state && state[1] == ' ' && (state[2] == 'R' || state[2] == 'D');
+}
+
 static void *watch(void *unused) {
   (void)unused;
+  pid_t last = 0;
+  int looks = 0;
   for (;;) {
     uint64_t expirations;
     if (read(watchdog.timer, &expirations, sizeof expirations) < 0) continue;
     pid_t stuck = watchdog.child;
     if (stuck <= 0) continue;
+    looks = stuck == last ? looks + 1 : 0;
+    last = stuck;
+    if (looks < MORE_LOOKS && is_under_way(stuck)) continue;
     watchdog.fired = 1;
     kill(stuck, SIGKILL);
   }
@@ -195,7 +219,7 @@ static void start_watchdog(void) {
 
 static void arm(int seconds) {
   if (watchdog.timer < 0) return;
-  struct itimerspec when = {.it_value.tv_sec = seconds};
+  struct itimerspec when = {.it_value.tv_sec = seconds, .it_interval.tv_sec = seconds};
   timerfd_settime(watchdog.timer, 0, &when, NULL);
 }
 

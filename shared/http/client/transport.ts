@@ -24,6 +24,15 @@ export interface Answered {
 const flat = (headers: Dispatcher.ResponseData['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]))
 
+/** What `work` comes to, or the reason of `signal` at once: a request that waits for its connection does not hear it. */
+const orAborted = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason)
+    if (signal.aborted) leave()
+    signal.addEventListener('abort', leave, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+  })
+
 /** Runs one request to the head of its answer. Throws the limit's reason, or `unavailable` when there is no answer. */
 export const send = async (
   transport: Transport,
@@ -35,7 +44,8 @@ export const send = async (
     if (limit.signal.aborted) return limit.signal.reason
     return fail('unavailable', { what: `${from} ${what}: ${messageOf(error)}`, next: 'try again in a moment' }, error)
   }
-  const answer = await transport.request({ ...sending, signal: limit.signal }).catch((error: unknown) => {
+  const { signal } = limit
+  const answer = await orAborted(signal, transport.request({ ...sending, signal })).catch((error: unknown) => {
     throw failed('did not answer', error)
   })
   const { statusCode, headers, body } = answer

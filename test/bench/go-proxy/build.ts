@@ -1,34 +1,9 @@
-/** A reverse proxy in Go, built here where Go is there. */
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { find, freePort, scratch, start, untilListens } from '../child.ts'
+/** A reverse proxy in Go. */
+import { goProgram, noGo, type GoProgram } from '../go-program.ts'
 import type { Bench } from '../measure.ts'
 
-export const noGo = 'needs Go: apt-get install golang-go'
+export { noGo }
 
-/** Where Debian's package and where Go's own archive put it. */
-const compiler = (): string | undefined => find('go') ?? ['/usr/local/go/bin/go'].find(path => existsSync(path))
-
-/** The proxy before a port of loopback, on one processor as the others are; undefined without Go. */
-export const goProxy = async (bench: Bench, upstream: number): Promise<{ port: number; pid: number } | undefined> => {
-  const go = compiler()
-  if (!go) return undefined
-  const dir = scratch(bench, 'go')
-  const binary = join(dir, 'proxy')
-  const source = new URL('main.go', import.meta.url).pathname
-  const env = {
-    ...process.env,
-    GOCACHE: join(dir, 'cache'),
-    GOPATH: join(dir, 'path'),
-    GOFLAGS: '',
-    GOTOOLCHAIN: 'local',
-    CGO_ENABLED: '0',
-  }
-  await promisify(execFile)(go, ['build', '-o', binary, source], { env })
-  const port = await freePort()
-  const child = start(bench, binary, [String(port), String(upstream)], { env: { GOMAXPROCS: '1' } })
-  await untilListens(child, port)
-  return { port, pid: child.pid as number }
-}
+/** The proxy before a port of loopback; undefined without Go. */
+export const goProxy = (bench: Bench, upstream: number): Promise<GoProgram | undefined> =>
+  goProgram(bench, new URL('main.go', import.meta.url), String(upstream))

@@ -5,6 +5,9 @@ import { systemClock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import { ada, browser, hostWithAdmin, hostWithNobody, verifierFor, type Browser } from '../../support/sign-in.ts'
 
+// Passwords cost.
+t.setTimeout(240_000)
+
 const back = 'http://127.0.0.1:7777/callback'
 
 const authorizeUrl = (url: string, more: Readonly<Record<string, string>> = {}) =>
@@ -311,6 +314,20 @@ t.test('whoever has no session at the page of devices is told so, and nothing is
   }
   t.equal(await host.store.identity.countOAuthRecords('Session'), 0)
   t.same(printed(), [])
+})
+
+t.test('codes of devices are not guessed at without end', async t => {
+  const { url } = await hostWithAdmin(t)
+  const person = browser(url)
+  let shown = await person.open(`${url}/v0/oauth/device`)
+  let tries = 0
+  for (; shown.status === 200 && tries < 400; tries++) {
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(shown.text)?.[1] ?? ''
+    shown = await person.open(`${url}/v0/oauth/device`, { xsrf, user_code: 'BBBB-BBBB' })
+    if (tries === 0) t.match(shown.text, /not one, or its time is over/)
+  }
+  t.equal(shown.status, 429)
+  t.ok(tries > 200 && tries <= 300, `after ${tries}`)
 })
 
 t.test('links that are none are not tried without end from one place; good ones do not count', async t => {

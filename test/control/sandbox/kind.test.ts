@@ -171,6 +171,20 @@ t.test('what would do nothing is refused, and what does nothing is named', async
   t.ok(header.length < 2_100 && /^[\x20-\x7e]+$/.test(header))
 })
 
+t.test(
+  'the size of a disk is told to have no effect where disks have no end, and nothing is told where they have one',
+  async t => {
+    const warned = async (disks: boolean) => {
+      const { call } = await control(t, { disks })
+      const made = await call('POST', '/sandboxes', { metadata: { name: 'a' }, spec: { runtime: { storageMb: 64 } } })
+      t.match(made, { status: 200, body: { spec: { runtime: { storageMb: 64 } } } })
+      return made.headers['x-svc-warnings']
+    }
+    t.equal(await warned(false), '"spec.runtime.storageMb has no effect"')
+    t.equal(await warned(true), undefined)
+  },
+)
+
 t.test('secrets are sealed in the store, masked in answers, and survive being sent back masked', async t => {
   const { call, store, sealer, poked } = await control(t)
   const spec = {

@@ -82,7 +82,8 @@ for (const proxy of proxies)
         config: { publicUrl: 'https://hutch.example.com', previewDomain: 'previews.example.com' },
       })
       const { port, ca } = await start(t, proxy, s.port)
-      const { address } = await s.preview('app')
+      // What an application is told of the address, it is told by its proxy.
+      const { address } = await s.preview('app', { hostHeader: 'preview' })
       const { hostname: servername } = new URL(address)
       t.match(servername, /\.local\.previews\.example\.com$/)
       const asked = request({

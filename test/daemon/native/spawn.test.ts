@@ -175,9 +175,44 @@ const python = '/usr/bin/python3'
 const lease =
   'import fcntl,signal,sys; signal.signal(signal.SIGIO, signal.SIG_IGN); f = open(sys.argv[1], "r+b"); fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK); print("held", flush=True); sys.stdin.read()'
 
-t.test('a start that hangs is given up', { skip: !existsSync(python) && 'needs python3' }, async t => {
-  const file = join(t.testdir(), 'true')
-  copyFileSync('/bin/true', file)
+/** Holds whoever executes the file, as a disk does that is busy with others, and lets go. */
+const slowDisk = `import ctypes, os, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+FAN_CLASS_CONTENT, FAN_MARK_ADD, FAN_OPEN_EXEC_PERM, FAN_ALLOW = 4, 1, 0x40000, 1
+group = libc.fanotify_init(FAN_CLASS_CONTENT, os.O_RDONLY)
+if group < 0 or libc.fanotify_mark(group, FAN_MARK_ADD, ctypes.c_uint64(FAN_OPEN_EXEC_PERM), -100, sys.argv[1].encode()) < 0:
+    sys.exit(os.strerror(ctypes.get_errno()))
+print('held', flush=True)
+_, _, _, _, _, file, _ = struct.unpack('IBBHQii', os.read(group, 24))
+time.sleep(11)
+os.write(group, struct.pack('iI', file, FAN_ALLOW))
+`
+
+/** Starts the file from a process of its own: whoever starts one stands still. */
+const starter = `const { spawnProcess } = await import(process.argv[1])
+const from = performance.now()
+spawnProcess({ file: process.argv[2], args: ['true'], env: {}, descriptors: [-1, -1, -1] })
+console.log(Math.round(performance.now() - from))`
+
+/** Begins one: milliseconds that it took, and how the disk ended. */
+const startSlowly = async (t: Test, file: string): Promise<{ started: Promise<{ ms: number; disk: unknown }> }> => {
+  const disk = spawn(python, ['-c', slowDisk, file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(disk, 'exit')
+  t.teardown(() => disk.kill('SIGKILL'))
+  await once(disk.stdout, 'data')
+  const spawner = new URL('../../../daemon/native/spawn/spawn.ts', import.meta.url).href
+  const child = spawn(process.execPath, ['--input-type=module', '-e', starter, spawner, file])
+  const said = once(child.stdout, 'data') as Promise<[Buffer]>
+  const started = async () => ({ ms: Number((await said)[0]), disk: (await ended)[0] as unknown })
+  return { started: started() }
+}
+
+const why = existsSync(python) ? (root ? false : 'needs root') : 'needs python3'
+t.test('a start that waits is given up, and one that the box is slow with goes on', { skip: why }, async t => {
+  const dir = t.testdir()
+  const [file, slow] = [join(dir, 'true'), join(dir, 'slow')]
+  for (const copy of [file, slow]) copyFileSync('/bin/true', copy)
+  const { started } = await startSlowly(t, slow)
   const holder = spawn(python, ['-c', lease, file], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => {
     holder.stdin.end()
@@ -187,4 +222,7 @@ t.test('a start that hangs is given up', { skip: !existsSync(python) && 'needs p
   const options = { file, args: ['true'], env, descriptors: [-1, -1, -1] }
   t.throws(() => spawnProcess(options), { code: 'ETIMEDOUT', stage: 'exec' })
   t.equal(waitpid(-1), undefined, 'only the holder is left')
+  const { ms, disk } = await started
+  t.ok(ms > 10_500, `it took ${ms} ms and was started`)
+  t.equal(disk, 0)
 })

@@ -47,6 +47,8 @@ t.test('a part of a path chooses tests, and one that chooses none is an error', 
     'test/shared/closest.test.ts',
     'test/shared/closing.test.ts',
   ])
+  t.same(testFiles(checkout, '/', ['--soak', '--only', 'e2e/hostile-p']), ['test/e2e/hostile-page.soak.ts'])
+  t.ok(testFiles(checkout, '/', ['--soak']).length > 10)
   t.same(testFiles(checkout, join(checkout, 'test'), ['shared/closest.test.ts']), ['test/shared/closest.test.ts'])
   t.ok(testFiles(checkout, '/', []).length > 100)
   t.match(await run('--only', 'nonsense'), { exitCode: 1, stdout: /^no test file has "nonsense" in its path$/ })

@@ -152,8 +152,8 @@ export const fencesStand = async (names: Names): Promise<boolean> => {
   )
 }
 
-/** Takes down what stands of the instance's fences. */
-export const lowerFences = async (names: Names): Promise<void> => {
+/** Table lines that take down what stands of the instance's fences. */
+const takingDown = async (names: Names): Promise<Record<string, string[]>> => {
   const tables = await present()
   const lines: Record<string, string[]> = {}
   for (const table of ['raw', 'filter', 'nat']) {
@@ -168,5 +168,20 @@ export const lowerFences = async (names: Names): Promise<void> => {
       ...existing.map(([, chain]) => `-X ${chain}`),
     ]
   }
-  await restore('remove firewall', lines)
+  return lines
+}
+
+const looks = 5
+
+/**
+ * Takes down what stands of the instance's fences. Whoever else changes the box's firewall may take a part of it between the look and
+ * the change, of which nothing is carried out then: what is left by then is looked at again.
+ */
+export const lowerFences = async (names: Names): Promise<void> => {
+  for (let left = looks; ; left--)
+    try {
+      return await restore('remove firewall', await takingDown(names))
+    } catch (error) {
+      if (left === 1) throw error
+    }
 }

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import type { Machine } from '../../../../control/drivers/driver.ts'
-import { fencesStand } from '../../../../control/drivers/oci/net/firewall.ts'
+import { fencesStand, lowerFences } from '../../../../control/drivers/oci/net/firewall.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh } from '../../../support/oci.ts'
 
@@ -107,3 +107,22 @@ t.test('fences that somebody took down stand again before the next machine gets 
   await box.driver.create(box.spec('b'))
   t.equal(await fencesStand(box.names), true)
 })
+
+t.test(
+  'fences that others take down at the same time are down in the end, and nobody is told of a failure',
+  async t => {
+    const box = await openBox(t, kit)
+    const standing = () => execFileSync('iptables-save', { encoding: 'utf8' }).includes(box.names.chain)
+    t.equal(standing(), true)
+    for (let round = 0; round < 5; round++) {
+      const taken = await Promise.allSettled([1, 2, 3].map(() => lowerFences(box.names)))
+      t.same(
+        taken.flatMap(one => (one.status === 'rejected' ? [String(one.reason)] : [])),
+        [],
+      )
+      t.equal(standing(), false)
+      await box.reopen()
+      t.equal(standing(), true)
+    }
+  },
+)

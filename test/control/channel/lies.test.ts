@@ -1,0 +1,112 @@
+/** A daemon that is the tenant's and speaks the channel: whatever it answers, the host's own questions end in time and take little. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { createConnections, type Connections } from '../../../control/channel/connections.ts'
+import { keepAliveCount } from '../../../control/instances/keep-alive.ts'
+import { teller } from '../../../control/instances/tell.ts'
+import { askToEnd } from '../../../control/instances/terminate.ts'
+import type { Address } from '../../../control/store/store.ts'
+import { systemClock } from '../../../shared/clock.ts'
+
+const program = new URL('../../programs/liar.py', import.meta.url).pathname
+/** The longest of the questions' own limits, and what a busy box adds. */
+const longestMs = 5_000 + 10_000
+const mostMemory = 256 * 2 ** 20
+const mostBusyMs = 8_000
+
+const liars = async (t: Test) => {
+  const child = spawn('python3', [program], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.teardown(async () => {
+    child.stdin.end()
+    await once(child, 'exit')
+  })
+  const opened: string[] = []
+  const lines = createInterface({ input: child.stdout })
+  const [first] = (await once(lines, 'line')) as [string]
+  lines.on('line', way => opened.push(way))
+  const connections = createConnections({ keyOf: () => Buffer.alloc(32, 7) }, systemClock())
+  t.teardown(connections.close)
+  return { ports: JSON.parse(first) as Record<string, number>, opened, connections }
+}
+
+const addressOf = (port: number): Address => ({
+  host: '127.0.0.1',
+  port: 1,
+  channel: { port, machine: `m${port}`, generation: 'g' },
+})
+
+/** What each of the host's questions came to. */
+const ask = (connections: Connections, address: Address) =>
+  Promise.allSettled([
+    teller(connections)(address, { environment: {} }),
+    keepAliveCount(connections, address),
+    askToEnd(connections, address),
+  ])
+
+/** The most memory that was added while `work` goes on, and the processor time that it took. */
+const watched = async (work: () => Promise<unknown>) => {
+  const before = process.memoryUsage.rss()
+  const used = process.cpuUsage()
+  let memory = 0
+  const timer = setInterval(() => (memory = Math.max(memory, process.memoryUsage.rss() - before)), 20)
+  await work()
+  clearInterval(timer)
+  const { user, system } = process.cpuUsage(used)
+  return { memory, busyMs: (user + system) / 1_000 }
+}
+
+/** Ways that are an answer all the same. */
+const believed = new Set(['good', 'two-answers', 'endless-answers'])
+
+t.test('whatever a daemon answers, the host goes on', async t => {
+  const { ports, opened, connections } = await liars(t)
+  const slowest: Record<string, number> = {}
+  const one = async ([way, port]: [string, number]) => {
+    // Twice: what is left of an answer must not be the next one's.
+    for (let turn = 0; turn < 2; turn++) {
+      const start = performance.now()
+      const answers = await ask(connections, addressOf(port))
+      slowest[way] = Math.max(slowest[way] ?? 0, performance.now() - start)
+      for (const answer of answers)
+        if (answer.status === 'fulfilled') {
+          t.ok(believed.has(way), `${way} is no answer: ${JSON.stringify(answer.value)}`)
+          t.match(JSON.stringify(answer.value), /^(\[\]|0)$/, `${way} is answered by its own answer`)
+        }
+    }
+  }
+  const { memory, busyMs } = await watched(() =>
+    Promise.all(
+      Object.entries(ports)
+        .filter(([way]) => way !== 'trap')
+        .map(one),
+    ),
+  )
+  t.comment(JSON.stringify({ memory, busyMs }))
+  t.same(
+    Object.entries(slowest).filter(([, ms]) => ms > longestMs),
+    [],
+    'each question has an end',
+  )
+  t.ok(memory < mostMemory, `${memory} bytes more`)
+  t.ok(busyMs < mostBusyMs, `${busyMs} ms of a processor`)
+  t.ok(opened.includes('redirect'))
+  t.notOk(opened.includes('trap'), 'nobody is sent elsewhere')
+})
+
+t.test('a daemon that is silent is asked on so many connections, however often', async t => {
+  const { ports, connections } = await liars(t)
+  const address = addressOf(ports['silent'] ?? 0)
+  const open = () => readdirSync('/proc/self/fd').length
+  const before = open()
+  let most = 0
+  const counting = setInterval(() => (most = Math.max(most, open() - before)), 50)
+  const { memory } = await watched(() =>
+    Promise.allSettled(Array.from({ length: 2_000 }, () => keepAliveCount(connections, address))),
+  )
+  clearInterval(counting)
+  t.ok(most > 0 && most <= 300, `${most} connections at once`)
+  t.ok(memory < mostMemory, `${memory} bytes more`)
+})

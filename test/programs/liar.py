@@ -1,0 +1,156 @@
+"""
+A daemon that lies on the channel: it greets its host as a daemon does, and answers each request in one of the ways below.
+
+    liar.py        listens for each way on a port of its own; prints the ports as JSON, and then a line for each connection
+
+In a sandbox `hostile-daemon.py` answers by the way that the host's own document names.
+"""
+import gzip, json, socket, struct, sys, threading, time
+
+good = {'applied': 1, 'removed': 0, 'unapplied': [], 'keepAlive': 0, 'left': 0, 'drives': {'uidMap': '', 'gidMap': ''}}
+
+
+def answer(body=None, head='content-type: application/json', status='200 OK', length=None):
+    data = json.dumps(good).encode() if body is None else body
+    return f'HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {len(data) if length is None else length}\r\n\r\n'.encode() + data
+
+
+def says(data):
+    return lambda s: s.sendall(data)
+
+
+def endless(start, piece):
+    """Until nobody takes it any more."""
+    def go(s):
+        s.sendall(start)
+        while True:
+            s.sendall(piece)
+    return go
+
+
+def slowly(data, pause=0.1):
+    def go(s):
+        for byte in data:
+            s.sendall(bytes([byte]))
+            time.sleep(pause)
+    return go
+
+
+def reset(s):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    s.close()
+
+
+def typed(**fields):
+    return says(answer(json.dumps({**good, **fields}).encode()))
+
+
+chunked = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'
+trap = 0
+ways = {
+    'good': says(answer()),
+    'gigabytes': endless(answer(length=1 << 32), b' ' * 65536),
+    'gigabytes-of-failure': endless(answer(status='500 x', length=1 << 32), b' ' * 65536),
+    'until-the-end': endless(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n', b' ' * 65536),
+    'endless-chunks': endless(chunked, b'1000\r\n' + b' ' * 4096 + b'\r\n'),
+    'endless-small-chunks': endless(chunked, b'1\r\n \r\n' * 10000),
+    'endless-extension': endless(chunked + b'1;', b'x' * 65536),
+    'endless-size': endless(chunked, b'0' * 65536),
+    'endless-trailers': endless(chunked + b'0\r\n', b'x: y\r\n' * 10000),
+    'endless-header': endless(b'HTTP/1.1 200 OK\r\nx: ', b'x' * 65536),
+    'endless-headers': endless(b'HTTP/1.1 200 OK\r\n', b'x: y\r\n' * 10000),
+    'endless-reason': endless(b'HTTP/1.1 200 ', b'x' * 65536),
+    'endless-hints': endless(b'', b'HTTP/1.1 103 x\r\nlink: y\r\n\r\n' * 1000),
+    'endless-continues': endless(b'', b'HTTP/1.1 100 x\r\n\r\n' * 1000),
+    'endless-answers': endless(b'', answer() * 100),
+    'slow-head': slowly(answer()),
+    'slow-body': lambda s: (s.sendall(chunked), slowly(b'1\r\n \r\n' * 1000)(s)),
+    'silent': lambda s: time.sleep(60),
+    'head-only': says(answer(b'', length=10)),
+    'closes': lambda s: s.close(),
+    'resets': reset,
+    'half-closes': lambda s: (s.shutdown(socket.SHUT_WR), time.sleep(60)),
+    'wrong-types': typed(applied='1', removed=[], unapplied={}, keepAlive='0', left=None),
+    'fractions': typed(applied=0.5, removed=1.5, keepAlive=0.5, left=0.5),
+    'beyond-numbers': says(answer(json.dumps(good).replace('0', '1e999').encode())),
+    'an-array': says(answer(b'[]')),
+    'nothing': says(answer(b'null')),
+    'deep': says(answer(b'[' * 30000 + b']' * 30000)),
+    'prototype': says(answer(b'{"__proto__": {"applied": 1, "removed": 0, "unapplied": [], "keepAlive": 0, "left": 0}}')),
+    'no-utf-8': says(answer(b'{"applied": "\xff\xfe"}')),
+    'no-json': says(answer(b'{"applied": 1')),
+    'a-page': says(answer(b'<html>', 'content-type: text/html')),
+    'no-type': says(answer(None, 'x: y')),
+    'packed': says(answer(gzip.compress(b' ' * (1 << 26)), 'content-type: application/json\r\ncontent-encoding: gzip')),
+    'redirect': lambda s: s.sendall(answer(b'', f'location: http://127.0.0.1:{trap}/', '307 x')),
+    'no-content': says(b'HTTP/1.1 204 x\r\n\r\n'),
+    'refusal': says(answer(b'{"error": "no"}', 'content-type: application/json\r\nwww-authenticate: Basic', '401 x')),
+    'status-999': says(answer(status='999 x')),
+    'upgrade': says(b'HTTP/1.1 101 x\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n' + answer()),
+    'two-answers': says(answer() + answer(json.dumps({**good, 'keepAlive': 666, 'left': 666}).encode())),
+    'a-request': says(b'POST /v0/sandboxes HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}'),
+    'two-lengths': says(answer(head='content-type: application/json\r\ncontent-length: 1')),
+    'length-and-chunks': says(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'),
+}
+nonce = b'n' * 32
+greetings = {
+    'no-nonce': lambda s: time.sleep(60),
+    'short-nonce': lambda s: (s.sendall(nonce[:5]), time.sleep(60)),
+    'closed-nonce': lambda s: (s.sendall(nonce[:5]), s.close()),
+    'long-nonce': lambda s: (s.sendall(nonce + b'n'), time.sleep(60)),
+    'slow-nonce': slowly(nonce, 0.5),
+    'endless-nonce': endless(b'', b'n' * 65536),
+    'answer-in-nonce': lambda s: (s.sendall(nonce + answer() * 3), time.sleep(60)),
+}
+
+
+def requests(s):
+    """Heads of requests, with their bodies; of the preface nothing is believed."""
+    left = s.recv(48, socket.MSG_WAITALL)
+    left = b''
+    while True:
+        while b'\r\n\r\n' not in left:
+            piece = s.recv(65536)
+            if not piece:
+                return
+            left += piece
+        head, left = left.split(b'\r\n\r\n', 1)
+        fields = [line.split(b':', 1) for line in head.lower().split(b'\r\n')[1:]]
+        length = int(dict(fields).get(b'content-length', b'0'))
+        while len(left) < length:
+            left += s.recv(65536)
+        yield head, left[:length]
+        left = left[length:]
+
+
+def lie(s, way):
+    try:
+        if way in greetings:
+            return greetings[way](s)
+        s.sendall(nonce)
+        for _ in requests(s):
+            ways[way](s)
+    except (OSError, ValueError):
+        # The host has had enough of it.
+        pass
+    finally:
+        s.close()
+
+
+def listen(way):
+    server = socket.create_server(('127.0.0.1', 0), backlog=1024)
+
+    def accept():
+        while True:
+            s = server.accept()[0]
+            print(way, flush=True)
+            threading.Thread(target=lie, args=(s, way), daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+    return server.getsockname()[1]
+
+
+if __name__ == '__main__':
+    ways['trap'] = ways['good']
+    trap = listen('trap')
+    print(json.dumps({way: trap if way == 'trap' else listen(way) for way in [*ways, *greetings]}), flush=True)
+    sys.stdin.read()
