@@ -11,6 +11,7 @@ import { serverName, startInternet, type Internet } from './egress/server.ts'
 import { openLoad, type Load } from './load.ts'
 import { inTurns, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
+import { slotsBench } from './slots.ts'
 
 type Kind = 'plain' | 'sni' | 'opened'
 const kinds: readonly Kind[] = ['plain', 'sni', 'opened']
@@ -205,5 +206,6 @@ export const egressBench = async (bench: Bench): Promise<Row[]> => {
   }
   rows.push(await rules(bench, internet, ours))
   rows.push(await memory(bench, internet, ours))
+  rows.push(...(await slotsBench(bench)))
   return rows
 }

@@ -170,6 +170,20 @@ export const policyDefences: readonly Defence[] = [
     test: 'test/control/egress/package-files.test.ts',
   },
   {
+    name: 'a path passes that one server reads otherwise',
+    file: 'shared/policy/decide.ts',
+    text: 'paths.every(path => pattern.path?.matches(path, true))',
+    instead: 'paths.some(path => pattern.path?.matches(path, false))',
+    test: 'test/shared/policy/grammar.test.ts',
+  },
+  {
+    name: 'a sandbox asks for names without end',
+    file: 'control/egress/dns/serve.ts',
+    text: ' || !tenant.dns.rate.take()) return',
+    instead: ') return',
+    test: 'test/control/egress/rules.test.ts',
+  },
+  {
     name: 'packages are fetched where a sandbox has sent a body',
     file: 'control/egress/http/forward.ts',
     text: 'key: `packages ${exchange.key}`',

@@ -21,14 +21,34 @@ interface Idle {
 
 /** Below what servers commonly wait for the next request. */
 const idleMs = 4_000
-const maxPerKey = 16
+const maxPerKey = 64
 const maxKeys = 64
+/** Of one sandbox, wherever they go. */
+const maxIdle = 256
+
+/** Leaves the list when its server closes it. */
+const waiting = (list: Idle[], upstream: Upstream, since: number, gone: () => void): Idle => {
+  const one: Idle = {
+    upstream,
+    since,
+    forget() {
+      const at = list.indexOf(one)
+      if (at < 0) return
+      list.splice(at, 1)
+      gone()
+    },
+  }
+  upstream.socket.once('close', one.forget)
+  return one
+}
 
 /** Has no timer of its own: one for all sandboxes sweeps. */
 export const createPool = (deps: { now: () => number }): Pool => {
   const idle = new Map<string, Idle[]>()
+  let count = 0
   let closed = false
   const drop = (one: Idle): void => {
+    count--
     one.upstream.socket.off('close', one.forget)
     one.upstream.destroy()
   }
@@ -44,6 +64,7 @@ export const createPool = (deps: { now: () => number }): Pool => {
     take(key) {
       const list = idle.get(key)
       for (let one = list?.pop(); one; one = list?.pop()) {
+        count--
         one.upstream.socket.off('close', one.forget)
         if (one.since + idleMs >= deps.now()) return one.upstream
         one.upstream.destroy()
@@ -56,18 +77,10 @@ export const createPool = (deps: { now: () => number }): Pool => {
       // Put last: the least lately used place is the first to go.
       idle.delete(key)
       idle.set(key, list)
-      const one: Idle = {
-        upstream,
-        since: deps.now(),
-        forget() {
-          const at = list.indexOf(one)
-          if (at >= 0) list.splice(at, 1)
-        },
-      }
-      upstream.socket.once('close', one.forget)
-      list.push(one)
+      list.push(waiting(list, upstream, deps.now(), () => count--))
+      count++
       if (list.length > maxPerKey) drop(list.shift() as Idle)
-      if (idle.size > maxKeys) dropOldest()
+      if (idle.size > maxKeys || count > maxIdle) dropOldest()
     },
     sweep() {
       const oldest = deps.now() - idleMs

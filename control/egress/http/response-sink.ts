@@ -36,6 +36,9 @@ const toTrailers = (raw: RawHeaders): [string, string][] => {
   return trailers
 }
 
+/** Up to so much goes out in one write with its head: of text Node makes one, of bytes two. */
+const oneWriteBytes = 8 * 1024
+
 export const responseSink = (options: SinkOptions): ResponseSink => {
   const { req, res, upstream, added, withheld, failed } = options
   const finish = () => {
@@ -52,7 +55,8 @@ export const responseSink = (options: SinkOptions): ResponseSink => {
     data(piece, last) {
       if (last) {
         finish()
-        res.end(piece)
+        if (piece.length <= oneWriteBytes) res.end(piece.toString('latin1'), 'latin1')
+        else res.end(piece)
         return true
       }
       if (res.write(piece)) return true

@@ -108,7 +108,8 @@ const listen = (state: State): void => {
   })
   socket.on('error', error => fail(state, error))
   socket.on('close', () => {
-    if (state.sink && reader.finish()) return
+    // One that waited for the next request owes nothing.
+    if (!state.sink || reader.finish()) return
     fail(state, new ProtocolError('the server closed the connection'))
   })
   // Whoever had it before may have paused it.

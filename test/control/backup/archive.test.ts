@@ -64,6 +64,14 @@ t.test('no key is changed while a backup is made, and none is made meanwhile', a
   await host.until('a', 'DEPLOYED')
   const env = { HUTCH_DATA_DIR: dataDir }
   const to = join(scratch(t), 'backup.tar')
+  // Fetched again by whoever needs them; decisions are what owners read.
+  for (const [dir, file] of [
+    ['packages/blobs', 'kept-for-all'],
+    ['egress-events', 'uid.events'],
+  ] as const) {
+    mkdirSync(join(dataDir, dir), { recursive: true })
+    writeFileSync(join(dataDir, dir, file), '')
+  }
   const key = () => readFileSync(join(dataDir, 'secret-key'), 'utf8')
   const before = key()
   isHeld = true
@@ -76,6 +84,9 @@ t.test('no key is changed while a backup is made, and none is made meanwhile', a
   isHeld = false
   goOn.resolve()
   t.match(await backup, { code: 0 })
+  const names = execFileSync('tar', ['-tf', to, '--ignore-zeros'], { encoding: 'utf8' })
+  t.match(names, 'egress-events/uid.events')
+  t.notMatch(names, /packages|kept-for-all/)
   t.match(await runCommand(['rotate'], env), { code: 0, out: /1 stored secret was sealed anew/ })
   t.not(key(), before)
 })
