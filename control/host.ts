@@ -138,6 +138,7 @@ const running = async (
     onWaiting: line.leave,
     spare: warm.spare,
     claimDaemon: claimDaemonBy(connections),
+    expectUse: address => connections.expect({ address }),
     observer: metrics.observer,
     keepAlive: address => keepAliveCount(connections, address),
     askToEnd: address => askToEnd(connections, address),

@@ -24,6 +24,8 @@ export interface Connections {
   giveBack: Kept['giveBack']
   /** A connection of its own. */
   open(to: Destination, role: Role): Promise<Socket>
+  /** Opens what the host's next word and a client's first request go on: ahead of both, also while the machine still sleeps. */
+  expect(to: Destination): void
   /** Drops the connections to a machine that is no more. */
   forget(host: string): void
   close(): Promise<void>
@@ -34,7 +36,12 @@ interface Context {
   readonly clock: Pick<Clock, 'elapsed'>
   readonly pools: Map<string, Pool>
   readonly kept: Kept
+  /** Opened ahead for a pool, each for its first connection. */
+  readonly begun: Map<string, Promise<Socket>>
 }
+
+/** A client that has come by then has a connection; a later one is served no worse than another. */
+const aheadMs = 10_000
 
 const opener = ({ keys }: Context, { address, port }: Destination, role: Role): (() => Promise<Socket>) => {
   const { host, channel } = address
@@ -73,7 +80,12 @@ const poolOf = (context: Context, to: Destination, role: Role): Pool => {
   const name = nameOf(to, role)
   const known = context.pools.get(name)
   if (known) return known
-  const open = opener(context, to, role)
+  const anew = opener(context, to, role)
+  const open = (): Promise<Socket> => {
+    const begun = context.begun.get(name)
+    context.begun.delete(name)
+    return begun?.catch(anew) ?? anew()
+  }
   // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
   const pool = new Pool(`http://${to.address.host}:${to.port ?? to.address.port}`, {
     connections: 256,
@@ -92,12 +104,45 @@ const poolOf = (context: Context, to: Destination, role: Role): Pool => {
   return pool
 }
 
+const endBegun = ({ begun }: Context, isMeant: (name: string) => boolean): void => {
+  for (const [name, opening] of begun)
+    if (isMeant(name)) {
+      begun.delete(name)
+      opening.then(
+        socket => socket.destroy(),
+        () => {
+          // It was never opened.
+        },
+      )
+    }
+}
+
+const expect = (context: Context, to: Destination): void => {
+  const { begun, kept } = context
+  const opening = opener(context, to, 'host')()
+  opening.then(
+    // Nobody hears it until it is taken.
+    socket => socket.on('error', () => {}),
+    () => {
+      // Whoever wants it opens one, and is told why not.
+    },
+  )
+  begun.set(nameOf(to, 'host'), opening)
+  const ready = kept.fresh(nameOf(to, 'client'), opener(context, to, 'client'))
+  ready.then(
+    far => kept.giveBack(far, aheadMs),
+    () => {
+      // The same.
+    },
+  )
+}
+
 export const createConnections = (
   keys: Pick<ChannelKeys, 'keyOf'>,
   clock: Pick<Clock, 'elapsed' | 'every'>,
 ): Connections => {
   const kept = createKept(clock)
-  const context: Context = { keys, clock, pools: new Map(), kept }
+  const context: Context = { keys, clock, pools: new Map(), kept, begun: new Map() }
   const { pools } = context
   return {
     take(to, role, isFresh = false) {
@@ -108,8 +153,10 @@ export const createConnections = (
     giveBack: kept.giveBack,
     pool: (to, role) => poolOf(context, to, role),
     open: (to, role) => opener(context, to, role)(),
+    expect: to => expect(context, to),
     forget(host) {
       kept.forget(host)
+      endBegun(context, name => name.startsWith(`${host} `))
       for (const [name, pool] of pools)
         if (name.startsWith(`${host} `)) {
           pools.delete(name)
@@ -120,6 +167,7 @@ export const createConnections = (
     },
     async close() {
       kept.close()
+      endBegun(context, () => true)
       await Promise.all([...pools.values()].map(pool => pool.destroy()))
       pools.clear()
     },

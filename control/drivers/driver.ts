@@ -127,18 +127,20 @@ export interface Freezer {
   reclaim?(id: string, signal: AbortSignal): Promise<void>
 }
 
+/** Tells the daemon of a machine that runs whose it is. */
+export type Tell = (machine: Machine) => Promise<void>
+
 /**
  * Gives a machine that was made `anonymous`, that runs or is frozen and that nobody has used, to somebody.
  */
 export interface Claimer {
   /**
-   * Sets all that is set from outside (names, memory, what holds its traffic, the host's files) to what `spec` says; afterwards it
-   * runs, and its daemon is to be told the rest. Root file system and working directory are what it was made with. May be
-   * repeated. Throws as `create` does; such a machine is only good for `remove`.
+   * Sets all that is set from outside (names, memory, what holds its traffic, the host's files) to what `spec` says, and has its
+   * daemon told the rest as soon as that can be, and before anybody may use it. Root file system and working directory are what it
+   * was made with. Becomes what it is as fast as the box allows; afterwards it has its share of the processors. May be repeated.
+   * Throws as `create` and `tell` do; such a machine is only good for `remove`.
    */
-  claim(spec: Omit<MachineSpec, 'channel'>): Promise<Machine>
-  /** Its daemon has become what it is, as fast as the box allows: from now on the machine has its share of the processors. */
-  settle(spec: Pick<MachineSpec, 'id' | 'cpus'>): Promise<void>
+  claim(spec: Omit<MachineSpec, 'channel'>, tell: Tell): Promise<Machine>
 }
 
 /** Machines may write what they were promised and no more, and what is promised is there. Verbs throw `no_room` when it is not. */

@@ -66,8 +66,7 @@ const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Dead
 })
 
 const supervisedClaimer = (claimer: Claimer, bounded: Bounded, { otherMs }: Deadlines): Claimer => ({
-  claim: spec => bounded('claim', { machine: spec.id }, otherMs, undefined, () => claimer.claim(spec)),
-  settle: spec => bounded('settle', { machine: spec.id }, otherMs, undefined, () => claimer.settle(spec)),
+  claim: (spec, tell) => bounded('claim', { machine: spec.id }, otherMs, undefined, () => claimer.claim(spec, tell)),
 })
 
 const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({

@@ -29,6 +29,8 @@ export interface Context {
   readonly configurer: Omit<Configurer, 'written'>
   readonly spare: Spare | undefined
   readonly claimDaemon: ClaimDaemon
+  /** The daemon of that machine is about to be asked. */
+  readonly expectUse?: ((address: Address) => void) | undefined
   readonly observer: Observer
   /** Orderly ends that are under way, by the id of the instance. */
   readonly endings: Map<string, Ending>

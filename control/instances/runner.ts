@@ -63,6 +63,8 @@ export interface RunnerDeps {
   /** Machines made ahead of need; none when it is left out. */
   readonly spare?: Spare | undefined
   readonly claimDaemon: ClaimDaemon
+  /** The daemon of that machine is about to be asked. */
+  readonly expectUse?: ((address: Address) => void) | undefined
   readonly observer: Observer
   /** Number of keep-alive processes that run in the machine whose daemon answers there. */
   readonly keepAlive: (address: Address) => Promise<number>

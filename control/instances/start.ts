@@ -97,14 +97,15 @@ const started = async (context: Context, { subject, plan, machine }: Made): Prom
 
 /** A machine that was made for nobody becomes what the plan says. */
 const become = async (context: Context, { instance, driver }: Subject, { spec }: MachinePlan): Promise<Machine> => {
-  const { standby, claimDaemon } = context
+  const { standby, claimDaemon, expectUse } = context
   // What is known of its sleep is of its time before.
   standby.down(instance.id)
-  const machine = await driver.claimer?.claim(spec)
-  if (!machine?.address) throw fail('driver_failed', { driver: driver.name, step: 'claim', reason: 'it cannot' })
-  await claimDaemon(machine.address, spec)
-  await driver.claimer?.settle(spec)
-  return machine
+  if (!driver.claimer || !instance.address)
+    throw fail('driver_failed', { driver: driver.name, step: 'claim', reason: 'it cannot' })
+  expectUse?.(instance.address)
+  return driver.claimer.claim(spec, async ({ address }) => {
+    if (address) await claimDaemon(address, spec)
+  })
 }
 
 /** It did not become its owner's, or the host died before that was known: it goes, and a new one takes its place. */

@@ -30,6 +30,9 @@ export interface Subject {
   leftovers(id: string): Promise<string[]>
 }
 
+/** Nobody listens in what these machines run. */
+const tell = async (): Promise<void> => {}
+
 const find = async (driver: Driver, id: string): Promise<Machine | undefined> =>
   (await driver.list()).find(machine => machine.id === id)
 
@@ -214,13 +217,23 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
       await driver.freezer?.freeze(id)
       const { memoryMb } = spec(id)
       const wanted = { ...spec(id), hostname: 'claimed', memoryMb: memoryMb * 2, etc: { 'claim-test': 'yes\n' } }
-      t.same(await claimer.claim(wanted), made, 'it runs, where it did')
-      t.same(await claimer.claim(wanted), made, 'which may be repeated')
+      const phases: (string | undefined)[] = []
+      const look = async (machine: Machine) => {
+        t.same(machine, made)
+        phases.push((await find(driver, id))?.phase)
+      }
+      t.same(await claimer.claim(wanted, look), made, 'it runs, where it did')
+      t.same(phases, ['running'], 'its daemon is told, once, when it can hear')
+      t.same(await claimer.claim(wanted, tell), made, 'which may be repeated')
       t.same(await find(driver, id), made)
       await claimed?.(t, made)
+      const deaf = claimer.claim(wanted, async () => {
+        throw new Error('it does not hear')
+      })
+      await t.rejects(deaf, /it does not hear/, 'one whose daemon cannot be told')
       await driver.create(spec(other))
-      await t.rejects(claimer.claim(spec(other)), { code: 'driver_failed' })
-      await t.rejects(claimer.claim(spec(randomUUID())), { code: 'driver_failed' })
+      await t.rejects(claimer.claim(spec(other), tell), { code: 'driver_failed' })
+      await t.rejects(claimer.claim(spec(randomUUID()), tell), { code: 'driver_failed' })
       t.equal((await find(driver, other))?.phase, 'running')
       await driver.remove(id)
       await driver.remove(other)
@@ -267,8 +280,8 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     }
     const id = randomUUID()
     await driver.create({ ...spec(id), storageMb: 16, anonymous: true })
-    await t.rejects(claimer.claim({ ...spec(id), storageMb: storage.claimableMb + 1 }), { code: 'driver_failed' })
-    const claimed = await claimer.claim({ ...spec(id), storageMb: 96 })
+    await t.rejects(claimer.claim({ ...spec(id), storageMb: storage.claimableMb + 1 }, tell), { code: 'driver_failed' })
+    const claimed = await claimer.claim({ ...spec(id), storageMb: 96 }, tell)
     const { said, mb } = await fill(claimed)
     t.match(said, /No space left on device|Disk quota exceeded/)
     t.ok(mb > 80 && mb <= 96, `${mb} MB`)

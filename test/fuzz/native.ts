@@ -2,6 +2,7 @@
  * The C addons under AddressSanitizer and UndefinedBehaviorSanitizer: their own tests, then random input (inputs.ts).
  *
  *     make fuzz [SEED=1] [N=300]
+ *     node test/fuzz/native.ts spawn       only what has the word in its path
  *
  * They take the place of the built ones in a mount namespace of their own, so that what runs beside it keeps its own.
  */
@@ -20,9 +21,8 @@ const places: Readonly<Record<string, string>> = {
 const checkedOf = (place: string): string => join(root, '.runtime/fuzz', place)
 const out = (line: string) => process.stdout.write(`fuzz: ${line}\n`)
 
-/** Not those that start processes: a child that has our memory for a moment is what the sanitizer does not understand. */
 const tests = [
-  ...['receive', 'hole', 'md5-lanes', 'uapi', 'sys'].map(name => `test/daemon/native/${name}.test.ts`),
+  ...['receive', 'hole', 'md5-lanes', 'uapi', 'sys', 'spawn'].map(name => `test/daemon/native/${name}.test.ts`),
   'test/daemon/filesystem/native-port.test.ts',
   'test/daemon/filesystem/search/routes.test.ts',
   'test/daemon/filesystem/transfer/chunked-upload.test.ts',
@@ -88,6 +88,8 @@ if (process.getuid?.() !== 0) out('skipped: the addons under AddressSanitizer ne
 else {
   compile()
   const inputs = ['test/fuzz/inputs.ts', process.env['SEED'] || '1', process.env['N'] || '300']
-  const results = [...tests.map(test => run([test])), run(inputs)]
+  const [part] = process.argv.slice(2)
+  const runs = [...tests.map(test => [test]), inputs].filter(([file = '']) => part === undefined || file.includes(part))
+  const results = runs.map(run)
   if (!results.every(Boolean)) process.exitCode = 1
 }

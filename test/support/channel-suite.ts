@@ -10,7 +10,7 @@ import { nonceBytes, provenBytes, writePreface } from '../../shared/channel.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { forgedAnswers, knocks } from './gateway-suite.ts'
 import { server, type Server } from './server.ts'
-import { nameOfBox, triesOfWalls } from './walls-suite.ts'
+import { endingOfDaemon, nameOfBox, triesOfWalls } from './walls-suite.ts'
 
 const program = (name: string) => readFileSync(new URL(`../programs/${name}`, import.meta.url), 'utf8')
 
@@ -303,4 +303,7 @@ for port in (${port}, ${channel.port}):
     t.match(await identity(again), { labels: { stage: 'two' } })
     t.equal(await run('printf %s "$TOP"', again), secret)
   })
+
+  const now = url.replace(new URL(url).host, new URL(s.url).host)
+  if (runtime === 'runsc') await endingOfDaemon(t, s, now, command => run(command, now))
 }

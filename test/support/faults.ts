@@ -66,8 +66,7 @@ const gatedFreezer = ({ pass }: Gate, freezer: Freezer): Freezer => ({
 })
 
 const gatedClaimer = ({ pass }: Gate, claimer: Claimer): Claimer => ({
-  claim: spec => pass('claim', () => claimer.claim(spec)),
-  settle: spec => pass('settle', () => claimer.settle(spec)),
+  claim: (spec, tell) => pass('claim', () => claimer.claim(spec, machine => pass('tell', () => tell(machine)))),
 })
 
 /** Every verb of the driver passes the gate. */

@@ -170,7 +170,8 @@ export const sharedTables: readonly SharedTable[] = [
     what: 'locks of files',
     owner: 'box',
     bound: 'any number',
-    keptBy: '**nothing**: there is no table to fill, but each lock is 192 bytes of the box that are charged to nobody',
+    keptBy:
+      '**nothing**: there is no table to fill, but each lock is 192 bytes of the box that are charged to nobody (measured on Linux 6.18: a million take 195 MB and 4 s of a processor, and no control group is charged)',
     attacks: [{ kind: 'locks', cap: 10_000, usual: 1_000 }],
   },
 ]

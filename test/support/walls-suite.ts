@@ -35,3 +35,16 @@ export const triesOfWalls = (t: Test, { dataDir, names }: Server, run: Run, runt
     )['host view'].worked
     t.ok(own.includes('box-sys/kernel/hostname'), 'what names the box would be noticed')
   })
+
+/** What gVisor does not keep root from: it ends its own sandbox, which is there again with its files, and nobody else's. */
+export const endingOfDaemon = (t: Test, s: Server, url: string, run: Run) =>
+  t.test('root who ends the daemon has a sandbox again, with its files', async t => {
+    const health = async () => (await s.call('GET', `${url}/health`)).body
+    const { startedAt } = await health()
+    await run('echo kept > /kept')
+    await s.call('POST', `${url}/process`, { command: 'kill -9 1' })
+    await s.until('a', ({ status, errors }) => status === 'DEPLOYED' && errors?.length > 0)
+    t.match((await s.call('GET', '/v0/sandboxes/a')).body.errors, [{ code: 'MACHINE_LOST', fatal: false }])
+    t.equal(await run('cat /kept'), 'kept\n')
+    t.not((await health()).startedAt, startedAt, 'it is another daemon')
+  })

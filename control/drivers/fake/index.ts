@@ -216,9 +216,10 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
     },
     storage: { claimableMb: 8_192, room: async () => room(world) },
     claimer: {
-      claim: spec => claim(context, spec),
-      async settle({ id }) {
-        alive(context, id, 'settle')
+      async claim(spec, tell) {
+        const machine = await claim(context, spec)
+        await tell(machine)
+        return machine
       },
     },
     close: async () => {},

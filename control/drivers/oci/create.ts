@@ -88,7 +88,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   const firstId = await chooseUsers(attempt, earlier)
   if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
   // A copy is the machine's own.
-  const image = overlay ? await imageMark(spec.rootfs) : undefined
+  const image = overlay ? imageMark(spec.rootfs) : undefined
   const marker: Marker = {
     ...markerOf(attempt, earlier),
     marks: 'user',

@@ -96,10 +96,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       ? {}
       : {
           mounter: ociMounter(context),
-          claimer: {
-            claim: spec => claimMachine(context, spec),
-            settle: ({ id, cpus }) => limitCpu(hierarchy, group(id), id, cpus),
-          },
+          claimer: { claim: (spec, tell) => claimMachine(context, spec, tell) },
         }),
     ...(context.outbound ? { outbound: outboundOf(context, context.outbound, config) } : {}),
     close,

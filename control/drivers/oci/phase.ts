@@ -23,5 +23,5 @@ export const lookAt = async (context: Context, id: string): Promise<Machine> => 
   if (!(await isPopulated(hierarchy, group))) return { id, phase: 'stopped' }
   const address = addressOf(id, marker)
   const phase = (await isFrozen(hierarchy, group)) ? 'frozen' : 'running'
-  return { id, phase, ...((await isImageGone(marker)) ? { rootGone: true } : {}), address }
+  return { id, phase, ...(isImageGone(marker) ? { rootGone: true } : {}), address }
 }

@@ -100,3 +100,42 @@ t.test('connections of one role, start or machine are never those of another', a
   connections.forget('127.0.0.1')
   t.not(connections.pool({ address }, 'client'), pool, 'those to a machine that is gone are dropped')
 })
+
+t.test('what is expected is opened ahead, while the daemon sleeps, and once', async t => {
+  const connections = createConnections({ keyOf: () => key }, systemClock())
+  t.teardown(connections.close)
+  const awake = Promise.withResolvers<void>()
+  const opened = new Set<Socket>()
+  const { host, port, machine } = await standIn(t, async socket => {
+    opened.add(socket)
+    await awake.promise
+    socket.write(Buffer.alloc(nonceBytes, 1))
+    let heard = 0
+    socket.on('data', piece => {
+      heard += piece.length
+      if (heard > prefaceBytes) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+    })
+  })
+  const to = { address: { host, port: 1, channel: { port, machine, generation: 'g' } } }
+  const until = async (look: () => boolean) => {
+    while (!look()) await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  const ask = async () => {
+    const answer = await connections.pool(to, 'host').request({ path: '/', method: 'GET' })
+    await answer.body.dump()
+    return answer.statusCode
+  }
+  connections.expect(to)
+  await until(() => opened.size === 2)
+  const asked = ask()
+  awake.resolve()
+  t.equal(await asked, 200)
+  const far = await connections.take(to, 'client')
+  t.equal(opened.size, 2, 'one for the host, and one for a client')
+  connections.giveBack(far, 1_000)
+  connections.expect(to)
+  await until(() => opened.size === 4)
+  connections.forget(host)
+  await until(() => [...opened].every(socket => socket.destroyed || socket.readableEnded))
+  t.pass('all end with the machine')
+})

@@ -101,19 +101,21 @@ const limitBytes = async (hierarchy: Hierarchy, path: string, memoryMb: number):
     // Version 2 takes any value and kills for it; a machine is not ended by being made smaller.
     if (current > bytes) await set(file(hierarchy, 'memory', path, 'memory.high'), bytes, writeFile)
     const after = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
-    await set(file(hierarchy, 'memory', path, 'memory.high'), 'max', writeFile)
+    await set(file(hierarchy, 'memory', path, 'memory.high'), 'max')
     if (after > bytes)
       throw fail('busy', { what: `the machine uses ${after} bytes of memory`, next: 'free some inside and try again' })
-    return set(file(hierarchy, 'memory', path, 'memory.max'), bytes, writeFile)
+    return set(file(hierarchy, 'memory', path, 'memory.max'), bytes, after < bytes ? noted : writeFile)
   }
   const plain = file(hierarchy, 'memory', path, 'memory.limit_in_bytes')
   const withSwap = file(hierarchy, 'memory', path, 'memory.memsw.limit_in_bytes')
   const limit = Number(await readControl(plain))
+  const used = Number(await readControl(file(hierarchy, 'memory', path, 'memory.usage_in_bytes')))
   const swapCounted = (await readControl(withSwap)) !== undefined
+  const write = used < bytes ? noted : writeFile
   // The one may never exceed the other, so which goes first depends on the direction.
-  if (swapCounted && bytes > limit) await set(withSwap, bytes, writeFile)
-  await set(plain, bytes, writeFile)
-  if (swapCounted && bytes <= limit) await set(withSwap, bytes, writeFile)
+  if (swapCounted && bytes > limit) await set(withSwap, bytes, write)
+  await set(plain, bytes, write)
+  if (swapCounted && bytes <= limit) await set(withSwap, bytes, write)
 }
 
 /** Memory and swap together are limited to `memoryMb`, and sockets to a part; throws `busy` when more is in use and cannot be reclaimed. */

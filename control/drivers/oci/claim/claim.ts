@@ -1,17 +1,17 @@
 /** Gives a machine that was made for nobody to somebody: what is set from outside of it. */
-import { truncate } from 'node:fs/promises'
+import { truncateSync } from 'node:fs'
 import { fail } from '../../../../shared/errors.ts'
-import type { Machine, MachineSpec } from '../../driver.ts'
+import type { Machine, MachineSpec, Tell } from '../../driver.ts'
 import { isImageGone } from '../image-files.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
-import { hurryCpu, limitMemory } from '../cgroup/limits.ts'
+import { hurryCpu, limitCpu, limitMemory } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
 import { checkSpec } from '../check-spec.ts'
 import { holdOutbound, resolversOf } from '../create.ts'
 import { boundDisk } from '../disk/bound.ts'
 import { leastDiskMb, promisedMb } from '../disk/shape.ts'
 import { filesOf } from '../layout.ts'
-import { readMarker, writeMarker, type Marker } from '../marker.ts'
+import { readMarkerNow, writeMarkerNow, type Marker } from '../marker.ts'
 import { interfaceOf } from '../net/link.ts'
 import { addressOf } from '../phase.ts'
 import { hostFiles } from '../rootfs.ts'
@@ -44,34 +44,47 @@ const claimDisk = async (
   return bounded
 }
 
-export const claimMachine = async (context: Context, spec: Spec): Promise<Machine> => {
-  checkSpec(spec)
-  const { id, memoryMb, cpus, held = false } = spec
-  const files = filesOf(context.dataDir, id)
-  const marker = await readMarker(files.marker)
+/** Waits for all of it: whoever hears of a failure removes the machine, in which nothing may go on then. */
+const all = async (steps: readonly Promise<unknown>[]): Promise<void> => {
+  const broken = (await Promise.allSettled(steps)).find(step => step.status === 'rejected')
+  if (broken) throw broken.reason
+}
+
+const needAnonymous = (context: Context, id: string): Marker => {
+  const marker = readMarkerNow(filesOf(context.dataDir, id).marker)
   if (!marker?.ready || !marker.anonymous)
     throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `no machine ${id} was made for nobody` })
-  if (await isImageGone(marker))
+  if (isImageGone(marker))
     throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: 'the files of its image are gone' })
+  return marker
+}
+
+export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Promise<Machine> => {
+  checkSpec(spec)
+  const { hierarchy, clock } = context
+  const { id, memoryMb, cpus, held = false } = spec
+  const files = filesOf(context.dataDir, id)
+  const marker = needAnonymous(context, id)
   const disk = await claimDisk(context, marker, spec)
   const group = groupOf(context.names, id)
+  const slot = { address: marker.address, interface: interfaceOf(context.names, marker.slot) }
+  truncateSync(files.output)
   // Nothing is in it but its daemon, which looks at none of it before it is told to: it may wake meanwhile.
-  const steps = await Promise.allSettled([
+  await all([
     names(context, spec, marker),
-    limitMemory(context.hierarchy, group, memoryMb),
-    hurryCpu(context.hierarchy, group),
-    holdOutbound({
-      context,
-      spec,
-      slot: { address: marker.address, interface: interfaceOf(context.names, marker.slot) },
-    }),
-    truncate(files.output),
-    disk && boundDisk(files, disk),
-    writeMarker(files.marker, { ...marker, memoryMb, cpus, held, ...(disk ? { disk } : {}) }),
-    thawGroup(context.hierarchy, group, context.clock),
+    limitMemory(hierarchy, group, memoryMb),
+    hurryCpu(hierarchy, group),
+    holdOutbound({ context, spec, slot }),
+    thawGroup(hierarchy, group, clock),
   ])
-  // Only when none of them goes on: whoever hears of a failure removes the machine.
-  const broken = steps.find(step => step.status === 'rejected')
-  if (broken) throw broken.reason
-  return { id, phase: 'running', address: addressOf(id, marker) }
+  const machine: Machine = { id, phase: 'running', address: addressOf(id, marker) }
+  const told = tell(machine)
+  // What its daemon does not look at is done while it is told.
+  const rest = async (): Promise<void> => {
+    if (disk) boundDisk(files, disk)
+    writeMarkerNow(files.marker, { ...marker, memoryMb, cpus, held, ...(disk ? { disk } : {}) })
+  }
+  await all([told, rest()])
+  await limitCpu(hierarchy, group, id, cpus)
+  return machine
 }

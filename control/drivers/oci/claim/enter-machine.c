@@ -1,12 +1,12 @@
 /*
  * Gives a machine that runs, and that nobody has used yet, its names and the host's files, from outside:
  *
- *     enter(mount namespace, name namespace, host name, bytes of /dev/shm, root's id on the box, [name, text, …])
+ *     enter(file with the ids of its processes, host name, bytes of /dev/shm, root's id on the box, [name, text, …])
  *         → a promise of undefined, or of [step, errno]
  *
  * A thread of its own enters the namespaces and ends: starting a process from a large server would take longer than all
- * of it. Nothing of a tenant has run in the machine, so what its paths lead to is the image's; files are opened in /etc
- * without following a link all the same.
+ * of it. Nothing of a tenant has run in the machine, but its image may be one's: a link, pipe or device in /etc in the place of a
+ * file goes, for opening a pipe would wait for ever.
  */
 #define NAPI_VERSION 8
 #define _GNU_SOURCE
@@ -28,8 +28,8 @@
 #define MOST_FILES 16
 
 struct visit {
-  int mounts, names;
-  char *hostname;
+  char *processes, *hostname;
+  int mount_space, name_space;
   int64_t shm, root;
   char *file[MOST_FILES], *text[MOST_FILES];
   size_t length[MOST_FILES], files;
@@ -40,7 +40,8 @@ struct visit {
 };
 
 static int put(int directory, const char *name, const char *text, size_t length) {
-  int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (unlinkat(directory, name, 0) < 0 && errno != ENOENT) return -1;
+  int fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (fd < 0) return -1;
   while (length > 0) {
     ssize_t written = write(fd, text, length);
@@ -58,6 +59,36 @@ static void failed(struct visit *visit, const char *step) {
   visit->error = errno;
 }
 
+/* The only process of a machine that nobody has used; 0 when there is none, or another one besides. */
+static long only_process(const char *processes) {
+  char text[32], *end;
+  int fd = open(processes, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t length = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (length <= 0) return 0;
+  text[length] = 0;
+  long pid = strtol(text, &end, 10);
+  return pid > 0 && end[0] == '\n' && end[1] == 0 ? pid : 0;
+}
+
+static int open_namespace(long pid, const char *name) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%ld/ns/%s", pid, name);
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Its namespaces: the number may have been another process's when they were opened, and that one is not in the group. */
+static int find(struct visit *visit, int *mounts, int *names) {
+  long pid = only_process(visit->processes);
+  if (pid == 0) return errno = ESRCH, failed(visit, "not one process runs in the machine, as in one that nobody has used"), 0;
+  *mounts = open_namespace(pid, "mnt");
+  *names = open_namespace(pid, "uts");
+  if (*mounts < 0 || *names < 0) return failed(visit, "its namespaces"), 0;
+  if (only_process(visit->processes) != pid) return errno = ESRCH, failed(visit, "its process ended"), 0;
+  return 1;
+}
+
 /* The thread's own: its directories, its user for files, its namespaces. */
 static void *inside(void *given) {
   struct visit *visit = given;
@@ -66,9 +97,9 @@ static void *inside(void *given) {
   umask(022);
   /* Without it the capabilities over files go with the id. */
   if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0) return failed(visit, "user"), NULL;
-  if (setns(visit->names, CLONE_NEWUTS) < 0 || sethostname(visit->hostname, strlen(visit->hostname)) < 0)
+  if (setns(visit->name_space, CLONE_NEWUTS) < 0 || sethostname(visit->hostname, strlen(visit->hostname)) < 0)
     return failed(visit, "host name"), NULL;
-  if (setns(visit->mounts, CLONE_NEWNS) < 0) return failed(visit, "mounts"), NULL;
+  if (setns(visit->mount_space, CLONE_NEWNS) < 0) return failed(visit, "mounts"), NULL;
   snprintf(size, sizeof size, "size=%lld", (long long)visit->shm);
   if (mount("shm", "/dev/shm", NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV | MS_NOEXEC, size) < 0)
     return failed(visit, "/dev/shm"), NULL;
@@ -86,9 +117,14 @@ static void execute(napi_env env, void *given) {
   (void)env;
   struct visit *visit = given;
   pthread_t thread;
-  errno = pthread_create(&thread, NULL, inside, visit);
-  if (errno != 0) failed(visit, "thread");
-  else pthread_join(thread, NULL);
+  visit->mount_space = visit->name_space = -1;
+  if (find(visit, &visit->mount_space, &visit->name_space)) {
+    errno = pthread_create(&thread, NULL, inside, visit);
+    if (errno != 0) failed(visit, "thread");
+    else pthread_join(thread, NULL);
+  }
+  if (visit->mount_space >= 0) close(visit->mount_space);
+  if (visit->name_space >= 0) close(visit->name_space);
 }
 
 static void complete(napi_env env, napi_status status, void *given) {
@@ -106,6 +142,7 @@ static void complete(napi_env env, napi_status status, void *given) {
   napi_resolve_deferred(env, visit->deferred, answer);
   napi_delete_async_work(env, visit->work);
   for (size_t at = 0; at < visit->files; at++) free(visit->file[at]), free(visit->text[at]);
+  free(visit->processes);
   free(visit->hostname);
   free(visit);
 }
@@ -134,18 +171,17 @@ static int read_files(napi_env env, napi_value list, struct visit *visit) {
 }
 
 static napi_value enter(napi_env env, napi_callback_info info) {
-  size_t argc = 6, length;
-  napi_value argv[6], promise, name;
+  size_t argc = 5, length;
+  napi_value argv[5], promise, name;
   struct visit *visit = calloc(1, sizeof *visit);
   napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
-  int whole = visit && argc == 6 && napi_get_value_int32(env, argv[0], &visit->mounts) == napi_ok &&
-              napi_get_value_int32(env, argv[1], &visit->names) == napi_ok &&
-              (visit->hostname = copy(env, argv[2], &length)) != NULL &&
-              napi_get_value_int64(env, argv[3], &visit->shm) == napi_ok &&
-              napi_get_value_int64(env, argv[4], &visit->root) == napi_ok && read_files(env, argv[5], visit);
+  int whole = visit && argc == 5 && (visit->processes = copy(env, argv[0], &length)) != NULL &&
+              (visit->hostname = copy(env, argv[1], &length)) != NULL &&
+              napi_get_value_int64(env, argv[2], &visit->shm) == napi_ok &&
+              napi_get_value_int64(env, argv[3], &visit->root) == napi_ok && read_files(env, argv[4], visit);
   if (!whole) {
     for (size_t at = 0; visit && at < visit->files; at++) free(visit->file[at]), free(visit->text[at]);
-    if (visit) free(visit->hostname);
+    if (visit) free(visit->processes), free(visit->hostname);
     free(visit);
     napi_throw_type_error(env, NULL, "enter: bad arguments");
     return NULL;

@@ -1,5 +1,5 @@
 /** Changes what a disk may hold whose machine runs: the file system keeps the rest of its blocks to itself. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fail } from '../../../../shared/errors.ts'
 import type { MachineFiles } from '../layout.ts'
 import type { Marker } from '../marker.ts'
@@ -9,11 +9,11 @@ import { blocksOf } from './shape.ts'
  * By `reserved_clusters` (Documentation/ABI/testing/sysfs-fs-ext4 of the kernel), which asks for no privilege but root; the machine's
  * start has written down which device it has, and how many blocks.
  */
-export const boundDisk = async (files: MachineFiles, disk: NonNullable<Marker['disk']>): Promise<void> => {
-  const [, device, total] = /^(loop\d+) (\d+)\n$/.exec(await readFile(files.device, 'utf8')) ?? []
-  const held = device && (await readFile(`/sys/block/${device}/loop/backing_file`, 'utf8')).trimEnd()
+export const boundDisk = (files: MachineFiles, disk: NonNullable<Marker['disk']>): void => {
+  const [, device, total] = /^(loop\d+) (\d+)\n$/.exec(readFileSync(files.device, 'utf8')) ?? []
+  const held = device && readFileSync(`/sys/block/${device}/loop/backing_file`, 'utf8').trimEnd()
   if (held !== files.disk)
     throw fail('driver_failed', { driver: 'oci', step: 'disk', reason: `${files.disk} is on no device` })
   const blocks = blocksOf(disk) ?? Number(total)
-  await writeFile(`/sys/fs/ext4/${device}/reserved_clusters`, String(Math.max(0, Number(total) - blocks)))
+  writeFileSync(`/sys/fs/ext4/${device}/reserved_clusters`, String(Math.max(0, Number(total) - blocks)))
 }

@@ -2,9 +2,10 @@
  * What machines were promised of the disk. The file of a machine's disk takes of the box what the machine has written; it may grow to
  * what was promised, so no more is promised than the disk has, less a reserve for the host's own records.
  */
-import { stat, statfs } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
 import type { Clock } from '../../../../shared/clock.ts'
-import { errno, fail } from '../../../../shared/errors.ts'
+import { fail } from '../../../../shared/errors.ts'
 import type { Room } from '../../driver.ts'
 import { filesOf } from '../layout.ts'
 import { bytesPerMb } from './shape.ts'
@@ -36,19 +37,14 @@ export const openPledges = ({ dataDir, reserveMb, promised: given }: PledgesInpu
   const promised = new Map(given)
   let last: { readonly at: number; readonly seen: Promise<Seen> } | undefined
 
-  const usedBytes = async (id: string): Promise<number> => {
-    try {
-      return (await stat(filesOf(dataDir, id).disk)).blocks * 512
-    } catch (error) {
-      if (errno(error) === 'ENOENT') return 0
-      throw error
-    }
-  }
+  // Known to the kernel: a promise of it takes the server ten times as long, and there may be a thousand.
+  const usedBytes = (id: string): number =>
+    (statSync(filesOf(dataDir, id).disk, { throwIfNoEntry: false })?.blocks ?? 0) * 512
 
   const look = async (): Promise<Seen> => {
     const { bavail, bsize } = await statfs(dataDir)
-    const used = await Promise.all([...promised.keys()].map(usedBytes))
-    return { freeMb: (bavail * bsize) / bytesPerMb, usedMb: used.reduce((sum, bytes) => sum + bytes, 0) / bytesPerMb }
+    const used = [...promised.keys()].reduce((sum, id) => sum + usedBytes(id), 0)
+    return { freeMb: (bavail * bsize) / bytesPerMb, usedMb: used / bytesPerMb }
   }
 
   const seen = async () => {

@@ -93,14 +93,14 @@ static int64_t field(const char *text, const char *key) {
   return 0;
 }
 
-/* Reads a list such as `0-3,8`; the number of processors in it. */
+/* Reads a list such as `0-3,8`; the number of processors in it. Those beyond what there is room for are left out. */
 static int cpus_of(const char *list, int *cpu) {
   int count = 0;
   while (isdigit((unsigned char)*list)) {
     char *end;
     long first = strtol(list, &end, 10), last = first;
     if (*end == '-') last = strtol(end + 1, &end, 10);
-    for (; first <= last && count < MOST_CPUS; first++) cpu[count++] = (int)first;
+    for (; first <= last && first < MOST_CPUS && count < MOST_CPUS; first++) cpu[count++] = (int)first;
     list = *end == ',' ? end + 1 : end;
   }
   return count;

@@ -13,6 +13,9 @@ if (why) {
 const dir = t.testdir()
 const kit = makeKit(dir)
 
+/** Nobody listens in what these machines run. */
+const tell = async (): Promise<void> => {}
+
 t.test('one whose image was removed, or made anew, is given to nobody, and leaves nothing', async t => {
   const box = await openBox(t, kit)
   const { claimer } = box.driver
@@ -22,12 +25,18 @@ t.test('one whose image was removed, or made anew, is given to nobody, and leave
   for (const id of ['gone', 'anew', 'whole']) await box.driver.create({ ...spec(id), storageMb: 16, anonymous: true })
   const away = join(dir, 'away')
   renameSync(rootfs, away)
-  await t.rejects(claimer.claim(spec('gone')), { code: 'driver_failed', message: /the files of its image are gone/ })
+  await t.rejects(claimer.claim(spec('gone'), tell), {
+    code: 'driver_failed',
+    message: /the files of its image are gone/,
+  })
   makeRootfs(rootfs)
-  await t.rejects(claimer.claim(spec('anew')), { code: 'driver_failed', message: /the files of its image are gone/ })
+  await t.rejects(claimer.claim(spec('anew'), tell), {
+    code: 'driver_failed',
+    message: /the files of its image are gone/,
+  })
   rmSync(rootfs, { recursive: true })
   renameSync(away, rootfs)
-  const claimed = await claimer.claim(spec('whole'))
+  const claimed = await claimer.claim(spec('whole'), tell)
   t.equal((await sh(claimed, 'echo here')).out, 'here\n', 'with its image it is')
   for (const id of ['gone', 'anew']) {
     await box.driver.remove(id)
