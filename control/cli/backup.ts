@@ -1,16 +1,17 @@
 /** `hutch backup`: asks the server that runs on the data directory for a copy of everything. */
 import { realpath } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { fail } from '../../shared/errors.ts'
 import { command } from '../../shared/installation.ts'
 import { loadConfig } from '../config.ts'
 import { askServer } from '../operator/ask.ts'
 import { misuse, type Invocation } from './command.ts'
+import { existingDatabase } from './existing-store.ts'
 
 export const run = async ({ env, cwd, words, say }: Invocation): Promise<number> => {
   const [to, ...more] = words
   if (!to || more.length > 0) throw misuse('backup takes the file to be made; see hutch backup --help')
-  const dataDir = await realpath(loadConfig(env, cwd).dataDir)
+  const dataDir = await realpath(dirname(existingDatabase(loadConfig(env, cwd).dataDir)))
   if (await askServer({ dataDir, verb: 'backup', input: { to: resolve(cwd, to) }, say })) return 0
   throw fail('unavailable', {
     what: `no server runs on ${dataDir}, and without one nobody holds its sandboxes still`,

@@ -6,7 +6,7 @@ import { loadConfig } from '../config.ts'
 import { drainFile } from '../drain.ts'
 import { writeDurably } from '../durable.ts'
 import type { Tallied, Store } from '../store/store.ts'
-import { withExistingStore } from './existing-store.ts'
+import { existingDatabase, withExistingStore } from './existing-store.ts'
 import { misuse, type Invocation } from './command.ts'
 
 const sum = (tallied: readonly Tallied[], statuses: readonly string[]): number =>
@@ -38,6 +38,7 @@ export const run = async (invocation: Invocation): Promise<number> => {
   if (words.length > 0) throw misuse('drain takes no words; see hutch drain --help')
   if (options['undo'] && options['wait']) throw misuse('--undo has nothing to wait for')
   const { dataDir } = loadConfig(env, cwd)
+  existingDatabase(dataDir)
   if (options['undo']) {
     await rm(drainFile(dataDir), { force: true })
     say('new sandboxes are taken')

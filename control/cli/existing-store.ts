@@ -6,15 +6,19 @@ import { silentLog } from '../../shared/log.ts'
 import { openStore } from '../store/sqlite/open.ts'
 import type { Store, WritableStore } from '../store/store.ts'
 
-const opened = async (dataDir: string): Promise<WritableStore> => {
+/** The file of the database. Throws `unavailable` where no server has been: a command that only looks makes none. */
+export const existingDatabase = (dataDir: string): string => {
   const path = join(dataDir, 'hutch.db')
   if (!existsSync(path))
     throw fail('unavailable', {
       what: `${dataDir} has no database`,
       next: `start ${command('run')} once, or set HUTCH_DATA_DIR`,
     })
-  return openStore({ path, asItIs: true }, { log: silentLog })
+  return path
 }
+
+const opened = (dataDir: string): Promise<WritableStore> =>
+  openStore({ path: existingDatabase(dataDir), asItIs: true }, { log: silentLog })
 
 /** The same for a command that writes records: with a transition of its own, as a server does. */
 export const withWritableStore = async (

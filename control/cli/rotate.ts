@@ -1,5 +1,6 @@
 /** `hutch rotate`: a new key for stored secrets. */
 import { realpath } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { randomIds } from '../../shared/ids.ts'
 import { loadConfig } from '../config.ts'
 import { changed, changeKey, openKeys } from '../keyring.ts'
@@ -7,11 +8,11 @@ import { claimDataDir } from '../one-host.ts'
 import { askServer } from '../operator/ask.ts'
 import { renewStored } from '../renew.ts'
 import { misuse, type Invocation } from './command.ts'
-import { withExistingStore } from './existing-store.ts'
+import { existingDatabase, withExistingStore } from './existing-store.ts'
 
 export const run = async ({ env, cwd, words, say }: Invocation): Promise<number> => {
   if (words.length > 0) throw misuse('rotate takes no words; see hutch rotate --help')
-  const dataDir = await realpath(loadConfig(env, cwd).dataDir)
+  const dataDir = await realpath(dirname(existingDatabase(loadConfig(env, cwd).dataDir)))
   if (await askServer({ dataDir, verb: 'rotate', input: {}, say })) return 0
   // Nobody else begins meanwhile.
   const claim = await claimDataDir(dataDir)

@@ -20,6 +20,11 @@ t.test('an operator makes accounts, sets passwords anew and takes people out', a
   t.match((await hutch('account', 'list')).out, /acme +acme +acme-dev/)
   t.match((await hutch('person', 'list')).out, /eve@acme\.test +Eve +acme +yes/)
 
+  const head = (await hutch('audit', 'head')).out.trim()
+  t.match(await hutch('audit', 'verify', `--head=${head}`), { code: 0, out: /^\d+ rows, as they were written/ })
+  const other = `${head.split(':')[0]}:${'0'.repeat(64)}`
+  t.match(await hutch('audit', 'verify', `--head=${other}`), { code: 1, out: /^row \d+: / })
+
   const login = (await tokensOf(made, ada)).access_token
   const link = (await hutch('person', 'link', ada.email)).out.trim()
   const page = await browser(url).open(link)
