@@ -26,7 +26,7 @@ export const createFilesystem = (
     paths,
     files,
     bounds: [
-      ...filesystemRoutes({ files, paths, ids, detacher: nodeInternals.detacher }),
+      ...filesystemRoutes({ files, paths, ids, detacher: nodeInternals.detacher, sendFile: nodeInternals.sendFile }),
       ...lazyRoutes([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
         (await import('./search/routes.ts')).searchRoutes({ port, paths }),
       ),

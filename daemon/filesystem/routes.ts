@@ -1,6 +1,7 @@
 /** Binds the file routes. */
 import { handle, type Bound, type Context, type Request } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/filesystem.ts'
+import type { FileSender } from '../node-internals/send-file.ts'
 import { treePath, type Paths } from '../paths.ts'
 import { download } from './transfer/download.ts'
 import { put, type PutDeps } from './transfer/put.ts'
@@ -13,8 +14,8 @@ const wantsBytes = (request: Request, asked: boolean): boolean => {
   return accept !== '' && !accept.includes('application/json') && !accept.includes('*/*')
 }
 
-export const filesystemRoutes = (deps: PutDeps & { readonly paths: Paths }): Bound[] => {
-  const { files, paths } = deps
+export const filesystemRoutes = (deps: PutDeps & { readonly paths: Paths; readonly sendFile: FileSender }): Bound[] => {
+  const { files, paths, sendFile } = deps
   /** As requested, and on disk. */
   const named = (rest: string, { request }: Context) => {
     const requested = paths.requested(request.rawPath, rest)
@@ -26,7 +27,7 @@ export const filesystemRoutes = (deps: PutDeps & { readonly paths: Paths }): Bou
       const shown = requested === '.' || requested === './' ? path : requested
       const opened = await files.open(path)
       const bytes = opened.stat.kind === 'file' && wantsBytes(context.request, query.download)
-      return bytes ? download(opened, shown, context) : files.object(opened, path, shown)
+      return bytes ? download(opened, shown, { context, sendFile }) : files.object(opened, path, shown)
     }),
     handle(wire.writePath, async ({ params, query }, context) => {
       const { requested, path } = named(params.path, context)

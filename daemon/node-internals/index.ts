@@ -4,12 +4,14 @@ import { createCollector, type Collector } from './collector.ts'
 import { createBodyDetacher, type BodyDetacher } from './detach-body.ts'
 import { limitHeap } from './heap-limit.ts'
 import { limitParserPool } from './parser-pool.ts'
+import { createFileSender, type FileSender } from './send-file.ts'
 
-export const internalNames = ['detach-body', 'parser-pool', 'heap-limit', 'collector', 'node-pty'] as const
+export const internalNames = ['detach-body', 'send-file', 'parser-pool', 'heap-limit', 'collector', 'node-pty'] as const
 type InternalName = (typeof internalNames)[number]
 
 export interface NodeInternals {
   readonly detacher: BodyDetacher
+  readonly sendFile: FileSender
   /** Must run before the first connection ends. */
   limitParserPool(): void
   /** False when it is switched off, or this V8 has no such functions. */
@@ -34,6 +36,7 @@ export const readSwitches = (value: string | undefined): { off: ReadonlySet<Inte
 
 export const createNodeInternals = (off: ReadonlySet<InternalName> = new Set()): NodeInternals => ({
   detacher: createBodyDetacher(!off.has('detach-body')),
+  sendFile: createFileSender(!off.has('send-file')),
   limitParserPool: off.has('parser-pool') ? () => {} : limitParserPool,
   limitHeap: off.has('heap-limit') ? () => false : limitHeap,
   createCollector: off.has('collector') ? undefined : createCollector,

@@ -145,20 +145,29 @@ const linksOf = ({ leadsTo }: Route): { links?: Json } => {
   return links.length > 0 ? { links: Object.fromEntries(links) } : {}
 }
 
+type Content = Record<string, { schema: Json }>
+/** What comes with a status that a route declares by itself. */
+const contentOf = (status: number, content: Content, bytes: Content): { content?: Content } => {
+  if (status === 206) return { content: bytes }
+  if (status >= 400 && status < 500) return { content: errorRef }
+  return [201, 202].includes(status) || status >= 500 ? { content } : {}
+}
+
 const responsesOf = (route: Route, document: Document): Operation['responses'] => {
   const responses: Operation['responses'] = {}
   if (route.upgrade) responses['101'] = { description: 'The connection becomes a WebSocket' }
-  const content: Record<string, { schema: Json }> = {}
+  const content: Content = {}
   const returns = toJsonSchema(route.returns, 'output')
   // What succeeds without a body says so by its status.
   const isEmpty = !says(returns) && Object.keys(route.statuses).some(status => ['200', '204'].includes(status))
   if (!route.upgrade && !isEmpty && (says(returns) || route.produces.length === 0))
     content['application/json'] = { schema: says(returns) ? placed(returns, route, 'output', document) : returns }
-  for (const type of route.produces) content[type] = { schema: isText(type) ? { type: 'string' } : binary }
+  const bytes: Content = {}
+  for (const type of route.produces) bytes[type] = { schema: isText(type) ? { type: 'string' } : binary }
+  Object.assign(content, bytes)
   if (Object.keys(content).length > 0) responses['200'] = { description: 'Success', content, ...linksOf(route) }
   for (const [status, description] of Object.entries(route.statuses))
-    responses[status] =
-      [201, 202].includes(Number(status)) || Number(status) >= 400 ? { description, content } : { description }
+    responses[status] = { description, ...contentOf(Number(status), content, bytes) }
   const statuses = new Map<number, string[]>()
   const ofBody = route.accepts === 'json' ? bodyErrors : []
   const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []

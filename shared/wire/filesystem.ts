@@ -27,7 +27,8 @@ export const readPath = route('GET /filesystem/*path', {
   extra,
   query: s.object({ download: flag() }),
   returns: s.union([fileShape, directoryShape]),
-  produces: ['application/octet-stream'],
+  // A download is of the type that the file's extension says.
+  produces: ['application/octet-stream', '*/*'],
   statuses: {
     206: 'A range of the bytes',
     304: 'Not changed since the client has read it',

@@ -9,6 +9,7 @@ import { processes } from './process.ts'
 import { streams } from './streams.ts'
 import { system } from './system.ts'
 import { terminals } from './terminal.ts'
+import { heldSandbox } from '../support/held.ts'
 import { codegen, drives } from './tools.ts'
 import { tunnels } from './tunnel.ts'
 import { watch } from './watch.ts'
@@ -30,7 +31,8 @@ const families = {
   mcp,
 } as const
 
-/** Checks all of it against one target. */
+/** Checks all of it against one target, and every answer against the document that it serves. */
 export const suite = async (t: Test, target: Target): Promise<void> => {
-  for (const [name, check] of Object.entries(families)) await t.test(name, t => check(t, target))
+  const problemOf = await heldSandbox(target.url, target.headers)
+  for (const [name, check] of Object.entries(families)) await t.test(name, t => check(t, { ...target, problemOf }))
 }

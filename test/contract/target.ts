@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { Test } from 'tap'
+import type { ProblemOf } from '../support/held.ts'
 
 /** One per-sandbox API to be checked. What differs by design between places is told here, not in copies of a check. */
 export interface Target {
@@ -17,6 +18,8 @@ export interface Target {
   readonly gateway: boolean
   /** Whether a tunnel may be brought up for a moment: the target has a network of its own. */
   readonly ownNetwork: boolean
+  /** Holds answers to the document of the API. */
+  readonly problemOf?: ProblemOf
 }
 
 export interface Answer {
@@ -73,6 +76,9 @@ export const ask = async (target: Target, method: string, path: string, asked: A
   const isJson = (headers['content-type'] ?? '').startsWith('application/json')
   // A downloaded file may be called JSON and be none.
   const parsed = isJson && text !== '' && headers['content-disposition'] === undefined
+  const plain = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+  const problem = target.problemOf?.(method, path, { status: statusCode, headers: plain, text })
+  if (problem) throw new Error(problem)
   return { status: statusCode, headers, bytes, text, body: parsed ? JSON.parse(text) : undefined }
 }
 

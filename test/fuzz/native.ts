@@ -26,6 +26,8 @@ const tests = [
   'test/daemon/filesystem/native-port.test.ts',
   'test/daemon/filesystem/search/routes.test.ts',
   'test/daemon/filesystem/transfer/chunked-upload.test.ts',
+  'test/daemon/node-internals/send-file.test.ts',
+  'test/daemon/filesystem/transfer/download.test.ts',
   'test/control/drivers/oci/process/run-process.test.ts',
   // The relay: connections that are passed on unread, and parts of them.
   'test/control/egress/late.test.ts',

@@ -1,6 +1,6 @@
 /**
  * Holds answers to the OpenAPI document that their own API serves: the status is declared, the type of the body is, and the body is of
- * the schema. Every in-process call of the management API in tests goes through here.
+ * the schema. Every in-process call of either API in tests goes through here.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { templateOf, type OpenApi } from '../../shared/http/openapi.ts'
@@ -30,6 +30,9 @@ const typeOf = ({ headers }: Answered): string => (headers['content-type'] ?? ''
 /** Errors are shown as pages to browsers, whatever the route. */
 const isErrorPage = (answer: Answered): boolean => answer.status >= 400 && typeOf(answer) === 'text/html'
 
+/** The bytes of a file that may be called JSON and be none. */
+const isDownload = ({ headers }: Answered): boolean => headers['content-disposition'] !== undefined
+
 export const documented = (document: OpenApi): Documented => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false })
   ajv.addSchema({ $id: 'document', ...document })
@@ -42,9 +45,9 @@ export const documented = (document: OpenApi): Documented => {
 
   const bodyProblem = (answer: Answered, content: Readonly<Record<string, unknown>>, place: string) => {
     const type = typeOf(answer)
-    if (!(type in content))
+    if (!(type in content) && !('*/*' in content))
       return `a body of type "${type}", where ${Object.keys(content).join(' or ') || 'none'} is declared`
-    if (type !== 'application/json') return undefined
+    if (type !== 'application/json' || isDownload(answer)) return undefined
     const validate = validatorOf(`${place}/content/${escaped(type)}/schema`)
     if (validate(JSON.parse(answer.text))) return undefined
     const [{ instancePath, message } = { instancePath: '', message: '' }] = validate.errors ?? []

@@ -7,6 +7,7 @@ import type { Connections } from '../../daemon/channel/connections.ts'
 import { loadConfig, type Config } from '../../daemon/config/config.ts'
 import { parseFlags } from '../../daemon/config/flags.ts'
 import { createDaemon, type Daemon } from '../../daemon/daemon.ts'
+import type { NodeInternals } from '../../daemon/node-internals/index.ts'
 import type { Inherited } from '../../daemon/upgrade/handover.ts'
 import { createProgram, type Program } from '../../daemon/upgrade/program.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
@@ -30,6 +31,8 @@ export interface Options {
   readonly connections?: Connections
   /** What an earlier daemon has left. */
   readonly inherited?: Inherited
+  /** With some of them switched off. */
+  readonly nodeInternals?: NodeInternals
 }
 
 export interface TestDaemon {
@@ -71,6 +74,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
     checkReplies: true,
     ...(options.connections ? { connections: options.connections } : {}),
     ...(options.inherited ? { inherited: options.inherited } : {}),
+    ...(options.nodeInternals ? { nodeInternals: options.nodeInternals } : {}),
   })
   // Children are not libuv's: nothing else keeps this process alive while a test waits for one.
   const alive = setInterval(() => {}, 60_000)

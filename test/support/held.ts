@@ -1,5 +1,8 @@
 /** Holds answers that came over a socket to the OpenAPI document of their API, which the API itself is asked for. */
+import { matcher } from '../../shared/http/match.ts'
 import type { OpenApi } from '../../shared/http/openapi.ts'
+import { decodePath } from '../../shared/http/request.ts'
+import { sandboxRoutes } from '../../shared/wire/index.ts'
 import { documented, type Answered } from './as-documented.ts'
 
 /** What is not as the document has it; undefined when all is, or when the path is none of the document's. `target` may have a query. */
@@ -23,7 +26,7 @@ const placesOf = ({ paths }: OpenApi): Place[] =>
     }))
     .toSorted((one, other) => one.template.split('{').length - other.template.split('{').length)
 
-export const holding = (document: OpenApi): ProblemOf => {
+const holding = (document: OpenApi): ProblemOf => {
   const { problemAt } = documented(document)
   const places = placesOf(document)
   return (method, target, answer) => {
@@ -34,15 +37,42 @@ export const holding = (document: OpenApi): ProblemOf => {
   }
 }
 
-/** The documents of each set of routes that was met, compiled once: tests start many servers of one build. */
+/** Names of files hold slashes, escaped or not: where a path leads is the router's to say. */
+const holdingSandbox = (document: OpenApi): ProblemOf => {
+  const { problemOf } = documented(document)
+  const routes = Object.values(sandboxRoutes).flatMap(family => Object.values(family))
+  const run = () => undefined
+  const router = matcher(
+    routes.map(route => ({ route, run })),
+    'whole',
+  )
+  return (method, target, answer) => {
+    const [path = ''] = target.split('?')
+    const found = router.match(method, path, decodePath(path))
+    return found && problemOf(found.bound.route, answer)
+  }
+}
+
+/** The documents that were met, compiled once: tests start many servers of one build. */
 const met = new Map<string, ProblemOf>()
 
-/** Of the management API at `url`. */
-export const held = async (url: string): Promise<ProblemOf> => {
-  const text = await (await fetch(`${url}/v0/openapi.json`)).text()
-  const { servers: _, ...document } = JSON.parse(text) as OpenApi
+const heldBy = async (
+  make: (document: OpenApi) => ProblemOf,
+  url: string,
+  init: RequestInit = {},
+): Promise<ProblemOf> => {
+  const answer = await fetch(url, init)
+  if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`)
+  const { servers: _, ...document } = (await answer.json()) as OpenApi
   const key = JSON.stringify(document)
-  const known = met.get(key) ?? holding(JSON.parse(text) as OpenApi)
+  const known = met.get(key) ?? make(document as OpenApi)
   met.set(key, known)
   return known
 }
+
+/** Of the management API at `url`. */
+export const held = (url: string): Promise<ProblemOf> => heldBy(holding, `${url}/v0/openapi.json`)
+
+/** Of the API of the sandbox at `url`; targets begin after it. */
+export const heldSandbox = (url: string, headers: Readonly<Record<string, string>>): Promise<ProblemOf> =>
+  heldBy(holdingSandbox, `${url.replace(/\/$/, '')}/swagger/openapi.json`, { headers })

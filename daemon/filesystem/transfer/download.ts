@@ -1,4 +1,4 @@
-/** Sends an opened file as bytes, with large reads into two buffers that are reused. */
+/** Sends an opened file as bytes: by the kernel where it can, else with large reads into two buffers that are reused. */
 import type { Writable } from 'node:stream'
 import { fail } from '../../../shared/errors.ts'
 import { json, reply, type Body, type Context, type Pump, type Reply } from '../../../shared/route.ts'
@@ -7,6 +7,7 @@ import { attachment, contentType } from './content-type.ts'
 import { dropFd, readAll, readFd } from '../descriptor.ts'
 import { nameOf } from '../describe.ts'
 import { asUnprocessable } from '../failures.ts'
+import type { FileSender } from '../../node-internals/send-file.ts'
 import type { Opened } from '../read.ts'
 
 const blockBytes = 1024 * 1024
@@ -26,8 +27,8 @@ const written = (out: Writable, chunk: Uint8Array, signal: AbortSignal): Promise
 
 const lengthOf = ({ from, to }: Span): number => to - from + 1
 
-/** Sends the bytes of `span`; throws when the file has become shorter, which cuts the connection. */
-const sendSpan =
+/** Reads and writes the bytes of `span`; throws when the file has become shorter, which cuts the connection. */
+const copySpan =
   (fd: number, span: Span): Pump =>
   async (out, signal) => {
     const buffers = [0, 1].map(() => Buffer.allocUnsafeSlow(Math.min(blockBytes, lengthOf(span))))
@@ -59,14 +60,22 @@ const sendSpan =
     }
   }
 
+/** Sends the bytes of `span`; what the kernel does not send is copied. Throws as `copySpan`. */
+const sendSpan = async (sendFile: FileSender, fd: number, span: Span, ...to: Parameters<Pump>): Promise<void> => {
+  const [out, signal] = to
+  const count = lengthOf(span)
+  const sent = await sendFile(out, { fd, from: span.from, count }, signal)
+  if (sent < count) await copySpan(fd, { ...span, from: span.from + sent })(out, signal)
+}
+
 /** Sends the pieces, text or bytes of the file, in order, and closes the file. */
 const pump =
-  (fd: number, pieces: readonly (string | Span)[]): Pump =>
+  (sendFile: FileSender, fd: number, pieces: readonly (string | Span)[]): Pump =>
   async (out, signal) => {
     try {
       for (const piece of pieces)
         if (typeof piece === 'string') await written(out, Buffer.from(piece), signal)
-        else await sendSpan(fd, piece)(out, signal)
+        else await sendSpan(sendFile, fd, piece, out, signal)
     } finally {
       dropFd(fd)
     }
@@ -142,7 +151,11 @@ const rangedReply = (
 }
 
 /** The answer with the file's bytes: 200, 206, 304, 412 or 416. Takes over the descriptor. */
-export const download = async (opened: Opened, shown: string, context: Context): Promise<Reply> => {
+export const download = async (
+  opened: Opened,
+  shown: string,
+  { context, sendFile }: { readonly context: Context; readonly sendFile: FileSender },
+): Promise<Reply> => {
   const { fd, stat } = opened
   const { request, signal } = context
   const valid = validators(stat)
@@ -182,6 +195,6 @@ export const download = async (opened: Opened, shown: string, context: Context):
       .finally(() => dropFd(fd))
     return ranged(bytes.length, pieces => gathered(bytes, pieces))
   }
-  const answer = ranged(stat.size, pieces => guarded(fd, signal, pump(fd, pieces)))
+  const answer = ranged(stat.size, pieces => guarded(fd, signal, pump(sendFile, fd, pieces)))
   return answer.status === 416 ? early(answer) : answer
 }

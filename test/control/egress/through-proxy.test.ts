@@ -8,7 +8,7 @@ import { systemClock } from '../../../shared/clock.ts'
 const clock = systemClock()
 
 /** Answers each CONNECT as `serve` says; writes down what it was asked. */
-const proxy = async (t: Test, serve: (socket: Socket, place: string) => void) => {
+const proxy = async (t: Test, serve: (socket: Socket, place: string) => void, host = '127.0.0.1') => {
   const asked: string[] = []
   const server = createServer(socket => {
     socket.on('error', () => {})
@@ -18,10 +18,10 @@ const proxy = async (t: Test, serve: (socket: Socket, place: string) => void) =>
       serve(socket, place)
     })
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(0, host)
   await once(server, 'listening')
   t.teardown(() => server.close())
-  return { asked, at: { host: '127.0.0.1', port: (server.address() as AddressInfo).port } }
+  return { asked, at: { host, port: (server.address() as AddressInfo).port } }
 }
 
 t.test('bytes pass, the first of the server included', async t => {
@@ -52,4 +52,12 @@ t.test('what is no proxy is no way out', async t => {
   const silent = await proxy(t, socket => socket.end())
   t.match(await connectThrough(silent.at, ['203.0.113.1'], 443, clock), { ok: false })
   t.match(await connectThrough({ host: '127.0.0.1', port: 1 }, ['203.0.113.1'], 443, clock), { reason: 'unreachable' })
+})
+
+t.test('a proxy may be at an address of IPv6; what it is asked for never is', async t => {
+  const place = await proxy(t, socket => socket.write('HTTP/1.1 200 OK\r\n\r\n'), '::1')
+  const made = await connectThrough(place.at, ['203.0.113.1'], 443, clock)
+  t.match(made, { ok: true, address: '203.0.113.1' })
+  if (made.ok) made.socket.destroy()
+  t.same(place.asked, ['203.0.113.1:443'])
 })

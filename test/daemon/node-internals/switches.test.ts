@@ -10,13 +10,15 @@ import { open } from '../../support/terminal.ts'
 
 const content = randomBytes(3 * 1024 * 1024)
 
-const uploads = async (t: Test, { url, dir }: RealDaemon): Promise<void> => {
+const transfers = async (t: Test, { url, dir }: RealDaemon): Promise<void> => {
   const form = new FormData()
   form.append('file', new Blob([content]), 'name')
   const octets = { 'content-type': 'application/octet-stream' }
   await fetch(`${url}/filesystem/raw.bin`, { method: 'PUT', headers: octets, body: content })
   await fetch(`${url}/filesystem/form.bin`, { method: 'PUT', body: form })
   for (const name of ['raw.bin', 'form.bin']) t.ok(readFileSync(join(dir, 'work', name)).equals(content), name)
+  const downloaded = await fetch(`${url}/filesystem/raw.bin?download=true`)
+  t.ok(content.equals(new Uint8Array(await downloaded.arrayBuffer())), 'and back')
   const multipart = `${url}/filesystem-multipart`
   const { uploadId } = (await (await fetch(`${multipart}/initiate/parts.bin`, { method: 'POST' })).json()) as {
     uploadId: string
@@ -28,7 +30,7 @@ const uploads = async (t: Test, { url, dir }: RealDaemon): Promise<void> => {
 for (const name of internalNames)
   t.test(`${name}: the daemon works without it`, async t => {
     const daemon = await realDaemon(t, { HUTCH_NODE_INTERNALS_OFF: name })
-    await uploads(t, daemon)
+    await transfers(t, daemon)
     const terminal = await open(t, daemon.url, '?cols=91&rows=17&shell=/bin/sh')
     terminal.send({ type: 'input', data: 'stty size\r' })
     await terminal.until(/17 91/)

@@ -16,6 +16,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import { createNodeInternals } from '../../../../daemon/node-internals/index.ts'
 import { requestOf } from '../../../support/call.ts'
 import { daemon, daemonServer } from '../../../support/daemon.ts'
 
@@ -197,54 +198,64 @@ t.test('conditions', async t => {
   await until(() => held(join(dir, 'f')) === 0)
 })
 
-t.test('a large file arrives whole over a socket, and the connection is kept', async t => {
-  const { url, dir } = await daemonServer(t)
-  const content = randomBytes(9 * 1024 * 1024 + 17)
-  writeFileSync(join(dir, 'big.bin'), content)
-  for (let round = 0; round < 2; round++) {
-    const answer = await fetch(`${url}/filesystem/big.bin`, { headers: bytesWanted })
-    const got = Buffer.from(await answer.arrayBuffer())
-    t.equal(answer.headers.get('content-length'), String(content.length))
-    t.equal(createHash('sha256').update(got).digest('hex'), createHash('sha256').update(content).digest('hex'))
-  }
-  const part = await fetch(`${url}/filesystem/big.bin?download=true`, {
-    headers: { range: `bytes=1048570-${3 * 1024 * 1024}` },
+const ways = { 'by the kernel': createNodeInternals(), copied: createNodeInternals(new Set(['send-file'])) }
+
+for (const [way, nodeInternals] of Object.entries(ways)) {
+  t.test(`${way}: a large file arrives whole over a socket, and the connection is kept`, async t => {
+    const { url, dir } = await daemonServer(t, { nodeInternals })
+    const content = randomBytes(9 * 1024 * 1024 + 17)
+    writeFileSync(join(dir, 'big.bin'), content)
+    for (let round = 0; round < 2; round++) {
+      const answer = await fetch(`${url}/filesystem/big.bin`, { headers: bytesWanted })
+      const got = Buffer.from(await answer.arrayBuffer())
+      t.equal(answer.headers.get('content-length'), String(content.length))
+      t.equal(createHash('sha256').update(got).digest('hex'), createHash('sha256').update(content).digest('hex'))
+    }
+    const part = await fetch(`${url}/filesystem/big.bin?download=true`, {
+      headers: { range: `bytes=1048570-${3 * 1024 * 1024}` },
+    })
+    t.ok(Buffer.from(await part.arrayBuffer()).equals(content.subarray(1048570, 3 * 1024 * 1024 + 1)), 'across blocks')
+    await until(() => held(join(dir, 'big.bin')) === 0)
   })
-  t.ok(Buffer.from(await part.arrayBuffer()).equals(content.subarray(1048570, 3 * 1024 * 1024 + 1)), 'across blocks')
-  await until(() => held(join(dir, 'big.bin')) === 0)
-})
 
-t.test('a reader that is slow does not make the daemon read ahead, and one that leaves frees the file', async t => {
-  const { port, dir } = await daemonServer(t)
-  const path = join(dir, 'sparse')
-  closeSync(openSync(path, 'w'))
-  truncateSync(path, 2 * 1024 ** 3)
-  const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => {})
-  socket.write('GET /filesystem/sparse?download=true HTTP/1.1\r\nhost: x\r\n\r\n')
-  await once(socket, 'readable')
-  await until(() => held(path) === 1)
-  const before = process.memoryUsage()
-  // Enough turns of the loop for hundreds of megabytes, were nothing holding the reading up.
-  for (let turn = 0; turn < 2_000; turn++) await new Promise(resolve => setImmediate(resolve))
-  const after = process.memoryUsage()
-  t.ok(after.external + after.arrayBuffers - before.external - before.arrayBuffers < 64 * 1024 * 1024)
-  socket.destroy()
-  await until(() => held(path) === 0)
-})
-
-t.test('a file that becomes shorter while it is sent cuts the connection instead of ending as if whole', async t => {
-  const { url, dir } = await daemonServer(t)
-  const path = join(dir, 'shrinks')
-  closeSync(openSync(path, 'w'))
-  truncateSync(path, 512 * 1024 * 1024)
-  const message = await new Promise<IncomingMessage>((resolve, reject) =>
-    get(`${url}/filesystem/shrinks?download=true`, resolve).on('error', reject),
+  t.test(
+    `${way}: a reader that is slow does not make the daemon read ahead, and one that leaves frees the file`,
+    async t => {
+      const { port, dir } = await daemonServer(t, { nodeInternals })
+      const path = join(dir, 'sparse')
+      closeSync(openSync(path, 'w'))
+      truncateSync(path, 2 * 1024 ** 3)
+      const socket = connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.write('GET /filesystem/sparse?download=true HTTP/1.1\r\nhost: x\r\n\r\n')
+      await once(socket, 'readable')
+      await until(() => held(path) === 1)
+      const before = process.memoryUsage()
+      // Enough turns of the loop for hundreds of megabytes, were nothing holding the reading up.
+      for (let turn = 0; turn < 2_000; turn++) await new Promise(resolve => setImmediate(resolve))
+      const after = process.memoryUsage()
+      t.ok(after.external + after.arrayBuffers - before.external - before.arrayBuffers < 64 * 1024 * 1024)
+      socket.destroy()
+      await until(() => held(path) === 0)
+    },
   )
-  truncateSync(path, 10)
-  t.equal(statSync(path).size, 10)
-  await t.rejects(buffer(message))
-})
+
+  t.test(
+    `${way}: a file that becomes shorter while it is sent cuts the connection instead of ending as if whole`,
+    async t => {
+      const { url, dir } = await daemonServer(t, { nodeInternals })
+      const path = join(dir, 'shrinks')
+      closeSync(openSync(path, 'w'))
+      truncateSync(path, 512 * 1024 * 1024)
+      const message = await new Promise<IncomingMessage>((resolve, reject) =>
+        get(`${url}/filesystem/shrinks?download=true`, resolve).on('error', reject),
+      )
+      truncateSync(path, 10)
+      t.equal(statSync(path).size, 10)
+      await t.rejects(buffer(message))
+    },
+  )
+}
 
 t.test('leaving before the answer begins leaves no descriptor', async t => {
   const { daemon: made, dir } = await daemon(t, { files: { f: 'x'.repeat(5_000) } })

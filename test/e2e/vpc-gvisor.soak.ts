@@ -1,0 +1,15 @@
+/** Sandboxes of one VPC reach each other and nobody else, where the kernel is gVisor. */
+import t from 'tap'
+import { whyNoInternet } from '../support/internet/network.ts'
+import { whyNoMachines } from '../support/machine.ts'
+import { enterOwnNetwork } from '../support/tunnel-net.ts'
+import { vpcSuite } from '../support/vpc-suite.ts'
+
+const why = whyNoMachines('runsc') ?? whyNoInternet()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+enterOwnNetwork()
+t.setTimeout(480_000)
+t.test('networks of sandboxes', t => vpcSuite(t, 'runsc'))
