@@ -48,7 +48,8 @@ export const addressOf = (hex: string): string => {
   return new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address
 }
 
-const line = /^\s*\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]{2}) \S+ \S+ \S+ +\d+ +\d+ (\d+)/
+/** gVisor puts the inode into a column of its own width. */
+const line = /^\s*\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]{2}) \S+ \S+ \S+ +\d+ +\d+ +(\d+)/
 
 /** Parses one of the tables; the heading and lines of another form are skipped. */
 export const parseSockets = (protocol: Protocol, table: string): Socket[] =>

@@ -12,6 +12,12 @@ t.test('addresses are read as the kernel prints them', async t => {
   t.equal(addressOf('B80D0120000000000000000001000000'), '2001:db8::1')
 })
 
+t.test("gVisor's table, whose columns are wider", async t => {
+  const row =
+    '   6: 00000000:0BB8 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0        7 2 0000000000000000 0 0 0 0 -1'
+  t.match(parseSockets('tcp', heading + row), [{ localAddr: '0.0.0.0', localPort: 3000, state: 'LISTEN', inode: '7' }])
+})
+
 t.test('a table becomes sockets, states spelt as ss spells them', async t => {
   const rows = [
     '   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 18742 1 0000000000000000 100 0 0 10 0',
