@@ -45,11 +45,13 @@ export const touchFd = (fd: number, seconds: number): Promise<void> =>
 export const closeFd = (fd: number): Promise<void> =>
   new Promise((resolve, reject) => fs.close(fd, error => (error ? reject(error) : resolve())))
 
-/** Closes what was only read; nothing can be lost, so nobody waits. */
-export const dropFd = (fd: number): void =>
+/** Closes what was only read, if it is open still (not -1); nothing can be lost, so nobody waits. */
+export const dropFd = (fd: number): void => {
+  if (fd < 0) return
   fs.close(fd, () => {
     // A failed close of a descriptor that was only read changes nothing for anybody.
   })
+}
 
 const firstRead = 64 * 1024
 

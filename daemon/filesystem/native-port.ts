@@ -53,6 +53,11 @@ export const createFilePort = (user: FileUser | (() => FileUser | undefined) | u
   const rename: FilePort['rename'] = (from, to) => done({ operation: 'rename', path: from, other: to })
   return {
     open: (path, flags, mode = 0o666) => number({ operation: 'open', path, flags, mode }),
+    async openRead(path, flags) {
+      const answer = await bytes({ operation: 'openRead', path, flags })
+      const fd = answer.readDoubleLE(recordBytes)
+      return { fd, stat: statAt(answer, 0), content: fd < 0 ? answer.subarray(recordBytes + 8) : undefined }
+    },
     stat: async path => statAt(await bytes({ operation: 'stat', path }), 0),
     lstat: async path => statAt(await bytes({ operation: 'lstat', path }), 0),
     readdir: async path =>

@@ -28,9 +28,20 @@ export interface Entry {
   readonly kind: FileKind
 }
 
+export interface OpenedForRead {
+  readonly fd: number
+  readonly stat: FileStat
+  readonly content?: Buffer | undefined
+}
+
 export interface FilePort {
   /** A descriptor, close-on-exec; `flags` are `O_…` of node:fs, always with `O_NONBLOCK` and `O_NOCTTY` added. `mode` is subject to the umask. */
   open(path: string, flags: number, mode?: number): Promise<number>
+  /**
+   * Opens for reading, with what fstat says. The whole of a small regular file is read at once: then `content` is there, and `fd`
+   * is -1, closed already. Flags as for `open`.
+   */
+  openRead(path: string, flags: number): Promise<OpenedForRead>
   /** Follows links. */
   stat(path: string): Promise<FileStat>
   lstat(path: string): Promise<FileStat>

@@ -4,14 +4,12 @@ import { errno, fail } from '../../shared/errors.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/file-shapes.ts'
 import { directoryObject, fileEntry, nameOf, type DirectoryObject } from './describe.ts'
-import { dropFd, readAll, statFd } from './descriptor.ts'
+import { dropFd, readAll } from './descriptor.ts'
 import { asOperationFailed, asNotFound, asUnprocessable } from './failures.ts'
 import type { Owners } from './owners.ts'
-import type { FilePort, FileStat } from './port.ts'
+import type { FilePort, FileStat, OpenedForRead } from './port.ts'
 
-export interface Opened {
-  readonly fd: number
-  readonly stat: FileStat
+export interface Opened extends OpenedForRead {
   /** Of the link, when the path itself is one. */
   readonly link: FileStat | undefined
 }
@@ -19,20 +17,20 @@ export interface Opened {
 /** Files above this are refused as JSON: the text, its quoted form and the answer are all in memory. Bytes. */
 const jsonReadLimit = 128 * 1024 * 1024
 
-const openEither = async (port: FilePort, path: string): Promise<{ fd: number; link: FileStat | undefined }> => {
+const openEither = async (port: FilePort, path: string): Promise<Opened> => {
   try {
     // First without following links: a plain file, the common case, then needs no lstat.
-    return { fd: await port.open(path, constants.O_RDONLY | constants.O_NOFOLLOW), link: undefined }
+    return { ...(await port.openRead(path, constants.O_RDONLY | constants.O_NOFOLLOW)), link: undefined }
   } catch (error) {
     if (errno(error) !== 'ELOOP') throw error
     const link = await port.lstat(path)
-    return { fd: await port.open(path, constants.O_RDONLY), link }
+    return { ...(await port.openRead(path, constants.O_RDONLY)), link }
   }
 }
 
 /** 404 when missing, 500 when the path cannot be looked up, 422 when what is there cannot be opened. */
 export const openForRead = async (port: FilePort, path: string): Promise<Opened> => {
-  let opened: { fd: number; link: FileStat | undefined }
+  let opened: Opened
   try {
     opened = await openEither(port, path)
   } catch (error) {
@@ -41,22 +39,17 @@ export const openForRead = async (port: FilePort, path: string): Promise<Opened>
     })
     throw asUnprocessable(error)
   }
-  try {
-    const stat = await statFd(opened.fd)
-    if (stat.kind !== 'file' && stat.kind !== 'directory')
-      throw fail('unprocessable', { reason: `${path} is a ${stat.kind}, not a regular file` })
-    return { ...opened, stat }
-  } catch (error) {
-    dropFd(opened.fd)
-    throw asUnprocessable(error)
-  }
+  const { kind } = opened.stat
+  if (kind === 'file' || kind === 'directory') return opened
+  dropFd(opened.fd)
+  throw fail('unprocessable', { reason: `${path} is a ${kind}, not a regular file` })
 }
 
 /** The JSON object of an opened file; closes it. */
 export const fileObject = async (opened: Opened, shown: string, owners: Owners): Promise<Out<typeof fileShape>> => {
-  const { fd, stat, link } = opened
+  const { fd, stat, link, content } = opened
   try {
-    const [bytes] = await Promise.all([readAll(fd, stat.size, jsonReadLimit), owners.refresh()])
+    const [bytes] = await Promise.all([content ?? readAll(fd, stat.size, jsonReadLimit), owners.refresh()])
     return { ...fileEntry(shown, nameOf(shown), stat, owners, link), content: bytes.toString('utf8') }
   } catch (error) {
     if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')

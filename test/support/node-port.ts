@@ -1,6 +1,7 @@
 /** The port to the file system by node:fs: what the daemon's own must agree with. */
 import fs, { constants, type Dirent } from 'node:fs'
 import { errno } from '../../shared/errors.ts'
+import { statFd } from '../../daemon/filesystem/descriptor.ts'
 import { toFileStat } from '../../daemon/filesystem/stat.ts'
 import type { Entry, FileKind, FilePort, FileStat } from '../../daemon/filesystem/port.ts'
 
@@ -82,6 +83,10 @@ const mkdir = (path: string, mode: number): Promise<void> =>
 
 export const nodePort = (): Omit<FilePort, 'walk' | 'search'> => ({
   open: (path, flags, mode = 0o666) => asked(end => fs.open(path, flags | always, mode, end)),
+  async openRead(path, flags) {
+    const fd = await asked<number>(end => fs.open(path, flags | always, end))
+    return { fd, stat: await statFd(fd) }
+  },
   stat: path => statted(path, fs.stat as typeof fs.lstat),
   lstat: path => statted(path, fs.lstat),
   readdir,

@@ -156,7 +156,7 @@ export const download = async (
   shown: string,
   { context, sendFile }: { readonly context: Context; readonly sendFile: FileSender },
 ): Promise<Reply> => {
-  const { fd, stat } = opened
+  const { fd, stat, content } = opened
   const { request, signal } = context
   const valid = validators(stat)
   const headers: Record<string, string> = {
@@ -187,6 +187,7 @@ export const download = async (
   }
   const ranged = (size: number, body: (pieces: readonly (string | Span)[]) => Body): Reply =>
     rangedReply(context, { size, valid, headers }, body)
+  if (content) return ranged(content.length, pieces => gathered(content, pieces))
   if (stat.size <= pageBytes) {
     const bytes = await readAll(fd, stat.size, pageBytes)
       .catch(error => {

@@ -21,6 +21,7 @@ const operations = [
   'chown',
   'chmod',
   'touch',
+  'openRead',
 ] as const
 type Operation = (typeof operations)[number]
 
@@ -50,8 +51,9 @@ const addon = lazy(() => loadAddon<FilesAddon>('files'))
 const failure = (errno: number, { operation, path, other }: FileOperation): NodeJS.ErrnoException => {
   const code = getSystemErrorName(-errno)
   const names = other === undefined || operation === 'touch' ? `'${path}'` : `'${path}' -> '${other}'`
-  const message = `${code}: ${getSystemErrorMessage(-errno)}, ${operation} ${names}`
-  return Object.assign(new Error(message), { code, errno: -errno, syscall: operation, path })
+  const syscall = operation === 'openRead' ? 'open' : operation
+  const message = `${code}: ${getSystemErrorMessage(-errno)}, ${syscall} ${names}`
+  return Object.assign(new Error(message), { code, errno: -errno, syscall, path })
 }
 
 /**

@@ -130,6 +130,33 @@ t.test('groups other than the primary one do not count, root’s least of all', 
   closeSync(await port.open(join(dir, 'of-group'), O_RDONLY))
 })
 
+t.test('a small file is read as it is opened, and closed; of anything else there is a descriptor', async t => {
+  const limit = 64 * 1024
+  const sizes = { empty: 0, small: 5, largest: limit, larger: limit + 1 }
+  const dir = t.testdir(Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, 'x'.repeat(size)])))
+  const port = createFilePort(undefined)
+  const open = () =>
+    readdirSync('/proc/self/fd').filter(
+      fd => fs.existsSync(`/proc/self/fd/${fd}`) && fs.readlinkSync(`/proc/self/fd/${fd}`).startsWith(dir),
+    )
+  for (const [name, size] of Object.entries(sizes)) {
+    const { fd, stat, content } = await port.openRead(join(dir, name), O_RDONLY)
+    const isRead = size > 0 && size <= limit
+    t.same([stat.kind, stat.size, stat.mtimeNs], ['file', size, fs.statSync(join(dir, name), { bigint: true }).mtimeNs])
+    t.equal(content?.toString(), isRead ? 'x'.repeat(size) : undefined, name)
+    if (isRead) t.equal(fd, -1, name)
+    else {
+      t.equal(fstatSync(fd).size, size, name)
+      closeSync(fd)
+    }
+  }
+  const directory = await port.openRead(dir, O_RDONLY)
+  t.equal(directory.stat.kind, 'directory')
+  closeSync(directory.fd)
+  t.equal(await codeOf(port.openRead(join(dir, 'none'), O_RDONLY)), 'ENOENT')
+  t.same(open(), [], 'nothing is left open')
+})
+
 t.test('the daemon’s own memory and descriptors are not files to anybody', async t => {
   const ports = skip
     ? [createFilePort(undefined)]
@@ -138,7 +165,7 @@ t.test('the daemon’s own memory and descriptors are not files to anybody', asy
   const own = ['self/mem', 'self/environ', `${process.pid}/mem`, 'thread-self/environ', 'self/auxv']
   for (const port of ports) {
     for (const path of [...own.map(name => `/proc/${name}`), link])
-      t.equal(await codeOf(port.open(path, O_RDONLY)), 'EACCES', path)
+      for (const open of [port.open, port.openRead]) t.equal(await codeOf(open(path, O_RDONLY)), 'EACCES', path)
     closeSync(await port.open('/proc/meminfo', O_RDONLY))
     closeSync(await port.open('/proc/self/status', O_RDONLY))
     t.equal(await codeOf(port.open('/proc/self/oom_score_adj', O_WRONLY)), 'EACCES', 'to write')
