@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { nativeAddon } from '../native-addon.ts'
 
 interface Addon {
-  start(told: (id: number, delivered: number, left: number, isSourceGone: boolean) => void): number
+  start(told: (id: number, ...ended: Parameters<Ended>) => void): number
   join(id: number, client: number, server: number, clientAhead: Buffer, serverAhead: Buffer): number
   move(id: number, from: number, to: number, bytes: number): number
   end(id: number): number
@@ -27,9 +27,9 @@ export const handleOf = (socket: Socket): Handle | undefined => {
 
 /**
  * Told how many bytes of the first side the second has got, how many were not taken (below zero where nobody has said how many there are),
- * and whether it was the first that ended too early.
+ * whether it was the first that ended too early, and whether more of it is there than was to be moved.
  */
-type Ended = (delivered: number, left: number, isSourceGone: boolean) => void
+type Ended = (delivered: number, left: number, isSourceGone: boolean, hasMore: boolean) => void
 
 const links = new Map<number, Ended>()
 let lastId = 0
@@ -38,10 +38,10 @@ let isStarted = false
 /** Starts its thread, once; to be called before there are connections. Throws when the addon was not built or the system gives no thread. */
 export const startRelay = (): void => {
   if (isStarted) return
-  const failure = addon().start((id, delivered, left, isSourceGone) => {
+  const failure = addon().start((id, ...how) => {
     const ended = links.get(id)
     links.delete(id)
-    ended?.(delivered, left, isSourceGone)
+    ended?.(...how)
   })
   if (failure < 0) throw new Error(`the relay cannot start: errno ${-failure}`)
   isStarted = true

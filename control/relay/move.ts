@@ -13,6 +13,8 @@ export interface Moved {
   readonly left: number
   /** `from` is gone, or sends no more. */
   readonly isSourceGone: boolean
+  /** Bytes that follow what was moved were there when the last of it was. */
+  readonly hasMore: boolean
 }
 
 /** Whether a socket is one that the kernel can read from, and nothing of it lies with node. */
@@ -28,9 +30,9 @@ export const move = (from: Socket, to: Socket, bytes: number, moved: (result: Mo
   const handle = handleOf(from)
   // The stream is not told that it rests: it would read on of its own accord.
   handle?.readStop()
-  const settle = (delivered: number, left: number, isSourceGone: boolean) => {
+  const settle = (delivered: number, left: number, isSourceGone: boolean, hasMore: boolean) => {
     if (!from.destroyed) handleOf(from)?.readStart()
-    moved({ isWhole: delivered === bytes, left, isSourceGone })
+    moved({ isWhole: delivered === bytes, left, isSourceGone, hasMore })
   }
   let isEnded = false
   let end = () => {
@@ -42,7 +44,7 @@ export const move = (from: Socket, to: Socket, bytes: number, moved: (result: Mo
       one && other && !isEnded && !to.destroyed && link(id => addon().move(id, one.fd, other.fd, bytes), settle)
     if (begun) end = begun
     // Never before the caller has what ends it.
-    else queueMicrotask(() => settle(0, bytes, false))
+    else queueMicrotask(() => settle(0, bytes, false, false))
   })
   return () => end()
 }

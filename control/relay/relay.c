@@ -33,6 +33,7 @@ struct link {
   int fd[2]; /* client, server */
   struct flow flow[2];
   bool moves, over, again;
+  bool more; /* of what was moved, the first side has sent something that follows it */
   struct link *next;       /* of all */
   struct link *next_again; /* of those that had more than their turn */
 };
@@ -53,7 +54,9 @@ static napi_threadsafe_function tell;
 static struct link *links, *agains;
 
 static void finish(struct link *link) {
+  char next;
   link->over = true;
+  if (link->moves && link->flow[0].done) link->more = recv(link->fd[0], &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
   for (int side = 0; side < 2; side++) {
     drop_pipe(&link->flow[side]);
     free(link->flow[side].head);
@@ -168,17 +171,18 @@ static void *run(void *unused) {
   return NULL;
 }
 
-/* On JavaScript's thread: told(id, bytes of the first side that the second has got, bytes still to be taken, whether the first failed). */
+/* On JavaScript's thread: told(id, bytes of the first side that the second has got, bytes still to be taken, whether the first failed, whether more of it follows). */
 static void told(napi_env env, napi_value callback, void *context, void *data) {
   (void)context;
   struct link *link = data;
-  napi_value argv[4], global;
+  napi_value argv[5], global;
   if (env && napi_create_int64(env, link->id, &argv[0]) == napi_ok &&
       napi_create_int64(env, (int64_t)link->flow[0].bytes, &argv[1]) == napi_ok &&
       napi_create_int64(env, link->flow[0].left, &argv[2]) == napi_ok &&
       napi_get_boolean(env, link->flow[0].source_gone, &argv[3]) == napi_ok &&
+      napi_get_boolean(env, link->more, &argv[4]) == napi_ok &&
       napi_get_global(env, &global) == napi_ok)
-    napi_call_function(env, global, callback, 4, argv, NULL);
+    napi_call_function(env, global, callback, 5, argv, NULL);
   free(link);
 }
 

@@ -14,8 +14,8 @@ export const gatewayDefences: readonly Defence[] = [
   {
     name: 'an answer that breaks off reads as whole',
     file: 'control/gateway/direct/answering.ts',
-    text: '    if (isWhole) answered(state, true)\n',
-    instead: '    if (isWhole || true) answered(state, true)\n',
+    text: '    if (isWhole) answered(state, !hasMore)\n',
+    instead: '    if (isWhole || true) answered(state, !hasMore)\n',
     test: hostile,
   },
   {

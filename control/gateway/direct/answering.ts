@@ -21,9 +21,9 @@ const moveRest = (state: State): boolean => {
   const { far, side, left } = state
   if (left < worthBytes || !isMovable(far.socket)) return false
   client.flush(side)
-  state.stopMoving = move(far.socket, side.turn.request.socket, left, ({ isWhole }) => {
+  state.stopMoving = move(far.socket, side.turn.request.socket, left, ({ isWhole, hasMore }) => {
     state.stopMoving = undefined
-    if (isWhole) answered(state, true)
+    if (isWhole) answered(state, !hasMore)
     else spoiled(state, new Error('its answer ended before its length'))
   })
   return true

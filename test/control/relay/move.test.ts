@@ -54,7 +54,7 @@ t.test('what is to be moved comes in its order, after what was written, and what
   const moved = new Promise<Moved>(resolve => move(from, to, body.length, resolve))
   source.write(body)
   source.write('and this')
-  t.same(await moved, { isWhole: true, left: 0, isSourceGone: false })
+  t.match(await moved, { isWhole: true, left: 0, isSourceGone: false })
   await soon(() => got().length === before.length + body.length && rest().length > 0)
   t.ok(got().equals(Buffer.concat([before, body])))
   t.equal(String(rest()), 'and this')
@@ -63,11 +63,26 @@ t.test('what is to be moved comes in its order, after what was written, and what
   t.pass('both sockets are as before')
 })
 
+t.test('it is told whether more is there than was to be moved', async t => {
+  for (const surplus of ['', 'more']) {
+    const { source, from, to, destination, got } = await between(t)
+    destination.pause()
+    // It begins when this is out, and all of the source lies there by then.
+    to.write(randomBytes(16 * 1024 * 1024))
+    const moved = new Promise<Moved>(resolve => move(from, to, 10_000, resolve))
+    source.write(Buffer.concat([randomBytes(10_000), Buffer.from(surplus)]))
+    await new Promise(resolve => setTimeout(resolve, 50))
+    t.equal(got().length, 0)
+    destination.resume()
+    t.same(await moved, { isWhole: true, left: 0, isSourceGone: false, hasMore: surplus !== '' })
+  }
+})
+
 t.test('a source that ends too early is told, with what was missing', async t => {
   const { source, from, to, got } = await between(t)
   const moved = new Promise<Moved>(resolve => move(from, to, worthBytes, resolve))
   source.end('abc')
-  t.same(await moved, { isWhole: false, left: worthBytes - 3, isSourceGone: true })
+  t.same(await moved, { isWhole: false, left: worthBytes - 3, isSourceGone: true, hasMore: false })
   await soon(() => got().length === 3)
   t.equal(String(got()), 'abc')
   t.notOk(to.destroyed)
@@ -89,7 +104,7 @@ t.test('a destination that is gone is noticed while nothing comes, though nobody
   const moved = new Promise<Moved>(resolve => move(from, to, 64 * 1024, resolve))
   await new Promise(resolve => setTimeout(resolve, 50))
   destination.resetAndDestroy()
-  t.same(await moved, { isWhole: false, left: 64 * 1024, isSourceGone: false })
+  t.same(await moved, { isWhole: false, left: 64 * 1024, isSourceGone: false, hasMore: false })
 })
 
 t.test('it ends when it is told to, and the rest is read here', async t => {
@@ -101,7 +116,7 @@ t.test('it ends when it is told to, and the rest is read here', async t => {
   source.write('abc')
   await soon(() => got().length === 3)
   end()
-  t.same(await moved, { isWhole: false, left: 999_997, isSourceGone: false })
+  t.same(await moved, { isWhole: false, left: 999_997, isSourceGone: false, hasMore: false })
   source.write('def')
   await soon(() => rest().length === 3)
   t.equal(String(rest()), 'def')
