@@ -34,7 +34,7 @@ export interface PreviewOptions extends PreviewNames {
 /** Stands for the sandbox's own API. */
 const apiPort = 443
 
-interface Admitted {
+export interface Admitted {
   readonly preview: Preview
   readonly target: string
   readonly facing: Facing

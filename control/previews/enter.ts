@@ -10,7 +10,7 @@ import type { AnswerRules } from '../gateway/headers.ts'
 import type { Reach } from '../instances/reach.ts'
 import type { Asked } from '../lane/turn.ts'
 import type { PreviewAddress } from './address.ts'
-import { admit, type PreviewOptions } from './admit.ts'
+import { admit, type Admitted, type PreviewOptions } from './admit.ts'
 import type { FindDeps } from './find.ts'
 
 export interface PreviewDeps extends FindDeps {
@@ -41,7 +41,12 @@ export const answerRulesOf = ({ options }: Context, { base, isShared }: PreviewA
 })
 
 /** Lets a request in, for as long as the preview and its token are there. */
-export const enter = async (context: Context, address: PreviewAddress, request: Asked, exchange: Exchange) => {
+export const enter = async (
+  context: Context,
+  address: PreviewAddress,
+  request: Asked,
+  exchange: Exchange,
+): Promise<Admitted> => {
   const admitted = await admit(context, address, request)
   if (!admitted.preview.isPublic) context.admitted(request.socket)
   context.standing.watch(admitted.right, exchange)
