@@ -16,7 +16,7 @@ const betweenMs = 200
 /** With Node in it. */
 const image = 'base'
 /** A hundred promises of half the memory are more than many disks have. */
-const storageMb = 256
+const storageMb = 128
 const memoryMb = 2_048
 
 /** Milliseconds of those that succeeded. */
@@ -48,10 +48,10 @@ const measure = async (bench: Bench, { host, name, floor, ready }: Measured, way
   const failures: string[] = []
   const one = async (at: number): Promise<number | undefined> => {
     const sandbox = `tti-${way}-${at}`
-    made.push(sandbox)
     try {
       return await timeOf(async () => {
         await host.create(sandbox, memoryMb, image, storageMb)
+        made.push(sandbox)
         await host.exec(sandbox, 'node -v')
       })
     } catch (error) {
