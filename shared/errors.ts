@@ -41,6 +41,10 @@ export const errors = {
       `unsupported API version "${d.given}"; valid versions are ${d.valid.join(', ')}`,
   ),
   payload_too_large: entry(413, (d: { limit: number }) => `the request body is larger than ${d.limit} bytes`),
+  unsupported_encoding: entry(
+    415,
+    (d: { given: string }) => `the request body has the content coding "${d.given}"; send it as it is`,
+  ),
   method_not_allowed: entry(405, (d: { reason: string }) => d.reason),
   upgrade_required: entry(426, (d: { protocol: string }) => `this address speaks ${d.protocol} only`),
   route_not_found: faced(

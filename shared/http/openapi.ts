@@ -134,8 +134,12 @@ const bodyOf = (route: Route, document: Document): Operation['requestBody'] => {
 
 const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
 
-/** Errors of every route that takes JSON. */
-const bodyErrors = ['invalid_body', 'payload_too_large'] as const
+/** Errors of every route that takes a body. */
+const bodyErrors = {
+  json: ['invalid_body', 'payload_too_large', 'unsupported_encoding'],
+  stream: ['unsupported_encoding'],
+  none: [],
+} as const
 
 const linksOf = ({ leadsTo }: Route): { links?: Json } => {
   const links = Object.entries(leadsTo).map(([operationId, given]) => {
@@ -169,10 +173,9 @@ const responsesOf = (route: Route, document: Document): Operation['responses'] =
   for (const [status, description] of Object.entries(route.statuses))
     responses[status] = { description, ...contentOf(Number(status), content, bytes) }
   const statuses = new Map<number, string[]>()
-  const ofBody = route.accepts === 'json' ? bodyErrors : []
   const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []
   for (const code of new Set([
-    ...ofBody,
+    ...bodyErrors[route.accepts],
     ...ofUpgrade,
     ...(document.info.errors ?? []),
     ...route.errors,
