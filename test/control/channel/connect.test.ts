@@ -101,6 +101,26 @@ t.test('connections of one role, start or machine are never those of another', a
   t.not(connections.pool({ address }, 'client'), pool, 'those to a machine that is gone are dropped')
 })
 
+t.test('what a workload sends after its answer is nobody’s answer, however late it comes', async t => {
+  const connections = createConnections({ keyOf: () => key }, systemClock())
+  t.teardown(connections.close)
+  const opened: Socket[] = []
+  const { host, port } = await standIn(t, socket => void opened.push(socket))
+  const to = { address: { host, port } }
+  const first = await connections.take(to, 'client')
+  connections.giveBack(first, 1_000)
+  t.equal(await connections.take(to, 'client'), first, 'it is kept')
+  connections.giveBack(first, 1_000)
+  // The kernel has it at once, and node has not looked yet when the next one asks.
+  opened[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+  const next = await connections.take(to, 'client')
+  t.not(next, first)
+  t.ok(first.socket.destroyed)
+  connections.giveBack(next, 1_000)
+  opened[1]?.resetAndDestroy()
+  t.not(await connections.take(to, 'client'), next, 'nor is a connection that has ended asked anything')
+})
+
 t.test('what is expected is opened ahead, while the daemon sleeps, and once', async t => {
   const connections = createConnections({ keyOf: () => key }, systemClock())
   t.teardown(connections.close)
