@@ -86,6 +86,7 @@ export const heldDaemon = (): ProblemOf => {
   const deps = { config: { platformEnv: '', names: wireNames([]) }, hostConfiguration: { identity: () => ({}) } }
   const [, file] = swaggerRoutes(deps as unknown as Parameters<typeof swaggerRoutes>[0], () => routes)
   const input = { params: { file: 'openapi.json' }, query: {}, body: undefined }
-  const { body } = file?.run(input, {} as never) as Reply
+  if (!file) throw new Error('daemons serve no document')
+  const { body } = file.run(input, {} as never) as Reply
   return holdingSandbox(JSON.parse(String(body)) as OpenApi)
 }
