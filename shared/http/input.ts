@@ -22,6 +22,13 @@ const needPlain = ({ headers }: Request): void => {
     throw fail('unsupported_encoding', { given: String(given).slice(0, 50) })
 }
 
+/** Errors of every route that takes such a body. */
+export const bodyErrors = {
+  json: ['invalid_body', 'payload_too_large', 'unsupported_encoding'],
+  stream: ['unsupported_encoding'],
+  none: [],
+} as const
+
 type Heard = (body: unknown) => void
 
 const bodyOf = async (request: Request, route: Route, heard: Heard): Promise<unknown> => {

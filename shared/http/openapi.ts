@@ -1,4 +1,5 @@
 /** OpenAPI 3.1 of declared routes. Nothing is written by hand: a route that exists is in the document. */
+import { bodyErrors } from './input.ts'
 import { errors, type ErrorCode } from '../errors.ts'
 import type { Route } from '../route.ts'
 import { toJsonSchema } from '../schema.ts'
@@ -133,13 +134,6 @@ const bodyOf = (route: Route, document: Document): Operation['requestBody'] => {
 }
 
 const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
-
-/** Errors of every route that takes a body. */
-const bodyErrors = {
-  json: ['invalid_body', 'payload_too_large', 'unsupported_encoding'],
-  stream: ['unsupported_encoding'],
-  none: [],
-} as const
 
 const linksOf = ({ leadsTo }: Route): { links?: Json } => {
   const links = Object.entries(leadsTo).map(([operationId, given]) => {
