@@ -37,7 +37,8 @@ export const createDocuments = (config: DocumentConfig, clock: Pick<Clock, 'now'
       return true
     },
     async get(url) {
-      if ((allowedUntil.get(String(url)) ?? 0) < clock.now()) throw new Error('only documents that describe a client are fetched')
+      if ((allowedUntil.get(String(url)) ?? 0) < clock.now())
+        throw new Error('only documents that describe a client are fetched')
       return ask(url)
     },
   }
