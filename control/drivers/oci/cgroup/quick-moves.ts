@@ -20,7 +20,7 @@ export interface QuickMoves {
 const everyMs = 5
 
 /** Path of this process's group below the mount of `controller`, from the text of `/proc/self/cgroup`; undefined where it is in none. */
-export const ownGroup = (text: string, controller: string | undefined): string | undefined => {
+const ownGroup = (text: string, controller: string | undefined): string | undefined => {
   for (const line of text.split('\n')) {
     const [, names = '', ...path] = line.split(':')
     if (controller === undefined ? line.startsWith('0::') : names.split(',').includes(controller)) return path.join(':')
@@ -29,9 +29,12 @@ export const ownGroup = (text: string, controller: string | undefined): string |
 }
 
 /** The list of processes of this process's own group: `pids` has every version-1 box that runs containers. */
-export const ownList = ({ version, mountOf }: Pick<Hierarchy, 'version' | 'mountOf'>): string | undefined => {
+export const ownList = (
+  { version, mountOf }: Pick<Hierarchy, 'version' | 'mountOf'>,
+  groups = readFileSync('/proc/self/cgroup', 'utf8'),
+): string | undefined => {
   const mount = mountOf('pids')
-  const group = ownGroup(readFileSync('/proc/self/cgroup', 'utf8'), version === 1 ? 'pids' : undefined)
+  const group = ownGroup(groups, version === 1 ? 'pids' : undefined)
   return mount === undefined || group === undefined ? undefined : join(mount, group, 'cgroup.procs')
 }
 

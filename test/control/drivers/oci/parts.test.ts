@@ -7,7 +7,7 @@ import { systemClock } from '../../../../shared/clock.ts'
 import { jsonLog } from '../../../../shared/log.ts'
 import { semaphore } from '../../../../shared/sync.ts'
 import { inTurn } from '../../../../control/drivers/oci/in-turn.ts'
-import { createQuickMoves, ownGroup, ownList } from '../../../../control/drivers/oci/cgroup/quick-moves.ts'
+import { createQuickMoves, ownList } from '../../../../control/drivers/oci/cgroup/quick-moves.ts'
 import { cgroupMounts, openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { cpuSet, quotaUs, sharesOf } from '../../../../control/drivers/oci/cgroup/limits.ts'
 import { filesOf } from '../../../../control/drivers/oci/layout.ts'
@@ -94,8 +94,10 @@ t.test('a machine that does not come up keeps nobody waiting', async t => {
 
 t.test('moves between control groups are kept quick while a machine starts, and change nothing', async t => {
   const text = '4:pids:/a:b\n3:cpu,cpuacct:/c\n0::/d\n'
-  t.same([ownGroup(text, 'pids'), ownGroup(text, 'cpuacct'), ownGroup(text, undefined)], ['/a:b', '/c', '/d'])
-  t.equal(ownGroup('0::/d\n', 'pids'), undefined)
+  const mountOf = (controller: string) => `/${controller}`
+  t.equal(ownList({ version: 1, mountOf }, text), '/pids/a:b/cgroup.procs')
+  t.equal(ownList({ version: 2, mountOf: () => '/all' }, text), '/all/d/cgroup.procs')
+  t.equal(ownList({ version: 1, mountOf }, '3:cpu,cpuacct:/c\n0::/d\n'), undefined)
   const list = ownList(await openHierarchy()) ?? ''
   t.ok(readFileSync(list, 'utf8').split('\n').includes(String(process.pid)), 'the group that this process is in')
 
