@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { installation } from '../../shared/installation.ts'
+import { reasonOf } from '../../shared/system-reason.ts'
 import { loadConfig } from '../config.ts'
 import { misuse, type Invocation } from './command.ts'
 
@@ -66,7 +67,9 @@ export const run = async ({ env, cwd, words, say }: Invocation): Promise<number>
     return 0
   }
   const path = resolve(cwd, to)
-  await writeFile(path, unit, { mode: 0o644, flag: 'wx' })
+  await writeFile(path, unit, { mode: 0o644, flag: 'wx' }).catch((error: unknown) => {
+    throw misuse(`${path} cannot be written: ${reasonOf(error)}`)
+  })
   say(`${path} is written; systemctl daemon-reload && systemctl enable --now ${path.split('/').at(-1)} starts it`)
   return 0
 }
