@@ -1,6 +1,6 @@
 /** Connections into machines, kept and opened, by who speaks on them. */
 import type { Socket } from 'node:net'
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
 import type { Role } from '../../shared/channel.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Address } from '../store/store.ts'
@@ -8,6 +8,7 @@ import { connectChannel, connectPlain } from './connect.ts'
 import { createKept, type Kept } from './kept.ts'
 import type { Far } from './places.ts'
 import type { ChannelKeys } from './keys.ts'
+import { createPools, type Pools } from './pools.ts'
 
 /** The daemon of a machine, or with `port` whatever listens there. */
 export interface Destination {
@@ -34,7 +35,7 @@ export interface Connections {
 interface Context {
   readonly keys: Pick<ChannelKeys, 'keyOf'>
   readonly clock: Pick<Clock, 'elapsed'>
-  readonly pools: Map<string, Pool>
+  readonly pools: Pools
   readonly kept: Kept
   /** Opened ahead for a pool, each for its first connection. */
   readonly begun: Map<string, Promise<Socket>>
@@ -78,30 +79,13 @@ const nameOf = ({ address, port }: Destination, role: Role): string => {
 
 const poolOf = (context: Context, to: Destination, role: Role): Pool => {
   const name = nameOf(to, role)
-  const known = context.pools.get(name)
-  if (known) return known
   const anew = opener(context, to, role)
-  const open = (): Promise<Socket> => {
+  return context.pools.of(name, `http://${to.address.host}:${to.port ?? to.address.port}`, async () => {
     const begun = context.begun.get(name)
     context.begun.delete(name)
-    return begun?.catch(anew) ?? anew()
-  }
-  // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
-  const pool = new Pool(`http://${to.address.host}:${to.port ?? to.address.port}`, {
-    connections: 256,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: 30_000,
-    connect: (_options, done) => {
-      open().then(
-        socket => done(null, role === 'host' ? limited(socket, context.clock) : socket),
-        (error: Error) => done(error, null),
-      )
-    },
+    const socket = await (begun?.catch(anew) ?? anew())
+    return role === 'host' ? limited(socket, context.clock) : socket
   })
-  context.pools.set(name, pool)
-  return pool
 }
 
 const endBegun = ({ begun }: Context, isMeant: (name: string) => boolean): void => {
@@ -142,7 +126,7 @@ export const createConnections = (
   clock: Pick<Clock, 'elapsed' | 'every'>,
 ): Connections => {
   const kept = createKept(clock)
-  const context: Context = { keys, clock, pools: new Map(), kept, begun: new Map() }
+  const context: Context = { keys, clock, pools: createPools(clock), kept, begun: new Map() }
   const { pools } = context
   return {
     take(to, role, isFresh = false) {
@@ -157,19 +141,12 @@ export const createConnections = (
     forget(host) {
       kept.forget(host)
       endBegun(context, name => name.startsWith(`${host} `))
-      for (const [name, pool] of pools)
-        if (name.startsWith(`${host} `)) {
-          pools.delete(name)
-          pool.destroy().catch(() => {
-            // Connections to a machine that is gone: nobody waits for how they end.
-          })
-        }
+      pools.forget(host)
     },
     async close() {
       kept.close()
       endBegun(context, () => true)
-      await Promise.all([...pools.values()].map(pool => pool.destroy()))
-      pools.clear()
+      await pools.close()
     },
   }
 }

@@ -115,7 +115,7 @@ export const boot = async (attempt: Attempt, marker: Marker, blank: string | und
   // What an earlier life has said stands before.
   const from = await saidSoFar(files)
   const begin = async () => {
-    await start(attempt, marker, blank)
+    await context.quickMoves.during(() => start(attempt, marker, blank))
     // Its work is done and its number may soon be somebody else's.
     await rm(files.starter, { force: true })
   }
