@@ -30,7 +30,8 @@ import { startIdleGc } from './memory/idle-gc.ts'
 import { listenTcp } from './native/descriptors/descriptors.ts'
 import { randomBytes } from './native/sys/sys.ts'
 import { guardStopSignals, protectDaemon } from './init/protect.ts'
-import { privateFd, privatePlaceAt, receivePrivatePlace } from './own-files/private-place.ts'
+import { receivePrivatePlace } from './init/private-place.ts'
+import { privateFd, privatePlaceAt } from './config/private-place.ts'
 
 /** What this process was started with. */
 const env: NodeJS.ProcessEnv = { ...process.env }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { Flags } from './flags.ts'
 import { boolean, driveVendor, integer, integerOr, vendor, wordsOf, type Env } from './read.ts'
 import { durationMs } from '../../shared/durations.ts'
-import { privatePath } from '../own-files/private-place.ts'
+import { privatePath } from './private-place.ts'
 import { parseWireNames, wireNames, type WireNames } from '../../shared/wire-names.ts'
 
 const KiB = 1024

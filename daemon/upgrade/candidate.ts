@@ -5,7 +5,7 @@ import type { BootDocument } from '../../shared/wire/host.ts'
 import { keyBytes } from '../../shared/channel.ts'
 import { randomBytes } from '../native/sys/sys.ts'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
-import { privateFd, privatePlaceAt } from '../own-files/private-place.ts'
+import { privateFd, privatePlaceAt } from '../config/private-place.ts'
 import { handoverAt, noHandover, nothingInherited, writeHandover } from './handover.ts'
 
 /** A started candidate. */

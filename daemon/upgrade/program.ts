@@ -2,7 +2,7 @@
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { programPath } from './anonymous-file.ts'
 import { keepOverExec } from '../native/descriptors/descriptors.ts'
-import { privateFd } from '../own-files/private-place.ts'
+import { privateFd } from '../config/private-place.ts'
 import { startCandidate, type Candidate } from './candidate.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
 import type { Entrances } from './listening-socket.ts'
