@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { Pool } from 'undici'
 import type { Clock } from '../../shared/clock.ts'
+import { maxOpen } from './places.ts'
 
 export interface Pools {
   /** The pool of that name, or a new one whose connections `open` opens to `origin`. */
@@ -43,7 +44,7 @@ export const createPools = (clock: Pick<Clock, 'elapsed' | 'every'>): Pools => {
       }
       // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
       const pool = new Pool(origin, {
-        connections: 256,
+        connections: maxOpen,
         pipelining: 1,
         headersTimeout: 0,
         bodyTimeout: 0,
