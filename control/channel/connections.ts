@@ -7,7 +7,7 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Address } from '../store/store.ts'
 import { connectChannel, connectPlain } from './connect.ts'
 import { createKept, type Kept } from './kept.ts'
-import type { Far } from './places.ts'
+import { maxOpen, type Far } from './places.ts'
 import type { ChannelKeys } from './keys.ts'
 import { createPools, type Pools } from './pools.ts'
 import { createShares } from './shares.ts'
@@ -51,6 +51,9 @@ interface Context {
   readonly begun: Map<string, Promise<Socket>>
 }
 
+/** Of the host's own questions to one daemon, which may leave all of them unanswered. */
+const maxOfHost = 256
+
 /** A client that has come by then has a connection; a later one is served no worse than another. */
 const aheadMs = 10_000
 
@@ -90,7 +93,8 @@ const nameOf = ({ address, port }: Destination, role: Role): string => {
 const poolOf = (context: Context, to: Destination, role: Role): Pool => {
   const name = nameOf(to, role)
   const anew = opener(context, to, role)
-  return context.pools.of(name, `http://${to.address.host}:${to.port ?? to.address.port}`, async () => {
+  const origin = `http://${to.address.host}:${to.port ?? to.address.port}`
+  return context.pools.of(name, { origin, connections: role === 'host' ? maxOfHost : maxOpen }, async () => {
     const begun = context.begun.get(name)
     context.begun.delete(name)
     const socket = await (begun?.catch(anew) ?? anew())

@@ -46,10 +46,6 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['1 MiB at a daemon', 'shared/http/server.ts', 'maxHeadBytes = 1024 * 1024'],
     ['30 s', 'shared/http/server.ts', 'headersTimeout: 30_000'],
   ],
-  'requests under way to one port of a sandbox': [
-    ['256 of one client', 'control/channel/shares.ts', 'maxOfClient = 256'],
-    ['2048 of all', 'control/channel/places.ts', 'maxOpen = 8 * maxOfClient'],
-  ],
   'idle connection': [['120 s', 'shared/http/server.ts', 'keepAliveTimeout: 120_000']],
   'JSON body in a sandbox': [
     ['512 MiB for files', 'shared/wire/filesystem.ts', 'anyBody = 512 * 1024 * 1024'],
@@ -96,6 +92,10 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'sandboxes that wait for their machine': [
     ['50 s', 'control/reconcile/waiting-line.ts', 'patienceMs = 50_000'],
     ['at least 100', 'control/reconcile/waiting-line.ts', 'leastRoom = 100'],
+  ],
+  'requests under way to one port of a sandbox': [
+    ['256 of one client', 'control/channel/shares.ts', 'maxOfClient = 256'],
+    ['2048 of all', 'control/channel/places.ts', 'maxOpen = 8 * maxOfClient'],
   ],
   'held request': [['60 s', 'control/instances/reach.ts', 'patienceMs = 60_000']],
   'outbound policy': [
