@@ -15,7 +15,8 @@ import { untilReady } from './ready.ts'
 import { inTurn } from './in-turn.ts'
 import { inheritedFiles, runtimeConfig } from './spec/config.ts'
 import { releasesMount } from './spec/mounts.ts'
-import { lastWords, saidSince, saidSoFar, startMachine } from './start.ts'
+import { handsOnDescriptors } from './runtime.ts'
+import { lastWords, privateFd, saidSince, saidSoFar, startMachine } from './start.ts'
 
 /** One attempt to make a machine. */
 export interface Attempt {
@@ -33,12 +34,16 @@ export const writeConfig = (
   { context, spec, slot, files, document }: Attempt,
   firstId: number | undefined,
 ): void => {
-  const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio } = context
+  const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio, runtime } = context
   const config = runtimeConfig({
     spec,
     command: bundle.command,
     releases: releasesDir !== undefined,
-    env: { HUTCH_GATEWAY: slot.gateway, HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount },
+    env: {
+      HUTCH_GATEWAY: slot.gateway,
+      HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount,
+      HUTCH_PRIVATE_FD: handsOnDescriptors(runtime) ? String(privateFd) : '',
+    },
     boots: document !== undefined,
     netns: slot.netns,
     firstId,
@@ -70,6 +75,7 @@ const start = async (
       disk: disk && { blocks: blocksOf(disk), blank },
       bundleDir,
       releasesDir,
+      privatePlace: handsOnDescriptors(runtime),
       stdin: input?.path,
       signal,
     })
