@@ -30,10 +30,7 @@ export interface Attempt {
 }
 
 /** Writes what the runtime reads; `firstId` is the id of the box that root inside is, if there is one for it. */
-export const writeConfig = (
-  { context, spec, slot, files, document }: Attempt,
-  firstId: number | undefined,
-): void => {
+export const writeConfig = ({ context, spec, slot, files, document }: Attempt, firstId: number | undefined): void => {
   const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio, runtime } = context
   const config = runtimeConfig({
     spec,

@@ -34,7 +34,11 @@ t.test('after kill -9 the machines run on, spare slots are cleared, and the next
   )
   rmSync(filesOf(config.dataDir, 'one').dir, { recursive: true, force: true })
   const anew = await driver.create(spec('one'))
-  t.same((await sh(anew, 'ls /.hutch | wc -l')).code, 0, 'one whose directory others have removed is ended before it is made anew')
+  t.same(
+    (await sh(anew, 'ls /.hutch | wc -l')).code,
+    0,
+    'one whose directory others have removed is ended before it is made anew',
+  )
   for (const { id } of await driver.list()) await driver.remove(id)
   await driver.close()
   t.same(traces(names), [])
