@@ -1,4 +1,5 @@
 /** Connections into machines, kept and opened, by who speaks on them. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Pool } from 'undici'
 import type { Role } from '../../shared/channel.ts'
@@ -6,14 +7,21 @@ import type { Clock } from '../../shared/clock.ts'
 import type { Address } from '../store/store.ts'
 import { connectChannel, connectPlain } from './connect.ts'
 import { createKept, type Kept } from './kept.ts'
-import type { Far } from './places.ts'
+import { maxOpen, type Far } from './places.ts'
 import type { ChannelKeys } from './keys.ts'
 import { createPools, type Pools } from './pools.ts'
+import { createShares } from './shares.ts'
 
 /** The daemon of a machine, or with `port` whatever listens there. */
 export interface Destination {
   readonly address: Address
   readonly port?: number | undefined
+}
+
+/** Who asks: what a request shows of that. */
+export interface Client {
+  readonly headers: IncomingHttpHeaders
+  readonly socket: Pick<Socket, 'remoteAddress'>
 }
 
 export interface Connections {
@@ -23,6 +31,8 @@ export interface Connections {
   take(to: Destination, role: Role, isFresh?: boolean): Far | Promise<Far>
   /** Keeps it for the next, at most so long. */
   giveBack: Kept['giveBack']
+  /** Takes what one client may have under way there; what comes back gives it up. Waits while too much of theirs is. */
+  enter(to: Destination, client: Client): (() => void) | Promise<() => void>
   /** A connection of its own. */
   open(to: Destination, role: Role): Promise<Socket>
   /** Opens what the host's next word and a client's first request go on: ahead of both, also while the machine still sleeps. */
@@ -40,6 +50,9 @@ interface Context {
   /** Opened ahead for a pool, each for its first connection. */
   readonly begun: Map<string, Promise<Socket>>
 }
+
+/** Of the host's own questions to one daemon, which may leave all of them unanswered. */
+const maxOfHost = 256
 
 /** A client that has come by then has a connection; a later one is served no worse than another. */
 const aheadMs = 10_000
@@ -80,7 +93,8 @@ const nameOf = ({ address, port }: Destination, role: Role): string => {
 const poolOf = (context: Context, to: Destination, role: Role): Pool => {
   const name = nameOf(to, role)
   const anew = opener(context, to, role)
-  return context.pools.of(name, `http://${to.address.host}:${to.port ?? to.address.port}`, async () => {
+  const origin = `http://${to.address.host}:${to.port ?? to.address.port}`
+  return context.pools.of(name, { origin, connections: role === 'host' ? maxOfHost : maxOpen }, async () => {
     const begun = context.begun.get(name)
     context.begun.delete(name)
     const socket = await (begun?.catch(anew) ?? anew())
@@ -124,7 +138,9 @@ const expect = (context: Context, to: Destination): void => {
 export const createConnections = (
   keys: Pick<ChannelKeys, 'keyOf'>,
   clock: Pick<Clock, 'elapsed' | 'every'>,
+  remoteOf = ({ socket }: Client): string => socket.remoteAddress ?? '',
 ): Connections => {
+  const shares = createShares()
   const kept = createKept(clock)
   const context: Context = { keys, clock, pools: createPools(clock), kept, begun: new Map() }
   const { pools } = context
@@ -135,6 +151,7 @@ export const createConnections = (
       return isFresh ? kept.fresh(name, open) : kept.take(name, open)
     },
     giveBack: kept.giveBack,
+    enter: (to, client) => shares.take(nameOf(to, 'client'), remoteOf(client)),
     pool: (to, role) => poolOf(context, to, role),
     open: (to, role) => opener(context, to, role)(),
     expect: to => expect(context, to),

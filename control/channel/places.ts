@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../../shared/clock.ts'
 import { isQuiet } from '../relay/addon.ts'
+import { maxOfClient } from './shares.ts'
 
 /** One connection into a machine. Whoever has it sets `on`; at rest nobody hears it. */
 export interface Far {
@@ -18,8 +19,8 @@ export interface FarEvents {
   close(error: Error | undefined): void
 }
 
-/** At once to the same place; further ones wait for their turn. */
-const maxOpen = 256
+/** At once to the same place, of eight clients that take all they may; further ones wait for their turn. */
+export const maxOpen = 8 * maxOfClient
 
 export interface Place {
   readonly name: string

@@ -4,8 +4,8 @@ import { Pool } from 'undici'
 import type { Clock } from '../../shared/clock.ts'
 
 export interface Pools {
-  /** The pool of that name, or a new one whose connections `open` opens to `origin`. */
-  of(name: string, origin: string, open: () => Promise<Socket>): Pool
+  /** The pool of that name, or a new one, of at most so many connections to `origin`, which `open` opens. */
+  of(name: string, place: { readonly origin: string; readonly connections: number }, open: () => Promise<Socket>): Pool
   /** Drops the pools of a machine that is no more. */
   forget(host: string): void
   close(): Promise<void>
@@ -35,7 +35,7 @@ export const createPools = (clock: Pick<Clock, 'elapsed' | 'every'>): Pools => {
   const pools = new Map<string, Used>()
   const stop = clock.every(tickMs, () => letGo(pools, clock.elapsed()))
   return {
-    of(name, origin, open) {
+    of(name, { origin, connections }, open) {
       const known = pools.get(name)
       if (known) {
         known.at = clock.elapsed()
@@ -43,7 +43,7 @@ export const createPools = (clock: Pick<Clock, 'elapsed' | 'every'>): Pools => {
       }
       // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
       const pool = new Pool(origin, {
-        connections: 256,
+        connections,
         pipelining: 1,
         headersTimeout: 0,
         bodyTimeout: 0,

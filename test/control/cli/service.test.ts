@@ -23,6 +23,7 @@ t.test('what an operator gets', async t => {
     'Environment="HUTCH_WARM=base=2"',
   ])
     t.ok(unit.includes(`\n${line}\n`), line)
+  t.match(unit, /^Environment="NODE_COMPILE_CACHE=\/.*\/\.runtime\/compiled"$/m)
   t.match(unit, /^ExecStart="\/.*node" "\/.*control\/main\.ts" "run"$/m)
   t.match(await runCommand(['service', path], env), { code: 1, error: /EEXIST/ }, 'never over another')
   t.match(
