@@ -3,10 +3,12 @@
  * <command>, the runtime.
  *
  *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <machine> <disk|-> <blocks|->
- *         <blank|-> <bundle> <releases|-> <command> ...
+ *         <blank|-> <bundle> <releases|-> <private|-> <command> ...
  *
  * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
  * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper.
+ *
+ * With <private>, which is a 3, the directory `private` beside the upper one is the open descriptor 3 of <command> (private-place.h).
  *
  *     <stage>/root        overlay of the image and of the machine's upper directory (image `-`: the machine's own copy)
  *     <stage>/hutch       the runtime bundle, read-only
@@ -28,6 +30,7 @@
 #define _GNU_SOURCE
 #include "mounts.h"
 #include "machine-disk.h"
+#include "private-place.h"
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
@@ -150,7 +153,7 @@ static const char *base_of(const char *path, const char *end) {
 }
 
 struct plan {
-  const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases;
+  const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases, *private_place;
   struct disk disk;
   char image_place[96], bundle_place[96];
 };
@@ -210,12 +213,15 @@ static void mount_from_inside(struct trees *trees, const struct plan *plan, int 
   if (read(channel[0], trees, sizeof *trees) != sizeof *trees) fail("pipe");
 }
 
-static void show_layers(const struct plan *plan, int users) {
+/* Gives whether there is a private place. */
+static int show_layers(const struct plan *plan, int users) {
   if (plan->image) show(plan->image, plan->image_place, users);
-  if (plan->disk.file) place_tree(open_disk(&plan->disk, plan->image), plan->disk.file, "machine", users);
-  else show(plan->machine, "machine", users);
+  int machine = plan->disk.file ? open_disk(&plan->disk, plan->image) : clone_tree(plan->machine);
+  int is_private = plan->private_place && make_private_place(machine, plan->image ? "upper" : "root");
+  place_tree(machine, plan->disk.file ? plan->disk.file : plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
   if (plan->releases) show(plan->releases, "bundles", -1);
+  return is_private;
 }
 
 /* The overlays have layers of their own; nobody after us has business with these. */
@@ -226,9 +232,10 @@ static void hide_layers(const struct plan *plan) {
     if (places[at] && syscall(SYS_umount2, places[at], DETACH) < 0) fail(places[at]);
 }
 
-static void put_together(const struct plan *plan, int users) {
+/* Gives the private place, or -1. */
+static int put_together(const struct plan *plan, int users) {
   struct trees trees = {-1, -1, -1};
-  show_layers(plan, users);
+  int own = show_layers(plan, users) ? clone_tree("machine/" private_name) : -1;
   if (users >= 0) mount_from_inside(&trees, plan, users);
   else mount_root(&trees, plan);
   mount_bundles(&trees, plan);
@@ -241,6 +248,7 @@ static void put_together(const struct plan *plan, int users) {
     make_nodes(owner_of("machine"));
   }
   hide_layers(plan);
+  return own;
 }
 
 static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PATH_MAX]) {
@@ -254,7 +262,8 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
                       .machine = argument[8],
                       .disk = {chosen(argument[9]), chosen(argument[10]), chosen(argument[11]), device, names},
                       .bundle = argument[12],
-                      .releases = chosen(argument[13])};
+                      .releases = chosen(argument[13]),
+                      .private_place = chosen(argument[14])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
   snprintf(names, PATH_MAX, "%s/names", plan.machine);
   name_places(&plan);
@@ -262,7 +271,7 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
 }
 
 int main(int count, char **argument) {
-  if (count < 15) return 1;
+  if (count < 16) return 1;
   char device[PATH_MAX], names[PATH_MAX];
   struct plan plan = plan_of(argument, device, names);
   announce(plan.starter, plan.input, plan.output);
@@ -271,8 +280,9 @@ int main(int count, char **argument) {
   if (plan.files) limit(plan.files);
   begin_uptime();
   make_stage(plan.stage);
-  put_together(&plan, users);
+  int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
-  execv(argument[14], argument + 14);
-  fail(argument[14]);
+  if (plan.private_place) hand_over(own);
+  execv(argument[15], argument + 15);
+  fail(argument[15]);
 }
