@@ -96,7 +96,8 @@ const stream = ({ engine, req, lines }: Exchange, upstream: Upstream, canaries: 
 const trailersOf = ({ rawTrailers }: IncomingMessage, withheld: ReadonlySet<string>): string => {
   let text = ''
   for (let i = 0; i < rawTrailers.length; i += 2)
-    if (mayTrail((rawTrailers[i] as string).toLowerCase(), withheld)) text += `${rawTrailers[i]}: ${rawTrailers[i + 1]}\r\n`
+    if (mayTrail((rawTrailers[i] as string).toLowerCase(), withheld))
+      text += `${rawTrailers[i]}: ${rawTrailers[i + 1]}\r\n`
   return text
 }
 

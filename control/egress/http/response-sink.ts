@@ -85,6 +85,7 @@ const linkValue = /^<[^<>\s"]*>(?:; ?[\w-]+(?:=[\w/.*+-]+|="[\w/.*+-]*")?)*$/
 const earlyLinks = (raw: RawHeaders): { link: string[] } => {
   const link: string[] = []
   for (let i = 0; i < raw.length; i += 2)
-    if ((raw[i] as string).toLowerCase() === 'link' && linkValue.test(raw[i + 1] as string)) link.push(raw[i + 1] as string)
+    if ((raw[i] as string).toLowerCase() === 'link' && linkValue.test(raw[i + 1] as string))
+      link.push(raw[i + 1] as string)
   return { link }
 }
