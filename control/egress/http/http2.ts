@@ -21,13 +21,15 @@ import type { Origin } from './origin.ts'
 import { readRequest, type RequestLines } from './request.ts'
 
 const settings = { enablePush: false, maxConcurrentStreams: 256, maxHeaderListSize: 64 * 1024 } as const
+/** Of one connection from a sandbox. */
+const maxServers = 16
 const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM } = constants
 
 interface Session {
   readonly engine: Engine
   readonly origin: Origin
-  /** To the server; made with the first stream, and again when it has gone. */
-  server: Promise<ClientHttp2Session | Reason> | undefined
+  /** By host: that one may be reached at this address says nothing of another, whose credentials are for it alone. */
+  readonly servers: Map<string, Promise<ClientHttp2Session | Reason>>
 }
 
 /** For handlers of events: what they throw would end the server, and both sides say what makes node:http2 throw. */
@@ -55,20 +57,22 @@ const dialSession = async (session: Session, host: string): Promise<ClientHttp2S
   const connected = await origin.connect(host)
   if (!connected.ok) return connected.reason
   const server = connect(`${origin.scheme}://${host}`, { createConnection: () => connected.socket, settings })
-  const forget = () => {
-    session.server = undefined
-  }
-  server.once('close', forget)
-  server.once('goaway', forget)
   server.on('error', () => server.destroy())
   return server
 }
 
 const serverOf = (session: Session, host: string): Promise<ClientHttp2Session | Reason> => {
-  const started = (session.server ??= dialSession(session, host))
-  void started.then(result => {
-    if (typeof result === 'string' && session.server === started) session.server = undefined
-  })
+  const { servers } = session
+  const known = servers.get(host)
+  if (known) return known
+  if (servers.size >= maxServers) return Promise.resolve('limit')
+  const started = dialSession(session, host)
+  servers.set(host, started)
+  const forget = () => void (servers.get(host) === started && servers.delete(host))
+  started.then(made => {
+    if (typeof made === 'string') forget()
+    else made.once('close', forget).once('goaway', forget)
+  }, forget)
   return started
 }
 
@@ -227,7 +231,7 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
 /** Serves HTTP/2 on a connection whose requests go to the origin. */
 export const serveSession = (engine: Engine, socket: Socket, origin: Origin): void => {
   const client: ServerHttp2Session = performServerHandshake(socket, { settings, enableConnectProtocol: false } as never)
-  const session: Session = { engine, origin, server: undefined }
+  const session: Session = { engine, origin, servers: new Map() }
   client.on('error', () => client.destroy())
   client.on('stream', (stream, _headers, _flags, raw) => {
     serveStream(session, stream, raw as unknown as string[]).catch(error => {
@@ -236,8 +240,10 @@ export const serveSession = (engine: Engine, socket: Socket, origin: Origin): vo
     })
   })
   client.once('close', () => {
-    void session.server?.then(server => {
-      if (typeof server !== 'string') server.destroy()
-    })
+    for (const server of session.servers.values())
+      server.then(
+        made => typeof made !== 'string' && made.destroy(),
+        () => {},
+      )
   })
 }

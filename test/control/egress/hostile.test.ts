@@ -1,6 +1,7 @@
 /** What one side says to end the server or to pass unseen: everything here is sent as bytes, because no library would. */
 import { createServer, type Server } from 'node:net'
 import { once } from 'node:events'
+import { createServer as createHttp2 } from 'node:http2'
 import t, { type Test } from 'tap'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
@@ -150,4 +151,29 @@ t.test('bodies that are held for a sandbox have a bound, and many that ask for o
   t.same(new Set(tunnels.map(one => ('status' in one ? one.status : 200))), new Set([200]))
   for (const one of tunnels) if ('destroy' in one) one.destroy()
   t.same(uncaught, [])
+})
+
+t.test('streams of one connection are each held to the address of their host', async t => {
+  const rule = { destinations: ['open.example'], headers: { 'x-key': '{{SECRET:key}}' }, secrets: { key: 'for-open' } }
+  egress.setPolicy('sandbox', { allowedDomains: ['single.example', 'open.example'], routing: [rule] })
+  const seen: unknown[] = []
+  const server = createHttp2()
+  server.on('stream', (stream, headers) => {
+    seen.push(headers)
+    stream.respond({ ':status': 200 }, { endStream: true })
+  })
+  await listen(t, server, 9108)
+  for (const name of ['single.example', 'open.example']) await sandbox.resolve(name)
+  const session = await sandbox.h2(await sandbox.dial(addresses.single, 9108), 'single.example:9108')
+  const ask = async (host: string) => {
+    const stream = session.request({ ':path': '/', ':scheme': 'http', ':authority': `${host}:9108` })
+    const [headers] = await once(stream, 'response')
+    return headers[':status']
+  }
+  t.equal(await ask('single.example'), 200)
+  t.equal(await ask('open.example'), 403)
+  t.equal(await ask('single.example'), 200)
+  t.equal(seen.length, 2)
+  t.notMatch(JSON.stringify(seen), 'for-open')
+  session.destroy()
 })
