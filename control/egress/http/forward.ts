@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CanarySearch } from '../events/canary.ts'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
-import { collect } from './collect.ts'
+import { collect, roomFor } from './collect.ts'
 import { mayTrail } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged, pathOf } from './judge.ts'
@@ -192,7 +192,9 @@ export const forward = async (
   const exchange: Exchange = { engine, origin, req, res, judged, lines, target, key, body: undefined }
   if (req.headers.expect !== undefined) res.writeContinue()
   if (judged.injection?.needsBody) {
-    const collected = await collect(req, lines.length as number)
+    const length = lines.length as number
+    if (!roomFor(origin, judged, length, res)) return answer(engine, res, 'limit', judged.requestId)
+    const collected = await collect(req, length)
     if (!collected) return answer(engine, res, 'bad_request', judged.requestId, 'the body is not as long as it says')
     exchange.body = injectBody(collected, judged.rules, req.method as string, lines, judged.injection, engine.clock)
   }

@@ -13,7 +13,7 @@ import {
 import type { Socket } from 'node:net'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
-import { collect } from './collect.ts'
+import { collect, roomFor } from './collect.ts'
 import { plainFields, split, toObject, trailingFields } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
@@ -203,7 +203,9 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   const { judged, lines, method } = asked
   let body: Buffer | undefined
   if (judged.injection?.needsBody) {
-    const collected = await collect(client, lines.length as number)
+    const length = lines.length as number
+    if (!roomFor(origin, judged, length, client)) return answer(engine, client, 'limit', judged.requestId)
+    const collected = await collect(client, length)
     if (!collected) return client.close(NGHTTP2_CANCEL)
     body = injectBody(collected, judged.rules, method, lines, judged.injection, engine.clock)
   }
