@@ -163,6 +163,33 @@ t.test('a hostile tenant', async t => {
     t.same(devices, [])
   })
 
+  await t.test("what the daemon believes is in nobody's tree", async t => {
+    const id = readdirSync(join(s.dataDir, 'machines'))[0] as string
+    await run('true', { name: 'believed' })
+    const hidden = (command: readonly [string, ...string[]]) => inUpper(s.dataDir, id, command)
+    const journal = '../private/state/processes/processes.jsonl'
+    t.match(hidden(['cat', journal]), /"believed"/)
+    t.match(hidden(['stat', '-c', '%u %a', '../private']), /^0 700\n/)
+    const { stdout: found } = await run(
+      'find / -xdev -name processes.jsonl; ls -A /var/lib/hutchd; grep -h private /proc/*/mountinfo; ls /proc/1/fd/3; ls -l /proc/self/fd',
+    )
+    t.notMatch(found, /jsonl|state|private|\/proc\/1/, 'there is no way to it')
+    t.notMatch(found, / -> \/$/m, 'nor has a process of a tenant its descriptor')
+    const forged =
+      hidden(['cat', journal])
+        .split('\n')
+        .findLast(line => line.includes('"believed"')) ?? ''
+    await run(`mkdir -p /var/lib/hutchd/state/processes; cd /var/lib/hutchd/state; mkfifo tunnel
+      echo '${forged.replaceAll('believed', 'forged')}' > processes/processes.jsonl`)
+    t.equal((await s.call('POST', '/v0/sandboxes/evil/restart', {})).status, 200)
+    await s.until('evil', body => body.status === 'DEPLOYED')
+    const { body: listed } = await call('GET', '/process')
+    const names = (listed as { name: string }[]).map(({ name }) => name)
+    t.ok(names.includes('believed'), 'it is there after a restart')
+    t.notOk(names.includes('forged'), 'what a tenant has put in the place of versions before is not')
+    await run('rm -rf /var/lib/hutchd')
+  })
+
   t.equal((await s.call('GET', '/v0/sandboxes/evil')).body.status, 'DEPLOYED')
   await s.call('DELETE', '/v0/sandboxes/evil')
   await s.until('evil', body => body.status === 'TERMINATED')
