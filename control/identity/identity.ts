@@ -202,8 +202,9 @@ export const createIdentity = (deps: IdentityDeps): Identity => {
       return client?.clientAuthMethod === 'none' ? client.clientId : undefined
     },
     async scopeOf(clientId) {
-      const client = clientId ? await (await open()).Client.find(clientId) : undefined
-      return client?.scope
+      // The document of one that is named by an address is fetched by the request itself, if at all.
+      if (!clientId || clientId.startsWith('https://')) return undefined
+      return (await (await open()).Client.find(clientId))?.scope
     },
   }
 }
