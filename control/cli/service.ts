@@ -47,7 +47,10 @@ TasksMax=infinity
 WantedBy=multi-user.target
 `
 
-/** Where Node keeps the sources of a checkout without their types: a server that finds them there does not load what strips them, 13 MB. */
+/**
+ * Where Node keeps what it has compiled of a checkout. A server that finds its sources there does not load what strips their types: 9 to
+ * 16 MB less, and 0.6 of the processor time of a start (by turns).
+ */
 const compiled = (): Record<string, string> =>
   installation.kind === 'checkout' ? { NODE_COMPILE_CACHE: join(installation.root, '.runtime/compiled') } : {}
 

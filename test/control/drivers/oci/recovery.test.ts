@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
@@ -30,6 +31,13 @@ t.test('after kill -9 the machines run on, spare slots are cleared, and the next
   t.notOk(
     machines.some(({ address }) => address?.host === third.address?.host),
     'held addresses are not given out',
+  )
+  rmSync(filesOf(config.dataDir, 'one').dir, { recursive: true, force: true })
+  const anew = await driver.create(spec('one'))
+  t.same(
+    (await sh(anew, 'ls /.hutch | wc -l')).code,
+    0,
+    'one whose directory others have removed is ended before it is made anew',
   )
   for (const { id } of await driver.list()) await driver.remove(id)
   await driver.close()
