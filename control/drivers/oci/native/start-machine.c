@@ -92,6 +92,9 @@ static void begin_uptime(void) {
   if (clock_gettime(CLOCK_BOOTTIME, &up) < 0 || unshare(CLONE_NEWTIME) < 0) return;
   FILE *offsets = fopen("/proc/self/timens_offsets", "we");
   if (!offsets || fprintf(offsets, "boottime -%lld 0\n", (long long)up.tv_sec) < 0 || fclose(offsets) != 0) fail("uptime");
+  // Before Linux 6.2 execve does not enter it, and who has not entered it may make neither threads nor processes by vfork.
+  int own = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+  if (own < 0 || setns(own, CLONE_NEWTIME) < 0 || close(own) < 0) fail("uptime");
 }
 
 static int user_namespace(const char *network) {
