@@ -35,7 +35,7 @@ image: setup ## Brings in an image: make image NAME=app FROM=archive.tar, an OCI
 	@$(NODE) control/main.ts image import "$(NAME)" "$(FROM)"
 
 run: setup ## Starts the control plane on HUTCH_HOST:HUTCH_PORT.
-	@$(NODE) control/main.ts run
+	@export NODE_COMPILE_CACHE="$$PWD/.runtime/compiled"; $(NODE) control/main.ts run
 
 key: packages ## Makes, lists and revokes API keys: make key DO="create laptop --expires 30d" (or list, revoke ID).
 	@$(NODE) control/main.ts key $(or $(DO),list)

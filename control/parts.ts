@@ -4,6 +4,7 @@ import type { Clock } from '../shared/clock.ts'
 import type { Closing } from '../shared/closing.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
+import { remoteBehind } from './auth/remote.ts'
 import { bootstrap, type Bootstrap } from './bootstrap.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { createChannelKeys, type ChannelKeys } from './channel/keys.ts'
@@ -68,7 +69,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   const first = await bootstrap(config, { store, clock, ids })
   const { keyring: sealer, secret } = await openKeys(dataDir, ids)
   const channelKeys = createChannelKeys(secret, ids)
-  const connections = createConnections(channelKeys, clock)
+  const connections = createConnections(channelKeys, clock, remoteBehind(config.trustedProxies))
   closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })

@@ -30,6 +30,8 @@ import { startIdleGc } from './memory/idle-gc.ts'
 import { listenTcp } from './native/descriptors/descriptors.ts'
 import { randomBytes } from './native/sys/sys.ts'
 import { guardStopSignals, protectDaemon } from './init/protect.ts'
+import { receivePrivatePlace } from './init/private-place.ts'
+import { privateFd, privatePlaceAt } from './config/private-place.ts'
 
 /** What this process was started with. */
 const env: NodeJS.ProcessEnv = { ...process.env }
@@ -165,6 +167,10 @@ const main = async (): Promise<void> => {
   if (switches.unknown.length > 0) log.warn('node-internals.unknown', { names: switches.unknown })
   protectDaemon({ log, pid: process.pid })
   lockBundles(process.argv[1])
+  if (privateFd(env) !== undefined && !receivePrivatePlace(env)) {
+    log.warn('daemon.no-private-place', { next: 'start the sandbox again, when its disk is not full' })
+    Object.assign(env, privatePlaceAt(undefined))
+  }
   nodeInternals.limitParserPool()
   const inherited = receiveHandover(env)
   const running: Running = { entrances: undefined, daemon: undefined }

@@ -1,7 +1,6 @@
 /**
- * Every failure a caller can see, in one table: `code → { status, retry, text }`.
- * A new failure is one line here and one line at the throw. Surfaces (daemon, management API, gateway)
- * render the same error in their own shape; none of them builds an HTTP status by itself.
+ * Every failure a caller can see: `code → { status, retry, text }`. A new one is a line here and one at the throw. Surfaces
+ * (daemon, management API, gateway) render it in their own shape; none of them builds an HTTP status by itself.
  */
 interface Entry<D> {
   readonly status: number
@@ -41,6 +40,7 @@ export const errors = {
       `unsupported API version "${d.given}"; valid versions are ${d.valid.join(', ')}`,
   ),
   payload_too_large: entry(413, (d: { limit: number }) => `the request body is larger than ${d.limit} bytes`),
+  unsupported_encoding: entry(415, (d: { given: string }) => `the body has content coding "${d.given}"; send it plain`),
   method_not_allowed: entry(405, (d: { reason: string }) => d.reason),
   upgrade_required: entry(426, (d: { protocol: string }) => `this address speaks ${d.protocol} only`),
   route_not_found: faced(
@@ -211,7 +211,6 @@ export class AppError<C extends ErrorCode = ErrorCode> extends Error {
   readonly details: Details<C> | undefined
   readonly status: number
   readonly retry: boolean
-
   /** `said` is the details, or the message itself. */
   constructor(code: C, said: Details<C> | string, cause?: unknown) {
     const { status, retry, text } = errors[code] as Entry<Details<C>>

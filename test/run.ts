@@ -31,6 +31,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const limitS = 240
 /** Of a soak. */
 const soakLimitS = 3600
+const stripOnce = new URL('strip-once.mjs', import.meta.url).href
 const out = (line: string) => process.stdout.write(`${line}\n`)
 
 const given = process.argv.slice(2)
@@ -61,14 +62,14 @@ const describe = (result: FileResult, ms: number): string => {
   return `${state} ${result.file} (${result.pass} passed${result.fail ? `, ${result.fail} failed` : ''}${skipped}, ${(ms / 1000).toFixed(1)} s)`
 }
 
-/** One file in a process of its own, as `node file` runs it: nothing of the runner is in its environment. */
+/** One file in a process of its own, as `node file` runs it, but for who strips the types: nothing of the runner is in its environment. */
 const runFile = (file: string, log: WriteStream): Promise<FileResult> =>
   new Promise((resolve, reject) => {
     const result: FileResult = { file, pass: 0, fail: 0, skips: [], failures: [], ok: true }
     const parser = new Parser()
     count(result, parser)
     const started = performance.now()
-    const child = spawn(process.execPath, [file], {
+    const child = spawn(process.execPath, ['--import', stripOnce, file], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

@@ -1,18 +1,27 @@
 /** Connections into machines, kept and opened, by who speaks on them. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
 import type { Role } from '../../shared/channel.ts'
 import type { Clock } from '../../shared/clock.ts'
 import type { Address } from '../store/store.ts'
 import { connectChannel, connectPlain } from './connect.ts'
 import { createKept, type Kept } from './kept.ts'
-import type { Far } from './places.ts'
+import { maxOpen, type Far } from './places.ts'
 import type { ChannelKeys } from './keys.ts'
+import { createPools, type Pools } from './pools.ts'
+import { createShares } from './shares.ts'
 
 /** The daemon of a machine, or with `port` whatever listens there. */
 export interface Destination {
   readonly address: Address
   readonly port?: number | undefined
+}
+
+/** Who asks: what a request shows of that. */
+export interface Client {
+  readonly headers: IncomingHttpHeaders
+  readonly socket: Pick<Socket, 'remoteAddress'>
 }
 
 export interface Connections {
@@ -22,6 +31,8 @@ export interface Connections {
   take(to: Destination, role: Role, isFresh?: boolean): Far | Promise<Far>
   /** Keeps it for the next, at most so long. */
   giveBack: Kept['giveBack']
+  /** Takes what one client may have under way there; what comes back gives it up. Waits while too much of theirs is. */
+  enter(to: Destination, client: Client): (() => void) | Promise<() => void>
   /** A connection of its own. */
   open(to: Destination, role: Role): Promise<Socket>
   /** Opens what the host's next word and a client's first request go on: ahead of both, also while the machine still sleeps. */
@@ -34,11 +45,14 @@ export interface Connections {
 interface Context {
   readonly keys: Pick<ChannelKeys, 'keyOf'>
   readonly clock: Pick<Clock, 'elapsed'>
-  readonly pools: Map<string, Pool>
+  readonly pools: Pools
   readonly kept: Kept
   /** Opened ahead for a pool, each for its first connection. */
   readonly begun: Map<string, Promise<Socket>>
 }
+
+/** Of the host's own questions to one daemon, which may leave all of them unanswered. */
+const maxOfHost = 256
 
 /** A client that has come by then has a connection; a later one is served no worse than another. */
 const aheadMs = 10_000
@@ -78,30 +92,14 @@ const nameOf = ({ address, port }: Destination, role: Role): string => {
 
 const poolOf = (context: Context, to: Destination, role: Role): Pool => {
   const name = nameOf(to, role)
-  const known = context.pools.get(name)
-  if (known) return known
   const anew = opener(context, to, role)
-  const open = (): Promise<Socket> => {
+  const origin = `http://${to.address.host}:${to.port ?? to.address.port}`
+  return context.pools.of(name, { origin, connections: role === 'host' ? maxOfHost : maxOpen }, async () => {
     const begun = context.begun.get(name)
     context.begun.delete(name)
-    return begun?.catch(anew) ?? anew()
-  }
-  // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
-  const pool = new Pool(`http://${to.address.host}:${to.port ?? to.address.port}`, {
-    connections: 256,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: 30_000,
-    connect: (_options, done) => {
-      open().then(
-        socket => done(null, role === 'host' ? limited(socket, context.clock) : socket),
-        (error: Error) => done(error, null),
-      )
-    },
+    const socket = await (begun?.catch(anew) ?? anew())
+    return role === 'host' ? limited(socket, context.clock) : socket
   })
-  context.pools.set(name, pool)
-  return pool
 }
 
 const endBegun = ({ begun }: Context, isMeant: (name: string) => boolean): void => {
@@ -140,9 +138,11 @@ const expect = (context: Context, to: Destination): void => {
 export const createConnections = (
   keys: Pick<ChannelKeys, 'keyOf'>,
   clock: Pick<Clock, 'elapsed' | 'every'>,
+  remoteOf = ({ socket }: Client): string => socket.remoteAddress ?? '',
 ): Connections => {
+  const shares = createShares()
   const kept = createKept(clock)
-  const context: Context = { keys, clock, pools: new Map(), kept, begun: new Map() }
+  const context: Context = { keys, clock, pools: createPools(clock), kept, begun: new Map() }
   const { pools } = context
   return {
     take(to, role, isFresh = false) {
@@ -151,25 +151,19 @@ export const createConnections = (
       return isFresh ? kept.fresh(name, open) : kept.take(name, open)
     },
     giveBack: kept.giveBack,
+    enter: (to, client) => shares.take(nameOf(to, 'client'), remoteOf(client)),
     pool: (to, role) => poolOf(context, to, role),
     open: (to, role) => opener(context, to, role)(),
     expect: to => expect(context, to),
     forget(host) {
       kept.forget(host)
       endBegun(context, name => name.startsWith(`${host} `))
-      for (const [name, pool] of pools)
-        if (name.startsWith(`${host} `)) {
-          pools.delete(name)
-          pool.destroy().catch(() => {
-            // Connections to a machine that is gone: nobody waits for how they end.
-          })
-        }
+      pools.forget(host)
     },
     async close() {
       kept.close()
       endBegun(context, () => true)
-      await Promise.all([...pools.values()].map(pool => pool.destroy()))
-      pools.clear()
+      await pools.close()
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Connections that are kept after an answer for the next request, by what they lead to. */
 import type { Socket } from 'node:net'
-import { openOne, placeOf, type Context, type Far, type Held, type Place } from './places.ts'
+import { openOne, placeOf, restingOne, type Context, type Far, type Held, type Place } from './places.ts'
 
 export interface Kept {
   /** One that rests, at once, or a new one when it is there. Rejects with what the system says. */
@@ -32,7 +32,7 @@ export const createKept = (clock: Context['clock']): Kept => {
   return {
     take(name, open) {
       const place = placeOf(context, name)
-      return place.resting.pop() ?? openOne(context, place, open)
+      return restingOne(place) ?? openOne(context, place, open)
     },
     async fresh(name, open) {
       const place = placeOf(context, name)

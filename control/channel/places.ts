@@ -1,6 +1,8 @@
 /** Where kept connections lead to: those that rest, those in use, and who waits for one. */
 import type { Socket } from 'node:net'
 import type { Clock } from '../../shared/clock.ts'
+import { isQuiet } from '../relay/addon.ts'
+import { maxOfClient } from './shares.ts'
 
 /** One connection into a machine. Whoever has it sets `on`; at rest nobody hears it. */
 export interface Far {
@@ -17,8 +19,8 @@ export interface FarEvents {
   close(error: Error | undefined): void
 }
 
-/** At once to the same place; further ones wait for their turn. */
-const maxOpen = 256
+/** At once to the same place, of eight clients that take all they may; further ones wait for their turn. */
+export const maxOpen = 8 * maxOfClient
 
 export interface Place {
   readonly name: string
@@ -83,12 +85,26 @@ const hold = (context: Context, place: Place, socket: Socket): Held => {
   return far
 }
 
+/**
+ * One that rests, if there is any. What came on it meanwhile, and was not read yet, would be taken for the next answer; and one that its
+ * other side has closed would lose a request that cannot be sent twice.
+ */
+export const restingOne = ({ resting }: Place): Held | undefined => {
+  for (let far = resting.pop(); far; far = resting.pop()) {
+    if (isQuiet(far.socket)) return far
+    far.socket.destroy()
+  }
+  return undefined
+}
+
 /** One that rests by then, or a new one. */
 export const openOne = async (context: Context, place: Place, open: () => Promise<Socket>): Promise<Held> => {
-  while (place.all.size + place.opening >= maxOpen && place.resting.length === 0)
+  for (;;) {
+    const ready = restingOne(place)
+    if (ready) return ready
+    if (place.all.size + place.opening < maxOpen) break
     await new Promise<void>(resolve => place.waiting.push(resolve))
-  const ready = place.resting.pop()
-  if (ready) return ready
+  }
   place.opening++
   const socket = await open()
     .finally(() => place.opening--)

@@ -55,6 +55,8 @@ export interface Tenant {
   readonly awake: Map<Socket, Awake>
   /** Connections that were handed to the relay and are none of Node's any more. */
   relayed: number
+  /** Of bodies that are held in memory because something may go into them. */
+  heldBytes: number
 }
 
 export interface TenantLimits {
@@ -103,6 +105,7 @@ export const createTenant = (
     sockets: new Set(),
     awake: new Map(),
     relayed: 0,
+    heldBytes: 0,
   }
 }
 

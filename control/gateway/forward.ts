@@ -35,6 +35,7 @@ export const upstreamFailed = (error: unknown, port: number): AppError => {
 
 const forward = async (connections: Connections, options: Forwarding): Promise<void> => {
   const { to, request } = options
+  const leave = await connections.enter(to, request)
   try {
     await exchange(connections.pool(to, 'client'), options)
   } catch (error) {
@@ -46,6 +47,8 @@ const forward = async (connections: Connections, options: Forwarding): Promise<v
     } catch (last) {
       throw upstreamFailed(last, to.port ?? to.address.port)
     }
+  } finally {
+    leave()
   }
 }
 

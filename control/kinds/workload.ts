@@ -4,6 +4,7 @@ import type { Kind } from '../resources/kind.ts'
 import { mask } from '../resources/sealing.ts'
 import { env, port } from '../sandbox/spec.ts'
 import type { Reference } from '../store/store.ts'
+import { isCron } from './cron.ts'
 import { revisionConfig } from './revisions.ts'
 import { nameList } from './shapes.ts'
 
@@ -21,7 +22,7 @@ const trigger = s.object({
       callbackUrl: s.nullish(text(2048)),
       path: s.nullish(text(1024)),
       retry: whole(0, 100),
-      schedule: s.nullish(text(256)),
+      schedule: s.nullish(text(256).check(s.refine(isCron, 'must be five fields of cron, such as 0 9 * * 1-5'))),
       tasks: s.nullish(s.array(task).check(s.maxLength(1000))),
       timeout: whole(0, 900),
     }),

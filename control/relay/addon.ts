@@ -9,6 +9,7 @@ interface Addon {
   move(id: number, from: number, to: number, bytes: number): number
   end(id: number): number
   originalDestination(descriptor: number): [number, number] | undefined
+  isQuiet(descriptor: number): boolean
 }
 
 export const addon = nativeAddon<Addon>(join(import.meta.dirname, 'build/relay.node'))
@@ -23,6 +24,12 @@ interface Handle {
 export const handleOf = (socket: Socket): Handle | undefined => {
   const { _handle: handle } = socket as unknown as { _handle: Handle | null }
   return handle && handle.fd >= 0 ? handle : undefined
+}
+
+/** Whether nothing has come on a connection that was not read, and its other side has not ended it: asked of the kernel, now. */
+export const isQuiet = (socket: Socket): boolean => {
+  const handle = handleOf(socket)
+  return handle !== undefined && socket.readableLength === 0 && addon().isQuiet(handle.fd)
 }
 
 /**

@@ -353,11 +353,24 @@ static napi_value original_destination(napi_env env, napi_callback_info info) {
   return made;
 }
 
+/* isQuiet(fd): nothing has come that was not read, and the other side has not ended: what it says next is said later. */
+static napi_value is_quiet(napi_env env, napi_callback_info info) {
+  size_t argc = 1;
+  napi_value argv[1], made;
+  int64_t fd = -1;
+  char next;
+  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
+  bool quiet = napi_get_value_int64(env, argv[0], &fd) == napi_ok &&
+               recv((int)fd, &next, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  napi_get_boolean(env, quiet, &made);
+  return made;
+}
+
 NAPI_MODULE_INIT() {
   const struct {
     const char *name;
     napi_callback call;
-  } functions[] = {{"start", start}, {"join", join}, {"move", move}, {"end", end}, {"originalDestination", original_destination}};
+  } functions[] = {{"start", start}, {"join", join}, {"move", move}, {"end", end}, {"originalDestination", original_destination}, {"isQuiet", is_quiet}};
   for (size_t index = 0; index < sizeof functions / sizeof *functions; index++) {
     napi_value made;
     napi_create_function(env, functions[index].name, NAPI_AUTO_LENGTH, functions[index].call, NULL, &made);

@@ -3,7 +3,7 @@
  * them in the transaction that would have added a new one, and its daemon is told whose it is. What cannot be had from a pool is
  * made as always.
  *
- * Pools fill up when nobody waits for a machine, one machine at a time.
+ * Pools fill up when nobody waits for a machine and none has been asked for just now, one machine at a time.
  */
 import type { Clock } from '../../shared/clock.ts'
 import type { Closing } from '../../shared/closing.ts'
@@ -15,11 +15,12 @@ import type { Spare } from '../instances/spare.ts'
 import type { Rules } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { WaitingLine } from '../reconcile/waiting-line.ts'
-import type { Store, Written } from '../store/store.ts'
+import type { Resource, Store, Written } from '../store/store.ts'
 import { createBook, type Book } from './book.ts'
 import { createDemand, type Demand } from './demand.ts'
 import { keepPools } from './keep.ts'
-import { poolKind, poolRules } from './pool.ts'
+import { createPace, type Pace } from './pace.ts'
+import { poolKind, poolRules, specOf } from './pool.ts'
 import { report, type WarmReport } from './report.ts'
 import { wantedPools, type WantedPool } from './wanted.ts'
 
@@ -69,6 +70,7 @@ const demandMs = 500
 interface Context extends WarmDeps, WarmOptions {
   readonly book: Book
   readonly demand: Demand
+  readonly pace: Pace
   readonly tally: { claimed: number; missed: number }
   /** Undefined when machines can be made ahead; else why not. */
   readonly obstacle: string | undefined
@@ -89,19 +91,26 @@ const obstacleOf = ({ preferred }: Drivers): string | undefined => {
 }
 
 /** One at a time, and none while somebody waits. */
-const mayMake = ({ line, book, obstacle, draining }: Context): number =>
-  obstacle === undefined && !draining() && (line?.length ?? 0) === 0 && book.beginning === 0 ? 1 : 0
+const canMake = ({ line, book, obstacle, draining }: Context): boolean =>
+  obstacle === undefined && !draining() && (line?.length ?? 0) === 0 && book.beginning === 0
 
-/** Looks at the pools that are not full once nobody waits. */
-const fillSoon = (context: Context): void => {
-  const { clock, store, log } = context
-  context.cancel ??= clock.after(quietMs, () => {
+const mayMake = (context: Context, owner: Resource): number => {
+  const { book, pace } = context
+  const pool = { size: specOf(owner).size, has: book.of(owner.uid).length }
+  return canMake(context) && pace.mayFill(pool) ? 1 : 0
+}
+
+/** Looks at the pools that are not full once nobody waits, and again when nobody has asked for a while. */
+const fillSoon = (context: Context, ms = quietMs): void => {
+  const { clock, store, log, pace } = context
+  context.cancel ??= clock.after(ms, () => {
     context.cancel = undefined
-    if (context.closed || !context.poke || mayMake(context) === 0) return
+    if (context.closed || !context.poke || !canMake(context)) return
     const { poke } = context
+    if (pace.leftMs() > 0) fillSoon(context, pace.leftMs())
     store.resources.everyOf(poolKind).then(
       records => {
-        for (const { uid } of records) poke(poolKind, uid)
+        for (const record of records) if (mayMake(context, record) > 0) poke(poolKind, record.uid)
       },
       error => log.warn('warm.unfilled', { error }),
     )
@@ -146,6 +155,7 @@ const giving = (context: Context): Spare['giving'] => {
   const { book, demand, mostDemanded, tally } = context
   return async (plan, count, use) => {
     const machines = book.pick(plan, count)
+    context.pace.asked()
     tally.claimed += machines.length
     tally.missed += count - machines.length
     if (mostDemanded > 0) {
@@ -176,6 +186,7 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
       mostStorageMb: drivers.preferred.storage?.claimableMb ?? Infinity,
     }),
     demand: createDemand(clock),
+    pace: createPace(clock),
     tally: { claimed: 0, missed: 0 },
     obstacle: obstacleOf(drivers),
     wanted: [],
@@ -185,7 +196,7 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
   const asks = isOn(options) && obstacle === undefined
   if (isOn(options) && obstacle !== undefined) log.warn('warm.unavailable', { reason: obstacle })
   return {
-    rules: poolRules({ images, ownEnvironment, environmentOf, mayMake: () => mayMake(context) }),
+    rules: poolRules({ images, ownEnvironment, environmentOf, mayMake: owner => mayMake(context, owner) }),
     spare: { asks, giving: giving(context) },
     written(written) {
       book.written(written)

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import type { Flags } from './flags.ts'
 import { boolean, driveVendor, integer, integerOr, vendor, wordsOf, type Env } from './read.ts'
 import { durationMs } from '../../shared/durations.ts'
+import { privatePath } from './private-place.ts'
 import { parseWireNames, wireNames, type WireNames } from '../../shared/wire-names.ts'
 
 const KiB = 1024
@@ -159,15 +160,16 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; names?
     scaleFile: own('SCALE_FILE') || '/uk/libukp/scale_to_zero_disable',
     logs: Object.freeze(logLimits(env)),
     stateFile: env['SANDBOX_STATE_FILE'] || '/tmp/sandbox-api-process-state.json',
-    stateDir: env['HUTCH_STATE_DIR'] || '/var/lib/hutchd/state',
+    stateDir: privatePath(env, 'state') ?? (env['HUTCH_STATE_DIR'] || '/var/lib/hutchd/state'),
     upgradeCount: integerOr(env['SANDBOX_UPGRADE_COUNT'], 0, maxInteger, 0),
     devMode: boolean(env['SANDBOX_DEV_MODE']),
     releasesUrl: withoutSlash(env['HUTCH_RELEASES_URL'] ?? ''),
     releasesDir: env['HUTCH_RELEASES_DIR'] ?? '',
-    upgradeDir: env['HUTCH_UPGRADE_DIR'] || '/var/lib/hutchd',
+    upgradeDir: privatePath(env, 'upgrade') ?? (env['HUTCH_UPGRADE_DIR'] || '/var/lib/hutchd'),
     rehearsal: boolean(env['HUTCH_REHEARSAL']),
     localProxyPort: integer(env['SANDBOX_LOCAL_PROXY_PORT'], 1, 65_535) ?? 49_152,
-    proxyStateFile: env['SANDBOX_PROXY_STATE_FILE'] || '/tmp/sandbox-api-proxy-state.json',
+    proxyStateFile:
+      privatePath(env, 'proxy-state.json') ?? (env['SANDBOX_PROXY_STATE_FILE'] || '/tmp/sandbox-api-proxy-state.json'),
     extraCaCerts: env['SANDBOX_EXTRA_CA_CERTS'] ?? '',
     mergedCaPath: env['SANDBOX_MERGED_CA_PATH'] || '/etc/ssl/certs/sandbox-ca-bundle.crt',
     codegen: Object.freeze({

@@ -5,6 +5,7 @@ import type { BootDocument } from '../../shared/wire/host.ts'
 import { keyBytes } from '../../shared/channel.ts'
 import { randomBytes } from '../native/sys/sys.ts'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
+import { privateFd, privatePlaceAt } from '../config/private-place.ts'
 import { handoverAt, noHandover, nothingInherited, writeHandover } from './handover.ts'
 
 /** A started candidate. */
@@ -36,10 +37,18 @@ export const startCandidate = ({ command, input, env, boot }: CandidateOptions):
   // With a key it refuses tenants what we refuse them. Not with ours: nobody is to prove anything to it.
   const key = randomBytes(keyBytes).toString('base64url')
   const given = boot && writeHandover({ ...nothingInherited, boot: { ...boot, channel: { ...boot.channel, key } } })
+  // The place of our own records, which it reads.
+  const place = privateFd(env)
+  const passed = [fd, ...(given === undefined ? [] : [given])]
   try {
     const child = spawn(file, [...args, '--port', String(port)], {
-      stdio: [input ?? 'ignore', 'ignore', 'inherit', fd, ...(given === undefined ? [] : [given])],
-      env: { ...env, ...(given === undefined ? noHandover : handoverAt(given, handoverFd)), HUTCH_REHEARSAL: '1' },
+      stdio: [input ?? 'ignore', 'ignore', 'inherit', ...passed, ...(place === undefined ? [] : [place])],
+      env: {
+        ...env,
+        ...(given === undefined ? noHandover : handoverAt(given, handoverFd)),
+        ...privatePlaceAt(place === undefined ? undefined : rehearsalFd + passed.length),
+        HUTCH_REHEARSAL: '1',
+      },
     })
     const ended = new Promise<string>(resolve => {
       child.once('error', error => resolve(error.message))

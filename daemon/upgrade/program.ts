@@ -1,6 +1,8 @@
 /** The daemon's own process: how to start another beside it, and how to replace it. */
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { programPath } from './anonymous-file.ts'
+import { keepOverExec } from '../native/descriptors/descriptors.ts'
+import { privateFd } from '../config/private-place.ts'
 import { startCandidate, type Candidate } from './candidate.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
 import type { Entrances } from './listening-socket.ts'
@@ -68,10 +70,13 @@ const exec = (command: readonly string[], env: NodeJS.ProcessEnv, handover: Inhe
   accessSync(file, constants.X_OK)
   if (!process.execve) throw new Error('this Node cannot replace its process')
   const passed = sendHandover(handover)
+  const place = privateFd(env)
+  if (place !== undefined) keepOverExec(place, true)
   try {
     process.execve(file, command, { ...env, ...passed.env })
   } finally {
     passed.keep()
+    if (place !== undefined) keepOverExec(place, false)
   }
 }
 

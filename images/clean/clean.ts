@@ -5,7 +5,15 @@ import { bundlesInUse, ifThere, isServed, treesInUse } from '../../control/runti
 import { bundleName } from '../../control/runtime/prune.ts'
 
 /** In .runtime and beside it: nobody runs from these. */
-const neverUsed = ['.tap', 'dist', 'THIRD-PARTY-NOTICES.txt', '.runtime/package', '.runtime/clean-root']
+const neverUsed = [
+  '.tap',
+  'dist',
+  'THIRD-PARTY-NOTICES.txt',
+  '.runtime/package',
+  '.runtime/clean-root',
+  '.runtime/compiled',
+  '.runtime/stripped',
+]
 
 const list = (dir: string): string[] => ifThere(() => readdirSync(dir)) ?? []
 

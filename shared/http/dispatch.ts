@@ -108,15 +108,19 @@ const answer = async (serving: Serving, passage: Passage): Promise<Reply | Socke
   return run(serving, passage, match)
 }
 
+/** What some statuses name that would do (RFC 9110, sections 15.5.16 and 15.5.22). */
+const wanted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  upgrade_required: { upgrade: 'websocket', connection: 'upgrade, close' },
+  unsupported_encoding: { 'accept-encoding': 'identity' },
+}
+
 const failed = ({ surface }: Serving, passage: Passage, error: unknown): Reply => {
   const { request, requestId, signal, route } = passage
   passage.failure = error
   if (signal.aborted) return reply(499)
   const known = isError(error) ? error : fail('internal', { requestId }, error)
   const shown = surface.renderError(known, { request, requestId, ...(route ? { route } : {}) })
-  // A 426 must name the protocol it wants (RFC 9110, section 15.5.22).
-  const wants = known.code === 'upgrade_required' ? { upgrade: 'websocket', connection: 'upgrade, close' } : {}
-  return new Reply(shown.status, { ...shown.headers, ...wants }, shown.body)
+  return new Reply(shown.status, { ...shown.headers, ...wanted[known.code] }, shown.body)
 }
 
 const logRequest = ({ surface, log }: Serving, passage: Passage, { status, ms }: Outcome): void => {

@@ -3,6 +3,7 @@
 /** In lower case. */
 export const hopByHop: ReadonlySet<string> = new Set([
   'connection',
+  'http2-settings',
   'keep-alive',
   'proxy-authenticate',
   'proxy-authorization',

@@ -102,16 +102,13 @@ const single: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Of the way from HTTP/1.1 to HTTP/2, which node:http2 refuses to say in it. */
-const forbidden: ReadonlySet<string> = new Set([...hopByHop, 'http2-settings'])
-
 const fieldsOf = (headers: readonly string[]): string[] => {
   const seen = new Set<string>()
   const kept: string[] = []
   for (let at = 0; at < headers.length; at += 2) {
     const name = (headers[at] as string).toLowerCase()
     // HTTP/2 has none of a connection, and Node warns of what it drops.
-    if (forbidden.has(name) || (single.has(name) && seen.has(name))) continue
+    if (hopByHop.has(name) || (single.has(name) && seen.has(name))) continue
     seen.add(name)
     kept.push(name, headers[at + 1] as string)
   }

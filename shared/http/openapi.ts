@@ -1,4 +1,5 @@
 /** OpenAPI 3.1 of declared routes. Nothing is written by hand: a route that exists is in the document. */
+import { bodyErrors } from './input.ts'
 import { errors, type ErrorCode } from '../errors.ts'
 import type { Route } from '../route.ts'
 import { toJsonSchema } from '../schema.ts'
@@ -134,9 +135,6 @@ const bodyOf = (route: Route, document: Document): Operation['requestBody'] => {
 
 const errorRef = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
 
-/** Errors of every route that takes JSON. */
-const bodyErrors = ['invalid_body', 'payload_too_large'] as const
-
 const linksOf = ({ leadsTo }: Route): { links?: Json } => {
   const links = Object.entries(leadsTo).map(([operationId, given]) => {
     const parameters = Object.entries(given).map(([name, field]) => [name, `$response.body#/${field}`])
@@ -169,10 +167,9 @@ const responsesOf = (route: Route, document: Document): Operation['responses'] =
   for (const [status, description] of Object.entries(route.statuses))
     responses[status] = { description, ...contentOf(Number(status), content, bytes) }
   const statuses = new Map<number, string[]>()
-  const ofBody = route.accepts === 'json' ? bodyErrors : []
   const ofUpgrade = route.upgrade ? (['upgrade_required'] as const) : []
   for (const code of new Set([
-    ...ofBody,
+    ...bodyErrors[route.accepts],
     ...ofUpgrade,
     ...(document.info.errors ?? []),
     ...route.errors,

@@ -7,6 +7,7 @@ import { whyNoMachines } from '../support/machine.ts'
 import { measuredHost, type MeasuredHost } from './host-server.ts'
 import { timeOf, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
+import { viewRows } from './views.ts'
 
 const quiet = { name: 'quiet', memoryMb: 1_024 }
 const loud = { name: 'loud', memoryMb: 4_096 }
@@ -87,7 +88,8 @@ export const neighbourBench = async (bench: Bench): Promise<Row[]> => {
   const host = await measuredHost(bench, { HUTCH_STANDBY_SECONDS: '3600' })
   await host.create(quiet.name, quiet.memoryMb)
   await host.exec(quiet.name, `head -c ${fileMb * 1024 * 1024} /dev/urandom > /file`)
-  const rows: Row[] = []
+  bench.say('views')
+  const rows = await viewRows(host)
   for (const [kind, noise] of Object.entries(noises)) rows.push(...(await under(bench, host, kind, noise)))
   return rows
 }

@@ -93,6 +93,10 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['50 s', 'control/reconcile/waiting-line.ts', 'patienceMs = 50_000'],
     ['at least 100', 'control/reconcile/waiting-line.ts', 'leastRoom = 100'],
   ],
+  'requests under way to one port of a sandbox': [
+    ['256 of one client', 'control/channel/shares.ts', 'maxOfClient = 256'],
+    ['2048 of all', 'control/channel/places.ts', 'maxOpen = 8 * maxOfClient'],
+  ],
   'held request': [['60 s', 'control/instances/reach.ts', 'patienceMs = 60_000']],
   'outbound policy': [
     ['1000 patterns', 'control/sandbox/network/shape.ts', 'max = 1000'],

@@ -131,6 +131,7 @@ const fullDisk: Disaster = {
       // Until it is full, which dd says with an exit code of its own.
       spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k'], { stdio: 'ignore' })
       await until(async () => (await health(s)) === 'failing', 'health to say so')
+      await needTyped(s)
       rmSync(filler)
       await until(async () => (await health(s)) === 'ok', 'health to say that it has room')
     })

@@ -91,6 +91,25 @@ t.test('a hostile tenant', async t => {
     await lives('after the flood')
   })
 
+  await t.test('files whose JSON is many times as large as they are', async t => {
+    await run(
+      `mkdir /srv/wide; cd /srv/wide; head -c 15M /dev/zero > nothing; printf '\\377' > wide; head -c 60M /dev/zero | cat - wide > more`,
+    )
+    const { status: tree, body } = await call('GET', `${at('/srv/wide', 'filesystem/tree')}?content=true`)
+    t.equal(tree, 200)
+    t.match(body.files, [
+      { name: 'more', truncated: 'bytes' },
+      { name: 'nothing', truncated: 'bytes' },
+      { name: 'wide' },
+    ])
+    t.match(await call('GET', at('/srv/wide/more')), {
+      status: 422,
+      body: { error: /too large for JSON; download it/ },
+    })
+    await run('rm -r /srv/wide')
+    await lives('after the wide files')
+  })
+
   await t.test('names that climb, and variables that steer loaders and shells', async t => {
     for (const name of ['../../etc/passwd', '/etc/passwd', '..', 'a/b'])
       t.match(await start('true', { name }), { status: 400, body: { error: /name/ } }, name)
@@ -161,6 +180,33 @@ t.test('a hostile tenant', async t => {
     // What is deleted of the image is marked by a device 0:0.
     const devices = found.split('\n').filter(line => line !== '' && !line.startsWith('0:0 '))
     t.same(devices, [])
+  })
+
+  await t.test("what the daemon believes is in nobody's tree", async t => {
+    const id = readdirSync(join(s.dataDir, 'machines'))[0] as string
+    await run('true', { name: 'believed' })
+    const hidden = (command: readonly [string, ...string[]]) => inUpper(s.dataDir, id, command)
+    const journal = '../private/state/processes/processes.jsonl'
+    t.match(hidden(['cat', journal]), /"believed"/)
+    t.match(hidden(['stat', '-c', '%u %a', '../private']), /^0 700\n/)
+    const { stdout: found } = await run(
+      'find / -xdev -name processes.jsonl; ls -A /var/lib/hutchd; grep -h private /proc/*/mountinfo; ls /proc/1/fd/3; ls -l /proc/self/fd',
+    )
+    t.notMatch(found, /jsonl|state|private|\/proc\/1/, 'there is no way to it')
+    t.notMatch(found, / -> \/$/m, 'nor has a process of a tenant its descriptor')
+    const forged =
+      hidden(['cat', journal])
+        .split('\n')
+        .findLast(line => line.includes('"believed"')) ?? ''
+    await run(`mkdir -p /var/lib/hutchd/state/processes; cd /var/lib/hutchd/state; mkfifo tunnel
+      echo '${forged.replaceAll('believed', 'forged')}' > processes/processes.jsonl`)
+    t.equal((await s.call('POST', '/v0/sandboxes/evil/restart', {})).status, 200)
+    await s.until('evil', body => body.status === 'DEPLOYED')
+    const { body: listed } = await call('GET', '/process')
+    const names = (listed as { name: string }[]).map(({ name }) => name)
+    t.ok(names.includes('believed'), 'it is there after a restart')
+    t.notOk(names.includes('forged'), 'what a tenant has put in the place of versions before is not')
+    await run('rm -rf /var/lib/hutchd')
   })
 
   t.equal((await s.call('GET', '/v0/sandboxes/evil')).body.status, 'DEPLOYED')

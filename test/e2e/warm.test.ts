@@ -1,8 +1,10 @@
 /** Machines made ahead of need, given to sandboxes of a real server; beside one that was made for its sandbox. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { filesOf } from '../../control/drivers/oci/layout.ts'
+import { readMarker } from '../../control/drivers/oci/marker.ts'
 import { inUpper } from '../support/machine-files.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
@@ -90,6 +92,49 @@ t.test('a sandbox that was given a machine sees what one sees whose machine was 
   t.ok(room > 200 && room <= 256 && Math.abs(room - roomMade) < 32, `${room} and ${roomMade} MB are available`)
   t.same(filesIn(machineOf('given')), filesIn(machineOf('made')), 'and has the same files, whoever’s they are')
   for (const name of ['given', 'made']) await host.call('DELETE', `/v0/sandboxes/${name}`)
+})
+
+/** What could show that a machine was there before its sandbox: times of what the host has written, names, secrets. */
+const remains = [
+  'stat -c "%Y %n" /etc/hostname /etc/hosts /etc/resolv.conf',
+  '(hostname; env; cat /etc/hostname /etc/hosts; find / -xdev -type f -newer /bin/busybox) | grep -a -i -e nobody -e practi',
+  'cat /proc/sys/kernel/random/uuid; head -c 16 /dev/urandom | base64; cat /etc/machine-id 2>/dev/null',
+].join('; echo ---; ')
+
+t.test('nothing of its time as nobody’s is left in a machine, and two of a pool share no secret', async t => {
+  await ready(3)
+  const secrets: string[] = []
+  const names = ['one', 'other']
+  for (const name of names) {
+    const asked = Date.now()
+    await create(name)
+    const { body: health } = await host.call('GET', `/default/sandboxes/${name}/health`)
+    const since = (Date.now() - asked) / 1000
+    t.ok(health.uptimeSeconds <= since, `it says ${health.uptimeSeconds} s, and was asked for ${since} s ago`)
+    t.ok(Date.parse(health.startedAt) >= asked - 1_000, health.startedAt)
+    t.same((await host.call('GET', `/default/sandboxes/${name}/process`)).body, [], 'no process is remembered')
+    const command = { command: remains, waitForCompletion: true }
+    const { body } = await host.call('POST', `/default/sandboxes/${name}/process`, command)
+    const [times = '', traces, random = ''] = body.logs.split('---\n')
+    for (const line of times.trim().split('\n')) t.ok(Number(line.split(' ')[0]) >= Math.floor(asked / 1000), line)
+    t.equal(times.trim().split('\n').length, 3)
+    t.equal(traces, '', 'no name, variable or file of that time')
+    secrets.push(body.name, ...random.trim().split('\n'))
+  }
+  await ready(3)
+  for (const id of names.map(machineOf)) {
+    const files = filesOf(host.dataDir, id)
+    const printed = readFileSync(files.output, 'utf8').trim().split('\n')
+    t.match(
+      JSON.parse(printed[0] ?? '{}'),
+      { event: 'daemon.claimed' },
+      'what its daemon printed before is not its owner’s',
+    )
+    secrets.push((await readMarker(files.marker))?.channel?.generation ?? '')
+  }
+  t.equal(secrets.length, 8, secrets.join(' '))
+  t.equal(new Set(secrets).size, secrets.length, 'names, random numbers and keys of the channel differ')
+  for (const name of names) await host.call('DELETE', `/v0/sandboxes/${name}`)
 })
 
 t.test('its outbound policy holds as that of one whose machine was made for it', async t => {

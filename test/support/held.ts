@@ -2,7 +2,10 @@
 import { matcher } from '../../shared/http/match.ts'
 import type { OpenApi } from '../../shared/http/openapi.ts'
 import { decodePath } from '../../shared/http/request.ts'
+import type { Reply } from '../../shared/route.ts'
 import { sandboxRoutes } from '../../shared/wire/index.ts'
+import { wireNames } from '../../shared/wire-names.ts'
+import { swaggerRoutes } from '../../daemon/swagger/routes.ts'
 import { documented, type Answered } from './as-documented.ts'
 
 /** What is not as the document has it; undefined when all is, or when the path is none of the document's. `target` may have a query. */
@@ -76,3 +79,14 @@ export const held = (url: string): Promise<ProblemOf> => heldBy(holding, `${url}
 /** Of the API of the sandbox at `url`; targets begin after it. */
 export const heldSandbox = (url: string, headers: Readonly<Record<string, string>>): Promise<ProblemOf> =>
   heldBy(holdingSandbox, `${url.replace(/\/$/, '')}/swagger/openapi.json`, { headers })
+
+/** Of the API that sandboxes of this build have: none of them is asked for its document, so none is woken or kept awake by it. */
+export const heldDaemon = (): ProblemOf => {
+  const routes = Object.values(sandboxRoutes).flatMap(family => Object.values(family))
+  const deps = { config: { platformEnv: '', names: wireNames([]) }, hostConfiguration: { identity: () => ({}) } }
+  const [, file] = swaggerRoutes(deps as unknown as Parameters<typeof swaggerRoutes>[0], () => routes)
+  const input = { params: { file: 'openapi.json' }, query: {}, body: undefined }
+  if (!file) throw new Error('daemons serve no document')
+  const { body } = file.run(input, {} as never) as Reply
+  return holdingSandbox(JSON.parse(String(body)) as OpenApi)
+}

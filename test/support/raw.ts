@@ -15,9 +15,9 @@ export interface Raw {
   readonly ended: Promise<string>
 }
 
-/** Connects to `port` of loopback; the connection is gone when the test ends. */
-export const raw = async (t: Test, port: number): Promise<Raw> => {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+/** Connects to `port` of loopback, from an address of loopback; the connection is gone when the test ends. */
+export const raw = async (t: Test, port: number, localAddress = '127.0.0.1'): Promise<Raw> => {
+  const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true })
   t.teardown(() => socket.destroy())
   let text = ''
   let over = false

@@ -9,6 +9,7 @@ import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { coverageArguments, coverageEnvironment, saveCoverage } from './coverage.ts'
+import { holdAnswers } from './hold-answers.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
@@ -117,6 +118,7 @@ export const server = async (
   await before({ dataDir })
   await start()
   const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()
+  const hold = holdAnswers(() => url)
   const call: Server['call'] = async (method, target, body, headers = {}) => {
     const answer = await fetch(new URL(target, url), {
       method,
@@ -129,6 +131,7 @@ export const server = async (
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const text = await answer.text()
+    await hold(method, answer, text)
     const isJson = (answer.headers.get('content-type') ?? '').startsWith('application/json')
     return { status: answer.status, text, body: isJson ? JSON.parse(text) : undefined }
   }

@@ -1,5 +1,5 @@
 /** From prepared files to a daemon that answers. */
-import { rm, writeFile } from 'node:fs/promises'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { MachineSpec } from '../driver.ts'
@@ -9,13 +9,14 @@ import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { blocksOf } from './disk/shape.ts'
 import type { MachineFiles } from './layout.ts'
-import { writeMarker, type Marker } from './marker.ts'
+import { writeMarkerNow, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { untilReady } from './ready.ts'
 import { inTurn } from './in-turn.ts'
 import { inheritedFiles, runtimeConfig } from './spec/config.ts'
 import { releasesMount } from './spec/mounts.ts'
-import { lastWords, saidSince, saidSoFar, startMachine } from './start.ts'
+import { handsOnDescriptors } from './runtime.ts'
+import { lastWords, privateFd, saidSince, saidSoFar, startMachine } from './start.ts'
 
 /** One attempt to make a machine. */
 export interface Attempt {
@@ -29,16 +30,17 @@ export interface Attempt {
 }
 
 /** Writes what the runtime reads; `firstId` is the id of the box that root inside is, if there is one for it. */
-export const writeConfig = async (
-  { context, spec, slot, files, document }: Attempt,
-  firstId: number | undefined,
-): Promise<void> => {
-  const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio } = context
+export const writeConfig = ({ context, spec, slot, files, document }: Attempt, firstId: number | undefined): void => {
+  const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio, runtime } = context
   const config = runtimeConfig({
     spec,
     command: bundle.command,
     releases: releasesDir !== undefined,
-    env: { HUTCH_GATEWAY: slot.gateway, HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount },
+    env: {
+      HUTCH_GATEWAY: slot.gateway,
+      HUTCH_RELEASES_DIR: releasesDir === undefined ? '' : releasesMount,
+      HUTCH_PRIVATE_FD: handsOnDescriptors(runtime) ? String(privateFd) : '',
+    },
     boots: document !== undefined,
     netns: slot.netns,
     firstId,
@@ -49,7 +51,7 @@ export const writeConfig = async (
     aio,
     arch: process.arch,
   })
-  await writeFile(files.config, JSON.stringify(config), { mode: 0o600 })
+  writeFileSync(files.config, JSON.stringify(config), { mode: 0o600 })
 }
 
 const start = async (
@@ -70,6 +72,7 @@ const start = async (
       disk: disk && { blocks: blocksOf(disk), blank },
       bundleDir,
       releasesDir,
+      privatePlace: handsOnDescriptors(runtime),
       stdin: input?.path,
       signal,
     })
@@ -100,7 +103,7 @@ const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker
   await limitSockets(hierarchy, group, spec.memoryMb)
   // Nobody's machine gets its share when it is somebody's.
   if (!spec.anonymous) await limitCpu(hierarchy, group, spec.id, spec.cpus)
-  await writeMarker(files.marker, { ...marker, ready: true, kept: true })
+  writeMarkerNow(files.marker, { ...marker, ready: true, kept: true })
 }
 
 /** Resolves when the machine is up. `blank` is what a new disk of its own is made of. */
@@ -109,9 +112,9 @@ export const boot = async (attempt: Attempt, marker: Marker, blank: string | und
   // What an earlier life has said stands before.
   const from = await saidSoFar(files)
   const begin = async () => {
-    await start(attempt, marker, blank)
+    await context.quickMoves.during(() => start(attempt, marker, blank))
     // Its work is done and its number may soon be somebody else's.
-    await rm(files.starter, { force: true })
+    rmSync(files.starter, { force: true })
   }
   const up = async () => {
     // While the daemon begins; nothing of a tenant runs yet.

@@ -5,6 +5,7 @@ import type { Log } from '../../../shared/log.ts'
 import type { Bundle } from './bundle.ts'
 import type { Disks } from './disk/open.ts'
 import type { Hierarchy } from './cgroup/hierarchy.ts'
+import type { QuickMoves } from './cgroup/quick-moves.ts'
 import type { Names } from './names.ts'
 import type { Network } from '../../config/ipv4.ts'
 import type { Outbound } from './net/outbound.ts'
@@ -47,6 +48,7 @@ export interface Context {
   readonly privileges: Privileges
   /** Undefined where machines have a kernel of their own, which shows them what is theirs. */
   readonly views: Views | undefined
+  readonly quickMoves: QuickMoves
   /** Limits how many machines start at the same time. */
   readonly starting: <T>(task: () => Promise<T>) => Promise<T>
   readonly log: Log

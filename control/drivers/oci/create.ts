@@ -1,15 +1,17 @@
 /** Makes one machine. */
-import { mkdir } from 'node:fs/promises'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
 import { bootDocumentOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
 import { checkSpec } from './check-spec.ts'
-import type { Context } from './context.ts'
+import { groupDirs } from './cgroup/hierarchy.ts'
+import { groupOf, type Context } from './context.ts'
 import { planDisk, prepareDisk } from './disk/prepare.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { imageMark } from './image-files.ts'
-import { readMarker, writeMarker, type Marker } from './marker.ts'
+import { readMarkerNow, writeMarkerNow, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
@@ -63,8 +65,8 @@ export const resolversOf = (
 ): readonly string[] => (held && outbound ? [outbound.address] : resolvers)
 
 /** Files of an earlier life are used again; a whole copy cannot tell the tenant's from the image's. */
-const earlierLife = async ({ overlay }: Context, files: MachineFiles): Promise<Marker | undefined> => {
-  const marker = overlay ? await readMarker(files.marker) : undefined
+const earlierLife = ({ overlay }: Context, files: MachineFiles): Marker | undefined => {
+  const marker = overlay ? readMarkerNow(files.marker) : undefined
   return marker?.kept ? marker : undefined
 }
 
@@ -96,16 +98,22 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
     ...(firstId === undefined ? {} : { firstId }),
     ...(disk ? { disk } : {}),
   }
-  await writeMarker(files.marker, marker)
+  writeMarkerNow(files.marker, marker)
   await holdOutbound(attempt)
   const { hostname, etc = {}, rootfs } = spec
   const resolvers = resolversOf(context, spec)
   const root = { files, image: rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
   const blank = await prepare(context, root, { disk, earlier })
-  await writeConfig(attempt, firstId)
+  writeConfig(attempt, firstId)
   await boot(attempt, marker, blank)
   return marker
 }
+
+/** Whether there is anything of an earlier attempt: its directory is the first to be made and the last to go, unless by others' hands. */
+const hasTraces = async ({ hierarchy, names, runtime }: Context, files: MachineFiles, id: string): Promise<boolean> =>
+  existsSync(files.dir) ||
+  existsSync(join(runtime.stateDir, id)) ||
+  (await groupDirs(hierarchy, groupOf(names, id))).length > 0
 
 /**
  * The machine, running; one that runs already is returned as it is, one half-made is made anew, one that has ended (its
@@ -117,17 +125,17 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const files = filesOf(dataDir, spec.id)
   const before = await lookAt(context, spec.id)
   if (before.phase === 'running' || before.phase === 'frozen') return before
-  const earlier = await earlierLife(context, files)
+  const earlier = earlierLife(context, files)
   // One that cannot have what it is to have stays as it is.
   if (earlier) await planDisk(context, spec, earlier)
   const clear = earlier ? endMachine : removeMachine
-  await clear(context, spec.id, signal)
+  if (await hasTraces(context, files, spec.id)) await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
   const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec))
   const attempt: Attempt = { context, spec, slot, files, document, signal }
   try {
-    await mkdir(files.dir, { mode: 0o700, recursive: earlier !== undefined })
-    await writeMarker(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })
+    mkdirSync(files.dir, { mode: 0o700, recursive: earlier !== undefined })
+    writeMarkerNow(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })
   } catch (error) {
     await slots.drop(slot.index)
     throw error

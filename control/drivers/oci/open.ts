@@ -6,6 +6,7 @@ import { semaphore } from '../../../shared/sync.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { readBundle, releasesBeside } from './bundle.ts'
 import { openHierarchy } from './cgroup/hierarchy.ts'
+import { createQuickMoves, ownList } from './cgroup/quick-moves.ts'
 import { prepareParent, removeParent } from './cgroup/parent.ts'
 import type { Context, Runtime } from './context.ts'
 import { openDisks } from './disk/open.ts'
@@ -162,6 +163,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     aio,
     ownUsersRequired: config.userNamespaces === 'on',
     strangerInImage: createImageCheck(),
+    quickMoves: createQuickMoves(ownList(hierarchy), { clock, log }),
     starting: semaphore(availableParallelism() * 2),
   }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))

@@ -23,6 +23,9 @@ const gvisor = (stack: Stack): string[] => [
   '--file-access=exclusive',
 ]
 
+/** Whether a first process gets open descriptors of the host's; gVisor has none of a directory. */
+export const handsOnDescriptors = ({ name }: Pick<Runtime, 'name'>): boolean => name !== 'runsc'
+
 /** Throws `driver_failed` naming what to install when it is not on the box. */
 export const runtimeOf = (name: string, names: Pick<Names, 'runDir'>, stack: Stack): Runtime => {
   const stateDir = join(names.runDir, name)

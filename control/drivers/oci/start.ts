@@ -8,6 +8,9 @@ import { stageDir } from './names.ts'
 import { program } from './native/programs.ts'
 import { runProcess } from './process/run-process.ts'
 
+/** The descriptor of a first process that is its private place (`native/private-place.h`). */
+export const privateFd = 3
+
 export interface StageInput {
   readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output' | 'disk'>
   /** File that is the first process's standard input; undefined for none. */
@@ -22,6 +25,8 @@ export interface StageInput {
   readonly disk: { readonly blocks: number | undefined; readonly blank: string | undefined } | undefined
   readonly bundleDir: string
   readonly releasesDir: string | undefined
+  /** The runtime is to hand on a descriptor of the machine's private place. */
+  readonly privatePlace: boolean
   /** The runtime's command, which finds what it is to mount below `stageDir`. */
   readonly launch: readonly string[]
 }
@@ -35,7 +40,7 @@ export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
 
 /** Arguments of `start-machine`, whose file says what they mean. */
 export const stageCommand = (input: StageInput): string[] => {
-  const { files, stdin, usersOf, openFiles, image, disk, bundleDir, releasesDir, launch } = input
+  const { files, stdin, usersOf, openFiles, image, disk, bundleDir, releasesDir, privatePlace, launch } = input
   const orNone = (choices: readonly (string | undefined)[]) => choices.map(choice => choice ?? '-')
   return [
     files.starter,
@@ -47,6 +52,7 @@ export const stageCommand = (input: StageInput): string[] => {
     ...orNone(disk ? [files.disk, disk.blocks?.toString(), disk.blank] : [undefined, undefined, undefined]),
     bundleDir,
     releasesDir ?? '-',
+    privatePlace ? String(privateFd) : '-',
     ...launch,
   ]
 }
@@ -96,7 +102,8 @@ export const lastWords = async (files: MachineFiles): Promise<string> => {
 export const startMachine = async ({ id, runtime, signal, ...stage }: StartInput): Promise<void> => {
   const { files } = stage
   const log = ['--log', files.runtimeLog, '--log-format', 'json']
-  const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', '--bundle', files.dir, id]
+  const handsOn = stage.privatePlace ? ['--preserve-fds', '1'] : []
+  const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', ...handsOn, '--bundle', files.dir, id]
   const late = AbortSignal.timeout(startMs)
   const result = await runProcess({
     file: program('start-machine'),

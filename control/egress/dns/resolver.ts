@@ -106,6 +106,9 @@ export const createResolver = ({ fence, servers }: ResolverDeps): Resolver => {
     underWay.set(tenant, mine)
     const running = mine.get(name)
     if (running) return running
+    // Who asks with others for one name has it looked up once.
+    if (!tenant.budget.take(name))
+      throw fail('busy', { what: 'too many new names were looked up', next: 'wait a minute' })
     const started = lookUp(tenant, name).finally(() => mine.delete(name))
     mine.set(name, started)
     return started
@@ -119,8 +122,6 @@ export const createResolver = ({ fence, servers }: ResolverDeps): Resolver => {
       if (local.test(name)) return { kind: 'absent', ttlMs: absentTtlMs }
       const known = tenant.names.fresh(name)
       if (known) return known
-      if (!tenant.budget.take(name))
-        throw fail('busy', { what: 'too many new names were looked up', next: 'wait a minute' })
       return shared(tenant, name)
     },
   }

@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CanarySearch } from '../events/canary.ts'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
-import { collect } from './collect.ts'
+import { collect, roomFor } from './collect.ts'
+import { mayTrail } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged, pathOf } from './judge.ts'
 import type { Connected, Origin } from './origin.ts'
@@ -66,7 +67,7 @@ export const headOf = (exchange: Exchange, length: number | undefined): string =
 const bodied: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Sends the body as it comes, no faster than the server takes it. */
-const stream = ({ req, lines }: Exchange, upstream: Upstream, canaries: CanarySearch | undefined): void => {
+const stream = ({ engine, req, lines }: Exchange, upstream: Upstream, canaries: CanarySearch | undefined): void => {
   const chunked = lines.length === undefined
   req.on('data', (piece: Buffer) => {
     canaries?.piece(piece)
@@ -83,14 +84,20 @@ const stream = ({ req, lines }: Exchange, upstream: Upstream, canaries: CanarySe
     upstream.onDrain(() => req.resume())
   })
   req.on('end', () => {
-    if (chunked) upstream.write(`0\r\n${trailersOf(req)}\r\n`)
+    if (chunked) {
+      const trailers = trailersOf(req, engine.names.withheld)
+      canaries?.text(trailers)
+      upstream.write(`0\r\n${trailers}\r\n`)
+    }
     upstream.endBody()
   })
 }
 
-const trailersOf = ({ rawTrailers }: IncomingMessage): string => {
+const trailersOf = ({ rawTrailers }: IncomingMessage, withheld: ReadonlySet<string>): string => {
   let text = ''
-  for (let i = 0; i < rawTrailers.length; i += 2) text += `${rawTrailers[i]}: ${rawTrailers[i + 1]}\r\n`
+  for (let i = 0; i < rawTrailers.length; i += 2)
+    if (mayTrail((rawTrailers[i] as string).toLowerCase(), withheld))
+      text += `${rawTrailers[i]}: ${rawTrailers[i + 1]}\r\n`
   return text
 }
 
@@ -185,7 +192,9 @@ export const forward = async (
   const exchange: Exchange = { engine, origin, req, res, judged, lines, target, key, body: undefined }
   if (req.headers.expect !== undefined) res.writeContinue()
   if (judged.injection?.needsBody) {
-    const collected = await collect(req, lines.length as number)
+    const length = lines.length as number
+    if (!roomFor(origin, judged, length, res)) return answer(engine, res, 'limit', judged.requestId)
+    const collected = await collect(req, length)
     if (!collected) return answer(engine, res, 'bad_request', judged.requestId, 'the body is not as long as it says')
     exchange.body = injectBody(collected, judged.rules, req.method as string, lines, judged.injection, engine.clock)
   }

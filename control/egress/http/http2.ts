@@ -13,7 +13,8 @@ import {
 import type { Socket } from 'node:net'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
-import { collect } from './collect.ts'
+import { collect, roomFor } from './collect.ts'
+import { plainFields, split, toObject, trailingFields } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
@@ -29,17 +30,18 @@ interface Session {
   server: Promise<ClientHttp2Session | Reason> | undefined
 }
 
-/** Fields of a message as an object, so that one name may stand several times. */
-const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
-  const headers: Record<string, string | string[]> = Object.create(null)
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = (raw[i] as string).toLowerCase()
-    const value = raw[i + 1] as string
-    const before = headers[name]
-    headers[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value]
+/** For handlers of events: what they throw would end the server, and both sides say what makes node:http2 throw. */
+const guarded =
+  <T extends unknown[]>(engine: Engine, stream: ServerHttp2Stream | ClientHttp2Stream, handle: (...said: T) => void) =>
+  (...said: T): void => {
+    if (stream.destroyed || stream.closed) return
+    try {
+      handle(...said)
+    } catch (error) {
+      engine.log.error('egress.stream.failed', { error })
+      stream.close(NGHTTP2_CANCEL)
+    }
   }
-  return headers
-}
 
 const answer = (engine: Engine, stream: ServerHttp2Stream, reason: Reason, requestId: string): void => {
   if (stream.destroyed || stream.headersSent) return stream.close(NGHTTP2_CANCEL)
@@ -68,18 +70,6 @@ const serverOf = (session: Session, host: string): Promise<ClientHttp2Session | 
     if (typeof result === 'string' && session.server === started) session.server = undefined
   })
   return started
-}
-
-/** Names and values in turn without pseudo headers, which stand apart. */
-const split = (raw: readonly string[]): { pseudo: Map<string, string>; fields: string[] } => {
-  const pseudo = new Map<string, string>()
-  const fields: string[] = []
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i] as string
-    if (name.startsWith(':')) pseudo.set(name, raw[i + 1] as string)
-    else fields.push(name, raw[i + 1] as string)
-  }
-  return { pseudo, fields }
 }
 
 interface Asked {
@@ -143,33 +133,38 @@ const tie = (client: ServerHttp2Stream, server: ClientHttp2Stream): void => {
   })
 }
 
-const plainFields = (headers: IncomingHttpHeaders): OutgoingHttpHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':')))
-
 const respond = (session: Session, asked: Asked, client: ServerHttp2Stream, server: ClientHttp2Stream): void => {
   const { engine } = session
   const added = engine.names.requestId.flatMap(name => [name, asked.judged.requestId])
   if (asked.judged.injection) added.push(...echoHeaders(asked.judged.injection.calls, engine.names))
   let trailers: OutgoingHttpHeaders = {}
-  server.on('headers', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
-    if (headers[':status'] === 103 && !client.destroyed)
-      client.additionalHeaders({ ':status': 103, ...plainFields(headers) })
-  })
+  const handled = <T extends unknown[]>(handle: (...said: T) => void) => guarded(engine, client, handle)
+  server.on(
+    'headers',
+    handled((headers: IncomingHttpHeaders & { ':status'?: number }) => {
+      if (headers[':status'] === 103) client.additionalHeaders({ ':status': 103, ...plainFields(headers) })
+    }),
+  )
   server.on('trailers', headers => {
-    trailers = plainFields(headers)
+    trailers = trailingFields(headers, engine.names.withheld)
   })
-  server.on('response', (headers, flags) => {
-    if (client.destroyed) return
-    const own = plainFields(headers)
-    for (const name of engine.names.withheld) delete own[name]
-    const ended = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
-    client.respond(
-      { ':status': Number(headers[':status']), ...own, ...toObject(added) },
-      { endStream: ended, waitForTrailers: !ended },
-    )
-    if (!ended) server.pipe(client)
-  })
-  client.on('wantTrailers', () => client.sendTrailers(trailers))
+  server.on(
+    'response',
+    handled((headers: IncomingHttpHeaders & { ':status'?: number }, flags: number) => {
+      const own = plainFields(headers)
+      for (const name of engine.names.withheld) delete own[name]
+      const ended = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+      client.respond(
+        { ':status': Number(headers[':status']), ...own, ...toObject(added) },
+        { endStream: ended, waitForTrailers: !ended },
+      )
+      if (!ended) server.pipe(client)
+    }),
+  )
+  client.on(
+    'wantTrailers',
+    handled(() => client.sendTrailers(trailers)),
+  )
 }
 
 const sendBody = (
@@ -189,9 +184,13 @@ const sendBody = (
   }
   let trailers: OutgoingHttpHeaders = {}
   client.on('trailers', headers => {
-    trailers = plainFields(headers)
+    trailers = trailingFields(headers, session.engine.names.withheld)
+    canaries.text(Object.values(trailers).join('\n'))
   })
-  server.on('wantTrailers', () => server.sendTrailers(trailers))
+  server.on(
+    'wantTrailers',
+    guarded(session.engine, server, () => server.sendTrailers(trailers)),
+  )
   if (tenant.canaries.names.length > 0) client.on('data', (piece: Buffer) => canaries.piece(piece))
   client.pipe(server)
 }
@@ -204,7 +203,9 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   const { judged, lines, method } = asked
   let body: Buffer | undefined
   if (judged.injection?.needsBody) {
-    const collected = await collect(client, lines.length as number)
+    const length = lines.length as number
+    if (!roomFor(origin, judged, length, client)) return answer(engine, client, 'limit', judged.requestId)
+    const collected = await collect(client, length)
     if (!collected) return client.close(NGHTTP2_CANCEL)
     body = injectBody(collected, judged.rules, method, lines, judged.injection, engine.clock)
   }

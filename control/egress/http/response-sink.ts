@@ -1,6 +1,7 @@
 /** Writes a server's response to the sandbox that asked, no faster than it reads. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hopByHop, namedByConnection } from '../../../shared/http/hop-by-hop.ts'
+import { mayTrail } from './fields.ts'
 import type { RawHeaders } from './response-head.ts'
 import type { ResponseSink, Upstream } from './upstream.ts'
 
@@ -30,9 +31,10 @@ export const responseHeaders = (raw: RawHeaders, withheld: ReadonlySet<string>, 
   return kept
 }
 
-const toTrailers = (raw: RawHeaders): [string, string][] => {
+const toTrailers = (raw: RawHeaders, withheld: ReadonlySet<string>): [string, string][] => {
   const trailers: [string, string][] = []
-  for (let i = 0; i < raw.length; i += 2) trailers.push([raw[i] as string, raw[i + 1] as string])
+  for (let i = 0; i < raw.length; i += 2)
+    if (mayTrail((raw[i] as string).toLowerCase(), withheld)) trailers.push([raw[i] as string, raw[i + 1] as string])
   return trailers
 }
 
@@ -65,7 +67,7 @@ export const responseSink = (options: SinkOptions): ResponseSink => {
     },
     end(trailers) {
       finish()
-      if (trailers.length > 0) res.addTrailers(toTrailers(trailers))
+      if (trailers.length > 0) res.addTrailers(toTrailers(trailers, withheld))
       res.end()
     },
     upgraded(_head, socket) {
@@ -77,9 +79,13 @@ export const responseSink = (options: SinkOptions): ResponseSink => {
   }
 }
 
+/** What writeEarlyHints takes; it throws at anything else, and the server may have sent anything. */
+const linkValue = /^<[^<>\s"]*>(?:; ?[\w-]+(?:=[\w/.*+-]+|="[\w/.*+-]*")?)*$/
+
 const earlyLinks = (raw: RawHeaders): { link: string[] } => {
   const link: string[] = []
   for (let i = 0; i < raw.length; i += 2)
-    if ((raw[i] as string).toLowerCase() === 'link') link.push(raw[i + 1] as string)
+    if ((raw[i] as string).toLowerCase() === 'link' && linkValue.test(raw[i + 1] as string))
+      link.push(raw[i + 1] as string)
   return { link }
 }

@@ -10,6 +10,7 @@ import { serveSession } from './http2.ts'
 import type { Origin } from './origin.ts'
 import { forwardUpgrade } from './upgrade.ts'
 import { targetIn } from './target.ts'
+import { createTurns } from './turns.ts'
 
 export interface HttpService {
   /** Requests on the connection are those to a proxy. */
@@ -81,19 +82,24 @@ export const createHttpService = (engine: Engine): HttpService => {
     // Anything else that a request offers to change to is not offered to the server.
     shouldUpgradeCallback: req => req.headers.upgrade?.toLowerCase() === 'websocket',
   })
+  const turns = createTurns()
   const run = (req: IncomingMessage, res: ServerResponse) => {
     res.sendDate = false
-    void Promise.resolve(onRequest(context, req, res)).catch(error => failed(error, req.socket))
+    turns.take(req.socket, res, () => {
+      void Promise.resolve(onRequest(context, req, res)).catch(error => failed(error, req.socket))
+    })
   }
   server.on('request', run)
   server.on('checkContinue', run)
   server.on('checkExpectation', run)
   server.on('connect', (req, socket: Duplex, head) => {
+    if (turns.endBusy(socket)) return
     // Inside a tunnel there is no further proxy.
     if (context.origins.has(socket) || context.refusals.has(socket)) return void socket.destroy()
     void serveConnect(engine, req, socket as Socket, head).catch(error => failed(error, socket))
   })
   server.on('upgrade', (req, socket: Duplex, head) => {
+    if (turns.endBusy(socket)) return
     void Promise.resolve(onUpgrade(context, req, socket, head)).catch(error => failed(error, socket))
   })
   server.on('clientError', onClientError)

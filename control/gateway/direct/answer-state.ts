@@ -29,7 +29,10 @@ export type Ending =
 export const none = Buffer.alloc(0)
 
 export interface State extends Asking {
+  /** Of a head that is not whole. */
   seen: Buffer
+  /** What `seen` is the beginning of, with room for more; empty where it has none of its own. */
+  room: Buffer
   answer: AnswerHead | undefined
   /** Bytes of the body that are to come, where it has a length. */
   left: number

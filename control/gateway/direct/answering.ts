@@ -65,17 +65,37 @@ const needStart = (seen: Buffer): void => {
   if (!start.startsWith(seen.toString('latin1', 0, start.length))) throw new Error('its answer is no HTTP')
 }
 
+/** Puts bytes behind those that were seen. A head may come byte by byte: nothing is copied with every one of them. */
+const add = (state: State, bytes: Buffer): void => {
+  const { seen } = state
+  const length = seen.length + bytes.length
+  if (seen.length === 0) {
+    state.seen = bytes
+    return
+  }
+  if (length > state.room.length) {
+    state.room = Buffer.allocUnsafe(2 * length)
+    seen.copy(state.room)
+  }
+  bytes.copy(state.room, seen.length)
+  state.seen = state.room.subarray(0, length)
+}
+
 /** Bytes of the head, and what follows it. Throws an Error for what is no answer. */
 export const head = (state: State, bytes: Buffer): void => {
-  state.seen = state.seen.length === 0 ? bytes : Buffer.concat([state.seen, bytes])
+  // What was looked through before may hold the beginning of the end.
+  let from = Math.max(0, state.seen.length - headEnd.length + 1)
+  add(state, bytes)
   for (;;) {
     const { seen } = state
-    const end = seen.indexOf(headEnd)
+    const end = seen.indexOf(headEnd, from)
     if (end > maxHeadBytes || (end < 0 && seen.length > maxHeadBytes)) throw new Error('its head is too long')
     if (end < 0) return needStart(seen)
     const answer = readAnswerHead(seen.toString('latin1', 0, end), state.turn.request.method ?? 'GET')
     const rest = seen.subarray(end + headEnd.length)
     state.seen = none
+    state.room = none
+    from = 0
     if (answer.status >= 200) return begin(state, answer, rest)
     state.seen = rest
   }

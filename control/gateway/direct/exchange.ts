@@ -55,6 +55,7 @@ export const exchange = (asking: Asking): Promise<Ending> =>
     const state: State = {
       ...asking,
       seen: none,
+      room: none,
       answer: undefined,
       left: 0,
       chunks: undefined,

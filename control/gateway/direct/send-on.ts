@@ -56,6 +56,11 @@ export const sendsOn = ({ connections, clock }: { connections: Connections; cloc
       return reshape ? reshape(kept) : kept
     }
     if (turn.expects) request.socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+    const entered = connections.enter(to, request)
+    const leave = entered instanceof Promise ? await entered : entered
+    turn.onOver(leave)
+    // Whoever has gone while it waited wants nothing any more.
+    if (turn.isOver) return
     const ending = await ask(connections, { turn, to, side, head, headersOf, begun }, turn.takeWhole(smallBytes))
     if (ending.how === 'answered') onceOut(side, () => turn.done(true))
     else if (ending.how === 'cut') turn.cut()

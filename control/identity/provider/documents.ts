@@ -15,9 +15,12 @@ export interface Documents {
 /** In a quarter of an hour, from one place and of all. */
 const [mostFrom, mostOfAll] = [30, 300]
 
+/** The library asks for a document right after it was told that it may; two that sign in at once ask twice for the same one. */
+const allowedMs = 30_000
+
 export const createDocuments = (config: DocumentConfig, clock: Pick<Clock, 'now'>): Documents => {
   const attempts = createAttempts(clock)
-  const allowed = new Set<string>()
+  const allowedUntil = new Map<string, number>()
   const ask = documentFetch(config)
   return {
     allow({ req }, clientId) {
@@ -28,11 +31,14 @@ export const createDocuments = (config: DocumentConfig, clock: Pick<Clock, 'now'
         if (isError(error, 'too_many_attempts')) return false
         throw error
       }
-      allowed.add(clientId)
+      const now = clock.now()
+      for (const [id, until] of allowedUntil) if (until < now) allowedUntil.delete(id)
+      allowedUntil.set(clientId, now + allowedMs)
       return true
     },
     async get(url) {
-      if (!allowed.delete(String(url))) throw new Error('only documents that describe a client are fetched')
+      if ((allowedUntil.get(String(url)) ?? 0) < clock.now())
+        throw new Error('only documents that describe a client are fetched')
       return ask(url)
     },
   }

@@ -38,7 +38,9 @@ export const claims = (prepare: Prepare) => {
       run.removeOf.run({ uid })
       for (const claim of new Set(wanted)) {
         const other = claim.startsWith('/') ? anywhere(kind, claim) : holder(kind, workspace, claim)
-        if (other !== undefined) throw fail('already_exists', { kind, name: claim.replace(/^\//, '') })
+        // What is claimed is seldom the name: an address, which has a dot at its end where it is of no domain.
+        const name = claim.replace(/^\//, '').replace(/\.$/, '')
+        if (other !== undefined) throw fail('already_exists', { kind: `${kind} at`, name })
         run.add.run({ kind, workspace, claim, uid })
       }
     },

@@ -12,6 +12,7 @@ const byStatus: Readonly<Record<number, ErrorCode>> = {
   405: 'method_not_allowed',
   409: 'wrong_state',
   413: 'payload_too_large',
+  415: 'unsupported_encoding',
   422: 'unprocessable',
   426: 'upgrade_required',
   429: 'busy',

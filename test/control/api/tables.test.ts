@@ -187,11 +187,15 @@ const ofLimits: readonly Omit<Row, 'section'>[] = [
     answers: refused(/groupBy/),
   },
   {
-    row: 'billing groupBy: label',
+    row: 'billing groupBy: twice the same',
     ask: made => cost(made, 'groupBy=resource_type,resource_type'),
-    answers: { status: 400 },
+    answers: refused(/groupBy/),
   },
-  { row: 'billing limit beyond 100 is 100', ask: made => cost(made, 'limit=1000'), answers: { status: 200 } },
+  ...['label', 'unit', 'colour'].map(dimension => ({
+    row: `billing groupBy: ${dimension}`,
+    ask: (made: TestControl) => cost(made, `groupBy=${dimension}`),
+    answers: refused(/groupBy/),
+  })),
   ...(
     [
       ['hourly', 7],

@@ -8,6 +8,7 @@ import { systemClock } from '../../../shared/clock.ts'
 import { createChannelKeys } from '../../../control/channel/keys.ts'
 import { nonceBytes, prefaceBytes } from '../../../shared/channel.ts'
 import { randomIds } from '../../../shared/ids.ts'
+import { fakeClock } from '../../support/clock.ts'
 import { freePort, keyedDaemon } from '../../support/keyed.ts'
 
 const key = Buffer.alloc(32, 7)
@@ -99,6 +100,48 @@ t.test('connections of one role, start or machine are never those of another', a
     t.not(connections.pool({ address: { ...address, channel: { ...address.channel, ...change } } }, 'client'), pool)
   connections.forget('127.0.0.1')
   t.not(connections.pool({ address }, 'client'), pool, 'those to a machine that is gone are dropped')
+})
+
+t.test('what a workload sends after its answer is nobody’s answer, however late it comes', async t => {
+  const connections = createConnections({ keyOf: () => key }, systemClock())
+  t.teardown(connections.close)
+  const opened: Socket[] = []
+  const { host, port } = await standIn(t, socket => void opened.push(socket))
+  const to = { address: { host, port } }
+  const first = await connections.take(to, 'client')
+  connections.giveBack(first, 1_000)
+  t.equal(await connections.take(to, 'client'), first, 'it is kept')
+  connections.giveBack(first, 1_000)
+  // The kernel has it at once, and node has not looked yet when the next one asks.
+  opened[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil')
+  const next = await connections.take(to, 'client')
+  t.not(next, first)
+  t.ok(first.socket.destroyed)
+  connections.giveBack(next, 1_000)
+  opened[1]?.resetAndDestroy()
+  t.not(await connections.take(to, 'client'), next, 'nor is a connection that has ended asked anything')
+})
+
+t.test('a pool that nobody asks is not kept; one that is asked, or answers still, is', async t => {
+  const clock = fakeClock()
+  const connections = createConnections({ keyOf: () => key }, clock)
+  t.teardown(connections.close)
+  const opened: Socket[] = []
+  const { host, port } = await standIn(t, socket => void opened.push(socket))
+  const of = (machine: string) => connections.pool({ address: { host: machine, port } }, 'client')
+  const [busy, used, unused] = [of(host), of('127.0.0.2'), of('127.0.0.3')]
+  const asked = busy.request({ path: '/', method: 'GET' })
+  while (opened.length === 0) await new Promise(resolve => setTimeout(resolve, 5))
+  for (let at = 0; at < 6; at++) {
+    await clock.tick(10_000)
+    t.equal(of('127.0.0.2'), used)
+  }
+  t.equal(of(host), busy, 'it answers still')
+  t.not(of('127.0.0.3'), unused)
+  opened[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+  await (await asked).body.dump()
+  for (let at = 0; at < 4; at++) await clock.tick(10_000)
+  t.not(of(host), busy)
 })
 
 t.test('what is expected is opened ahead, while the daemon sleeps, and once', async t => {

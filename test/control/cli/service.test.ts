@@ -23,8 +23,14 @@ t.test('what an operator gets', async t => {
     'Environment="HUTCH_WARM=base=2"',
   ])
     t.ok(unit.includes(`\n${line}\n`), line)
+  t.match(unit, /^Environment="NODE_COMPILE_CACHE=\/.*\/\.runtime\/compiled"$/m)
   t.match(unit, /^ExecStart="\/.*node" "\/.*control\/main\.ts" "run"$/m)
   t.match(await runCommand(['service', path], env), { code: 1, error: /EEXIST/ }, 'never over another')
+  t.match(
+    await runCommand(['service', join(dir, 'none/x.service')], env),
+    { code: 1, error: /none\/x\.service cannot be written: ENOENT/ },
+    'which file, where its directory is not there',
+  )
   t.equal((await runCommand(['service'], env)).out, unit, 'without a file, it is printed')
   t.match(await runCommand(['service'], { HUTCH_PORT: 'x' }), { code: 1 }, 'a server that would not start has no unit')
   if (spawnSync('systemd-analyze', ['--version']).status !== 0)

@@ -162,6 +162,26 @@ t.test(
   },
 )
 
+t.test('who takes none of what they asked for keeps others out of nothing', async t => {
+  const { port, head, answering, connections } = await behind(t)
+  const stalled = () => connections.filter(({ text }) => text.includes('/stall')).length
+  answering((socket, text) => {
+    if (!text.includes('/stall')) socket.write(ok)
+  })
+  const many = await Promise.all(Array.from({ length: 257 }, () => raw(t, port)))
+  for (const one of many) one.send(head('GET /stall'))
+  await until(async () => stalled() === 256, 'all but one')
+  const [first, ...rest] = many
+  const neighbour = await raw(t, port, '127.0.0.2')
+  neighbour.send(head('GET /x'))
+  t.match(await neighbour.ended, /\r\n\r\nok$/, 'another client is answered')
+  t.equal(stalled(), 256, 'the last one waits')
+  first?.socket.destroy()
+  await until(async () => stalled() === 257, 'its turn')
+  for (const { socket } of rest) socket.destroy()
+  t.match(await exchange(t, port, head('GET /x')), /\r\n\r\nok$/)
+})
+
 t.test('what is no HTTP becomes 502; more than was announced reaches nobody', async t => {
   const { ask, answering, api } = await behind(t)
   const bad: Record<string, string> = {

@@ -143,7 +143,10 @@ t.test('an address is one preview’s; force gives it to another', async t => {
   await ready(made)
   const path = '/sandboxes/web/previews'
   t.equal((await call('POST', path, preview('one', { prefixUrl: 'shop' }))).status, 200)
-  t.match(await call('POST', path, preview('two', { prefixUrl: 'shop' })), { status: 409, body: { code: 409 } })
+  t.match(await call('POST', path, preview('two', { prefixUrl: 'shop' })), {
+    status: 409,
+    body: { code: 409, message: 'preview at "shop" already exists' },
+  })
   t.equal((await call('PUT', `${path}/app`, { spec: { prefixUrl: 'shop' } })).status, 409)
   const answers = await Promise.all(
     ['a', 'b', 'c'].map(name => call('POST', path, preview(name, { prefixUrl: 'new' }))),

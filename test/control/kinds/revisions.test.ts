@@ -121,6 +121,26 @@ t.test('triggers have ids of their own, volumes have to be there', async t => {
   ]
   const { body } = await call('POST', '/jobs', { metadata: { name: 'j' }, spec: { triggers } })
   t.match(body.spec.triggers, [{ id: 'http-1', enabled: true }, { id: 'http-1-2' }, { id: 'cron-3' }])
+  for (const schedule of ['*/5 9-17 * * mon-fri', '0 0 1,15 jan 7', '0 9 * * 1-5/2']) {
+    const cron = [{ type: 'cron', configuration: { schedule } }]
+    t.equal((await call('PUT', '/jobs/j', { spec: { triggers: cron } })).status, 200, schedule)
+  }
+  for (const schedule of [
+    'bad',
+    '* * * *',
+    '* * * * * *',
+    '60 * * * *',
+    '* * 0 * *',
+    '*/0 * * * *',
+    '5-1 * * * *',
+    '',
+  ]) {
+    const cron = [{ type: 'cron', configuration: { schedule } }]
+    t.match(await call('PUT', '/jobs/j', { spec: { triggers: cron } }), {
+      status: 400,
+      body: { message: /spec\.triggers\.0\.configuration\.schedule: must be five fields/ },
+    })
+  }
   t.match(
     await call('POST', '/agents', { metadata: { name: 'a' }, spec: { volumes: [{ name: 'v', mountPath: '/v' }] } }),
     {

@@ -59,7 +59,7 @@ t.test('a declaration becomes an operation: parameters, body, answers, errors by
   t.match(put?.parameters.at(-1), { description: 'A word', schema: { examples: ['a'] } })
   t.same(tags, [{ name: 'thing', description: 'Things' }])
   t.ok(info['license'])
-  t.same(Object.keys(put?.responses ?? {}), ['200', '400', '404', '413', '500'])
+  t.same(Object.keys(put?.responses ?? {}), ['200', '400', '404', '413', '415', '500'])
   t.equal(put?.responses['400']?.description, 'invalid_body, invalid_argument')
   t.match(components.schemas['ThingPutResponse'], { properties: { ok: { type: 'boolean' } } })
 })

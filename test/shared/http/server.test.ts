@@ -132,6 +132,52 @@ t.test('requests sent in one go are answered in order, and one that half came is
   t.match(await connection.ended, /("hello":"you"\}[^]*){2}$/, 'a half-closed connection still gets its answer')
 })
 
+t.test('requests sent in one go take effect in order, and one whose client is gone is not begun', async t => {
+  const begun: string[] = []
+  let release = (): void => {}
+  const note = handle(
+    route('POST /note/:word', {
+      id: 'note',
+      summary: '',
+      params: s.object({ word: s.string() }),
+      returns: s.object({ word: s.string() }),
+    }),
+    async ({ params }) => {
+      begun.push(params.word)
+      await new Promise<void>(resolve => (release = resolve))
+      return { word: params.word }
+    },
+  )
+  const { port } = await server(t, [note, hello])
+  const post = (word: string) => `${head(`POST /note/${word}`, 'Content-Length: 2')}{}`
+  const connection = await raw(t, port)
+  connection.send(post('first') + post('second') + head('GET /hello', last))
+  await until(() => begun.length > 0, 'the first')
+  for (let i = 0; i < 10; i++) await turn()
+  t.same(begun, ['first'], 'the second waits')
+  release()
+  await until(() => begun.length > 1, 'the second')
+  release()
+  t.match(await connection.ended, /"first"\}[^]*"second"\}[^]*"hello":"you"\}$/)
+  const gone = await raw(t, port)
+  gone.send(post('third') + post('fourth'))
+  await until(() => begun.length > 2, 'the third')
+  gone.socket.destroy()
+  await gone.ended
+  release()
+  t.match(await exchange(t, port, head('GET /hello', last)), /^HTTP\/1\.1 200 /)
+  t.same(begun, ['first', 'second', 'third'])
+})
+
+t.test('a body that is sent compressed is refused: it is not taken for what it is not', async t => {
+  const { port } = await server(t, [hello, sum])
+  const body = '{"a":1}'
+  const sent = (coding: string) => exchange(t, port, `${head('POST /sum', coding, 'Content-Length: 7', last)}${body}`)
+  t.match(await sent('Content-Encoding: gzip'), /^HTTP\/1\.1 415 [^]*accept-encoding: identity\r\n[^]*coding \\"gzip/i)
+  t.match(await sent('Content-Encoding: identity'), /^HTTP\/1\.1 200 /)
+  t.match(await exchange(t, port, head('GET /hello', 'Content-Encoding: gzip', last)), /^HTTP\/1\.1 200 /)
+})
+
 t.test(
   'a body that is too large is refused at once, one that nobody reads does not block the next request',
   async t => {

@@ -2,9 +2,9 @@
  * Blank disks by size, made with the first machine of each: a copy of one is a file of some pages, where making a file system is a process
  * of its own. They are in memory with the other volatile state of the instance.
  */
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isThere } from '../../../../shared/is-there.ts'
 import { run, tool } from '../command.ts'
 import { bytesPerMb, mkfsArguments } from './shape.ts'
 
@@ -43,7 +43,7 @@ export const openBlanks = (directory: string): Blanks => {
   return {
     async of(mb) {
       const path = join(directory, String(mb))
-      if (await isThere(path)) return path
+      if (existsSync(path)) return path
       const making = underWay.get(mb) ?? make(mb, path).finally(() => underWay.delete(mb))
       underWay.set(mb, making)
       await making

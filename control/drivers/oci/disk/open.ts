@@ -9,7 +9,10 @@ import { machineIds } from '../list.ts'
 import { readMarker } from '../marker.ts'
 import { carryOut, withScratch } from '../probe/check.ts'
 import { diskQuota } from '../probe/disk.ts'
+import { namesOf } from '../names.ts'
+import { claimants } from '../registry.ts'
 import { openBlanks, type Blanks } from './blanks.ts'
+import { openNeighbours } from './neighbours.ts'
 import { openPledges, type Pledges } from './pledges.ts'
 import { bytesPerMb, promisedMb } from './shape.ts'
 
@@ -61,9 +64,10 @@ export const openDisks = async (
   if (reason) deps.log.warn('disk.unlimited', { reason: reason.what, next: reason.next })
   const promised = await promisedTo(context)
   const reserveMb = diskReserveMb || (await reserveOf(dataDir))
+  const neighbours = openNeighbours({ dataDir, tag: names.tag, runDirOf: tag => namesOf(tag).runDir, claimants })
   return {
     areMade: mode !== 'off' && !reason,
     blanks: openBlanks(join(names.runDir, 'blanks')),
-    pledges: openPledges({ dataDir, reserveMb, promised }, deps.clock),
+    pledges: openPledges({ dataDir, reserveMb, promised, neighbours }, deps.clock),
   }
 }

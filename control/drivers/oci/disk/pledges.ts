@@ -2,12 +2,11 @@
  * What machines were promised of the disk. The file of a machine's disk takes of the box what the machine has written; it may grow to
  * what was promised, so no more is promised than the disk has, less a reserve for the host's own records.
  */
-import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../../../../shared/clock.ts'
 import { fail } from '../../../../shared/errors.ts'
 import type { Room } from '../../driver.ts'
-import { filesOf } from '../layout.ts'
+import { usedBytes, type Neighbours } from './neighbours.ts'
 import { bytesPerMb } from './shape.ts'
 
 export interface Pledges {
@@ -22,29 +21,33 @@ export interface PledgesInput {
   readonly reserveMb: number
   /** Of the machines there are, MB by id. */
   readonly promised: ReadonlyMap<string, number>
+  readonly neighbours: Neighbours
 }
 
 interface Seen {
+  /** Less what is promised by others. */
   readonly freeMb: number
   readonly usedMb: number
+  readonly owedMb: number
 }
 
 /** A look at the disk is as old as this, ms: a burst of machines does not look for each. */
 const freshMs = 500
 const retryAfterS = 60
 
-export const openPledges = ({ dataDir, reserveMb, promised: given }: PledgesInput, clock: Clock): Pledges => {
+export const openPledges = (
+  { dataDir, reserveMb, promised: given, neighbours }: PledgesInput,
+  clock: Clock,
+): Pledges => {
   const promised = new Map(given)
+  neighbours.tell(promised)
   let last: { readonly at: number; readonly seen: Promise<Seen> } | undefined
-
-  // Known to the kernel: a promise of it takes the server ten times as long, and there may be a thousand.
-  const usedBytes = (id: string): number =>
-    (statSync(filesOf(dataDir, id).disk, { throwIfNoEntry: false })?.blocks ?? 0) * 512
 
   const look = async (): Promise<Seen> => {
     const { bavail, bsize } = await statfs(dataDir)
-    const used = [...promised.keys()].reduce((sum, id) => sum + usedBytes(id), 0)
-    return { freeMb: (bavail * bsize) / bytesPerMb, usedMb: used / bytesPerMb }
+    const used = [...promised.keys()].reduce((sum, id) => sum + usedBytes(dataDir, id), 0)
+    const owedMb = await neighbours.owedMb()
+    return { freeMb: (bavail * bsize) / bytesPerMb - owedMb, usedMb: used / bytesPerMb, owedMb }
   }
 
   const seen = async () => {
@@ -61,12 +64,29 @@ export const openPledges = ({ dataDir, reserveMb, promised: given }: PledgesInpu
     room: async () => roomIn(await seen()),
     async promise(id, mb) {
       const looked = await seen()
-      // From here on nobody else is promised anything.
-      const left = Math.max(0, roomIn(looked).freeMb)
-      const more = mb - (promised.get(id) ?? 0)
-      if (more > left) throw fail('no_room', { wantedMb: more, freeMb: left, retryAfterS })
+      const before = promised.get(id)
+      const more = mb - (before ?? 0)
+      const need = (freeMb: number): void => {
+        const left = Math.max(0, freeMb)
+        if (more > left) throw fail('no_room', { wantedMb: more, freeMb: left, retryAfterS })
+      }
+      need(roomIn(looked).freeMb)
+      // From here on nobody else is promised it.
       promised.set(id, mb)
+      neighbours.tell(promised)
+      if (more <= 0) return
+      // Another server may have promised it since the look: of two that have told it, one at least sees the other here.
+      try {
+        need(roomIn(looked).freeMb + looked.owedMb - (await neighbours.owedMb()) + more)
+      } catch (error) {
+        if (before === undefined) promised.delete(id)
+        else promised.set(id, before)
+        neighbours.tell(promised)
+        throw error
+      }
     },
-    forget: id => void promised.delete(id),
+    forget(id) {
+      if (promised.delete(id)) neighbours.tell(promised)
+    },
   }
 }

@@ -1,5 +1,5 @@
 /** The disk that a machine is to start with. */
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MachineSpec } from '../../driver.ts'
 import type { Context } from '../context.ts'
@@ -34,10 +34,10 @@ export const planDisk = async (
 }
 
 /** The host's files for its /etc, which its start puts there. */
-const writeNames = async ({ names }: MachineFiles, texts: Readonly<Record<string, string>>): Promise<void> => {
-  await rm(names, { recursive: true, force: true })
-  await mkdir(names, { mode: 0o700 })
-  for (const [name, text] of Object.entries(texts)) await writeFile(join(names, name), text, { mode: 0o600 })
+const writeNames = ({ names }: MachineFiles, texts: Readonly<Record<string, string>>): void => {
+  rmSync(names, { recursive: true, force: true })
+  mkdirSync(names, { mode: 0o700 })
+  for (const [name, text] of Object.entries(texts)) writeFileSync(join(names, name), text, { mode: 0o600 })
 }
 
 interface Wanted {
@@ -52,7 +52,7 @@ interface Wanted {
 /** Resolves with the blank one that it is made of, if it is new. */
 export const prepareDisk = async ({ disks }: Pick<Context, 'disks'>, wanted: Wanted): Promise<string | undefined> => {
   const { files, disk, earlier, etc, signal } = wanted
-  await writeNames(files, etc)
+  writeNames(files, etc)
   if (!earlier) return disks.blanks.of(disk.mb)
   await (disk.mb > earlier.mb ? growDisk(files.disk, disk.mb, signal) : tendDisk(files.disk, signal))
   return undefined

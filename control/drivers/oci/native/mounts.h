@@ -44,11 +44,16 @@ static inline void place_tree(int tree, const char *name, const char *place, int
   close(tree);
 }
 
-/* `place_tree` of a directory. */
-static inline void show(const char *directory, const char *place, int users) {
+/* A mount of the directory, nowhere yet. */
+static inline int clone_tree(const char *directory) {
   int tree = (int)syscall(SYS_open_tree, AT_FDCWD, directory, OPEN_TREE_CLONE | O_CLOEXEC);
   if (tree < 0) fail(directory);
-  place_tree(tree, directory, place, users);
+  return tree;
+}
+
+/* `place_tree` of a directory. */
+static inline void show(const char *directory, const char *place, int users) {
+  place_tree(clone_tree(directory), directory, place, users);
 }
 
 static void set(int context, const char *key, const char *value) {

@@ -3,10 +3,12 @@
  * <command>, the runtime.
  *
  *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <machine> <disk|-> <blocks|->
- *         <blank|-> <bundle> <releases|-> <command> ...
+ *         <blank|-> <bundle> <releases|-> <private|-> <command> ...
  *
  * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
  * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper.
+ *
+ * With <private>, which is a 3, the directory `private` beside the upper one is the open descriptor 3 of <command> (private-place.h).
  *
  *     <stage>/root        overlay of the image and of the machine's upper directory (image `-`: the machine's own copy)
  *     <stage>/hutch       the runtime bundle, read-only
@@ -28,6 +30,7 @@
 #define _GNU_SOURCE
 #include "mounts.h"
 #include "machine-disk.h"
+#include "private-place.h"
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
@@ -49,13 +52,25 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 static const char *chosen(const char *argument) { return strcmp(argument, "-") == 0 ? NULL : argument; }
 
+/*
+ * Without an input it is at its end: a pipe that nobody writes to, and not the box's /dev/null, as runsc gives the files it
+ * is started with to the user it goes on as (nobody), who could have set the modes of that device for everybody.
+ */
+static int open_input(const char *input) {
+  int ends[2];
+  if (input) return open(input, O_RDONLY | O_CLOEXEC);
+  if (pipe2(ends, O_CLOEXEC) < 0) return -1;
+  close(ends[1]);
+  return ends[0];
+}
+
 /* Everything from now on is said in the machine's output; the process id is for whoever must end a start. */
 static void announce(const char *starter, const char *input, const char *output) {
   umask(077);
   int said = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (said < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0) exit(1);
-  int told = open(input ? input : "/dev/null", O_RDONLY | O_CLOEXEC);
-  if (told < 0 || dup2(told, 0) < 0) fail(input ? input : "/dev/null");
+  int told = open_input(input);
+  if (told < 0 || dup2(told, 0) < 0) fail(input ? input : "standard input");
   FILE *file = fopen(starter, "we");
   if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0) fail(starter);
   umask(022);
@@ -77,6 +92,9 @@ static void begin_uptime(void) {
   if (clock_gettime(CLOCK_BOOTTIME, &up) < 0 || unshare(CLONE_NEWTIME) < 0) return;
   FILE *offsets = fopen("/proc/self/timens_offsets", "we");
   if (!offsets || fprintf(offsets, "boottime -%lld 0\n", (long long)up.tv_sec) < 0 || fclose(offsets) != 0) fail("uptime");
+  // Before Linux 6.2 execve does not enter it, and who has not entered it may make neither threads nor processes by vfork.
+  int own = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+  if (own < 0 || setns(own, CLONE_NEWTIME) < 0 || close(own) < 0) fail("uptime");
 }
 
 static int user_namespace(const char *network) {
@@ -150,7 +168,7 @@ static const char *base_of(const char *path, const char *end) {
 }
 
 struct plan {
-  const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases;
+  const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases, *private_place;
   struct disk disk;
   char image_place[96], bundle_place[96];
 };
@@ -210,12 +228,15 @@ static void mount_from_inside(struct trees *trees, const struct plan *plan, int 
   if (read(channel[0], trees, sizeof *trees) != sizeof *trees) fail("pipe");
 }
 
-static void show_layers(const struct plan *plan, int users) {
+/* Gives whether there is a private place. */
+static int show_layers(const struct plan *plan, int users) {
   if (plan->image) show(plan->image, plan->image_place, users);
-  if (plan->disk.file) place_tree(open_disk(&plan->disk, plan->image), plan->disk.file, "machine", users);
-  else show(plan->machine, "machine", users);
+  int machine = plan->disk.file ? open_disk(&plan->disk, plan->image) : clone_tree(plan->machine);
+  int is_private = plan->private_place && make_private_place(machine, plan->image ? "upper" : "root");
+  place_tree(machine, plan->disk.file ? plan->disk.file : plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
   if (plan->releases) show(plan->releases, "bundles", -1);
+  return is_private;
 }
 
 /* The overlays have layers of their own; nobody after us has business with these. */
@@ -226,9 +247,10 @@ static void hide_layers(const struct plan *plan) {
     if (places[at] && syscall(SYS_umount2, places[at], DETACH) < 0) fail(places[at]);
 }
 
-static void put_together(const struct plan *plan, int users) {
+/* Gives the private place, or -1. */
+static int put_together(const struct plan *plan, int users) {
   struct trees trees = {-1, -1, -1};
-  show_layers(plan, users);
+  int own = show_layers(plan, users) ? clone_tree("machine/" private_name) : -1;
   if (users >= 0) mount_from_inside(&trees, plan, users);
   else mount_root(&trees, plan);
   mount_bundles(&trees, plan);
@@ -241,6 +263,7 @@ static void put_together(const struct plan *plan, int users) {
     make_nodes(owner_of("machine"));
   }
   hide_layers(plan);
+  return own;
 }
 
 static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PATH_MAX]) {
@@ -254,7 +277,8 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
                       .machine = argument[8],
                       .disk = {chosen(argument[9]), chosen(argument[10]), chosen(argument[11]), device, names},
                       .bundle = argument[12],
-                      .releases = chosen(argument[13])};
+                      .releases = chosen(argument[13]),
+                      .private_place = chosen(argument[14])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
   snprintf(names, PATH_MAX, "%s/names", plan.machine);
   name_places(&plan);
@@ -262,7 +286,7 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
 }
 
 int main(int count, char **argument) {
-  if (count < 15) return 1;
+  if (count < 16) return 1;
   char device[PATH_MAX], names[PATH_MAX];
   struct plan plan = plan_of(argument, device, names);
   announce(plan.starter, plan.input, plan.output);
@@ -271,8 +295,9 @@ int main(int count, char **argument) {
   if (plan.files) limit(plan.files);
   begin_uptime();
   make_stage(plan.stage);
-  put_together(&plan, users);
+  int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
-  execv(argument[14], argument + 14);
-  fail(argument[14]);
+  if (plan.private_place) hand_over(own);
+  execv(argument[15], argument + 15);
+  fail(argument[15]);
 }

@@ -39,6 +39,7 @@ export const diskQuota: Check = {
       disk: { blocks: blocksOf(trial), blank },
       bundleDir: image,
       releasesDir: undefined,
+      privatePlace: false,
       launch: ['/bin/sh', '-c', fill],
     }
     const start = clock.elapsed()

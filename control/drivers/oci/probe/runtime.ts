@@ -103,6 +103,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
       disk: undefined,
       bundleDir: bundleDir ?? join(dir, 'image'),
       releasesDir: undefined,
+      privatePlace: false,
     }
     const start = clock.elapsed()
     const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })

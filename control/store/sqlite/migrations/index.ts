@@ -8,6 +8,7 @@ import { audit } from './0006-audit.ts'
 import { claimsEverywhere } from './0007-claims.ts'
 import { identity } from './0008-identity.ts'
 import { people } from './0009-people.ts'
+import { auditOrder } from './0010-audit-order.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
 export const migrations: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   claimsEverywhere,
   identity,
   people,
+  auditOrder,
 ]

@@ -1,9 +1,14 @@
 /** Parts of the driver that read what the box says. */
+import { readFileSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '../../../../shared/clock.ts'
+import { jsonLog } from '../../../../shared/log.ts'
 import { semaphore } from '../../../../shared/sync.ts'
 import { inTurn } from '../../../../control/drivers/oci/in-turn.ts'
-import { cgroupMounts } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
+import { createQuickMoves, ownList } from '../../../../control/drivers/oci/cgroup/quick-moves.ts'
+import { cgroupMounts, openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { cpuSet, quotaUs, sharesOf } from '../../../../control/drivers/oci/cgroup/limits.ts'
 import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { namesOf } from '../../../../control/drivers/oci/names.ts'
@@ -85,4 +90,33 @@ t.test('a machine that does not come up keeps nobody waiting', async t => {
     ),
     { message: 'no start' },
   )
+})
+
+t.test('moves between control groups are kept quick while a machine starts, and change nothing', async t => {
+  const text = '4:pids:/a:b\n3:cpu,cpuacct:/c\n0::/d\n'
+  const mountOf = (controller: string) => `/${controller}`
+  t.equal(ownList({ version: 1, mountOf }, text), '/pids/a:b/cgroup.procs')
+  t.equal(ownList({ version: 2, mountOf: () => '/all' }, text), '/all/d/cgroup.procs')
+  t.equal(ownList({ version: 1, mountOf }, '3:cpu,cpuacct:/c\n0::/d\n'), undefined)
+  const list = ownList(await openHierarchy()) ?? ''
+  t.ok(readFileSync(list, 'utf8').split('\n').includes(String(process.pid)), 'the group that this process is in')
+
+  const said: string[] = []
+  const log = jsonLog({ level: 'info', now: () => 0, write: line => said.push(line) })
+  const file = join(t.testdir({ 'cgroup.procs': '' }), 'cgroup.procs')
+  const { during } = createQuickMoves(file, { clock: systemClock(), log })
+  const some = () => sleep(60).then(() => readFileSync(file, 'utf8'))
+  t.match(await Promise.all([during(some), during(() => sleep(30))]), [/^0{3,}$/], 'again and again')
+  await sleep(20)
+  truncateSync(file)
+  t.notMatch(await some(), /0/, 'and not when none starts')
+  t.match(await during(some), /^\0*0{3,}$/, 'with the next one again')
+  await t.rejects(
+    during(() => Promise.reject(new Error('no start'))),
+    { message: 'no start' },
+  )
+  const closed = createQuickMoves(join(file, 'not', 'there'), { clock: systemClock(), log })
+  t.same([await closed.during(async () => 1), await closed.during(async () => 2)], [1, 2])
+  t.match(said, [/cgroup.slow_moves.*ENOTDIR/])
+  t.equal(said.length, 1, 'said once')
 })

@@ -1,13 +1,14 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { killedHost } from '../../../support/killed-host.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
-import { makeKit, sh, traces } from '../../../support/oci.ts'
+import { makeKit, openBox, sh, traces } from '../../../support/oci.ts'
 
 const why = whyNoMachines()
 if (why) {
@@ -30,6 +31,13 @@ t.test('after kill -9 the machines run on, spare slots are cleared, and the next
   t.notOk(
     machines.some(({ address }) => address?.host === third.address?.host),
     'held addresses are not given out',
+  )
+  rmSync(filesOf(config.dataDir, 'one').dir, { recursive: true, force: true })
+  const anew = await driver.create(spec('one'))
+  t.same(
+    (await sh(anew, 'ls /.hutch | wc -l')).code,
+    0,
+    'one whose directory others have removed is ended before it is made anew',
   )
   for (const { id } of await driver.list()) await driver.remove(id)
   await driver.close()
@@ -69,6 +77,36 @@ t.test(
     await driver.close()
   },
 )
+
+t.test("what a version before has kept in the tenant's tree is taken in once, and nothing by a link", async t => {
+  const { driver, dataDir, spec } = await openBox(t, kit, { settings: { slotsAhead: 0, diskQuota: 'off' } })
+  const place = join(dataDir, 'machines/a/private')
+  /** Its next start is the first one of a version that has such a place. */
+  const again = async () => {
+    await driver.end('a')
+    rmSync(place, { recursive: true })
+    return driver.create(spec('a'))
+  }
+  const first = await driver.create(spec('a'))
+  const line =
+    'mkdir -p /var/lib/hutchd/state /tmp; echo 1 > /var/lib/hutchd/state/x; echo 2 > /tmp/sandbox-api-proxy-state.json'
+  t.equal((await sh(first, line)).code, 0)
+  const second = await again()
+  t.same(readdirSync(place), ['proxy-state.json', 'state'])
+  t.equal(
+    readFileSync(join(place, 'state/x'), 'utf8') + readFileSync(join(place, 'proxy-state.json'), 'utf8'),
+    '1\n2\n',
+  )
+  t.equal((await sh(second, 'ls /var/lib/hutchd /tmp')).out.match(/state/), null)
+  const outside = mkdtempSync(join(tmpdir(), 'hutch-outside-'))
+  t.teardown(() => rmSync(outside, { recursive: true, force: true }))
+  mkdirSync(join(outside, 'state'))
+  const traps = `rm -r /var/lib/hutchd; ln -s ${outside} /var/lib/hutchd; mkfifo /tmp/sandbox-api-proxy-state.json`
+  t.equal((await sh(second, traps)).code, 0)
+  await again()
+  t.same(readdirSync(place), [])
+  t.same(readdirSync(outside), ['state'])
+})
 
 t.test('many at once all succeed', async t => {
   const { config, spec, names } = await killedHost(t, kit, [], 'open')

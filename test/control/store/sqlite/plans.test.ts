@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t from 'tap'
+import { auditing, sqliteAudit } from '../../../../control/store/sqlite/audit.ts'
 import { sqliteInstances } from '../../../../control/store/sqlite/instances.ts'
 import { lister } from '../../../../control/store/sqlite/listing.ts'
 import { migrate } from '../../../../control/store/sqlite/migrate.ts'
@@ -96,6 +97,11 @@ t.test('instances, what lives inside, and who names whom are found by an index',
     await planOf(() => named.usages(key, 3)),
     /^SEARCH refs USING INDEX refs_by_target|SEARCH refs USING COVERING INDEX refs_by_target/,
   )
+  const audit = sqliteAudit(auditing(prepare, { find: () => undefined }), transactions(db))
+  const inOrder = /^SEARCH audit USING INDEX audit_by_\w+ \([^)]*(rowid|seq)<\?\)$/
+  const ofAudit = { account: 'a', limit: 5 }
+  t.match(await planOf(() => audit.list(ofAudit)), inOrder, 'an account is not sorted for every page of it')
+  t.match(await planOf(() => audit.list({ ...ofAudit, workspace: 'main' })), inOrder)
   const { children, deeper } = writing(prepare)
   const inside = { workspace: 'main', path: 'a', kinds: '["preview"]' }
   const by = 'SEARCH resources USING INDEX resources_by_\\w+ \\(kind=\\? AND workspace=\\? AND parent'

@@ -1,0 +1,65 @@
+/** What other servers of this box have promised on the disk that this one promises from: each tells in a file of its volatile state. */
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { errno, fail } from '../../../../shared/errors.ts'
+import { parse, s } from '../../../../shared/schema.ts'
+import { filesOf } from '../layout.ts'
+import type { Claimant } from '../registry.ts'
+import { bytesPerMb } from './shape.ts'
+
+export interface Neighbours {
+  /** Tells what this server has promised, MB by machine; the others know at once. */
+  tell(promised: ReadonlyMap<string, number>): void
+  /** What the others' machines have been promised and not written, MB. */
+  owedMb(): Promise<number>
+}
+
+export interface NeighboursInput {
+  readonly dataDir: string
+  readonly tag: string
+  readonly runDirOf: (tag: string) => string
+  /** Every instance on the box. */
+  readonly claimants: () => Promise<readonly Pick<Claimant, 'tag' | 'dataDir'>[]>
+}
+
+const fileIn = (runDir: string): string => join(runDir, 'promised.json')
+
+/** Bytes that a machine has written, by what its disk's file takes of the box's disk. */
+export const usedBytes = (dataDir: string, id: string): number =>
+  // Known to the kernel: a promise of it takes the server ten times as long, and there may be a thousand.
+  (statSync(filesOf(dataDir, id).disk, { throwIfNoEntry: false })?.blocks ?? 0) * 512
+
+const shape = s.record(s.string(), s.number())
+
+/** Nothing of one that has gone, or has told nothing. */
+const toldBy = (file: string): Record<string, number> => {
+  try {
+    return parse(shape, JSON.parse(readFileSync(file, 'utf8')), 'config')
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return {}
+    const reason = `${file} does not say what a server has promised; end that server, and remove it`
+    throw fail('driver_failed', { driver: 'oci', step: 'promises', reason }, error)
+  }
+}
+
+export const openNeighbours = ({ dataDir, tag, runDirOf, claimants }: NeighboursInput): Neighbours => {
+  const device = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.dev
+  const owedBy = (other: { readonly tag: string; readonly dataDir: string }): number =>
+    Object.entries(toldBy(fileIn(runDirOf(other.tag)))).reduce(
+      (sum, [id, mb]) => sum + Math.max(0, mb - usedBytes(other.dataDir, id) / bytesPerMb),
+      0,
+    )
+  return {
+    tell(promised) {
+      const file = fileIn(runDirOf(tag))
+      mkdirSync(runDirOf(tag), { recursive: true, mode: 0o700 })
+      writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(promised)))
+      renameSync(`${file}.new`, file)
+    },
+    async owedMb() {
+      const here = device(dataDir)
+      const others = (await claimants()).filter(other => other.tag !== tag && device(other.dataDir) === here)
+      return others.reduce((sum, other) => sum + owedBy(other), 0)
+    },
+  }
+}

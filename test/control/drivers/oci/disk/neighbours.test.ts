@@ -1,0 +1,82 @@
+/** Two servers that promise from one disk: together no more than it has. */
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openNeighbours, type Neighbours } from '../../../../../control/drivers/oci/disk/neighbours.ts'
+import { openPledges } from '../../../../../control/drivers/oci/disk/pledges.ts'
+import { filesOf } from '../../../../../control/drivers/oci/layout.ts'
+import { fakeClock } from '../../../../support/clock.ts'
+
+/** More than others write on the box meanwhile. */
+const slackMb = 4_096
+
+const box = (t: Test, ...tags: readonly string[]) => {
+  const root = mkdtempSync(join(tmpdir(), 'hutch-neighbours-'))
+  const elsewhere = mkdtempSync('/dev/shm/hutch-neighbours-')
+  t.teardown(() => {
+    for (const directory of [root, elsewhere]) rmSync(directory, { recursive: true, force: true })
+  })
+  const claimants = [...tags.map(tag => ({ tag, dataDir: join(root, tag) })), { tag: 'far', dataDir: elsewhere }]
+  for (const { dataDir } of claimants) mkdirSync(dataDir, { recursive: true })
+  const { bavail, bsize } = statfsSync(root)
+  const neighbours = (tag: string): Neighbours => {
+    const dataDir = claimants.find(one => one.tag === tag)?.dataDir ?? ''
+    return openNeighbours({ dataDir, tag, runDirOf: of => join(root, 'run', of), claimants: async () => claimants })
+  }
+  const pledges = (tag: string, heard = neighbours(tag)) => {
+    const clock = fakeClock()
+    const dataDir = join(root, tag)
+    const opened = openPledges({ dataDir, reserveMb: 0, promised: new Map(), neighbours: heard }, clock)
+    return { ...opened, promise: (id: string, mb: number) => clock.tick(1_000).then(() => opened.promise(id, mb)) }
+  }
+  return { root, neighbours, pledges, freeMb: Math.floor((bavail * bsize) / 1024 / 1024) }
+}
+
+t.test('what one has promised the other cannot, until it is given back or written', async t => {
+  const { root, pledges, neighbours, freeMb } = box(t, 'a', 'b')
+  const [a, b] = [pledges('a'), pledges('b')]
+  await a.promise('one', freeMb - slackMb)
+  await t.rejects(b.promise('two', 2 * slackMb), { code: 'no_room' })
+  await b.promise('two', 1)
+  // A machine's own writing is in what the disk says.
+  const { disk } = filesOf(join(root, 'a'), 'one')
+  mkdirSync(join(disk, '..'), { recursive: true })
+  const owed = await neighbours('b').owedMb()
+  writeFileSync(disk, Buffer.alloc(2 * 1024 * 1024, 1))
+  t.match(owed - (await neighbours('b').owedMb()), 2)
+  a.forget('one')
+  await b.promise('two', 2 * slackMb)
+  t.equal(await neighbours('far').owedMb(), 0, 'one on another disk owes nothing here')
+})
+
+t.test('of two that promise the same room at once, not both do', async t => {
+  const { pledges, neighbours, freeMb } = box(t, 'a', 'b')
+  const b = pledges('b')
+  const most = freeMb - slackMb
+  // Between its look and its word, the other has promised it.
+  const told = neighbours('a')
+  let looks = 0
+  const a = pledges('a', {
+    tell: told.tell,
+    async owedMb() {
+      const owed = await told.owedMb()
+      if (looks++ === 0) await b.promise('two', most)
+      return owed
+    },
+  })
+  await t.rejects(a.promise('one', most), { code: 'no_room' })
+  t.equal(looks, 2)
+  t.equal(await neighbours('b').owedMb(), 0, 'it has taken back its word')
+})
+
+t.test('what cannot be read lets nobody promise', async t => {
+  const { root, pledges, freeMb } = box(t, 'a', 'b')
+  const b = pledges('b')
+  mkdirSync(join(root, 'run/a'), { recursive: true })
+  for (const text of ['{"one":"many"}', '{'])
+    await t.rejects((writeFileSync(join(root, 'run/a/promised.json'), text), b.promise('two', 1)), {
+      code: 'driver_failed',
+    })
+  t.ok(freeMb > slackMb)
+})

@@ -1,0 +1,153 @@
+/** What one side says to end the server or to pass unseen: everything here is sent as bytes, because no library would. */
+import { createServer, type Server } from 'node:net'
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { startInternet } from '../../support/internet/index.ts'
+import { addresses, whyNoInternet } from '../../support/internet/network.ts'
+import { enterOwnNetwork } from '../../support/tunnel-net.ts'
+
+const why = whyNoInternet()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+enterOwnNetwork()
+const internet = await startInternet()
+t.teardown(internet.close)
+const { sandbox, egress } = internet
+/** In a server each of these would have ended it. */
+const uncaught: unknown[] = []
+process.on('uncaughtException', error => void uncaught.push(error))
+
+const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head.writeUInt8(type, 3)
+  head.writeUInt8(flags, 4)
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+const text = (of: string): Buffer => Buffer.concat([Buffer.from([of.length]), Buffer.from(of)])
+/** HPACK without a table: RFC 7541, section 6.2.2. */
+const fields = (of: Readonly<Record<string, string>>): Buffer =>
+  Buffer.concat(Object.entries(of).map(([name, value]) => Buffer.concat([Buffer.from([0]), text(name), text(value)])))
+const settings = frame(4, 0, 0, Buffer.alloc(0))
+const moment = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+
+const listen = async (t: Test, server: Server, port: number): Promise<void> => {
+  server.listen(port, addresses.single)
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+}
+
+/** What a plain server gets by HTTP/1.1 when the sandbox has sent `bytes` to the proxy, and what it answers. */
+const serveOnce = async (t: Test, port: number, answer: string | Buffer): Promise<string[]> => {
+  const seen: string[] = []
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', piece => {
+      seen.push(piece.toString('latin1'))
+      if (seen.length === 1) socket.write(answer)
+    })
+  })
+  await listen(t, server, port)
+  return seen
+}
+
+const h2 = async (port: number, pieces: readonly Buffer[]): Promise<void> => {
+  const tunnel = await sandbox.tunnel(`single.example:${port}`)
+  if ('status' in tunnel) throw new Error(`refused: ${tunnel.status}`)
+  tunnel.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings]))
+  const head = fields({ ':method': 'POST', ':scheme': 'http', ':path': '/x', ':authority': `single.example:${port}` })
+  tunnel.write(Buffer.concat([frame(1, 4, 1, head), ...pieces]))
+  await moment(250)
+  tunnel.destroy()
+}
+
+t.test('fields of the connection in HTTP/2, in trailers and in answers, end nothing', async t => {
+  egress.setPolicy('sandbox', {})
+  const bad = fields({ 'http2-settings': 'x' })
+  await serveOnce(t, 9101, settings)
+  await h2(9101, [frame(0, 0, 1, Buffer.from('hello')), frame(1, 5, 1, bad)])
+  const answer = (...more: Buffer[]) => Buffer.concat([settings, ...more])
+  const ok = fields({ ':status': '200' })
+  await serveOnce(t, 9102, answer(frame(1, 5, 1, Buffer.concat([ok, bad]))))
+  await h2(9102, [frame(0, 1, 1, Buffer.from('hello'))])
+  await serveOnce(t, 9103, answer(frame(1, 4, 1, ok), frame(1, 5, 1, bad)))
+  await h2(9103, [frame(0, 1, 1, Buffer.from('hello'))])
+  await serveOnce(t, 9104, answer(frame(1, 4, 1, Buffer.concat([fields({ ':status': '103' }), bad]))))
+  await h2(9104, [frame(0, 1, 1, Buffer.from('hello'))])
+  t.same(uncaught, [])
+  t.same(internet.errors, [])
+})
+
+t.test('an early hint that is none is not passed on, and ends nothing', async t => {
+  egress.setPolicy('sandbox', {})
+  const hints = 'HTTP/1.1 103 Early Hints\r\nLink: nonsense\r\nLink: </a.css>; rel=preload\r\n\r\n'
+  await serveOnce(t, 9105, `${hints}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
+  const said = await sandbox.say('GET http://single.example:9105/ HTTP/1.1\r\nHost: single.example:9105\r\n\r\n')
+  t.match(said, /103 Early Hints\r\nLink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200/)
+  t.notMatch(said, 'nonsense')
+  t.same(uncaught, [])
+})
+
+t.test('trailers say nothing that a header would have been judged for, and canaries are seen in them', async t => {
+  egress.setPolicy('sandbox', { canaries: { bait: 'never-to-leave-0123' } })
+  const seen = await serveOnce(t, 9106, '')
+  const trailers = 'X-HTTP-Method-Override: DELETE\r\nAuthorization: me\r\nX-Sum: never-to-leave-0123\r\n'
+  const body = `5\r\nhello\r\n0\r\n${trailers}\r\n`
+  const host = 'single.example:9106'
+  await sandbox.say(`POST http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n${body}`)
+  t.match(seen.join(''), 'X-Sum: never-to-leave-0123')
+  t.notMatch(seen.join(''), /override|authorization/i)
+  const told = egress.events('sandbox', 0, 100).events.filter(({ kind }) => kind === 'canary')
+  t.match(told, [{ detail: 'bait' }])
+})
+
+t.test('requests that come at once are asked one after the other, and end with their connection', async t => {
+  egress.setPolicy('sandbox', {})
+  const open = new Set<object>()
+  const server = createServer(socket => {
+    open.add(socket)
+    socket.on('error', () => {})
+    socket.resume()
+    socket.on('close', () => open.delete(socket))
+  })
+  await listen(t, server, 9107)
+  const get = (host: string, path = '/') => `GET http://${host}${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+  const socket = await sandbox.proxy()
+  socket.write(get('single.example:9107').repeat(40))
+  await moment(300)
+  t.equal(open.size, 1)
+  socket.destroy()
+  const busy = await sandbox.proxy()
+  busy.write(`${get('single.example:9107')}CONNECT single.example:9107 HTTP/1.1\r\nHost: single.example:9107\r\n\r\n`)
+  const flood = await sandbox.proxy()
+  flood.on('error', () => {})
+  flood.write(get('single.example:9107').repeat(200))
+  await moment(300)
+  t.equal(open.size, 0)
+  t.ok(flood.destroyed || flood.readableEnded, 'more than anybody asks for in advance ends the connection')
+  const answers = await sandbox.say(['/one', '/two', '/three'].map(path => get('single.example', path)).join(''))
+  t.same(answers.match(/"url":"[^"]*"/g), ['"url":"/one"', '"url":"/two"', '"url":"/three"'])
+})
+
+t.test('bodies that are held for a sandbox have a bound, and many that ask for one name look it up once', async t => {
+  const rule = { destinations: ['api.example'], headers: { 'x-key': '{{SECRET:key}}' }, secrets: { key: 'hush' } }
+  egress.remove('sandbox')
+  egress.setPolicy('sandbox', { routing: [rule] })
+  const head = 'POST http://api.example/ HTTP/1.1\r\nHost: api.example\r\nContent-Length: '
+  const many = await Promise.all(Array.from({ length: 64 }, () => sandbox.proxy()))
+  for (const socket of many) socket.write(`${head}1048576\r\n\r\nx`)
+  await moment(300)
+  t.match(await sandbox.say(`${head}2\r\n\r\nok`), 'HTTP/1.1 503')
+  for (const socket of many) socket.destroy()
+  await moment(200)
+  t.match(await sandbox.say(`${head}2\r\n\r\nok`), 'HTTP/1.1 200')
+  egress.remove('sandbox')
+  egress.setPolicy('sandbox', {})
+  const tunnels = await Promise.all(Array.from({ length: 220 }, () => sandbox.tunnel('open.example:80')))
+  t.same(new Set(tunnels.map(one => ('status' in one ? one.status : 200))), new Set([200]))
+  for (const one of tunnels) if ('destroy' in one) one.destroy()
+  t.same(uncaught, [])
+})

@@ -1,0 +1,18 @@
+/** What an operator rehearses: a full disk, one that fails, a restart of the box and the others. Nothing is lost, left over or billed twice. */
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { whyNoMachines } from '../support/machine.ts'
+
+const why = whyNoMachines()
+if (why) {
+  t.pass(`skipped: ${why}`, { skip: why })
+  process.exit(0)
+}
+
+t.test('every disaster of the drill', async t => {
+  const program = new URL('../drill/main.ts', import.meta.url).pathname
+  const { status, stdout } = spawnSync(process.execPath, [program], { encoding: 'utf8' })
+  t.comment(stdout)
+  t.equal(status, 0, stdout)
+  t.ok(stdout.split('\n').length >= 9, 'all of them')
+})
