@@ -76,7 +76,8 @@ const device = async ({ identity }: OAuthDeps, request: Request): Promise<Reply>
   const sent = await given(request)
   if (sent instanceof Reply) return sent
   const { fields, authorization } = sent
-  const body = new URLSearchParams({ ...fields, scope: withMeant(fields['scope']) }).toString()
+  const scope = withMeant(fields['scope'], await identity.scopeOf(fields['client_id']))
+  const body = new URLSearchParams({ ...fields, scope }).toString()
   const answer = await identity.answer(request, { authorization, body })
   if (answer.status !== 200) return saidOf(answer).reply
   return json(

@@ -19,10 +19,11 @@ export interface SignInDeps {
   readonly denials: Pick<Denials, 'note'>
 }
 
-/** Programs that want everything name no scope of the API. */
-const meant = (request: Request): Request => {
+/** Programs that want everything, or all that they have registered, name no scope of the API. */
+const meant = async (identity: Identity, request: Request): Promise<Request> => {
   const query = new URLSearchParams(request.rawQuery)
-  query.set('scope', withMeant(query.get('scope') ?? undefined))
+  const registered = await identity.scopeOf(query.get('client_id'))
+  query.set('scope', withMeant(query.get('scope') ?? undefined, registered))
   return { ...request, rawQuery: query.toString() }
 }
 
@@ -68,12 +69,12 @@ export const signInRoutes = (deps: SignInDeps): Bound[] => {
   const pass = async (request: Request, body?: string): Promise<Reply> =>
     shown(await identity.answer(request, body === undefined ? {} : { body }), identity.issuer())
   // Each is written down, whoever asks.
-  const begun = (request: Request): Promise<Reply> => {
+  const begun = async (request: Request, mean = false): Promise<Reply> => {
     identity.newcomer(request)
-    return pass(request)
+    return pass(mean ? await meant(identity, request) : request)
   }
   return [
-    handle(declared.authorize, (_input, { request }) => begun(meant(request))),
+    handle(declared.authorize, (_input, { request }) => begun(request, true)),
     handle(declared.resumeAuthorize, (_input, { request }) => pass(request)),
     handle(declared.devicePage, (_input, { request }) => begun(request)),
     handle(declared.submitDevice, async (_input, { request }) => {

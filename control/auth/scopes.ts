@@ -52,6 +52,12 @@ export const scopesFrom = (text: string | undefined): string[] => named(text)
 export const unknownScopes = (text: string | undefined): string[] =>
   named(text).filter(scope => !grantableScopes.includes(scope))
 
-/** Clients that name no scope of the API ask for all that whoever they act for may do, and are given the one that says so. */
-export const withMeant = (text: string | undefined): string =>
-  named(text).length > 0 ? (text ?? '') : [text, everyScope].filter(Boolean).join(' ')
+/**
+ * Clients that name no scope of the API ask for what they have registered; without that, for all that whoever they act for may do, and
+ * are given the scope that says so.
+ */
+export const withMeant = (text: string | undefined, registered?: string): string => {
+  if (named(text).length > 0) return text ?? ''
+  const own = named(registered)
+  return [text, ...(own.length > 0 ? own : [everyScope])].filter(Boolean).join(' ')
+}

@@ -54,6 +54,8 @@ export interface Identity {
   interact(request: Request, step: Step): Promise<InProcessAnswer>
   /** The public client that has a refresh token; undefined when it is nobody's or of a client with a secret. */
   clientOf(refreshToken: string): Promise<string | undefined>
+  /** What a client has registered that it may ask for; undefined for one that said nothing of it, or is none. */
+  scopeOf(clientId: string | null | undefined): Promise<string | undefined>
   /** Whoever knows nobody here asks for something that is remembered. Throws `too_many_attempts`. */
   newcomer(request: Request): void
   /**
@@ -198,6 +200,11 @@ export const createIdentity = (deps: IdentityDeps): Identity => {
       const found = await provider.RefreshToken.find(refreshToken)
       const client = found?.clientId ? await provider.Client.find(found.clientId) : undefined
       return client?.clientAuthMethod === 'none' ? client.clientId : undefined
+    },
+    async scopeOf(clientId) {
+      // The document of one that is named by an address is fetched by the request itself, if at all.
+      if (!clientId || clientId.startsWith('https://')) return undefined
+      return (await (await open()).Client.find(clientId))?.scope
     },
   }
 }

@@ -120,6 +120,12 @@ t.test(
     const { client_id } = (await registered.json()) as { client_id: string }
     const lesser = await post('/v0/oauth/register', { redirect_uris: [back], scope: 'openid jobs:list' })
     t.match(lesser, { status: 201, body: { scope: 'openid jobs:list' } }, 'who registers less has less')
+    const asked = { client_id: lesser.body.client_id, code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' }
+    const lone = browser(url)
+    const door = await lone.open(authorizeUrl(url, { ...asked, scope: 'openid' }))
+    const consent = await lone.open(door.url, { do: 'sign-in', email: ada.email, password: ada.password })
+    t.match(consent.text, /<li><code>jobs:list<\/code>/, 'and asks for that when it names nothing')
+    t.notMatch(consent.text, /everything/)
     const begin = (resources: readonly string[], scope = 'openid email profile offline_access') => {
       const { verifier, challenge } = verifierFor()
       const more = { client_id, scope, code_challenge: challenge, code_challenge_method: 'S256' }

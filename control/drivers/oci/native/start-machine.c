@@ -52,13 +52,25 @@ static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 static const char *chosen(const char *argument) { return strcmp(argument, "-") == 0 ? NULL : argument; }
 
+/*
+ * Without an input it is at its end: a pipe that nobody writes to, and not the box's /dev/null, as runsc gives the files it
+ * is started with to the user it goes on as (nobody), who could have set the modes of that device for everybody.
+ */
+static int open_input(const char *input) {
+  int ends[2];
+  if (input) return open(input, O_RDONLY | O_CLOEXEC);
+  if (pipe2(ends, O_CLOEXEC) < 0) return -1;
+  close(ends[1]);
+  return ends[0];
+}
+
 /* Everything from now on is said in the machine's output; the process id is for whoever must end a start. */
 static void announce(const char *starter, const char *input, const char *output) {
   umask(077);
   int said = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (said < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0) exit(1);
-  int told = open(input ? input : "/dev/null", O_RDONLY | O_CLOEXEC);
-  if (told < 0 || dup2(told, 0) < 0) fail(input ? input : "/dev/null");
+  int told = open_input(input);
+  if (told < 0 || dup2(told, 0) < 0) fail(input ? input : "standard input");
   FILE *file = fopen(starter, "we");
   if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0) fail(starter);
   umask(022);
@@ -80,6 +92,9 @@ static void begin_uptime(void) {
   if (clock_gettime(CLOCK_BOOTTIME, &up) < 0 || unshare(CLONE_NEWTIME) < 0) return;
   FILE *offsets = fopen("/proc/self/timens_offsets", "we");
   if (!offsets || fprintf(offsets, "boottime -%lld 0\n", (long long)up.tv_sec) < 0 || fclose(offsets) != 0) fail("uptime");
+  // Before Linux 6.2 execve does not enter it, and who has not entered it may make neither threads nor processes by vfork.
+  int own = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+  if (own < 0 || setns(own, CLONE_NEWTIME) < 0 || close(own) < 0) fail("uptime");
 }
 
 static int user_namespace(const char *network) {

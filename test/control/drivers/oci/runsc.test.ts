@@ -1,4 +1,8 @@
+import { statSync } from 'node:fs'
 import t from 'tap'
+import { chooseStack } from '../../../../control/drivers/oci/probe/runtime.ts'
+import { withScratch } from '../../../../control/drivers/oci/probe/check.ts'
+import { systemClock } from '../../../../shared/clock.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { filling, makeKit, openBox, sh } from '../../../support/oci.ts'
 
@@ -40,4 +44,11 @@ t.test('with runsc a machine writes what it was promised and no more, and keeps 
   t.ok((await fill(again)).mb > 45, 'what is removed can be written again')
   await box.driver.remove('full')
   t.same(await box.leftovers('full'), [])
+})
+
+t.test('looking which network stack gVisor has leaves the devices of the box to their owner', async t => {
+  const changed = () => statSync('/dev/null', { bigint: true }).ctimeNs
+  const before = changed()
+  await withScratch(t.testdir(), systemClock(), undefined, probe => chooseStack('runsc', probe))
+  t.equal(changed(), before, 'runsc gives what it is started with to nobody')
 })
