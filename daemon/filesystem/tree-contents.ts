@@ -4,13 +4,14 @@
  */
 import { constants } from 'node:fs'
 import { errno } from '../../shared/errors.ts'
+import { jsonBytes, mostJsonBytes } from '../../shared/json-size.ts'
 import type { FileEntry } from './describe.ts'
 import { dropFd, readAll, statFd } from './descriptor.ts'
 import type { Files } from './files.ts'
 import { kernelFilesystems } from './kernel-filesystems.ts'
 import type { TreeDirectory, TreeFile } from '../../shared/wire/file-shapes.ts'
 
-/** What one answer holds at most; content in bytes, before it is JSON. */
+/** What one answer holds at most; content in bytes that it takes as JSON. */
 const treeLimits = { bytes: 16 * 1024 * 1024, entries: 10_000, depth: 32 } as const
 type Limits = Readonly<Record<keyof typeof treeLimits, number>>
 
@@ -44,7 +45,9 @@ const contentOf = async (walk: Walk, path: string): Promise<Pick<TreeFile, 'cont
     if (kind !== 'file') return { truncated: 'unreadable' }
     if (size > left) return { truncated: 'bytes' }
     const bytes = await readAll(fd, size, left)
-    walk.bytes += bytes.length
+    const cost = jsonBytes(bytes)
+    if (cost > left) return { truncated: 'bytes' }
+    walk.bytes += cost
     return { content: bytes.toString('utf8') }
   } catch (error) {
     // A link has no content of its own. What is gone, without rights or larger than it said is marked.
@@ -92,7 +95,8 @@ export const readContents = async (
   const walk: Walk = {
     files,
     asked: options,
-    limits: { ...treeLimits, ...limits },
+    // A name beyond ASCII doubles all the others.
+    limits: { ...treeLimits, bytes: Math.min(treeLimits.bytes, Math.floor(mostJsonBytes() / 2)), ...limits },
     signal: options.signal,
     bytes: 0,
     entries: 0,

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { find, freePort, scratch, start, untilListens } from './child.ts'
 import type { Bench } from './measure.ts'
@@ -10,6 +11,9 @@ export const noGo = 'needs Go: apt-get install golang-go'
 
 /** Where Debian's package and where Go's own archive put it. */
 const compiler = (): string | undefined => find('go') ?? ['/usr/local/go/bin/go'].find(path => existsSync(path))
+
+/** Kept between runs: Go's own library, compiled anew for each program, took a minute of a busy box. Go allows several builds in it. */
+const cache = fileURLToPath(new URL('../../.runtime/go-cache', import.meta.url))
 
 export interface GoProgram {
   readonly port: number
@@ -24,7 +28,7 @@ export const goProgram = async (bench: Bench, source: URL, ...args: string[]): P
   const binary = join(dir, 'program')
   const env = {
     ...process.env,
-    GOCACHE: join(dir, 'cache'),
+    GOCACHE: cache,
     GOPATH: join(dir, 'path'),
     GOFLAGS: '',
     GOTOOLCHAIN: 'local',

@@ -22,8 +22,8 @@ interface Scenario {
   readonly name: string
   /** Somewhere in the middle. */
   readonly sample: Fault
-  /** Of the sample too; `runc` always is. */
-  readonly onGvisor?: true
+  /** `runc` has all of them. On gVisor: in the sample too, or never, as there are no machines ahead of need. */
+  readonly onGvisor?: 'sample' | 'never'
   readonly env?: Record<string, string>
   prepare(s: FaultyServer, name: string): Promise<void>
   act(s: FaultyServer, name: string): Promise<unknown>
@@ -54,6 +54,7 @@ const scenarios: readonly Scenario[] = [
   { name: 'create', sample: { kind: 'kills', at: 20 }, prepare: async () => {}, act: create, done: usable },
   {
     name: 'claim and refill',
+    onGvisor: 'never',
     sample: { kind: 'kills', at: 11 },
     env: { HUTCH_WARM: 'busybox=1' },
     prepare: s => until(() => ready(s), 'a machine ahead of need'),
@@ -79,7 +80,7 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'delete',
     sample: { kind: 'kills', at: 10 },
-    onGvisor: true,
+    onGvisor: 'sample',
     prepare: up,
     act: (s, name) => s.call('DELETE', `/v0/sandboxes/${name}`),
     done: async (s, name) => ['TERMINATED', 'none'].includes(await statusOf(s, name)) || usable(s, name),
@@ -130,7 +131,10 @@ const play = async (
 const billedTwice = async ({ dataDir }: FaultyServer, ids: ReadonlySet<string>) =>
   withStore(dataDir, async store => (await Promise.all([...ids].map(id => store.meter.intervals(id)))).flatMap(twice))
 
-const taken = (runtime: string) => scenarios.filter(({ onGvisor }) => thorough || runtime === 'runc' || onGvisor)
+const taken = (runtime: string) =>
+  scenarios.filter(
+    ({ onGvisor }) => runtime === 'runc' || onGvisor === 'sample' || (thorough && onGvisor === undefined),
+  )
 for (const runtime of ['runc', 'runsc']) {
   const why = whyNoMachines(runtime)
   if (why) {

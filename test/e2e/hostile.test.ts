@@ -91,6 +91,25 @@ t.test('a hostile tenant', async t => {
     await lives('after the flood')
   })
 
+  await t.test('files whose JSON is many times as large as they are', async t => {
+    await run(
+      `mkdir /srv/wide; cd /srv/wide; head -c 15M /dev/zero > nothing; printf '\\377' > wide; head -c 60M /dev/zero | cat - wide > more`,
+    )
+    const { status: tree, body } = await call('GET', `${at('/srv/wide', 'filesystem/tree')}?content=true`)
+    t.equal(tree, 200)
+    t.match(body.files, [
+      { name: 'more', truncated: 'bytes' },
+      { name: 'nothing', truncated: 'bytes' },
+      { name: 'wide' },
+    ])
+    t.match(await call('GET', at('/srv/wide/more')), {
+      status: 422,
+      body: { error: /too large for JSON; download it/ },
+    })
+    await run('rm -r /srv/wide')
+    await lives('after the wide files')
+  })
+
   await t.test('names that climb, and variables that steer loaders and shells', async t => {
     for (const name of ['../../etc/passwd', '/etc/passwd', '..', 'a/b'])
       t.match(await start('true', { name }), { status: 400, body: { error: /name/ } }, name)

@@ -1,0 +1,20 @@
+/** What a text takes of V8's heap as a part of JSON: many times as much as it is long, where it is no text. */
+import { getHeapStatistics } from 'node:v8'
+
+const [quote, backslash, space, beyondAscii] = [0x22, 0x5c, 0x20, 0x80]
+
+/** Of the UTF-8 text; an upper bound: control characters are written in six, and beyond ASCII all of it may take two bytes for one. */
+export const jsonBytes = (text: Uint8Array): number => {
+  let length = text.length
+  let wide = false
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number
+    if (byte < space) length += 5
+    else if (byte === quote || byte === backslash) length++
+    else if (byte >= beyondAscii) wide = true
+  }
+  return wide ? 2 * length : length
+}
+
+/** What one answer may take: it is there twice before it is sent, and not alone. */
+export const mostJsonBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / 3)
