@@ -49,10 +49,10 @@ export const openNeighbours = ({ dataDir, tag, runDirOf, claimants }: Neighbours
       (sum, [id, mb]) => sum + Math.max(0, mb - usedBytes(other.dataDir, id) / bytesPerMb),
       0,
     )
+  const file = fileIn(runDirOf(tag))
+  mkdirSync(runDirOf(tag), { recursive: true, mode: 0o700 })
   return {
     tell(promised) {
-      const file = fileIn(runDirOf(tag))
-      mkdirSync(runDirOf(tag), { recursive: true, mode: 0o700 })
       writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(promised)))
       renameSync(`${file}.new`, file)
     },

@@ -63,9 +63,11 @@ export const openPledges = (
   return {
     room: async () => roomIn(await seen()),
     async promise(id, mb) {
-      const looked = await seen()
       const before = promised.get(id)
       const more = mb - (before ?? 0)
+      // A claim asks for what its machine has mostly: nothing to look at, and nothing to tell.
+      if (before !== undefined && more === 0) return
+      const looked = await seen()
       const need = (freeMb: number): void => {
         const left = Math.max(0, freeMb)
         if (more > left) throw fail('no_room', { wantedMb: more, freeMb: left, retryAfterS })
