@@ -12,6 +12,7 @@ import { dropFd, readFd } from '../descriptor.ts'
 import type { Owners } from '../owners.ts'
 import type { FilePort, FileStat } from '../port.ts'
 import { toFileStat } from '../stat.ts'
+import { kernelPlaces } from './kernel-places.ts'
 
 interface Deps {
   readonly port: FilePort
@@ -24,6 +25,8 @@ interface Packing extends Deps {
   readonly signal: AbortSignal
   /** Names of files with hard links, by device and inode: later names are archived as links to the first. */
   readonly linked: Map<string, string>
+  /** Directories that are archived without what is in them. */
+  readonly empty: ReadonlySet<string>
 }
 
 type Header = Partial<FullHeader> & { name: string }
@@ -117,7 +120,7 @@ const addFile = async (packing: Packing, path: string, name: string): Promise<vo
 }
 
 const addDirectory = async (packing: Packing, path: string, name: string, stat: FileStat): Promise<void> => {
-  const entries = await packing.port.readdir(path)
+  const entries = name !== '' && packing.empty.has(path) ? [] : await packing.port.readdir(path)
   if (name !== '') await plain(packing, { ...headerOf(packing, `${name}/`, stat), type: 'directory' })
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries)
@@ -149,7 +152,8 @@ export const archivePump =
     await deps.owners.refresh()
     const archive = pack()
     const fill = async () => {
-      const packing = { ...deps, archive, signal, linked: new Map<string, string>() }
+      const empty = await kernelPlaces()
+      const packing = { ...deps, archive, signal, linked: new Map<string, string>(), empty }
       await addEntry(packing, path, kind === 'file' ? posix.basename(path) : '')
       archive.finalize()
     }
