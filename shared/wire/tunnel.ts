@@ -13,7 +13,8 @@ export const configureTunnel = route('PUT /network/tunnel/config', {
   }),
   bodyLimit: 2 * 1024 * 1024,
   returns: success,
-  errors: ['invalid_body', 'unprocessable', 'operation_failed'],
+  // The last is the host's answer, for a sandbox that is held to an outbound policy.
+  errors: ['invalid_body', 'unprocessable', 'operation_failed', 'wrong_state'],
 })
 
 export const stopTunnel = route('DELETE /network/tunnel', {

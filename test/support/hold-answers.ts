@@ -10,8 +10,11 @@ const gatewayProblem = ({ status, headers }: Response, text: string): string | u
 
 const ofSandbox = /^\/[^/]+\/sandbox(?:es)?\/[^/?]+([/?].*)/
 
-/** Throws when an answer of either API is not as its document has it; `server` gives where the server is now. */
-export const holdAnswers = (server: () => string) => {
+/**
+ * Throws when an answer of either API is not as its document has it; `server` gives where the server is now. With `ownDaemon` sandboxes
+ * have a daemon of the test's own, which answers what it likes.
+ */
+export const holdAnswers = (server: () => string, ownDaemon: boolean) => {
   // What the documents say is of the build, not of one start of it.
   let management: ProblemOf | undefined
   let sandbox: ProblemOf | undefined
@@ -20,6 +23,7 @@ export const holdAnswers = (server: () => string) => {
     if (!url.startsWith(server())) return
     const target = url.slice(server().length)
     const [, inside] = ofSandbox.exec(target) ?? []
+    if (inside !== undefined && ownDaemon) return
     if (inside === undefined) management ??= await held(server())
     else sandbox ??= heldDaemon()
     const problemOf = inside === undefined ? management : sandbox

@@ -118,7 +118,7 @@ export const server = async (
   await before({ dataDir })
   await start()
   const key = readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()
-  const hold = holdAnswers(() => url)
+  const hold = holdAnswers(() => url, 'HUTCH_BUNDLE_DIR' in env)
   const call: Server['call'] = async (method, target, body, headers = {}) => {
     const answer = await fetch(new URL(target, url), {
       method,
