@@ -45,6 +45,19 @@ time.sleep(0.5)
 print(connection.recv(100))
 `
 
+/** What a client of QUIC hears to its first packet, as RFC 9000 would have it tell the application. */
+const quicClient = `
+import socket
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.settimeout(5)
+client.connect(("203.0.113.10", 443))
+client.send(b"x" * 1200)
+try:
+    print("answered", client.recv(100))
+except Exception as error:
+    print(type(error).__name__)
+`
+
 export const outboundSuite = async (t: Test, runtime: string): Promise<void> => {
   const world = await startWorld(t, { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '600' })
   const { server, reached } = world
@@ -71,6 +84,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     for (const url of ['http://evil.example/', 'http://bad.open.example/', 'https://evil.example/'])
       t.match(await get(url, '-i'), /403 Forbidden[^]*Proxy-Error: firewall_blocked/i, url)
     t.match(await held.run('getent hosts evil.example || echo unknown'), 'unknown')
+    t.equal(await held.run(`python3 -c '${quicClient}'`), 'ConnectionRefusedError', 'QUIC goes on with TCP at once')
     const tunnel = (name: string) =>
       server.call('PUT', `/default/sandboxes/${name}/network/tunnel/config`, { config: 'x' })
     t.match(await tunnel('held'), { status: 409, body: { error: /is held to an outbound policy; a tunnel is not/ } })

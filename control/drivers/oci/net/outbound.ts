@@ -43,19 +43,27 @@ const group = 0x4855
 const heldLink = `-m devgroup --src-group 0x${group.toString(16)}`
 const labelOf = ({ tag }: Names): string => `lo:h${tag}`
 
+/** QUIC's port, HTTP/3 of RFC 9114: nobody listens there. */
+const quic = '-p udp -m udp --dport 443'
+
 const to = (address: string, port: number) => `-j DNAT --to-destination ${address}:${port}`
 
-/** Questions of names and TCP end at the proxy; what it gets by name of its own is left alone. */
+/**
+ * Questions of names and TCP end at the proxy; what it gets by name of its own is left alone. QUIC ends at its address too, where it is
+ * refused: a client that hears nothing waits before it goes on with TCP.
+ */
 export const redirections = (chain: string, { address }: Pick<Outbound, 'address'>): string[] => [
   `-A ${chain} ${heldLink} -p udp -m udp --dport 53 ${to(address, ports.dns)}`,
   `-A ${chain} ${heldLink} -p tcp -m tcp --dport 53 ${to(address, ports.dns)}`,
   `-A ${chain} ${heldLink} ! -d ${address} -p tcp ${to(address, ports.transparent)}`,
+  `-A ${chain} ${heldLink} ${quic} ${to(address, 443)}`,
 ]
 
 /** What held machines may send to the box itself. */
 export const admissions = (chain: string, { address }: Pick<Outbound, 'address'>): string[] => [
   ...Object.values(ports).map(port => `-A ${chain} ${heldLink} -d ${address} -p tcp -m tcp --dport ${port} -j ACCEPT`),
   `-A ${chain} ${heldLink} -d ${address} -p udp -m udp --dport ${ports.dns} -j ACCEPT`,
+  `-A ${chain} ${heldLink} -d ${address} ${quic} -j REJECT --reject-with icmp-port-unreachable`,
 ]
 
 /** Nothing of theirs is passed on, whatever it is: UDP, ICMP, raw packets, protocols nobody has heard of. */
