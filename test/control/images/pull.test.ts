@@ -38,6 +38,9 @@ t.test('a private image is for workspaces whose credentials can read it', async 
   t.same(image.command, ['/bin/serve', '--now'])
   t.equal(readFileSync(join(image.rootfs, 'etc/motd'), 'utf8'), 'hello\n')
   t.same(readdirSync(own).sort(), ['names', 'pulled', 'trees'], 'no work is left')
+  // The image is there a moment before its pull is over.
+  const step = () => images.pulling.progress('red', reference)?.step
+  while (step() === 'unpack') await new Promise(resolve => setTimeout(resolve, 5))
   t.match(images.pulling.progress('red', reference), { step: 'done', layers: { done: 1, total: 1 } })
   t.equal((await images.byDigest(image.digest))?.rootfs, image.rootfs)
 
