@@ -5,14 +5,17 @@
 import { join } from 'node:path'
 import type { Env } from './read.ts'
 
-const variable = 'HUTCH_PRIVATE_FD'
-
 /** The variable for a program that has the place as its descriptor `fd`; undefined for one that has not. */
-export const privatePlaceAt = (fd: number | undefined): Record<string, string> => ({ [variable]: fd?.toString() ?? '' })
+export const privatePlaceAt = (fd: number | undefined): Record<string, string> => {
+  const named = fd?.toString() ?? ''
+  return { HUTCH_PRIVATE_FD: named }
+}
 
 /** The descriptor that the environment names; undefined when none is. */
-export const privateFd = (env: Env): number | undefined =>
-  /^[1-9]\d{0,4}$/.test(env[variable] ?? '') ? Number(env[variable]) : undefined
+export const privateFd = (env: Env): number | undefined => {
+  const named = env['HUTCH_PRIVATE_FD'] ?? ''
+  return /^[1-9]\d{0,4}$/.test(named) ? Number(named) : undefined
+}
 
 /** The path of `name` in the place; undefined without one. It is this process's only. */
 export const privatePath = (env: Env, name: string): string | undefined => {
