@@ -21,8 +21,11 @@ const kinds: ReadonlySet<string> = new Set([
   'tracefs',
 ])
 
-/** Absolute paths of directories that such a file system is mounted at, as this process sees them. */
+/** Where the daemon itself is mounted in a sandbox, which it may not read all of. */
+const ownPlace = '/.hutch'
+
+/** Absolute paths of directories that such a file system is mounted at, as this process sees them, and of the daemon's own. */
 export const kernelPlaces = async (): Promise<ReadonlySet<string>> => {
   const mounts = visible(parseMountinfo(await readFile('/proc/self/mountinfo', 'utf8')))
-  return new Set(mounts.filter(({ type }) => kinds.has(type)).map(({ mountPoint }) => mountPoint))
+  return new Set([...mounts.filter(({ type }) => kinds.has(type)).map(({ mountPoint }) => mountPoint), ownPlace])
 }
