@@ -3,6 +3,9 @@ import { getHeapStatistics } from 'node:v8'
 
 const [quote, backslash, space, beyondAscii] = [0x22, 0x5c, 0x20, 0x80]
 
+/** A control character in front of a letter beyond ASCII. */
+const mostPerByte = 12
+
 /** Of the UTF-8 text; an upper bound: control characters are written in six, and beyond ASCII all of it may take two bytes for one. */
 export const jsonBytes = (text: Uint8Array): number => {
   let length = text.length
@@ -18,3 +21,9 @@ export const jsonBytes = (text: Uint8Array): number => {
 
 /** What one answer may take: it is there twice before it is sent, and not alone. */
 export const mostJsonBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / 3)
+
+/** Whether a text may be a part of an answer; a small one is not looked through. */
+export const fitsJson = (text: Uint8Array): boolean => {
+  const most = mostJsonBytes()
+  return text.length * mostPerByte <= most || jsonBytes(text) <= most
+}

@@ -1,7 +1,7 @@
 /** Opens files and directories, and reads them as JSON objects. */
 import { constants } from 'node:fs'
 import { errno, fail } from '../../shared/errors.ts'
-import { jsonBytes, mostJsonBytes } from '../../shared/json-size.ts'
+import { fitsJson } from '../../shared/json-size.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/file-shapes.ts'
 import { directoryObject, fileEntry, nameOf, type DirectoryObject } from './describe.ts'
@@ -56,7 +56,7 @@ export const fileObject = async (opened: Opened, shown: string, owners: Owners):
   const { fd, stat, link, content } = opened
   try {
     const [bytes] = await Promise.all([content ?? readAll(fd, stat.size, jsonReadLimit), owners.refresh()])
-    if (jsonBytes(bytes) > mostJsonBytes()) throw tooLargeFor(stat.size)
+    if (!fitsJson(bytes)) throw tooLargeFor(stat.size)
     return { ...fileEntry(shown, nameOf(shown), stat, owners, link), content: bytes.toString('utf8') }
   } catch (error) {
     if (errno(error) === 'ERR_FS_FILE_TOO_LARGE')

@@ -10,8 +10,6 @@ export interface MountEntry {
   readonly root: string
   readonly mountPoint: string
   readonly readOnly: boolean
-  /** Of the file system: `ext4`, `proc`. */
-  readonly type: string
 }
 
 /** Undoes the octal escapes (`\040`) of spaces, tabs, newlines and backslashes. */
@@ -21,8 +19,7 @@ const unescaped = (field: string): string =>
 /** Entries in the order they were mounted; lines of another form are skipped. */
 export const parseMountinfo = (text: string): MountEntry[] =>
   text.split('\n').flatMap(line => {
-    const [fields = '', source = ''] = line.split(' - ')
-    const [id, , device, root, mountPoint, options] = fields.split(' ')
+    const [id, , device, root, mountPoint, options] = line.split(' ')
     if (!device || !root || !mountPoint || !options) return []
     return {
       id: Number(id),
@@ -30,7 +27,6 @@ export const parseMountinfo = (text: string): MountEntry[] =>
       root: unescaped(root).replace(/\/\/deleted$/, ''),
       mountPoint: unescaped(mountPoint),
       readOnly: options.split(',').includes('ro'),
-      type: source.split(' ', 1)[0] as string,
     }
   })
 

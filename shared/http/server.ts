@@ -7,10 +7,10 @@ import type { Log } from '../log.ts'
 import { SocketUpgrade } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { connectionClosed } from './connection-closed.ts'
-import { inTurn } from './in-turn.ts'
 import { exchangeOf } from './exchange.ts'
 import { endRaw } from './raw-answer.ts'
 import { drain, send } from './reply.ts'
+import { createTurns } from './turns.ts'
 import { toRequest } from './request.ts'
 import { settleTarget } from './target.ts'
 
@@ -106,14 +106,18 @@ const refuseConnect = (_message: unknown, to: Duplex | ServerResponse): void => 
 /** Makes the handlers of `on` those of a server. */
 export const attach = (server: Server, on: Listener): ApiServer => {
   const answers = new Set<ServerResponse>()
-  const takeTurn = inTurn()
+  const turns = createTurns()
   server.timeout = 0
   server.on('request', (message, response) => {
     answers.add(response)
     response.once('close', () => answers.delete(response))
     // Clients on old connections are to reconnect.
     if (!server.listening) response.shouldKeepAlive = false
-    if (settleTarget(message)) return takeTurn(message, response, () => on.request(message, response))
+    if (settleTarget(message)) {
+      // Streams of HTTP/2 have no order.
+      if (message.httpVersionMajor !== 1) return on.request(message, response)
+      return turns.take(message.socket, response, () => on.request(message, response))
+    }
     response.writeHead(400, { connection: 'close', 'content-length': '0' })
     response.end()
   })

@@ -12,8 +12,10 @@ export const roomFor = (
   { tenant, port }: Origin,
   { host, requestId }: Judged,
   length: number,
-  exchange: EventEmitter,
+  exchange: EventEmitter & { readonly destroyed: boolean },
 ): boolean => {
+  // Ended while it was judged: it would never close again, and keep what it took.
+  if (exchange.destroyed) return true
   if (tenant.heldBytes + length > mostHeld) {
     tenant.events.add({ kind: 'request', verdict: 'blocked', reason: 'limit', requestId, host, port })
     return false

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
+import { createTurns } from '../../../shared/http/turns.ts'
 import type { Engine } from '../engine.ts'
 import type { Reason } from './answers.ts'
 import { serveConnect, serveProxied } from './explicit.ts'
@@ -10,7 +11,6 @@ import { serveSession } from './http2.ts'
 import type { Origin } from './origin.ts'
 import { forwardUpgrade } from './upgrade.ts'
 import { targetIn } from './target.ts'
-import { createTurns } from './turns.ts'
 
 export interface HttpService {
   /** Requests on the connection are those to a proxy. */
@@ -31,6 +31,8 @@ export interface Refusal {
 /** A head that drips in has this long; a body may take any time. */
 const headersMs = 15_000
 const keepAliveMs = 65_000
+/** apt, which asks for most in advance, stops at ten. */
+const mostWaiting = 64
 
 interface Context {
   readonly engine: Engine
@@ -82,7 +84,7 @@ export const createHttpService = (engine: Engine): HttpService => {
     // Anything else that a request offers to change to is not offered to the server.
     shouldUpgradeCallback: req => req.headers.upgrade?.toLowerCase() === 'websocket',
   })
-  const turns = createTurns()
+  const turns = createTurns(mostWaiting)
   const run = (req: IncomingMessage, res: ServerResponse) => {
     res.sendDate = false
     turns.take(req.socket, res, () => {
@@ -93,13 +95,13 @@ export const createHttpService = (engine: Engine): HttpService => {
   server.on('checkContinue', run)
   server.on('checkExpectation', run)
   server.on('connect', (req, socket: Duplex, head) => {
-    if (turns.endBusy(socket)) return
+    if (turns.isBusy(socket)) return void socket.destroy()
     // Inside a tunnel there is no further proxy.
     if (context.origins.has(socket) || context.refusals.has(socket)) return void socket.destroy()
     void serveConnect(engine, req, socket as Socket, head).catch(error => failed(error, socket))
   })
   server.on('upgrade', (req, socket: Duplex, head) => {
-    if (turns.endBusy(socket)) return
+    if (turns.isBusy(socket)) return void socket.destroy()
     void Promise.resolve(onUpgrade(context, req, socket, head)).catch(error => failed(error, socket))
   })
   server.on('clientError', onClientError)

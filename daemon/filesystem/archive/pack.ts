@@ -8,11 +8,12 @@ import { pack, type Header as FullHeader, type Pack } from 'tar-stream'
 import { errno } from '../../../shared/errors.ts'
 import type { Pump } from '../../../shared/route.ts'
 import { wellFormed } from '../../../shared/utf8.ts'
+import { bundleMount } from '../../init/sandbox.ts'
 import { dropFd, readFd } from '../descriptor.ts'
+import { kernelFilesystems } from '../kernel-filesystems.ts'
 import type { Owners } from '../owners.ts'
 import type { FilePort, FileStat } from '../port.ts'
 import { toFileStat } from '../stat.ts'
-import { kernelPlaces } from './kernel-places.ts'
 
 interface Deps {
   readonly port: FilePort
@@ -25,12 +26,12 @@ interface Packing extends Deps {
   readonly signal: AbortSignal
   /** Names of files with hard links, by device and inode: later names are archived as links to the first. */
   readonly linked: Map<string, string>
-  /** Directories that are archived without what is in them. */
-  readonly empty: ReadonlySet<string>
 }
 
 type Header = Partial<FullHeader> & { name: string }
 
+/** Of archives of what is above them only the names are in it: nobody can read all of the kernel's, and the bundle is not the tenant's. */
+const closed: ReadonlySet<string> = new Set([...kernelFilesystems, bundleMount])
 const readBytes = 256 * 1024
 /** The largest values that fit into the plain header, as tar-stream writes it. */
 const [maxId, maxTime] = [0o777777, 2 ** 31 - 1]
@@ -120,7 +121,7 @@ const addFile = async (packing: Packing, path: string, name: string): Promise<vo
 }
 
 const addDirectory = async (packing: Packing, path: string, name: string, stat: FileStat): Promise<void> => {
-  const entries = name !== '' && packing.empty.has(path) ? [] : await packing.port.readdir(path)
+  const entries = name !== '' && closed.has(path) ? [] : await packing.port.readdir(path)
   if (name !== '') await plain(packing, { ...headerOf(packing, `${name}/`, stat), type: 'directory' })
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries)
@@ -152,8 +153,7 @@ export const archivePump =
     await deps.owners.refresh()
     const archive = pack()
     const fill = async () => {
-      const empty = await kernelPlaces()
-      const packing = { ...deps, archive, signal, linked: new Map<string, string>(), empty }
+      const packing = { ...deps, archive, signal, linked: new Map<string, string>() }
       await addEntry(packing, path, kind === 'file' ? posix.basename(path) : '')
       archive.finalize()
     }

@@ -12,7 +12,10 @@ import type { Log } from '../../../../shared/log.ts'
 import type { Hierarchy } from './hierarchy.ts'
 
 export interface QuickMoves {
-  /** Resolves or rejects as the task does; moves are quick from some milliseconds after it has begun until it has settled. */
+  /**
+   * Resolves or rejects as the task does. Moves are quick from some milliseconds after it has begun until it has settled, while it is the only
+   * one: several that start at once move often enough, and a move holds up every fork of the box.
+   */
   during<T>(task: () => Promise<T>): Promise<T>
 }
 
@@ -47,7 +50,8 @@ export const createQuickMoves = (
 ): QuickMoves => {
   let users = 0
   let underWay = false
-  let isOff = list === undefined
+  /** Undefined where moves are left as they are. */
+  let known = list
 
   /** While anybody is to have quick moves. */
   const keep = async (path: string): Promise<void> => {
@@ -55,10 +59,9 @@ export const createQuickMoves = (
     let file: number | undefined
     try {
       file = openSync(path, 'w')
-      // Several that start at once move often enough, and a move holds up every fork of the box.
       for (; users > 0; await clock.sleep(everyMs)) if (users === 1) await writeTo(file, '0')
     } catch (error) {
-      isOff = true
+      known = undefined
       log.info('cgroup.slow_moves', { error })
     } finally {
       underWay = false
@@ -69,7 +72,7 @@ export const createQuickMoves = (
   return {
     async during(task) {
       users++
-      if (list !== undefined && !isOff && !underWay) void keep(list)
+      if (known !== undefined && !underWay) void keep(known)
       try {
         return await task()
       } finally {

@@ -56,9 +56,8 @@ static int make_private_place(int machine, const char *layer) {
   return 1;
 }
 
-/* As the first descriptor after the standard ones, which a runtime hands on. It is told of one, so there is one. */
+/* As the first descriptor after the standard ones, which a runtime hands on. */
 static void hand_over(int place) {
-  if (place < 0) place = open("/dev/null", O_RDONLY | O_CLOEXEC);
   int made = place < 0 ? -1 : place == private_fd ? fcntl(place, F_SETFD, 0) : dup2(place, private_fd);
   if (made < 0) fail(private_name);
 }
