@@ -74,12 +74,13 @@ t.test('and so does a stream of HTTP/2, alone', async t => {
 t.test('a tunnel that has said nothing yet, or waits for its server', async t => {
   hold({})
   const mail = await opened('mail.example:25')
+  const direct = await sandbox.dial(addresses.single, 25)
   const waits = await opened('single.example:7000')
-  await once(mail, 'data')
+  await Promise.all([mail, direct].map(socket => once(socket, 'data')))
   await moment(100)
   const silent = await opened('single.example:7000')
   hold(others)
-  for (const socket of [mail, waits, silent]) t.equal(await goesOn(socket, 'too-late\n'), false)
+  for (const socket of [mail, direct, waits, silent]) t.equal(await goesOn(socket, 'too-late\n'), false)
   t.same(reached('too-late'), [])
 })
 
