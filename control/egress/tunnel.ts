@@ -37,11 +37,7 @@ export interface Tunnel {
 const forget = ({ tenant, kept }: Tunnel): void => void (kept && tenant.open.delete(kept))
 
 /** From now on this is known of it; `stream` is what ends, where that is not the connection itself. */
-export const keepTunnel = (
-  tunnel: Tunnel,
-  open: Omit<OpenConnection, 'end'>,
-  stream: Duplex = tunnel.client,
-): void => {
+export const keepTunnel = (tunnel: Tunnel, open: Omit<OpenConnection, 'end'>, stream: Duplex = tunnel.client): void => {
   forget(tunnel)
   if (stream.destroyed) return
   tunnel.kept = { ...open, end: () => stream.destroy() }

@@ -45,7 +45,9 @@ t.test('a request and a WebSocket end with their host, and with their path', asy
   ]) {
     hold(first as object)
     const upload = await sandbox.proxy()
-    upload.write('POST http://open.example/go HTTP/1.1\r\nHost: open.example\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
+    upload.write(
+      'POST http://open.example/go HTTP/1.1\r\nHost: open.example\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n',
+    )
     const talk = await sandbox.proxy()
     talk.write(get('open.example', 'http://open.example/go', websocket))
     await once(talk, 'data')
@@ -58,7 +60,10 @@ t.test('a request and a WebSocket end with their host, and with their path', asy
 
 t.test('and so does a stream of HTTP/2, alone', async t => {
   hold({ allowedDomains: ['open.example/'] })
-  const secured = await sandbox.tls(await opened('open.example:443'), { servername: 'open.example', ALPNProtocols: ['h2'] })
+  const secured = await sandbox.tls(await opened('open.example:443'), {
+    servername: 'open.example',
+    ALPNProtocols: ['h2'],
+  })
   const session = await sandbox.h2(secured, 'open.example')
   const stream = session.request({ ':method': 'POST', ':path': '/go', 'content-type': 'application/grpc' })
   stream.on('error', () => {})
