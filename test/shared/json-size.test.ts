@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fitsJson, jsonBytes, mostJsonBytes, valueBytes } from '../../shared/json-size.ts'
+import { fitsJson, jsonBytes, valueBytes } from '../../shared/json-size.ts'
 
 /** Bytes of V8's heap for the quoted text: one for each character, or two where one of them is beyond Latin-1. */
 const heapOf = (text: string): number => {
