@@ -46,7 +46,9 @@ interface Asked {
 const ask = async ({ url, key }: Server, path: string, withinMs: number): Promise<Asked> => {
   const start = performance.now()
   const answered = (status: number, text: string, isOurs: boolean) => ({
-    ...{ status, text, isOurs },
+    status,
+    text,
+    isOurs,
     ms: performance.now() - start,
   })
   const signal = AbortSignal.timeout(withinMs)
