@@ -8,6 +8,7 @@
  *
  * Machines outlive the host process: close leaves them running, the next open finds them.
  */
+import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
@@ -18,7 +19,7 @@ import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { run, tool } from './command.ts'
-import { claimableMb } from './disk/shape.ts'
+import type { Disks } from './disk/open.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
@@ -50,12 +51,16 @@ const flush = async ({ hierarchy, names }: Context, id: string): Promise<void> =
 /** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */
 const keptFiles = async (context: Context, id: string): Promise<readonly string[]> => {
   const { dataDir, overlay } = context
-  const { marker, upper, disk } = filesOf(dataDir, id)
-  const found = overlay ? await readMarker(marker) : undefined
+  const files = filesOf(dataDir, id)
+  const found = overlay ? await readMarker(files.marker) : undefined
   if (!found?.kept) return []
   if (found.disk) await flush(context, id)
-  return [marker, found.disk ? disk : upper].map(path => relative(dataDir, path))
+  const kept = found.disk ? context.disks.of(found.disk).kept(files) : [files.upper]
+  return [files.marker, ...kept.filter(path => existsSync(path))].map(path => relative(dataDir, path))
 }
+
+const storageOf = ({ made, pledges }: Disks): Pick<Driver, 'storage'> =>
+  made ? { storage: { claimableMb: made.claimableMb, room: pledges.room } } : {}
 
 const outboundOf = (
   { hierarchy, names }: Context,
@@ -88,7 +93,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       thaw: id => thawGroup(hierarchy, group(id), clock),
       reclaim: (id, signal) => reclaimGroup(hierarchy, group(id), { clock, signal }),
     },
-    ...(context.disks.areMade ? { storage: { claimableMb, room: context.disks.pledges.room } } : {}),
+    ...storageOf(context.disks),
     keeper: { filesOf: id => keptFiles(context, id) },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.

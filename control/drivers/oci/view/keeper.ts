@@ -49,10 +49,10 @@ interface Life {
   readonly end: Promise<void>
 }
 
-/** Who waits for an answer is waited for; nobody else stays for its sake. */
-const keepAlive = ({ child, questions }: Life): void => {
+/** Who waits for an answer or for its end is waited for; nobody else stays for its sake. */
+const keepAlive = ({ child, questions }: Life, untilEnd = false): void => {
   for (const part of [child, child.stdin as Socket, child.stdout as Socket])
-    if (questions.length > 0) part.ref()
+    if (untilEnd || questions.length > 0) part.ref()
     else part.unref()
 }
 
@@ -153,7 +153,8 @@ export const openKeeper = (args: readonly string[], deps: Deps): Keeper => {
     async close() {
       closed = true
       stop()
-      life.child.ref()
+      // Its end is that of its pipes, too: a process with nothing else to wait for would be over before.
+      keepAlive(life, true)
       life.child.stdin?.end()
       const cancel = clock.after(hangMs, () => life.child.kill('SIGKILL'))
       await life.end
