@@ -56,7 +56,7 @@ for (const [kind] of quotas)
   await t.test(`and with project quotas of ${kind}`, async t => {
     await ok(`mkdir -p /mnt/${kind}/doctor`)
     const said = await ok(`HUTCH_DATA_DIR=/mnt/${kind}/doctor node control/main.ts doctor`, 600)
-    t.match(said, /^ {2}ok +a disk of its own.*not needed: a quota of the file system.*full when it was full/m)
+    t.match(said, /^ {2}ok +a disk of its own.*by project quotas of the file system, full when it was full/m)
     await conforms(t, `/mnt/${kind}`)
     t.equal(await ok(`bash test/programs/projects.sh /mnt/${kind}`), '', 'no project has bounds or files any more')
   })

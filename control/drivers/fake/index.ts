@@ -15,6 +15,7 @@ export type FaultPoint =
   | 'remove.half'
   | 'remove.after'
   | 'list'
+  | 'grow'
   | 'stats'
   | 'freeze'
   | 'thaw'
@@ -214,7 +215,18 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         note(context, 'resize', id)
       },
     },
-    storage: { claimableMb: 8_192, room: async () => room(world) },
+    storage: {
+      claimableMb: 8_192,
+      room: async () => room(world),
+      async grow(id, storageMb) {
+        await faults('grow', id)
+        const machine = machines.get(id)
+        if (!machine || (machine.spec.storageMb ?? 0) >= storageMb) return
+        promise(world, { id, storageMb })
+        machines.set(id, { ...machine, spec: { ...machine.spec, storageMb } })
+        note(context, 'grow', id)
+      },
+    },
     claimer: {
       async claim(spec, tell) {
         const machine = await claim(context, spec)

@@ -19,7 +19,7 @@ import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { run, tool } from './command.ts'
-import type { Disks } from './disk/open.ts'
+import { growNow } from './disk/grow.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
@@ -59,8 +59,11 @@ const keptFiles = async (context: Context, id: string): Promise<readonly string[
   return [files.marker, ...kept.filter(path => existsSync(path))].map(path => relative(dataDir, path))
 }
 
-const storageOf = ({ made, pledges }: Disks): Pick<Driver, 'storage'> =>
-  made ? { storage: { claimableMb: made.claimableMb, room: pledges.room } } : {}
+const storageOf = (context: Context): Pick<Driver, 'storage'> => {
+  const { made, pledges } = context.disks
+  if (!made) return {}
+  return { storage: { claimableMb: made.claimableMb, room: pledges.room, grow: (id, mb) => growNow(context, id, mb) } }
+}
 
 const outboundOf = (
   { hierarchy, names }: Context,
@@ -93,7 +96,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       thaw: id => thawGroup(hierarchy, group(id), clock),
       reclaim: (id, signal) => reclaimGroup(hierarchy, group(id), { clock, signal }),
     },
-    ...storageOf(context.disks),
+    ...storageOf(context),
     keeper: { filesOf: id => keptFiles(context, id) },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.

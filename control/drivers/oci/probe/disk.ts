@@ -10,7 +10,7 @@ import { filesOf, type MachineFiles } from '../layout.ts'
 import { openStage, stageDir } from '../names.ts'
 import { program } from '../native/programs.ts'
 import { stageCommand, type StageInput } from '../start.ts'
-import { carryOut, type Check, type ProbeContext } from './check.ts'
+import { type Check, type ProbeContext } from './check.ts'
 
 const trial = { mb: 32, room: 8 } as const
 const fill = `dd if=/dev/zero of=${stageDir}/root/fill bs=1M count=${trial.mb} oflag=sync || true; df -B 1M ${stageDir}/root`
@@ -106,8 +106,11 @@ export const projectQuota: Check = {
 /** What a server here would choose. */
 export const diskQuota: Check = {
   ...fileQuota,
+  title: 'a disk of its own for each sandbox',
   async run(probe) {
-    const { ok, what } = await carryOut(projectQuota, probe)
-    return ok ? `not needed: ${what}` : fileQuota.run(probe)
+    const projects = await projectQuota.run(probe).catch(() => undefined)
+    probe.signal?.throwIfAborted()
+    if (projects) return `by project quotas of the file system, ${projects}`
+    return `an ext4 file on a loop device, direct I/O, ${await fileQuota.run(probe)}`
   },
 }
