@@ -106,6 +106,16 @@ const promise = (world: FakeWorld, { id, storageMb = 0 }: Pick<MachineSpec, 'id'
   if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb, retryAfterS: 60 })
 }
 
+const grow = async (context: Context, id: string, storageMb: number): Promise<void> => {
+  const { world, faults } = context
+  await faults('grow', id)
+  const machine = world.machines.get(id)
+  if (!machine || (machine.spec.storageMb ?? 0) >= storageMb) return
+  promise(world, { id, storageMb })
+  world.machines.set(id, { ...machine, spec: { ...machine.spec, storageMb } })
+  note(context, 'grow', id)
+}
+
 const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
   const { world, faults, serve } = context
   signal?.throwIfAborted()
@@ -218,14 +228,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
     storage: {
       claimableMb: 8_192,
       room: async () => room(world),
-      async grow(id, storageMb) {
-        await faults('grow', id)
-        const machine = machines.get(id)
-        if (!machine || (machine.spec.storageMb ?? 0) >= storageMb) return
-        promise(world, { id, storageMb })
-        machines.set(id, { ...machine, spec: { ...machine.spec, storageMb } })
-        note(context, 'grow', id)
-      },
+      grow: (id, mb) => grow(context, id, mb),
     },
     claimer: {
       async claim(spec, tell) {
