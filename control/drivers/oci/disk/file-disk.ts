@@ -19,6 +19,7 @@ const writeNames = ({ names }: MachineFiles, texts: Readonly<Record<string, stri
 export const fileDisks = (blanks: Blanks): DiskKind => ({
   claimableMb,
   plan: (_files, { anonymous }, room) => ({ mb: anonymous ? Math.max(claimableMb, room) : room, room }),
+  again: (_files, disk) => disk,
   async prepare({ root, disk, earlier }) {
     const { files, signal } = root
     writeNames(files, hostFiles(root))

@@ -18,6 +18,8 @@ export interface DiskKind {
   readonly claimableMb: number
   /** What a new machine is to have. */
   plan(files: MachineFiles, spec: Pick<MachineSpec, 'anonymous'>, roomMb: number): Disk
+  /** The same for one with files from before, which may have come from another file system. */
+  again(files: MachineFiles, disk: Disk): Disk
   /** Makes ready what the machine writes to; resolves with the blank disk that its start is to copy, if there is one. */
   prepare(wanted: Wanted): Promise<string | undefined>
   /** Changes what it may hold, of a machine that runs. */

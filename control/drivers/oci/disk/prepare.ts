@@ -9,7 +9,9 @@ import { leastDiskMb, promisedMb } from './shape.ts'
 
 type Spec = Pick<MachineSpec, 'id' | 'storageMb' | 'anonymous'>
 
-const newDisk = ({ disks, dataDir }: Pick<Context, 'disks' | 'dataDir'>, spec: Spec): Disk | undefined =>
+type Place = Pick<Context, 'disks' | 'dataDir'>
+
+const newDisk = ({ disks, dataDir }: Place, spec: Spec): Disk | undefined =>
   spec.storageMb === undefined
     ? undefined
     : disks.made?.plan(filesOf(dataDir, spec.id), spec, Math.max(leastDiskMb, spec.storageMb))
@@ -21,13 +23,12 @@ const grown = (disk: Disk, { storageMb = 0 }: Pick<MachineSpec, 'storageMb'>): D
   room: Math.max(disk.room, storageMb),
 })
 
+const oldDisk = ({ disks, dataDir }: Place, spec: Spec, disk: Disk): Disk =>
+  disks.of(disk).again(filesOf(dataDir, spec.id), grown(disk, spec))
+
 /** Which disk it is to have, which it is promised with that; undefined for none. Throws `no_room`. */
-export const planDisk = async (
-  context: Pick<Context, 'disks' | 'dataDir'>,
-  spec: Spec,
-  earlier: Marker | undefined,
-): Promise<Disk | undefined> => {
-  const disk = earlier ? earlier.disk && grown(earlier.disk, spec) : newDisk(context, spec)
+export const planDisk = async (context: Place, spec: Spec, earlier: Marker | undefined): Promise<Disk | undefined> => {
+  const disk = earlier ? earlier.disk && oldDisk(context, spec, earlier.disk) : newDisk(context, spec)
   if (disk) await context.disks.pledges.promise(spec.id, promisedMb(disk))
   return disk
 }

@@ -31,11 +31,12 @@ const mostMb = 1_048_576
  * A number that nobody on the file system has. Which one is tried first is by the machine's place, so that servers which share the file
  * system do not choose the same at once. A number is free only when all files with it are gone: also those that a process still has open.
  */
-const freeProject = (dir: string, given: ReadonlySet<number>): number => {
+const freeProject = (dir: string, given: ReadonlyMap<string, number>): number => {
+  const taken = new Set(given.values())
   const first = createHash('sha256').update(dir).digest().readUInt32BE() % firstProject
   for (let tries = 0; tries < 1_000; tries++) {
     const project = firstProject + ((first + tries) % firstProject)
-    if (!given.has(project) && countOf(join(dir, '..'), project).isFree) return project
+    if (!taken.has(project) && countOf(join(dir, '..'), project).isFree) return project
   }
   throw fail('driver_failed', { driver: 'oci', step: 'quota', reason: `no number of a project is free for ${dir}` })
 }
@@ -72,13 +73,23 @@ const adopt = async ({ settling }: MachineFiles, tree: string, project: number):
 }
 
 export const projectDisks = (): DiskKind => {
-  const given = new Set<number>()
+  /** By directory, before there are bounds or files. */
+  const given = new Map<string, number>()
+  const give = (dir: string): number => {
+    const project = given.get(dir) ?? freeProject(dir, given)
+    given.set(dir, project)
+    return project
+  }
   return {
     claimableMb: mostMb,
     plan({ dir }, _spec, room) {
-      const project = freeProject(dir, given)
-      given.add(project)
-      return { mb: room, room, project }
+      return { mb: room, room, project: give(dir) }
+    },
+    again(files, disk) {
+      const project = projectIn(disk)
+      const isOurs = [files.upper, files.settling].some(tree => projectOf(tree) === project)
+      // On another file system the number may be somebody's.
+      return isOurs || countOf(files.dir, project).isFree ? disk : { ...disk, project: give(files.dir) }
     },
     async prepare({ root, disk, earlier }) {
       const { files } = root
@@ -99,7 +110,7 @@ export const projectDisks = (): DiskKind => {
     async drop(files, disk) {
       for (const tree of [files.upper, files.work, files.private, files.settling]) await removeDirectory(tree)
       forgetProject(files.dir, projectIn(disk))
-      given.delete(projectIn(disk))
+      given.delete(files.dir)
     },
   }
 }

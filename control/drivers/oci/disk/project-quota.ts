@@ -16,8 +16,17 @@ interface Addon {
 
 const addon = nativeAddon<Addon>(join(import.meta.dirname, 'build/project-quota.node'))
 
-const failed = (answer: number, what: string): Error =>
-  fail('driver_failed', { driver: 'oci', step: 'quota', reason: `${what}: ${getSystemErrorMessage(answer)}` })
+/** Nothing is counted there. */
+const uncounted: ReadonlySet<string> = new Set(['ESRCH', 'ENOSYS', 'ENOTTY', 'EOPNOTSUPP'])
+
+const failed = (answer: number, what: string): Error => {
+  const next = uncounted.has(getSystemErrorName(answer)) ? '; mount the data directory with prjquota, as it was' : ''
+  return fail('driver_failed', {
+    driver: 'oci',
+    step: 'quota',
+    reason: `${what}: ${getSystemErrorMessage(answer)}${next}`,
+  })
+}
 
 const checked = (answer: number, what: string): number => {
   if (answer >= 0) return answer
@@ -29,8 +38,8 @@ export const joinProject = (directory: string, project: number): void => {
   checked(addon().join(directory, project), `project ${project} of ${directory}`)
 }
 
-/** What there is nothing of: no such directory, no such file system, none that counts. */
-const nothing: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENOTTY', 'EOPNOTSUPP', 'ESRCH', 'ENOSYS'])
+/** What there is nothing of, or no such directory. */
+const nothing: ReadonlySet<string> = new Set([...uncounted, 'ENOENT', 'ENOTDIR', 'ELOOP'])
 
 /** The number that a directory hands on; 0 for none, also where there is no such directory. */
 export const projectOf = (directory: string): number => {
