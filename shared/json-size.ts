@@ -52,8 +52,6 @@ export const valueBytes = (value: unknown, most: number): number => {
 /** What one answer may take: it is there twice before it is sent, and not alone. */
 export const mostJsonBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / 3)
 
-/** Whether a text may be a part of an answer; a small one is not looked through. */
-export const fitsJson = (text: Uint8Array): boolean => {
-  const most = mostJsonBytes()
-  return text.length * mostPerByte <= most || jsonBytes(text) <= most
-}
+/** Whether a text may be a part of an answer of `most` bytes; a small one is not looked through. */
+export const fitsJson = (text: Uint8Array, most: number = mostJsonBytes()): boolean =>
+  text.length * mostPerByte <= most || jsonBytes(text) <= most

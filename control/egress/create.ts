@@ -5,6 +5,7 @@ import { closing } from '../../shared/closing.ts'
 import { fail } from '../../shared/errors.ts'
 import { smallestAllowList } from '../../shared/policy/learn.ts'
 import { createAskers } from './askers.ts'
+import { boundedLog } from './bounded-log.ts'
 import { createAuthority } from './ca/authority.ts'
 import { createResolver } from './dns/resolver.ts'
 import { serveDns } from './dns/serve.ts'
@@ -33,7 +34,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
   let http: HttpService | undefined
   const engine: Engine = {
     clock,
-    log,
+    log: boundedLog(log, clock),
     fence,
     tenants: createTenants(sandboxOf),
     resolver: createResolver({ fence, servers: options.dnsServers }),

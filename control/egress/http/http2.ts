@@ -18,7 +18,7 @@ import { plainFields, split, toObject, trailingFields } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
-import { guarded, tie } from './streams.ts'
+import { guarded, request, tie } from './streams.ts'
 import { readRequest, type RequestLines } from './request.ts'
 import { keepRequest } from '../under-way.ts'
 
@@ -197,10 +197,9 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   if (upstream.destroyed || upstream.closed) return client.close(NGHTTP2_REFUSED_STREAM)
   open.sent = true
   const bodiless = lines.length === 0 && body === undefined
-  const server = upstream.request(requestHeaders(session, asked, body), {
-    endStream: bodiless,
-    waitForTrailers: !bodiless && !body,
-  })
+  const options = { endStream: bodiless, waitForTrailers: !bodiless && !body }
+  const server = request(upstream, requestHeaders(session, asked, body), options)
+  if (!server) return answer(engine, client, 'bad_request', judged.requestId)
   tie(client, server)
   respond(session, asked, client, server)
   if (!bodiless) sendBody(session, asked, client, server, body)

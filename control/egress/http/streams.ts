@@ -1,5 +1,13 @@
 /** Two streams of HTTP/2 that carry one exchange. */
-import { constants, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2'
+import {
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type ClientSessionRequestOptions,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import { errno } from '../../../shared/errors.ts'
 import type { Engine } from '../engine.ts'
 
 const { NGHTTP2_CANCEL } = constants
@@ -28,4 +36,18 @@ export const tie = (client: ServerHttp2Stream, server: ClientHttp2Stream): void 
   server.once('close', () => {
     if (server.rstCode !== 0 || !client.headersSent) client.close(code(server))
   })
+}
+
+/** Undefined where node:http2 does not send such headers: one that may stand once stands twice, for example. */
+export const request = (
+  server: ClientHttp2Session,
+  headers: OutgoingHttpHeaders,
+  options: ClientSessionRequestOptions,
+): ClientHttp2Stream | undefined => {
+  try {
+    return server.request(headers, options)
+  } catch (error) {
+    if (/^ERR_HTTP2_(?:HEADER|INVALID_(?:HEADER|CONNECTION|PSEUDO))/.test(errno(error) ?? '')) return undefined
+    throw error
+  }
 }
