@@ -18,10 +18,8 @@ endif
 help: ## Lists the targets.
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | while IFS=$$'\t' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
-setup: packages ## Installs and builds what is missing: system packages, Node, npm packages, addons, bundle, images.
-	@bash images/setup/native.sh
-	@bash images/setup/bundle.sh
-	@bash images/setup/images.sh
+setup: ## Installs and builds what is missing: system packages, Node, npm packages, addons, bundle, images.
+	@bash images/setup/all.sh
 
 packages:
 	@bash images/setup/apt.sh

@@ -6,6 +6,7 @@ import { fail } from '../../shared/errors.ts'
 import { smallestAllowList } from '../../shared/policy/learn.ts'
 import { createLastNet } from '../last-net.ts'
 import { createAskers } from './askers.ts'
+import { boundedLog } from './bounded-log.ts'
 import { createAuthority } from './ca/authority.ts'
 import { createResolver } from './dns/resolver.ts'
 import { serveDns } from './dns/serve.ts'
@@ -34,7 +35,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
   let http: HttpService | undefined
   const engine: Engine = {
     clock,
-    log,
+    log: boundedLog(log, clock),
     fence,
     tenants: createTenants(sandboxOf),
     resolver: createResolver({ fence, servers: options.dnsServers }),
@@ -91,7 +92,7 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
   const limits = { events: options.events ?? defaults.events }
   try {
     const proxy = createServer({ noDelay: true }, socket =>
-      guard(socket, log, () => {
+      guard(socket, engine.log, () => {
         if (take(engine, socket)) engine.http.accept(socket)
       }),
     )
@@ -105,7 +106,7 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
     }
     closer.add('proxy', closeServer(proxy))
     const transparent = createServer({ noDelay: true, pauseOnConnect: true }, socket =>
-      guard(socket, log, () => {
+      guard(socket, engine.log, () => {
         const tenant = take(engine, socket)
         if (tenant) serveTransparent(engine, tenant, socket)
       }),
