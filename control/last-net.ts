@@ -40,10 +40,10 @@ export const createLastNet = (): LastNet => {
             return undefined
           }
         })
-      const { emit } = socket
+      const emit: (...event: readonly unknown[]) => boolean = socket.emit
       // A socket that was accepted calls its listeners for the server that listens.
       socket.emit = (...event: readonly unknown[]) => {
-        const call = () => Reflect.apply(emit, socket, event) as boolean
+        const call = () => emit.call(socket, ...event)
         return current.getStore() === guarded ? call() : (within(call) ?? true)
       }
       within(begin)
