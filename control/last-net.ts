@@ -40,7 +40,7 @@ export const createLastNet = (): LastNet => {
             return undefined
           }
         })
-      const emit: (...event: readonly unknown[]) => boolean = socket.emit
+      const emit = socket.emit as (...event: readonly unknown[]) => boolean
       // A socket that was accepted calls its listeners for the server that listens.
       socket.emit = (...event: readonly unknown[]) => {
         const call = () => emit.call(socket, ...event)
