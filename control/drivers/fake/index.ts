@@ -42,6 +42,8 @@ interface FakeMachine {
   rootGone?: boolean
   /** Processor time it has used. */
   cpuMs?: number
+  /** Its memory was put away while it was frozen. */
+  putAway?: boolean
   server?: FakeServer
 }
 
@@ -165,6 +167,7 @@ const turn = async (context: Context, id: string, verb: 'freeze' | 'thaw'): Prom
   const phase = verb === 'freeze' ? 'frozen' : 'running'
   if (machine.phase !== phase) note(context, verb, id)
   machine.phase = phase
+  machine.putAway = false
 }
 
 const claim = async (context: Context, spec: MachineSpec): Promise<Machine> => {
@@ -208,14 +211,16 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
     async stats(id) {
       await faults('stats', id)
       const machine = machines.get(id)
-      return machine && { memoryBytes: 16 * 1024 * 1024, cpuMs: machine.cpuMs ?? 100 }
+      return machine && { memoryBytes: (machine.putAway ? 4 : 16) * 1024 * 1024, cpuMs: machine.cpuMs ?? 100 }
     },
     freezer: {
       freeze: id => turn(context, id, 'freeze'),
       thaw: id => turn(context, id, 'thaw'),
       async reclaim(id, signal) {
         await faults('reclaim', id, signal)
-        if (!signal.aborted) note(context, 'reclaim', id)
+        if (signal.aborted) return
+        alive(context, id, 'reclaim').putAway = true
+        note(context, 'reclaim', id)
       },
     },
     resizer: {
