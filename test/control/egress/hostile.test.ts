@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net'
 import { once } from 'node:events'
 import { createServer as createHttp2 } from 'node:http2'
 import t, { type Test } from 'tap'
+import { createLastNet, type LastNet } from '../../../control/last-net.ts'
 import { boundedLog } from '../../../control/egress/bounded-log.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { startInternet } from '../../support/internet/index.ts'
@@ -15,12 +16,22 @@ if (why) {
   process.exit(0)
 }
 enterOwnNetwork()
-const internet = await startInternet()
+const net = createLastNet()
+/** What every connection of a sandbox does besides, while it is set. */
+let besides: (() => void) | undefined
+const guard: LastNet['guard'] = (socket, log, begin) =>
+  net.guard(socket, log, () => {
+    besides?.()
+    begin()
+  })
+const internet = await startInternet({}, undefined, { lastNet: { guard } })
 t.teardown(internet.close)
 const { sandbox, egress } = internet
 /** In a server each of these would have ended it. */
 const uncaught: unknown[] = []
-process.on('uncaughtException', error => void uncaught.push(error))
+process.on('uncaughtException', error => {
+  if (!net.caught(error)) uncaught.push(error)
+})
 
 const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
   const head = Buffer.alloc(9)
@@ -85,6 +96,22 @@ t.test('fields of the connection in HTTP/2, in trailers and in answers, end noth
   await h2(9104, [frame(0, 1, 1, Buffer.from('hello'))])
   t.same(uncaught, [])
   t.same(internet.errors, [])
+})
+
+t.test('an exception of one connection ends that one, through the proxy and past it', async t => {
+  egress.setPolicy('sandbox', {})
+  besides = () =>
+    setTimeout(() => {
+      throw new Error('of one connection')
+    }, 5)
+  for (const open of [sandbox.proxy, () => sandbox.dial(addresses.single, 80)]) {
+    const socket = await open()
+    await once(socket.resume(), 'close')
+    t.match(internet.errors.pop(), { event: 'connection.threw', fields: { from: addresses.sandbox } })
+  }
+  besides = undefined
+  t.match(await sandbox.get('http://single.example/'), { status: 200 })
+  t.same(uncaught, [])
 })
 
 t.test('a field that may stand once and stands twice is a bad request, and no error of this host', async t => {
