@@ -9,7 +9,9 @@ import { downloads } from './downloads.ts'
 import { looking } from './looking.ts'
 import { openStreams } from './open-streams.ts'
 import { smallReads } from './small-reads.ts'
+import { execs } from './execs.ts'
 import { starts } from './starts.ts'
+import { uploads } from './uploads.ts'
 
 export const besideBench = async (bench: Bench): Promise<Row[]> => {
   const daemon = await measuredDaemon(bench)
@@ -20,7 +22,15 @@ export const besideBench = async (bench: Bench): Promise<Row[]> => {
   const { pid, said: port } = await startScript<number>(bench, new URL('plain-node.ts', import.meta.url), [dir])
   const all: Contestants = { ours: daemon, node: { pid, port }, go }
   const rows: Row[] = []
-  for (const [name, measure] of Object.entries({ smallReads, downloads, openStreams, looking, starts })) {
+  for (const [name, measure] of Object.entries({
+    smallReads,
+    downloads,
+    uploads,
+    execs,
+    openStreams,
+    looking,
+    starts,
+  })) {
     bench.say(name)
     rows.push(...(await measure(bench, all, dir)))
   }
