@@ -19,11 +19,39 @@ export const jsonBytes = (text: Uint8Array): number => {
   return wide ? 2 * length : length
 }
 
+/** Of a text in memory; as `jsonBytes`. */
+const quotedBytes = (text: string): number => {
+  let length = text.length
+  let wide = false
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit < space || (unit >= 0xd800 && unit <= 0xdfff)) length += 5
+    else if (unit === quote || unit === backslash) length++
+    if (unit > 0xff) wide = true
+  }
+  return wide ? 2 * length : length
+}
+
+/** Punctuation around a part of a value, or a number. */
+const besides = 24
+
+/** What a value takes as JSON: an upper bound, counted no further than `most`. */
+export const valueBytes = (value: unknown, most: number): number => {
+  if (typeof value === 'string') return besides + (value.length > most ? value.length : quotedBytes(value))
+  if (typeof value !== 'object' || value === null) return besides
+  let sum = besides
+  const isList = Array.isArray(value)
+  // One by one: a list of its entries could be larger than the value.
+  for (const key in value) {
+    if (sum > most) break
+    sum += (isList ? 0 : quotedBytes(key)) + valueBytes((value as Record<string, unknown>)[key], most - sum)
+  }
+  return sum
+}
+
 /** What one answer may take: it is there twice before it is sent, and not alone. */
 export const mostJsonBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / 3)
 
-/** Whether a text may be a part of an answer; a small one is not looked through. */
-export const fitsJson = (text: Uint8Array): boolean => {
-  const most = mostJsonBytes()
-  return text.length * mostPerByte <= most || jsonBytes(text) <= most
-}
+/** Whether a text may be a part of an answer of `most` bytes; a small one is not looked through. */
+export const fitsJson = (text: Uint8Array, most: number = mostJsonBytes()): boolean =>
+  text.length * mostPerByte <= most || jsonBytes(text) <= most

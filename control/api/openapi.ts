@@ -29,6 +29,8 @@ export const openApiRoute = route('GET /v0/openapi.json', {
 /** What the surface may answer on any route, whatever its handler does. */
 const withSurfaceErrors = (route: Route): Route => {
   const before: ErrorCode[] = ['invalid_api_version']
+  // Nothing but what is said without the database is answered without it; its disk may be full, or read-only.
+  if (!route.open || route.method !== 'GET') before.push('unavailable')
   if (!route.open) before.push('unauthenticated', 'forbidden', 'payload_too_large')
   if (!route.open && extraOf(route).tenant !== 'none') before.push('invalid_argument', 'not_found')
   const access = accessOf(route)

@@ -12,16 +12,7 @@ import { createRecord, type DecisionRecord } from './events/record.ts'
 import { createPool, type Pool } from './http/pool.ts'
 import { noNeighbours, type Neighbour, type Neighbours } from './neighbours.ts'
 import { createRate, type Rate } from './rate.ts'
-
-/** A connection that is open now and must end when a new policy would not have let it begin. */
-export interface OpenConnection {
-  readonly host: string
-  /** The record of the neighbour at its other end. */
-  readonly neighbour?: string | undefined
-  /** It is read; a connection that is not has to end when a new policy wants to read it. */
-  readonly read: boolean
-  end(): void
-}
+import { endOthers, type OpenConnection } from './under-way.ts'
 
 export interface Awake {
   /** Record of the neighbour. */
@@ -33,6 +24,8 @@ export interface Awake {
 export interface Tenant {
   readonly id: string
   policy: CompiledPolicy
+  /** How many policies it has had: what was connected to under one is not used again under the next. */
+  generation: number
   canaries: Canaries
   /** A text without the values of its canaries and secrets. */
   mask(text: string): string
@@ -91,6 +84,7 @@ export const createTenant = (
   return {
     id,
     policy: compiled,
+    generation: 0,
     mask: maskOf(compiled),
     canaries: compileCanaries(compiled.source.canaries),
     sourceAddress: undefined,
@@ -117,15 +111,13 @@ export const replacePolicy = (tenant: Tenant, policy: unknown): void => {
     const reason = change.opens ? 'opened' : 'closed'
     tenant.events.add({ kind: 'change', verdict: 'allowed', reason, host: '', detail: change.text })
   }
+  const before = tenant.policy
   tenant.policy = compiled
+  tenant.generation++
   tenant.canaries = compileCanaries(compiled.source.canaries)
   tenant.mask = maskOf(compiled)
   tenant.names.expireAll()
-  const enforced = compiled.source.mode === 'enforce'
-  for (const connection of tenant.open) {
-    const verdict = compiled.forHost(connection.host)
-    if ((enforced && !verdict.allowed) || (verdict.needsRequest && !connection.read)) connection.end()
-  }
+  endOthers(tenant.open, before, compiled)
 }
 
 /** What leaves from now on leaves from there; what left from elsewhere ends. */

@@ -3,6 +3,7 @@
  * seen from its first bytes, and that decides how it is held to the policy.
  */
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { admit, admitAddress } from './admit.ts'
 import { classify, type Protocol } from './classify.ts'
 import type { Engine } from './engine.ts'
@@ -12,6 +13,7 @@ import { connectPlain, type Connected } from './http/origin.ts'
 import { serveHttp, serveHttp2 } from './http/serve-tunnel.ts'
 import { peek } from './peek.ts'
 import type { Tenant } from './tenant.ts'
+import type { OpenConnection } from './under-way.ts'
 import { serveTls } from './tls/serve-tls.ts'
 import { serveServerFirst, serveUnread } from './unread.ts'
 
@@ -28,6 +30,19 @@ export interface Tunnel {
   readonly said: Said | undefined
   /** Connected already, for a host that was admitted by name. */
   server: Socket | undefined
+  /** What is known of it, for when a new policy comes. */
+  kept?: OpenConnection
+}
+
+const forget = ({ tenant, kept }: Tunnel): void => void (kept && tenant.open.delete(kept))
+
+/** From now on this is known of it; `stream` is what ends, where that is not the connection itself. */
+export const keepTunnel = (tunnel: Tunnel, open: Omit<OpenConnection, 'end'>, stream: Duplex = tunnel.client): void => {
+  forget(tunnel)
+  if (stream.destroyed) return
+  tunnel.kept = { ...open, end: () => stream.destroy() }
+  tunnel.tenant.open.add(tunnel.kept)
+  if (stream !== tunnel.client) stream.once('close', () => forget(tunnel))
 }
 
 /** What a CONNECT is answered before anything of the tunnel is seen. */
@@ -84,6 +99,7 @@ export const isForPackages = async ({ engine, tenant, port, address }: Tunnel, h
 const open = async (tunnel: Tunnel): Promise<{ reason: Reason; rule?: string | undefined } | undefined> => {
   const { engine, tenant, host, address } = tunnel
   if (host === undefined) return admitAddress(engine.fence, tenant, address as string)
+  keepTunnel(tunnel, { host, read: true })
   if (await isForPackages(tunnel, host)) return undefined
   const connected = await connectTunnel(tunnel, host)
   if (!connected.ok) return connected
@@ -125,6 +141,7 @@ const serveFirstBytes = async (tunnel: Tunnel): Promise<void> => {
 export const serveTunnel = async (tunnel: Tunnel, opening: Opening): Promise<void> => {
   const { client } = tunnel
   client.on('error', () => client.destroy())
+  client.once('close', () => forget(tunnel))
   const refused = await open(tunnel)
   if (refused) {
     tellTunnel(tunnel, 'blocked', refused.reason, { protocol: 'tcp', rule: refused.rule })

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { classify, type Protocol } from './classify.ts'
 import { peek } from './peek.ts'
-import { connectTunnel, tellTunnel, type Tunnel } from './tunnel.ts'
+import { connectTunnel, keepTunnel, tellTunnel, type Tunnel } from './tunnel.ts'
 
 const protocolMs = 60 * 60_000
 
@@ -10,7 +10,8 @@ const protocolMs = 60 * 60_000
 export const join = (tunnel: Tunnel, server: Socket, host: string): void => {
   const { engine, tenant, client } = tunnel
   const awake = tenant.awake.get(server)
-  const connection = { host, neighbour: awake?.uid, read: false, end: () => end() }
+  const unproven = tunnel.kept?.unproven ?? false
+  const connection = { host, neighbour: awake?.uid, read: false, unproven, end: () => end() }
   tenant.relayed++
   tenant.open.add(connection)
   tenant.awake.delete(server)
@@ -46,6 +47,7 @@ const admitUnread = async (tunnel: Tunnel): Promise<Socket | undefined> => {
     return undefined
   }
   if (verdict.needsRequest) return refuse('protocol', verdict.rule)
+  keepTunnel(tunnel, { host, read: false })
   const connected = await connectTunnel(tunnel, host)
   if (!connected.ok) return refuse(connected.reason, connected.rule)
   if (client.destroyed) return void connected.socket.destroy()

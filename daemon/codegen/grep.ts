@@ -8,7 +8,7 @@ import { walk } from './walk.ts'
 
 /** Larger files are left out. */
 const maxFileBytes = 16 * 1024 * 1024
-/** The search ends after the file with which its output exceeds this. */
+/** The search ends after the line with which its output exceeds this. */
 const maxOutputBytes = 4 * 1024 * 1024
 
 /** Characters and files that are searched in one step. */
@@ -36,42 +36,46 @@ export const matchesGlob = (path: string, glob: string): boolean => {
   return posix.matchesGlob(path, glob) || posix.matchesGlob(path, `**/${glob}`)
 }
 
-const bytesBefore = (text: string, units: number): number => Buffer.byteLength(text.slice(0, units))
+/** How many bytes of a text are before a place, which is in UTF-16 units; asked for in order. */
+const byteCounter = (text: string) => {
+  let [units, bytes] = [0, 0]
+  return (at: number): number => {
+    bytes += Buffer.byteLength(text.slice(units, at))
+    units = at
+    return bytes
+  }
+}
 
-const matchLine = (path: string, offsets: readonly number[], { line, text, spans }: LineMatch, last: boolean): string =>
-  JSON.stringify({
+const matchLine = (path: string, offset: number, { line, text, isLast, spans }: LineMatch): string => {
+  const bytesAt = byteCounter(text)
+  return JSON.stringify({
     type: 'match',
     data: {
       path: { text: path },
-      lines: { text: last ? text : `${text}\n` },
+      lines: { text: isLast ? text : `${text}\n` },
       line_number: line,
-      absolute_offset: offsets[line - 1] ?? 0,
+      absolute_offset: offset,
       submatches: spans.map(([start, end]) => ({
         match: { text: text.slice(start, end) },
-        start: bytesBefore(text, start),
-        end: bytesBefore(text, end),
+        start: bytesAt(start),
+        end: bytesAt(end),
       })),
     },
   })
-
-/** Byte offset of each line. */
-const lineOffsets = (lines: readonly string[]): number[] => {
-  let at = 0
-  return lines.map(line => {
-    const start = at
-    at += Buffer.byteLength(line) + 1
-    return start
-  })
 }
 
-const fileLines = (path: string, text: string, found: readonly LineMatch[]): string[] => {
-  const lines = text.split('\n')
-  const offsets = lineOffsets(lines)
-  return [
-    JSON.stringify({ type: 'begin', data: { path: { text: path } } }),
-    ...found.map(match => matchLine(path, offsets, match, match.line === lines.length)),
-    JSON.stringify({ type: 'end', data: { path: { text: path }, binary_offset: null } }),
-  ]
+/** The lines about one file, until they are `room` long. */
+const fileLines = (path: string, text: string, found: readonly LineMatch[], room: number): string[] => {
+  const offsetAt = byteCounter(text)
+  const lines = [JSON.stringify({ type: 'begin', data: { path: { text: path } } })]
+  let left = room
+  for (const match of found) {
+    if (left < 0) break
+    const line = matchLine(path, offsetAt(match.start), match)
+    lines.push(line)
+    left -= line.length
+  }
+  return [...lines, JSON.stringify({ type: 'end', data: { path: { text: path }, binary_offset: null } })]
 }
 
 const readText = async (port: FilePort, path: string): Promise<string | undefined> => {
@@ -102,7 +106,7 @@ export const grep = async (
     for (const [index, { shown, text }] of files.entries()) {
       const matches = found[index] ?? []
       if (matches.length === 0 || size > maxOutputBytes) continue
-      const lines = fileLines(shown, text, matches)
+      const lines = fileLines(shown, text, matches, maxOutputBytes - size)
       output.push(...lines)
       size += lines.reduce((sum, line) => sum + line.length, 0)
     }

@@ -4,11 +4,20 @@ import { readSource } from './source.ts'
 
 const maxFileBytes = 64 * 1024 * 1024
 
-/** The lines of a text; a line feed at its end does not begin another line. */
-const linesOf = (text: string): string[] => {
-  const lines = text.split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  return lines
+/**
+ * Where lines `start` to `end` are in a text, and how many lines it has; a line feed at its end does not begin another line. Not as a
+ * list of lines, which takes many times as much as the text where they are short.
+ */
+const placeOf = (text: string, start: number, end: number): { from: number; to: number; count: number } => {
+  let [from, to, count] = [0, text.length, 0]
+  for (let at = 0; at < text.length; count++) {
+    const feed = text.indexOf('\n', at)
+    const stop = feed < 0 ? text.length : feed
+    if (count + 1 === start) from = at
+    if (count + 1 === end) to = stop
+    at = stop + 1
+  }
+  return { from, to, count }
 }
 
 /**
@@ -18,10 +27,10 @@ const linesOf = (text: string): string[] => {
 export const readRange = async (port: FilePort, path: string, start: number, end: number): Promise<string> => {
   const text = await readSource(port, path, maxFileBytes)
   if (text === undefined) throw fail('path_not_found', { path, reason: 'no such file or directory' })
-  const lines = linesOf(text)
+  const { from, to, count } = placeOf(text, start, end)
   const refuse = (field: string, reason: string) => fail('invalid_argument', { field, reason })
   if (start < 1) throw refuse('startLineOneIndexed', 'must be at least 1')
-  if (end > lines.length) throw refuse('endLineOneIndexedInclusive', `the file has ${lines.length} lines`)
+  if (end > count) throw refuse('endLineOneIndexedInclusive', `the file has ${count} lines`)
   if (start > end) throw refuse('endLineOneIndexedInclusive', 'must not be before startLineOneIndexed')
-  return lines.slice(start - 1, end).join('\n')
+  return text.slice(from, to)
 }

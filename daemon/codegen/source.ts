@@ -1,4 +1,5 @@
 import { errno, fail, messageOf } from '../../shared/errors.ts'
+import { fitsJson } from '../../shared/json-size.ts'
 import { constants } from 'node:fs'
 import { dropFd, readAll, statFd } from '../filesystem/descriptor.ts'
 import type { FilePort } from '../filesystem/port.ts'
@@ -41,6 +42,7 @@ export const decodeText = (bytes: Uint8Array): string | undefined => {
 export const readSource = async (port: FilePort, path: string, limit: number): Promise<string | undefined> => {
   try {
     const bytes = await readBytes(port, path, limit)
+    if (bytes && !fitsJson(bytes)) throw new Error(`${path} is too large for JSON`)
     const text = bytes && decodeText(bytes)
     if (bytes && text === undefined) throw new Error(`${path} is not UTF-8 text`)
     return text

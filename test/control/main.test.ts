@@ -99,6 +99,17 @@ t.test('it serves on when nobody reads what it says any more', async t => {
   t.equal(code, 0, 'and stops as it should')
 })
 
+t.test('an exception that nobody caught ends it with a line of the log, for the unit to start it again', async t => {
+  const thrower = encodeURIComponent('process.on("SIGUSR2", () => { throw new Error("nobodys") })')
+  const run = await serving(t, { NODE_OPTIONS: `--import=data:text/javascript,${thrower}` })
+  run.child.kill('SIGUSR2')
+  t.equal((await run.ended)[0], 1)
+  t.match(JSON.parse(run.said.error.trim().split('\n').at(-1) as string), {
+    event: 'server.threw',
+    error: { message: 'nobodys', stack: String },
+  })
+})
+
 t.test('beyond loopback it says what that means, and its addresses work', async t => {
   const run = await serving(t, { HUTCH_HOST: '0.0.0.0' })
   const url = run.url() as string

@@ -10,7 +10,7 @@ import { runCommand } from '../support/command.ts'
 import { faultyServer } from '../support/faulty-server.ts'
 import { server, type Server, type Teardowns } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { clear, fill, recovered, type Left, type Stored } from './box.ts'
+import { clear, fill, names, recovered, type Left, type Stored } from './box.ts'
 
 export interface Outcome extends Left {
   /** From the end of the disaster, or its repair, until every sandbox answered, ms. */
@@ -113,12 +113,21 @@ const onOwnDisk = async (t: Teardowns, megabytes: number) => {
   return { s, disk: disk as ReturnType<typeof ownDisk> }
 }
 
+/** What writes is refused in words while nothing can be written. */
 const needTyped = async (s: Server): Promise<void> => {
-  const made = await s.call('POST', '/v0/sandboxes', {
-    metadata: { name: 'more' },
-    spec: { runtime: { image: 'busybox' } },
-  })
-  if (made.status !== 503 || made.body?.error === undefined) throw new Error(`a create is ${made.status} ${made.text}`)
+  const [name] = names
+  const runtime = { image: 'busybox' }
+  const asked = [
+    ['POST', '/v0/sandboxes', { metadata: { name: 'more' }, spec: { runtime } }],
+    ['PUT', `/v0/sandboxes/${name}`, { metadata: {}, spec: { runtime: { memory: 512 } } }],
+    ['POST', `/v0/sandboxes/${name}/restart`],
+    ['DELETE', `/v0/sandboxes/${name}`],
+  ] as const
+  for (const [method, path, body] of asked) {
+    const said = await s.call(method, path, body)
+    if (said.status !== 503 || said.body?.error === undefined)
+      throw new Error(`${method} ${path} is ${said.status} ${said.text}`)
+  }
 }
 
 const fullDisk: Disaster = {

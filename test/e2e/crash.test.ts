@@ -1,9 +1,10 @@
 /** kill -9 of the real server at many moments; the next start puts the world right. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { programArguments } from '../support/coverage.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { loopsLeft, traces } from '../support/oci.ts'
 import { scratchInstance, server, type Server } from '../support/server.ts'
@@ -42,7 +43,8 @@ const processes = (s: Server): string[] =>
 
 const createMoments = sample([0, 8, 16, 25, 40, 60, 80, 110, 140, 180, 230, 300], 2)
 const deleteMoments = sample([0, 5, 10, 20, 35, 55, 80, 120, 180], 2)
-const firstStartMoments = sample([30, 80, 120, 160, 200, 260, 340], 2)
+/** From when there is a directory: what comes before is only the loading of its sources. */
+const firstStartMoments = sample([0, 10, 20, 40, 60, 90, 130], 2)
 
 t.test('killed at any moment of a create, the sandbox comes up at the next start', async t => {
   const s = await server(t)
@@ -128,8 +130,13 @@ const killedFirstStart = async (dataDir: string, ms: number): Promise<{ status: 
     HUTCH_LOG_LEVEL: 'warn',
   }
   const start = () =>
-    spawn(process.execPath, ['control/main.ts', 'run'], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    spawn(process.execPath, [...programArguments, 'control/main.ts', 'run'], {
+      cwd: root,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
   const first = start()
+  while (!existsSync(dataDir) && first.exitCode === null) await sleep(1)
   await sleep(ms)
   first.kill('SIGKILL')
   if (first.exitCode === null && first.signalCode === null) await once(first, 'exit')

@@ -1,2 +1,8 @@
-/** Every call, killed and failed, on both runtimes. */
-import './faults.test.ts'
+/** Every call of a server that makes, changes, copies and removes sandboxes on runc, killed and failed. */
+import t from 'tap'
+import { faultsSuite } from '../support/faults-suite.ts'
+import { whyNoMachines } from '../support/machine.ts'
+
+const why = whyNoMachines('runc')
+if (why) t.pass(`skipped: ${why}`, { skip: why })
+else t.test('every call', t => faultsSuite(t, 'runc'))

@@ -1,11 +1,12 @@
 /** Sandboxes that fill the disk of a real server, whose data directory is on a disk of its own. */
-import { execFileSync } from 'node:child_process'
-import { statfsSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 import { loopsLeft } from '../support/oci.ts'
 import { server, type Server } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const why = whyNoMachines()
 if (why) {
@@ -101,6 +102,41 @@ await t.test('after a kill they are what they were; one grows with its next star
   t.match(metrics, /^hutch_storage_bytes\{state="promised"\} 283115520$/m, '110 + 80 + 80 MB')
   t.match(metrics, /^hutch_storage_bytes\{state="used"\} \d{8,9}$/m)
 })
+
+await t.test(
+  'a host whose disk others have filled serves who is awake, says so to the others, and loses nothing',
+  async t => {
+    t.equal(await run('a', 'echo kept > /kept; cat /kept'), 'kept\n')
+    const filler = join(s.dataDir, 'filler')
+    // Until there is no room, which dd says with an exit code of its own.
+    spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k'], { stdio: 'ignore' })
+    t.match(await s.call('GET', '/healthz'), { status: 503, body: { status: 'failing', disk: 'full' } })
+    t.match(await create('f', 8), { status: 503, body: { error: 'NO_ROOM' } })
+    t.equal(await run('a', 'cat /kept'), 'kept\n')
+    // Small ones find room in what the database has already; one of them does not.
+    const label = (round: number) =>
+      s.call('PUT', '/v0/sandboxes/b', { metadata: { labels: { round: `${round}` } }, spec: {} })
+    let kept = -1
+    for (let round = 0; round < 300; round++) {
+      const { status, body } = await label(round)
+      if (status === 200) kept = round
+      else {
+        t.match([status, body], [503, { error: 'unavailable', message: /the disk of the data directory is full/ }])
+        break
+      }
+    }
+    t.match(await s.call('DELETE', '/v0/sandboxes/b'), { status: 503, body: { error: 'unavailable' } })
+    const { metadata, status } = (await s.call('GET', '/v0/sandboxes/b')).body
+    t.same(
+      [metadata.labels, status],
+      [{ round: `${kept}` }, 'DEPLOYED'],
+      'what was said to be written is, nothing else',
+    )
+    rmSync(filler)
+    await until(async () => (await s.call('GET', '/healthz')).status === 200, 'health to say that there is room')
+    t.equal((await label(9_999)).status, 200)
+  },
+)
 
 await t.test('what is deleted gives back the disk and the promise, and leaves no device', async t => {
   for (const name of names) await s.call('DELETE', `/v0/sandboxes/${name}`)

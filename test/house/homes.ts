@@ -17,7 +17,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'node-pty': ['daemon/node-internals'],
   nodemailer: ['control/identity/mail'],
   'openid-client': ['control/identity/elsewhere'],
-  'tar-stream': ['control/catalogues', 'control/images/pull', 'daemon/filesystem'],
+  'tar-stream': ['control/catalogues', 'daemon/filesystem'],
   undici: ['control/channel', 'control/gateway', 'control/images/pull', 'shared/http/client'],
   ws: ['daemon/terminal'],
   zod: ['shared/schema.ts'],

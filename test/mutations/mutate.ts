@@ -8,6 +8,7 @@ import {
   globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -41,10 +42,26 @@ const copyCheckout = (): string => {
     cpSync(join(root, file), join(copy, file))
   }
   const built = globSync(['daemon/native/build', 'control/**/build'], { cwd: root })
+  const runtime = readdirSync(join(root, '.runtime')).map(name => join('.runtime', name))
+  mkdirSync(join(copy, '.runtime'))
   // A build whose sources moved elsewhere is nobody's any more.
-  const links = ['node_modules', '.runtime', ...built].filter(name => existsSync(dirname(join(copy, name))))
+  const links = ['node_modules', ...runtime, ...built].filter(name => existsSync(dirname(join(copy, name))))
   for (const name of links) symlinkSync(join(root, name), join(copy, name))
   return copy
+}
+
+/** The bundle of sandboxes, of the daemon as it is in the copy now; what comes back puts the checkout's in its place again. */
+const bundleAnew = (copy: string): (() => void) => {
+  const dir = join(copy, '.runtime')
+  const names = ['bundle', 'bundles']
+  for (const name of names) rmSync(join(dir, name), { force: true })
+  execFileSync(process.execPath, ['images/runtime/main.ts'], { cwd: copy, stdio: 'ignore' })
+  return () => {
+    for (const name of names) {
+      rmSync(join(dir, name), { recursive: true })
+      symlinkSync(join(root, '.runtime', name), join(dir, name))
+    }
+  }
 }
 
 interface Ended {
@@ -88,11 +105,14 @@ const outcomeOf = async (copy: string, { file, text, instead, test }: Defence): 
     path,
     source.replace(text, () => instead),
   )
+  // Only there does the daemon come from the bundle.
+  const restore = file.startsWith('daemon/') && test.startsWith('test/e2e/') ? bundleAnew(copy) : undefined
   try {
     const { code, failed, said } = await runTest(copy, test)
     if (failed) return 'seen'
     return code === 0 ? 'unseen' : `no verdict: the test ended with ${code}: ${said.slice(-300)}`
   } finally {
+    restore?.()
     writeFileSync(path, source)
   }
 }

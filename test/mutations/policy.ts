@@ -6,6 +6,7 @@ const layers = 'test/control/egress/layers.test.ts'
 const neighbours = 'test/control/egress/neighbours.test.ts'
 const packages = 'test/control/egress/packages.test.ts'
 const outbound = 'test/control/outbound/outbound.test.ts'
+const replaced = 'test/control/egress/replaced.test.ts'
 
 export const policyDefences: readonly Defence[] = [
   {
@@ -73,10 +74,24 @@ export const policyDefences: readonly Defence[] = [
   },
   {
     name: 'an open connection survives the policy that forbids it',
-    file: 'control/egress/tenant.ts',
-    text: '(verdict.needsRequest && !connection.read)) connection.end()',
-    instead: '(verdict.needsRequest && !connection.read)) void connection',
-    test: 'test/e2e/outbound.test.ts',
+    file: 'control/egress/under-way.ts',
+    text: '(!mayStay(open, before, now)) open.end()',
+    instead: '(!mayStay(open, before, now)) void open',
+    test: replaced,
+  },
+  {
+    name: 'a request that is under way survives the policy that forbids it',
+    file: 'control/egress/under-way.ts',
+    text: "  if ('facts' in open) return mayGoOn(open as OpenRequest, before, now)\n",
+    instead: "  if ('facts' in open) return true\n",
+    test: replaced,
+  },
+  {
+    name: 'what was connected to under one policy is used under the next',
+    file: 'control/egress/http/forward.ts',
+    text: '`${tenant.generation} $',
+    instead: '`$',
+    test: replaced,
   },
   {
     name: 'a policy that cannot be read leaves the one before',

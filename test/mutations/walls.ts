@@ -3,6 +3,7 @@ import type { Defence } from './defence.ts'
 
 const test = 'test/e2e/channel.test.ts'
 const lies = 'test/control/channel/lies.test.ts'
+const hijacked = 'test/e2e/outbound-daemon.test.ts'
 const calls = 'control/drivers/oci/spec/seccomp-calls.ts'
 
 export const wallDefences: readonly Defence[] = [
@@ -11,6 +12,13 @@ export const wallDefences: readonly Defence[] = [
     file: calls,
     text: '\naccept accept4 access',
     instead: '\nunshare accept accept4 access',
+    test,
+  },
+  {
+    name: 'privileges: packets can be sent past the firewall',
+    file: 'control/drivers/oci/spec/seccomp.ts',
+    text: 'const families = [1, 2, 10]',
+    instead: 'const families = [1, 2, 10, 17]',
     test,
   },
   {
@@ -61,5 +69,26 @@ export const wallDefences: readonly Defence[] = [
     text: "  signal.addEventListener('abort', leave, { once: true })\n",
     instead: '',
     test: lies,
+  },
+  {
+    name: 'a daemon that is silent holds up its clients',
+    file: 'control/instances/tell.ts',
+    text: 'timeoutMs: 2_000',
+    instead: 'timeoutMs: 2_000_000',
+    test: hijacked,
+  },
+  {
+    name: 'daemon: root of the sandbox stops it by a signal',
+    file: 'daemon/init/protect.ts',
+    text: '  if (pid === 1) for (const name of stops)',
+    instead: '  if (pid === 0) for (const name of stops)',
+    test,
+  },
+  {
+    name: 'daemon: root of the sandbox takes its descriptors away',
+    file: 'daemon/main.ts',
+    text: 'mostTenantConnections = 1_024',
+    instead: 'mostTenantConnections = 100_024',
+    test,
   },
 ]

@@ -3,9 +3,9 @@ A daemon that lies on the channel: it greets its host as a daemon does, and answ
 
     liar.py        listens for each way on a port of its own; prints the ports as JSON, and then a line for each connection
 
-In a sandbox `hostile-daemon.py` answers by the way that the host's own document names.
+In a sandbox `hostile-daemon.py` is one of these when the sandbox's environment says so (`in_sandbox`).
 """
-import gzip, json, socket, struct, sys, threading, time
+import gzip, http.server, itertools, json, os, socket, struct, sys, threading, time
 
 good = {'applied': 1, 'removed': 0, 'unapplied': [], 'keepAlive': 0, 'left': 0, 'drives': {'uidMap': '', 'gidMap': ''}}
 
@@ -105,8 +105,7 @@ greetings = {
 
 
 def requests(s):
-    """Heads of requests, with their bodies; of the preface nothing is believed."""
-    left = s.recv(48, socket.MSG_WAITALL)
+    """Heads of requests, with their bodies."""
     left = b''
     while True:
         while b'\r\n\r\n' not in left:
@@ -123,13 +122,15 @@ def requests(s):
         left = left[length:]
 
 
-def lie(s, way):
+def lie(s, greeting, way_of):
+    """`way_of` says how, by who asks (b'\\1' a client, b'\\2' the host; of their proof nothing is believed) and the head of the request."""
     try:
-        if way in greetings:
-            return greetings[way](s)
+        if greeting in greetings:
+            return greetings[greeting](s)
         s.sendall(nonce)
-        for _ in requests(s):
-            ways[way](s)
+        role = s.recv(48, socket.MSG_WAITALL)[15:16]
+        for head, _ in requests(s):
+            ways[way_of(role, head)](s)
     except (OSError, ValueError):
         # The host has had enough of it.
         pass
@@ -137,20 +138,65 @@ def lie(s, way):
         s.close()
 
 
-def listen(way):
-    server = socket.create_server(('127.0.0.1', 0), backlog=1024)
+def listen(address, each):
+    """Calls `each` with every connection, in a thread of its own; returns the port."""
+    server = socket.create_server(address, backlog=1024)
 
     def accept():
         while True:
-            s = server.accept()[0]
-            print(way, flush=True)
-            threading.Thread(target=lie, args=(s, way), daemon=True).start()
+            threading.Thread(target=each, args=(server.accept()[0],), daemon=True).start()
     threading.Thread(target=accept, daemon=True).start()
     return server.getsockname()[1]
 
 
+def say(way):
+    def each(s):
+        print(way, flush=True)
+        lie(s, way, lambda *_: way)
+    return each
+
+
+def in_sandbox(first):
+    """
+    As its first process. What a client asks of `/lie/WAY` is answered that way; for what the host asks itself, and for the greeting, `/WAY`
+    of port 7100 chooses, at first `first`.
+
+    `exits` ends at once, `absent` never listens, `prints` prints for ever before it does.
+    """
+    if first == 'exits':
+        sys.exit('it was never there')
+    while first == 'absent':
+        time.sleep(60)
+    if first == 'prints':
+        threading.Thread(target=lambda: [os.write(1, b'x' * 65535 + b'\n') for _ in itertools.count()], daemon=True).start()
+    chosen = [first]
+
+    def way_of(role, head):
+        way = head.split()[1].removeprefix(b'/lie/').decode() if role == b'\1' else chosen[0]
+        return way if way in ways else 'good'
+
+    class Choice(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            chosen[0] = self.path[1:]
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps([[*ways], [*greetings]]).encode())
+
+    listen(('0.0.0.0', 49151), lambda s: lie(s, chosen[0], way_of))
+    listen(('0.0.0.0', 8080), lambda s: lie(s, 'closed-nonce', way_of))
+    threading.Thread(target=http.server.ThreadingHTTPServer(('0.0.0.0', 7100), Choice).serve_forever, daemon=True).start()
+    print(json.dumps({'event': 'daemon.listening'}, separators=(',', ':')), flush=True)
+    # It is asked to end, and does not.
+    while True:
+        time.sleep(60)
+
+
 if __name__ == '__main__':
     ways['trap'] = ways['good']
-    trap = listen('trap')
-    print(json.dumps({way: trap if way == 'trap' else listen(way) for way in [*ways, *greetings]}), flush=True)
+    trap = listen(('127.0.0.1', 0), say('trap'))
+    ports = {way: listen(('127.0.0.1', 0), say(way)) for way in [*ways, *greetings] if way != 'trap'}
+    print(json.dumps({**ports, 'trap': trap}), flush=True)
     sys.stdin.read()

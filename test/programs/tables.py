@@ -191,6 +191,51 @@ def locks(held):
         yield
 
 
+def listening():
+    """Hears what we send, and is never read."""
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.bind(('0.0.0.0', 0))
+    return one
+
+
+def flows(held):
+    """Ports of our own address, and connections that a firewall follows."""
+    there = listening()
+    held.append(there)
+    while True:
+        one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        held.append(one)
+        one.bind(('127.0.0.1', 0))
+        one.sendto(b'', ('127.0.0.1', there.getsockname()[1]))
+        yield
+
+
+def neighbours(held):
+    """Addresses next to us; the kernel says ENOBUFS when it has no room for one more."""
+    there, one = listening(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    held.extend([there, one])
+    for number in range(1, 1 << 24):
+        one.sendto(b'', ('127.%d.%d.%d' % (number >> 16, number >> 8 & 255, number & 255), there.getsockname()[1]))
+        yield
+
+
+def routes(held):
+    """Added to the network's own table, by RTM_NEWROUTE for 192.0.2.n."""
+    one = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    held.append(one)
+    number = 0
+    while True:
+        number += 1
+        route = struct.pack('BBBBBBBBI', socket.AF_INET, 32, 0, 0, 254, 4, 253, 1, 0)
+        to, by = struct.pack('HH4s', 8, 1, socket.inet_aton('192.0.2.%d' % number)), struct.pack('HHI', 8, 4, 1)
+        body = route + to + by
+        one.send(struct.pack('IHHII', 16 + len(body), 24, 0x605, number, 0) + body)
+        code = -struct.unpack_from('i', one.recv(4096), 16)[0]
+        if code:
+            raise OSError(code, os.strerror(code))
+        yield
+
+
 def processes(held):
     while True:
         child = os.fork()

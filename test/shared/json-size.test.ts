@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fitsJson, jsonBytes, mostJsonBytes } from '../../shared/json-size.ts'
+import { fitsJson, jsonBytes, valueBytes } from '../../shared/json-size.ts'
 
 /** Bytes of V8's heap for the quoted text: one for each character, or two where one of them is beyond Latin-1. */
 const heapOf = (text: string): number => {
@@ -14,8 +14,28 @@ t.test('what a text takes as JSON is never more than was counted', async t => {
 })
 
 t.test('a text that takes too much does not fit, a plain one of that length does', async t => {
-  const length = Math.floor(mostJsonBytes() / 5)
-  t.equal(fitsJson(Buffer.alloc(length)), false)
-  t.equal(fitsJson(Buffer.alloc(length, 'a')), true)
+  const [most, length] = [1e6, 2e5]
+  t.equal(fitsJson(Buffer.alloc(length), most), false)
+  t.equal(fitsJson(Buffer.alloc(length, 'a'), most), true)
   t.equal(fitsJson(Buffer.alloc(10)), true)
+})
+
+t.test('so it is with a value, which is counted no further than asked', async t => {
+  const values = [
+    null,
+    -1.5e-300,
+    ['\0', true, {}],
+    { 'a"': '\ud800\u20ac', b: [[], [1, 2]] },
+    { '\0\0\0\0\0\0': 0 },
+    Array.from({ length: 50 }, (_, at) => at),
+  ]
+  for (const value of values)
+    t.ok(valueBytes(value, 1e6) >= 2 * JSON.stringify(value).length - 24, JSON.stringify(value))
+  const endless: object = {
+    get again() {
+      return endless
+    },
+  }
+  t.ok(valueBytes(endless, 10_000) < 20_000)
+  t.ok(valueBytes(['\0'.repeat(1_000), '\0'], 2_000) > 6_000)
 })

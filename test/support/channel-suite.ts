@@ -10,6 +10,7 @@ import { nonceBytes, provenBytes, writePreface } from '../../shared/channel.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { forgedAnswers, knocks } from './gateway-suite.ts'
 import { server, type Server } from './server.ts'
+import { thorough } from './thorough.ts'
 import { endingOfDaemon, nameOfBox, triesOfWalls } from './walls-suite.ts'
 
 const program = (name: string) => readFileSync(new URL(`../programs/${name}`, import.meta.url), 'utf8')
@@ -250,7 +251,9 @@ for i in range(20000):
     await s.call('DELETE', `${url}/process/flood/kill`)
   })
 
-  await throughGateway(t, s, url)
+  // What the gateway does with what comes from inside is the same wherever that runs, and slow on gVisor.
+  const isWhole = runtime === 'runc' || thorough
+  if (isWhole) await throughGateway(t, s, url)
 
   await t.test('a neighbour, and a user of the box, are not trusted more', async t => {
     const neighbour = await make('b')
@@ -274,10 +277,10 @@ for port in (${port}, ${channel.port}):
   await t.test('nobody behind the gateway lies to it or to its clients, or reaches the host beside it', async t => {
     const other = machinesOf(s).find(one => one.id !== id)
     if (!other) throw new Error('there is no neighbour')
-    const tried =
-      (await forgedAnswers(t, s, url, run)) +
-      (await knocks(t, s, run, { address: other.address, doors: [other.port, other.channel.port] }))
-    t.ok(tried >= 60, `${tried} attempts`)
+    const doors = [other.port, other.channel.port]
+    const forged = isWhole ? await forgedAnswers(t, s, url, run) : 0
+    const knocked = await knocks(t, s, run, { address: other.address, doors })
+    t.ok(forged + knocked >= (isWhole ? 60 : 40), `${forged} and ${knocked} attempts`)
   })
 
   const labelled = async (labels: object) =>

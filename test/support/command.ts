@@ -1,7 +1,7 @@
 /** `hutch` as an operator types it, in a process of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { coverageArguments, coverageEnvironment } from './coverage.ts'
+import { coverageEnvironment, programArguments } from './coverage.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 
@@ -16,7 +16,7 @@ export const startCommand = (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): { child: ChildProcess; ended: Promise<Ran> } => {
-  const child = spawn(process.execPath, [...coverageArguments, 'control/main.ts', ...args], {
+  const child = spawn(process.execPath, [...programArguments, 'control/main.ts', ...args], {
     cwd: root,
     env: { ...coverageEnvironment, PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

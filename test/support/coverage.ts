@@ -1,4 +1,4 @@
-/** Coverage of programs of ours that a test starts. */
+/** How a test starts programs of ours, and their coverage. */
 import type { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,10 +9,17 @@ const directory = process.env['NODE_V8_COVERAGE']
 /** For the environment of a program of ours that starts with one of its own: with it the program counts where coverage is measured. */
 export const coverageEnvironment: Record<string, string> = directory ? { NODE_V8_COVERAGE: directory } : {}
 
-/** For Node's arguments of one that is to be killed: with them `saveCoverage` works. */
-export const coverageArguments: readonly string[] = directory
-  ? ['--import', fileURLToPath(new URL('../programs/coverage-on-signal.ts', import.meta.url))]
-  : []
+/**
+ * Node's arguments for one that is started again and again: a third of a server's start is to strip the types of its sources, which is
+ * done once for all of them. Where coverage is measured, `saveCoverage` works with them.
+ */
+export const programArguments: readonly string[] = [
+  // Who strips them first would say so, among what the program says.
+  '--disable-warning=ExperimentalWarning',
+  '--import',
+  new URL('../strip-once.mjs', import.meta.url).href,
+  ...(directory ? ['--import', fileURLToPath(new URL('../programs/coverage-on-signal.ts', import.meta.url))] : []),
+]
 
 const waitMs = 30_000
 

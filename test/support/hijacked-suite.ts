@@ -1,26 +1,26 @@
 /** Outbound policies where the tenant is the daemon: it has its process, its capabilities and its place in the network from the start. */
-import { cpSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { countPackets, escape, escapeArgs, make, packets, put, upload, type Sandbox } from './held-sandboxes.ts'
 import { startWorld } from './internet/world.ts'
+import { triesOfLiar } from './liar-suite.ts'
 import { until } from './processes.ts'
 import { thorough } from './thorough.ts'
 
 const programs = new URL('../programs/', import.meta.url).pathname
 const bundle = new URL('../../.runtime/bundle', import.meta.url).pathname
 
-/** A runtime bundle whose daemon is ours; the rest is as it was built. */
-const hostileBundle = (dir: string): string => {
+/** A runtime bundle whose daemon is ours (`hostile-daemon.py`); the rest is as it was built. */
+export const hostileBundle = (dir: string): string => {
   const copy = join(dir, 'bundle')
   cpSync(realpathSync(bundle), copy, { recursive: true, verbatimSymlinks: true })
+  const { command, channelPort } = JSON.parse(readFileSync(join(copy, 'bundle.json'), 'utf8'))
   rmSync(join(copy, 'bundle.json'))
-  cpSync(join(programs, 'hostile-daemon.py'), join(copy, 'hostile-daemon.py'))
-  // It listens for nobody who proves that he is the host.
-  writeFileSync(
-    join(copy, 'bundle.json'),
-    JSON.stringify({ command: ['/usr/bin/python3', '/.hutch/hostile-daemon.py'] }),
-  )
+  for (const file of ['hostile-daemon.py', 'liar.py']) cpSync(join(programs, file), join(copy, file))
+  writeFileSync(join(copy, 'honest.json'), JSON.stringify(command))
+  const hostile = ['/usr/bin/python3', '/.hutch/hostile-daemon.py']
+  writeFileSync(join(copy, 'bundle.json'), JSON.stringify({ command: hostile, channelPort }))
   return copy
 }
 
@@ -129,6 +129,8 @@ export const hijackedSuite = async (t: Test, runtime: string): Promise<void> => 
     t.same(reached('daemon-'), [])
     t.same(packets(), before, 'not one packet')
   })
+
+  await t.test('it lies to the host', t => triesOfLiar(t, server, false))
 
   for (const { name } of [held, free]) await server.call('DELETE', `/v0/sandboxes/${name}`)
 }

@@ -8,7 +8,7 @@ import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { sweepInstance } from '../../control/drivers/oci/sweep.ts'
 import { systemClock } from '../../shared/clock.ts'
-import { coverageArguments, coverageEnvironment, saveCoverage } from './coverage.ts'
+import { coverageEnvironment, programArguments, saveCoverage } from './coverage.ts'
 import { holdAnswers } from './hold-answers.ts'
 
 const root = new URL('../..', import.meta.url).pathname
@@ -47,6 +47,8 @@ export interface Server {
   start(): Promise<void>
   /** Of the server's own process. */
   pid(): number | undefined
+  /** Whether that process has not ended, by itself or otherwise. */
+  isRunning(): boolean
   /** What it has printed since the last start. */
   output(): string
 }
@@ -76,12 +78,15 @@ export const server = async (
   let child: ChildProcess | undefined
   let output = ''
   let url = ''
+  const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null
   const exited = async () => {
-    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    if (child && isRunning()) await once(child, 'exit')
   }
   const start = async () => {
     output = ''
-    const [file = '', ...args] = [...within, process.execPath, ...coverageArguments, 'control/main.ts', 'run']
+    // A benchmark's has what `make run` gives it.
+    const given = 'NODE_COMPILE_CACHE' in env ? [] : programArguments
+    const [file = '', ...args] = [...within, process.execPath, ...given, 'control/main.ts', 'run']
     const started = spawn(file, args, {
       cwd: root,
       env: {
@@ -152,6 +157,7 @@ export const server = async (
       }
     },
     pid: () => child?.pid,
+    isRunning,
     async kill() {
       if (child) await saveCoverage(child)
       child?.kill('SIGKILL')

@@ -24,6 +24,8 @@ export interface SharedTable {
   readonly bound: string
   readonly keptBy: string
   readonly attacks: readonly Attack[]
+  /** Where it is attacked otherwise: a file of the tests, and a text in it. */
+  readonly elsewhere?: readonly [file: string, text: string]
 }
 
 const source = (path: string) => readFileSync(new URL(`../../control/drivers/oci/${path}`, import.meta.url), 'utf8')
@@ -144,13 +146,18 @@ export const sharedTables: readonly SharedTable[] = [
     bound: `${connections}`,
     keptBy: "a rule of the host's firewall",
     attacks: [],
+    elsewhere: ['test/control/drivers/oci/outside.test.ts', 'one machine cannot use up the connections of the box'],
   },
   {
     what: "its own network's connections, routes, ports, neighbours",
     owner: 'network namespace',
     bound: '`nf_conntrack_max` connections where a tunnel is up; tenants change no routes or addresses',
     keptBy: `tenants have no CAP_NET_ADMIN; \`gc_thresh3\` of neighbours is raised to ${limit('net/ipv4/neigh/default/gc_thresh3')}`,
-    attacks: [],
+    attacks: [
+      { kind: 'flows', cap: 20_000, usual: 500 },
+      { kind: 'neighbours', cap: 20_000, usual: 500 },
+      { kind: 'routes', cap: 10, usual: 0, bound: 0 },
+    ],
   },
   {
     what: 'keys and keyrings',
@@ -165,13 +172,14 @@ export const sharedTables: readonly SharedTable[] = [
     bound: 'nothing; 256 drives, mounted by the host',
     keptBy: refused,
     attacks: [],
+    elsewhere: ['test/programs/walls.py', "'system-call'"],
   },
   {
     what: 'locks of files',
     owner: 'box',
     bound: 'any number',
     keptBy:
-      '**nothing**: there is no table to fill, but each lock is 192 bytes of the box that are charged to nobody (measured on Linux 6.18: a million take 195 MB and 4 s of a processor, and no control group is charged)',
+      '**nothing**: there is no table to fill, but each lock is 192 bytes of the box that are charged to nobody (measured on Linux 6.18: a million take 195 MB and 4 s of a processor, and no control group is charged). They go with the process. No limit of the kernel counts them (`RLIMIT_LOCKS` has had no effect since Linux 2.4, and charging them was taken back in 5.15), and the host cannot tell whose they are: locks of open files (`F_OFD_SETLK`) have no process in `/proc/locks`, and on an eventfd no file of anybody either (`-1 00:10:1038`, the same for all). Refusing those would break programs that need them. An operator sees them in `file_lock_cache` of `/proc/slabinfo`',
     attacks: [{ kind: 'locks', cap: 10_000, usual: 1_000 }],
   },
 ]

@@ -13,6 +13,9 @@ const ownKernel: Readonly<Record<'runc' | 'runsc', readonly string[]>> = {
   runsc: [
     ...[0x2_00_00, 0x2_00_00_00, 0x10_00_00_00, 0x80].map(flag => `privileges:unshare-${flag}`),
     // It is slow at starting programs: ten of them are enough.
+    // The filter is the kernel's of runc.
+    'privileges:system-call',
+    'privileges:socket',
     ...[1, 3, 4].map(digit => `privileges:capability-of-a-file-${digit}`),
   ],
 }

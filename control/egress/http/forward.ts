@@ -13,6 +13,7 @@ import { fromPackages, type Keeping } from './packages.ts'
 import { readRequest, type RequestLines } from './request.ts'
 import { responseSink } from './response-sink.ts'
 import { createUpstream, type Upstream } from './upstream.ts'
+import { keepRequest, type OpenRequest } from '../under-way.ts'
 
 export interface Exchange {
   readonly engine: Engine
@@ -20,6 +21,7 @@ export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly judged: Judged
+  readonly open: OpenRequest
   readonly lines: RequestLines
   readonly target: string
   /** Under which the connection is kept for the next request. */
@@ -109,7 +111,7 @@ const canariesFor = ({ origin, judged }: Exchange): CanarySearch | undefined =>
 const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
 const send = (exchange: Exchange, upstream: Upstream): void => {
-  const { engine, req, res, judged, lines, body } = exchange
+  const { engine, req, res, judged, open, lines, body } = exchange
   const length = body ? body.length : lines.length
   const bodiless = length === 0
   const again = upstream.used && (bodiless || body !== undefined) && idempotent.has(req.method as string)
@@ -131,6 +133,7 @@ const send = (exchange: Exchange, upstream: Upstream): void => {
   const over = () => void (isOver = true)
   const retry = () => void connectAndSend(instead ?? exchange)
   const sink = keeping ? keepingSink(exchange, keeping, passing, { over, again: retry }) : passing
+  open.sent = true
   upstream.send(headOf(exchange, length), sink, {
     toHead: req.method === 'HEAD',
     bodiless: bodiless || body !== undefined,
@@ -148,7 +151,8 @@ const send = (exchange: Exchange, upstream: Upstream): void => {
 }
 
 const connectAndSend = async (exchange: Exchange): Promise<void> => {
-  const { engine, origin, res, judged, key, instead } = exchange
+  const { engine, origin, res, judged, open, key, instead } = exchange
+  open.sent = false
   const connected: Connected = await origin.connect(judged.host)
   if (!connected.ok) {
     if (instead && instead.origin !== origin) return connectAndSend(instead)
@@ -188,8 +192,10 @@ export const forward = async (
   if (typeof lines === 'string') return answer(engine, res, 'bad_request', engine.requestId(), lines)
   const judged = judge(engine, origin, { method: req.method as string, target, lines, protocol: origin.scheme })
   if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)
-  const key = `${judged.host}:${origin.port}:${origin.address ?? ''}`
-  const exchange: Exchange = { engine, origin, req, res, judged, lines, target, key, body: undefined }
+  const { tenant } = origin
+  const key = `${tenant.generation} ${judged.host}:${origin.port}:${origin.address ?? ''}`
+  const open = keepRequest(tenant, judged, res, () => req.socket.destroy())
+  const exchange: Exchange = { engine, origin, req, res, judged, open, lines, target, key, body: undefined }
   if (req.headers.expect !== undefined) res.writeContinue()
   if (judged.injection?.needsBody) {
     const length = lines.length as number

@@ -18,7 +18,9 @@ import { plainFields, split, toObject, trailingFields } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
+import { guarded, request, tie } from './streams.ts'
 import { readRequest, type RequestLines } from './request.ts'
+import { keepRequest } from '../under-way.ts'
 
 const settings = { enablePush: false, maxConcurrentStreams: 256, maxHeaderListSize: 64 * 1024 } as const
 /** Of one connection from a sandbox. */
@@ -31,19 +33,6 @@ interface Session {
   /** By host: that one may be reached at this address says nothing of another, whose credentials are for it alone. */
   readonly servers: Map<string, Promise<ClientHttp2Session | Reason>>
 }
-
-/** For handlers of events: what they throw would end the server, and both sides say what makes node:http2 throw. */
-const guarded =
-  <T extends unknown[]>(engine: Engine, stream: ServerHttp2Stream | ClientHttp2Stream, handle: (...said: T) => void) =>
-  (...said: T): void => {
-    if (stream.destroyed || stream.closed) return
-    try {
-      handle(...said)
-    } catch (error) {
-      engine.log.error('egress.stream.failed', { error })
-      stream.close(NGHTTP2_CANCEL)
-    }
-  }
 
 const answer = (engine: Engine, stream: ServerHttp2Stream, reason: Reason, requestId: string): void => {
   if (stream.destroyed || stream.headersSent) return stream.close(NGHTTP2_CANCEL)
@@ -124,19 +113,6 @@ const requestHeaders = (
   return headers
 }
 
-/** What is one side's end is the other's. */
-const tie = (client: ServerHttp2Stream, server: ClientHttp2Stream): void => {
-  const code = (of: ServerHttp2Stream | ClientHttp2Stream) => of.rstCode || NGHTTP2_CANCEL
-  client.on('error', () => server.close(code(client)))
-  server.on('error', () => client.close(code(server)))
-  client.once('aborted', () => server.close(code(client)))
-  server.once('aborted', () => client.close(code(server)))
-  client.once('close', () => server.close(code(client)))
-  server.once('close', () => {
-    if (server.rstCode !== 0 || !client.headersSent) client.close(code(server))
-  })
-}
-
 const respond = (session: Session, asked: Asked, client: ServerHttp2Stream, server: ClientHttp2Stream): void => {
   const { engine } = session
   const added = engine.names.requestId.flatMap(name => [name, asked.judged.requestId])
@@ -205,6 +181,7 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   const asked = readStream(session, client, raw)
   if ('reason' in asked) return answer(engine, client, asked.reason, asked.requestId)
   const { judged, lines, method } = asked
+  const open = keepRequest(origin.tenant, judged, client, () => client.close(NGHTTP2_CANCEL))
   let body: Buffer | undefined
   if (judged.injection?.needsBody) {
     const length = lines.length as number
@@ -218,11 +195,11 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   if (typeof upstream === 'string') return answer(engine, client, upstream, judged.requestId)
   if (client.destroyed) return
   if (upstream.destroyed || upstream.closed) return client.close(NGHTTP2_REFUSED_STREAM)
+  open.sent = true
   const bodiless = lines.length === 0 && body === undefined
-  const server = upstream.request(requestHeaders(session, asked, body), {
-    endStream: bodiless,
-    waitForTrailers: !bodiless && !body,
-  })
+  const options = { endStream: bodiless, waitForTrailers: !bodiless && !body }
+  const server = request(upstream, requestHeaders(session, asked, body), options)
+  if (!server) return answer(engine, client, 'bad_request', judged.requestId)
   tie(client, server)
   respond(session, asked, client, server)
   if (!bodiless) sendBody(session, asked, client, server, body)

@@ -1,5 +1,5 @@
 /** Judges one request and makes it ready to be sent: the same for every version of HTTP. */
-import type { Verdict } from '../../../shared/policy/decide.ts'
+import type { RequestFacts, Verdict } from '../../../shared/policy/decide.ts'
 import { parseAuthority } from '../../../shared/policy/host.ts'
 import type { Rule } from '../../../shared/policy/rules.ts'
 import type { Engine } from '../engine.ts'
@@ -22,6 +22,7 @@ export interface Judged {
   readonly ok: true
   readonly requestId: string
   readonly host: string
+  readonly facts: RequestFacts
   readonly rules: readonly Rule[]
   readonly injection: Injection | undefined
   /** Header lines to be sent, names and values in turn, without Host. */
@@ -133,7 +134,7 @@ export const judge = (engine: Engine, origin: Origin, asked: Asked): Judged | St
   const injection = rules.length > 0 ? injectHeaders(rules, asked.method, asked.lines, engine.clock) : undefined
   const headers = injection?.headers ?? asked.lines.headers
   for (const name of engine.names.requestId) headers.push(name, requestId)
-  return { ok: true, requestId, host, rules, injection, headers }
+  return { ok: true, requestId, host, facts: readings, rules, injection, headers }
 }
 
 /** What could not be put in is worth an event: the request goes without it. */

@@ -1,5 +1,5 @@
 /** Plain HTTP in a tunnel: read like any other, and held to the tunnel's host. */
-import { connectTunnel, type Tunnel } from '../tunnel.ts'
+import { connectTunnel, keepTunnel, type Tunnel } from '../tunnel.ts'
 import type { Origin } from './origin.ts'
 
 const originOf = (tunnel: Tunnel): Origin => ({
@@ -13,12 +13,10 @@ const originOf = (tunnel: Tunnel): Origin => ({
   said: tunnel.said,
 })
 
-const register = ({ tenant, client, host, address }: Tunnel): void => {
-  const connection = { host: host ?? (address as string), read: true, end: () => client.destroy() }
-  // Of an address alone nothing is known but what each request says, and each is judged.
-  if (host === undefined) return
-  tenant.open.add(connection)
-  client.once('close', () => tenant.open.delete(connection))
+/** Of an address alone nothing is known but what each request says, and each is judged. */
+const register = (tunnel: Tunnel): void => {
+  const { host, tenant } = tunnel
+  keepTunnel(tunnel, { host, read: true, unproven: host === undefined && !tenant.policy.restricts })
 }
 
 export const serveHttp = (tunnel: Tunnel): void => {

@@ -11,6 +11,7 @@ import { responseHeaders, responseSink } from './response-sink.ts'
 import type { ResponseHead } from './response-head.ts'
 import { parseAbsolute } from './target.ts'
 import { createUpstream } from './upstream.ts'
+import { keepRequest, type OpenRequest } from '../under-way.ts'
 
 export interface UpgradeAsked {
   readonly engine: Engine
@@ -64,11 +65,11 @@ const send = async (
   asked: UpgradeAsked,
   res: ServerResponse,
   place: { origin: Origin; target: string },
-  ready: { judged: Judged; lines: RequestLines },
+  ready: { judged: Judged; lines: RequestLines; open: OpenRequest },
 ): Promise<void> => {
   const { engine, req, socket, head } = asked
   const { origin, target } = place
-  const { judged, lines } = ready
+  const { judged, lines, open } = ready
   const connected = await origin.connect(judged.host)
   if (!connected.ok) return answer(engine, res, connected.reason, judged.requestId, connected.detail)
   if (socket.destroyed) return void connected.socket.destroy()
@@ -82,7 +83,8 @@ const send = async (
     failed: () => answer(engine, res, 'bad_answer', judged.requestId),
   })
   socket.once('close', upstream.destroy)
-  const text = headOf({ engine, origin, req, res, judged, lines, target, key: '', body: undefined }, 0)
+  const text = headOf({ engine, origin, req, res, judged, open, lines, target, key: '', body: undefined }, 0)
+  open.sent = true
   upstream.send(
     text,
     {
@@ -116,6 +118,7 @@ export const forwardUpgrade = async (asked: UpgradeAsked): Promise<void> => {
   const { origin, target } = place
   const judged = judge(engine, origin, { method: req.method as string, target, lines, protocol: origin.scheme })
   if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)
+  const open = keepRequest(origin.tenant, judged, socket, () => socket.destroy())
   tellSkipped(origin, judged)
-  await send(asked, res, place, { judged, lines })
+  await send(asked, res, place, { judged, lines, open })
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../../shared/clock.ts'
 import type { Reason } from '../http/answers.ts'
 import { connectPlain, type Connected, type Origin } from '../http/origin.ts'
 import { createPool } from '../http/pool.ts'
-import { tellTunnel, type Tunnel } from '../tunnel.ts'
+import { keepTunnel, tellTunnel, type Tunnel } from '../tunnel.ts'
 import type { ClientHello } from './client-hello.ts'
 
 const handshakeMs = 15_000
@@ -116,13 +116,10 @@ export const openTls = async (tunnel: Tunnel, hello: ClientHello, host: string, 
 }
 
 /** Reads what comes over the connection until it ends, or a new policy would not let it begin. */
-const serveOpened = ({ engine, tenant }: Tunnel, opened: TLSSocket, origin: Origin, protocol: string): void => {
-  const connection = { host: origin.host as string, read: true, end: () => opened.destroy() }
-  tenant.open.add(connection)
-  opened.once('close', () => {
-    tenant.open.delete(connection)
-    origin.pool.close()
-  })
+const serveOpened = (tunnel: Tunnel, opened: TLSSocket, origin: Origin, protocol: string): void => {
+  const { engine } = tunnel
+  keepTunnel(tunnel, { host: origin.host, read: true }, opened)
+  opened.once('close', origin.pool.close)
   if (protocol === 'h2') engine.http.serveHttp2(opened, origin)
   else engine.http.serve(opened, origin)
 }

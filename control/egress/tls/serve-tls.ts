@@ -8,7 +8,7 @@
  */
 import type { Verdict } from '../../../shared/policy/decide.ts'
 import { peek } from '../peek.ts'
-import { connectTunnel, isForPackages, tellTunnel, type Tunnel } from '../tunnel.ts'
+import { connectTunnel, isForPackages, keepTunnel, tellTunnel, type Tunnel } from '../tunnel.ts'
 import { join } from '../unread.ts'
 import { alert } from './alert.ts'
 import { maxHello, parseClientHello, type ClientHello, type Parsed } from './client-hello.ts'
@@ -62,6 +62,10 @@ const serveHello = async (tunnel: Tunnel, hello: ClientHello): Promise<void> => 
   const host = nameOf(tunnel, hello)
   if (typeof host !== 'string') return refuse(tunnel, hello, { reason: host.reason, host: hello.serverName as string })
   const verdict = policy.forHost(host)
+  const hidden = hello.encrypted || (hello.serverName === undefined && tunnel.host !== undefined)
+  const opened = verdict.needsRequest || (policy.restricts && hidden)
+  const unproven = !opened && !policy.restricts && (hidden || tunnel.host === undefined)
+  keepTunnel(tunnel, { host, read: opened, unproven })
   // Packages may be here already: it is connected to when one is not.
   if (verdict.reason !== 'bypass' && takesHttp1(hello) && (await isForPackages(tunnel, host))) {
     tellServed(tunnel, host, verdict, 'https')
@@ -71,8 +75,6 @@ const serveHello = async (tunnel: Tunnel, hello: ClientHello): Promise<void> => 
   if (!connected.ok)
     return refuse(tunnel, hello, { reason: connected.reason, host, rule: connected.rule, detail: connected.detail })
   if (client.destroyed) return void connected.socket.destroy()
-  const hidden = hello.encrypted || (hello.serverName === undefined && tunnel.host !== undefined)
-  const opened = verdict.needsRequest || (policy.restricts && hidden)
   tellServed(tunnel, host, verdict, opened ? 'https' : 'tls')
   if (policy.source.mode === 'record' && !opened) tenant.record.add({ host })
   if (opened) return openTls(tunnel, hello, host, connected.socket)

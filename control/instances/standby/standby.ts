@@ -9,7 +9,7 @@ import type { StandbyRule } from '../../reconcile/rules.ts'
 import type { Instance } from '../../store/store.ts'
 import { reclaimLater } from './reclaim.ts'
 import { entryOf, inTurn, isKnown, type Context, type Entry, type StandbyDeps } from './context.ts'
-import { noteResumed, resume, suspend } from './turns.ts'
+import { noteResumed, resume, suspend, thawAgain } from './turns.ts'
 
 export type { StandbyDeps } from './context.ts'
 
@@ -104,14 +104,19 @@ const still = async (context: Context, id: string, step: () => Promise<void>): P
     const instance = await store.instances.get(id)
     const freezer = instance && drivers.need(instance.driver).freezer
     if (entry.asleep || !freezer) return step()
-    // Also while it is not certain: whoever comes next thaws it, should that fail here.
+    // Also while it is not certain: whoever comes next thaws it.
     entry.asleep = true
     try {
       await freezer.freeze(id)
       await step()
     } finally {
-      await freezer.thaw(id)
-      entry.asleep = false
+      await freezer.thaw(id).then(
+        () => (entry.asleep = false),
+        (error: unknown) => {
+          thawAgain(context, entry)
+          throw error
+        },
+      )
     }
   })
 }

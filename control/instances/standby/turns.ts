@@ -3,7 +3,7 @@ import { messageOf } from '../../../shared/errors.ts'
 import { onNewest } from '../../reconcile/transition.ts'
 import type { Instance } from '../../store/store.ts'
 import { reclaimLater } from './reclaim.ts'
-import { isKnown, type Context, type Entry } from './context.ts'
+import { inTurn, isKnown, type Context, type Entry } from './context.ts'
 
 /** The machine is frozen: its processes hold memory, and that is all it costs from now on. */
 const noteSuspended = async (context: Context, { id, usedAt }: Entry): Promise<void> => {
@@ -106,4 +106,22 @@ export const resume = async (context: Context, entry: Entry): Promise<void> => {
   entry.asleep = false
   observer.woke(clock.elapsed() - begun)
   log.debug('instance.resumed', { instance: entry.id })
+}
+
+const thawAgainMs = 1_000
+
+/** It stood still for a copy and does not go on: tried again until it does, or whoever wanted it has had it woken. */
+export const thawAgain = (context: Context, entry: Entry): void => {
+  const { store, clock, log } = context
+  clock.after(thawAgainMs, () => {
+    const again = async () => {
+      if (!entry.asleep || !isKnown(context, entry)) return
+      // One that sleeps by its rule meanwhile sleeps on.
+      if ((await store.instances.get(entry.id))?.status === 'running') await resume(context, entry)
+    }
+    inTurn(entry, again).catch((error: unknown) => {
+      log.warn('standby.thaw.failed', { instance: entry.id, error })
+      thawAgain(context, entry)
+    })
+  })
 }

@@ -114,9 +114,10 @@ const editTool = (deps: FileToolDeps): Tool =>
       const { content, size } = await readFile(deps, given)
       if (size > maxEditBytes)
         throw fail('invalid_argument', { field: 'path', reason: `is larger than ${maxEditBytes} bytes` })
-      if (Buffer.byteLength(content) !== size)
-        throw fail('invalid_argument', { field: 'path', reason: 'is not UTF-8 text' })
-      const { text, replaced } = replaceText(content, { oldString, newString, replaceAll: replaceAll ?? false })
+      const before = Buffer.from(content)
+      if (before.length !== size) throw fail('invalid_argument', { field: 'path', reason: 'is not UTF-8 text' })
+      const edit = { oldString, newString, replaceAll: replaceAll ?? false, most: maxEditBytes }
+      const { text, replaced } = replaceText(before, edit)
       // Written in place, so that mode and owner stay.
       await deps.files.write(absolute(deps, given), text, 0o644)
       return { path: given, occurrencesReplaced: replaced }

@@ -3,6 +3,9 @@ import { createServer, type Server } from 'node:net'
 import { once } from 'node:events'
 import { createServer as createHttp2 } from 'node:http2'
 import t, { type Test } from 'tap'
+import { createLastNet, type LastNet } from '../../../control/last-net.ts'
+import { boundedLog } from '../../../control/egress/bounded-log.ts'
+import { silentLog } from '../../../shared/log.ts'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
@@ -13,12 +16,22 @@ if (why) {
   process.exit(0)
 }
 enterOwnNetwork()
-const internet = await startInternet()
+const net = createLastNet()
+/** What every connection of a sandbox does besides, while it is set. */
+let besides: (() => void) | undefined
+const guard: LastNet['guard'] = (socket, log, begin) =>
+  net.guard(socket, log, () => {
+    besides?.()
+    begin()
+  })
+const internet = await startInternet({}, undefined, { lastNet: { guard } })
 t.teardown(internet.close)
 const { sandbox, egress } = internet
 /** In a server each of these would have ended it. */
 const uncaught: unknown[] = []
-process.on('uncaughtException', error => void uncaught.push(error))
+process.on('uncaughtException', error => {
+  if (!net.caught(error)) uncaught.push(error)
+})
 
 const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
   const head = Buffer.alloc(9)
@@ -55,14 +68,17 @@ const serveOnce = async (t: Test, port: number, answer: string | Buffer): Promis
   return seen
 }
 
-const h2 = async (port: number, pieces: readonly Buffer[]): Promise<void> => {
+const h2 = async (port: number, pieces: readonly Buffer[], more: Buffer = Buffer.alloc(0)): Promise<Buffer> => {
   const tunnel = await sandbox.tunnel(`single.example:${port}`)
   if ('status' in tunnel) throw new Error(`refused: ${tunnel.status}`)
+  const heard: Buffer[] = []
+  tunnel.on('data', piece => void heard.push(piece))
   tunnel.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), settings]))
   const head = fields({ ':method': 'POST', ':scheme': 'http', ':path': '/x', ':authority': `single.example:${port}` })
-  tunnel.write(Buffer.concat([frame(1, 4, 1, head), ...pieces]))
+  tunnel.write(Buffer.concat([frame(1, 4, 1, Buffer.concat([head, more])), ...pieces]))
   await moment(250)
   tunnel.destroy()
+  return Buffer.concat(heard)
 }
 
 t.test('fields of the connection in HTTP/2, in trailers and in answers, end nothing', async t => {
@@ -80,6 +96,49 @@ t.test('fields of the connection in HTTP/2, in trailers and in answers, end noth
   await h2(9104, [frame(0, 1, 1, Buffer.from('hello'))])
   t.same(uncaught, [])
   t.same(internet.errors, [])
+})
+
+t.test('an exception of one connection ends that one, through the proxy and past it', async t => {
+  egress.setPolicy('sandbox', {})
+  besides = () =>
+    setTimeout(() => {
+      throw new Error('of one connection')
+    }, 5)
+  for (const open of [sandbox.proxy, () => sandbox.dial(addresses.single, 80)]) {
+    const socket = await open()
+    await once(socket.resume(), 'close')
+    t.match(internet.errors.pop(), { event: 'connection.threw', fields: { from: addresses.sandbox } })
+  }
+  besides = undefined
+  t.match(await sandbox.get('http://single.example/'), { status: 200 })
+  t.same(uncaught, [])
+})
+
+t.test('a field that may stand once and stands twice is a bad request, and no error of this host', async t => {
+  egress.setPolicy('sandbox', {})
+  let asked = 0
+  const server = createHttp2()
+  server.on('stream', stream => {
+    asked++
+    stream.respond({ ':status': 204 }, { endStream: true })
+  })
+  await listen(t, server, 9109)
+  const kind = fields({ 'content-type': 'text/plain' })
+  const send = (more: Buffer) => h2(9109, [frame(0, 1, 1, Buffer.from('hello'))], more)
+  // The first field of the answer, indexed: RFC 7541, appendix A has 204 as 9, 400 as 12.
+  const status = (bytes: Buffer) => /\x01[\x04\x05]\0\0\0\x01([^])/.exec(bytes.toString('latin1'))?.[1]?.charCodeAt(0)
+  t.equal(status(await send(kind)), 0x80 | 9)
+  t.equal(status(await send(Buffer.concat([kind, kind]))), 0x80 | 12)
+  t.equal(asked, 1)
+  t.same(internet.errors, [])
+  const lines: (object | undefined)[] = []
+  let now = 0
+  const log = boundedLog({ ...silentLog, error: (_, line) => void lines.push(line) }, { now: () => now })
+  for (let at = 0; at < 1_000; at++) log.error('x', { at })
+  now = 3_001
+  log.error('x', {})
+  t.equal(lines.length, 21)
+  t.same(lines.at(-1), { leftOut: 980 })
 })
 
 t.test('an early hint that is none is not passed on, and ends nothing', async t => {

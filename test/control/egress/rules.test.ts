@@ -35,6 +35,44 @@ t.test('ten functions a request, in headers and body together', async t => {
   t.match(answer.head, /^x-svc-func-x-six: randhex=/im, 'and they are said')
 })
 
+t.test('what the program says wins, each rule has its own secrets, and what has no length passes as it is', async t => {
+  const rule = (key: string, more: object) => ({
+    destinations: ['api.example'],
+    secrets: { [key]: `of-${key}` },
+    ...more,
+  })
+  const first = { 'X-Key': '{{SECRET:one}}', 'x-other': '{{SECRET:two}}', 'x-line': '{{SECRET:three}}' }
+  const routing = [
+    rule('one', { headers: first, body: { mine: 'theirs', put: '{{SECRET:one}}', not: '{{SECRET:two}}' } }),
+    rule('two', { destinations: ['*'], headers: { 'x-key': 'late', 'x-all': '{{SECRET:two}}' } }),
+    { destinations: ['open.example'], headers: { 'x-open': 'yes' } },
+  ]
+  egress.setPolicy('sandbox', { routing })
+  const json = { 'content-type': 'application/json' }
+  const send = async (more: object, body = '{"mine":"own"}', method = 'POST') => {
+    const said = JSON.parse((await sandbox.request({ method, url, headers: { ...json, ...more }, body })).body)
+    return { ...said.headers, body: said.body }
+  }
+  const plain = await send({})
+  t.match(plain, { 'x-key': 'of-one', 'x-all': 'of-two', body: '{"put":"of-one","mine":"own"}' })
+  t.equal(plain['x-other'], undefined, 'a secret of another rule')
+  t.equal(plain['x-open'], undefined, 'a rule of another host')
+  t.match(plain['x-svc-request-id'], /^[0-9a-f-]{36}$/)
+  const own = await send({ 'X-KEY': 'my own', 'x-mine': '{{SECRET:two}}/{{SECRET:none}}' })
+  t.match(own, { 'x-key': 'my own', 'x-mine': 'of-two/{{SECRET:none}}' })
+  const basic = `Basic ${Buffer.from('me:{{SECRET:one}}').toString('base64')}`
+  t.equal((await send({ authorization: basic })).authorization, `Basic ${Buffer.from('me:of-one').toString('base64')}`)
+  const raw = 'POST http://api.example/rules HTTP/1.1\r\nHost: api.example\r\nContent-Type: application/json\r\n'
+  const chunked = await sandbox.say(`${raw}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n`)
+  t.match(chunked, /"x-key":"of-one"[^]*"body":"\{\}"/)
+  t.equal((await send({}, '{}', 'DELETE')).body, '{}')
+  t.equal((await send({ 'content-type': 'text/plain' })).body, '{"mine":"own"}')
+  t.equal((await send({}, '[1]')).body, '[1]', 'no object')
+  t.equal((await send({}, '{')).body, '{', 'no JSON')
+  t.match(events('injection').slice(0, 2), [{ detail: 'x-other' }, { detail: 'x-line' }])
+  t.notMatch(JSON.stringify(egress.events('sandbox', 0, 1_000)), /of-one|of-two/)
+})
+
 t.test('bodies up to a megabyte are merged, larger ones pass as they are', async t => {
   const secrets = { key: 'hush' }
   const rule = { destinations: ['api.example'], body: { account: '{{SECRET:key}}' }, secrets }

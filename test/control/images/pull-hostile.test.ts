@@ -8,6 +8,7 @@ import { silentLog } from '../../../shared/log.ts'
 import { fakeClock } from '../../support/clock.ts'
 import { hostileRegistry, sha256, tar, type Entry, type Served } from '../../support/hostile-registry.ts'
 import { interceptingProxy } from '../../support/intercepting-proxy.ts'
+import { encodeHeader } from '../../support/tar-header.ts'
 import { pullingStore, reasonOf, settle } from '../../support/pulls.ts'
 
 if (process.getuid?.() !== 0) {
@@ -106,6 +107,7 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
   const file = [await tar([{ name: 'file', content: 'x'.repeat(1000) }])]
   const sparse = { name: 'holes', content: 'x', pax: { 'GNU.sparse.major': '1' } }
   const attribute = { name: 'file', content: 'x', pax: { 'SCHILY.xattr.trusted.overlay.redirect': '/etc' } }
+  const labels = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`label-${at}`, '']))
   const cases: [string, Buffer[], ((image: Served) => void) | undefined, RegExp][] = [
     [
       'bomb',
@@ -117,6 +119,12 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
     ['more', file, ({ manifest }) => (manifest.layers[0]!.size = 10), /larger than the manifest says/],
     ['forged', file, ({ manifest }) => (manifest.layers[0]!.digest = sha256('other')), /is not what the manifest says/],
     ['diff', file, ({ config }) => (config.rootfs.diff_ids = [sha256('other')]), /cannot be unpacked: /],
+    [
+      'labels',
+      file,
+      ({ config }) => (config.config = { Labels: labels }),
+      /labels are more than 1000, or 524288 bytes/,
+    ],
     ['counts', file, ({ config }) => config.rootfs.diff_ids.push(sha256('x')), /disagree about the layers/],
     ['many', Array.from({ length: 129 }, () => file[0]!), undefined, /at most 128 items/],
     ['noise', [Buffer.from('x'.repeat(2048))], undefined, /is not a tar archive/],
@@ -137,6 +145,35 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
     t.match(await reasonOf(settle(images, reference(`${name}:1`))), says, name)
   }
   t.same(readdirSync(own).sort(), ['names', 'pulled', 'trees'])
+})
+
+/** What a reader that takes the size of a link, or of a file called like a directory, for true passes over, and another one unpacks. */
+t.test('entries that only the unpacker would see are refused', async t => {
+  const header = (name: string, type: string, size: number) =>
+    encodeHeader({ name, mode: 0o755, uid: 0, gid: 0, size, mtime: 1, type, linkname: '' })
+  const whole = (name: string, type: string, content: string) =>
+    Buffer.concat([header(name, type, content.length), Buffer.from(content.padEnd(512, '\0'))])
+  // Filled up with zeros, seven megabytes each.
+  const holes = Array.from({ length: 40 }, (_, at) => [
+    whole('x', 'x', `22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n31 GNU.sparse.realsize=7340032\n`),
+    whole(`hidden-${at}`, '0', '0\n'.padEnd(512, '\0')),
+  ]).flat()
+  const hidden = Buffer.concat([whole('file', '0', 'x'), ...holes])
+  const before: [string, Buffer[], RegExp][] = [
+    ['link', [header('a', '2', hidden.length)], /sparse file, "hidden-0"/],
+    ['slash', [header('a/', '0', hidden.length)], /a directory with content, "a\/"/],
+    ['names', [whole('l', 'L', 'a/'), whole('x', 'x', '10 path=b\n'), header('a', '0', hidden.length)], /with content/],
+    ['global', [whole('g', 'g', '12 size=512\n'), header('a', '0', 512)], /of an unknown type, "g"/],
+    ['cut', [header('a', '0', hidden.length + 1024)], /a layer is cut off/],
+    ['long', [header('x', 'x', 2 * MiB)], /header larger than 1048576 bytes/],
+    ['record', [whole('x', 'x', '99 a=b\n')], /a record that is none/],
+    ['size', [header('a', '0', -1)], /a size that cannot be/],
+    ['end', [Buffer.alloc(512)], /goes on after its end/],
+  ]
+  for (const [name, first, says] of before) {
+    h.serve(`hidden-${name}`, [Buffer.concat([...first, hidden])])
+    t.match(await reasonOf(settle(images, reference(`hidden-${name}:1`))), says, name)
+  }
 })
 
 t.test('pulls go where the operator lets them, and credentials nowhere else', async t => {

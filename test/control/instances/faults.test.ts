@@ -31,6 +31,7 @@ interface Opened {
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly api: (method: string, target: string, body?: unknown) => Promise<{ status: number; body: any }>
   readonly instances: () => Promise<Instance[]>
+  readonly machines: FakeWorld['machines']
 }
 
 interface Scenario {
@@ -66,6 +67,12 @@ const wake = async ({ host }: Opened) => {
   if (record) (await host.runner.hold(record, AbortSignal.timeout(20_000))).release()
 }
 
+/** Of the one machine that there is then. */
+const machineOf = async (on: Opened) => {
+  const [one, ...more] = await own(on)
+  return more.length === 0 && one?.status === 'running' ? on.machines.get(one.id) : undefined
+}
+
 const scenarios: readonly Scenario[] = [
   {
     name: 'create',
@@ -97,6 +104,26 @@ const scenarios: readonly Scenario[] = [
     act: wake,
     // And asleep again.
     done: asleep,
+  },
+  {
+    name: 'resize',
+    prepare: up,
+    act: ({ api }) => api('PUT', '/sandboxes/a', { metadata: {}, spec: { runtime: { memory: 512 } } }),
+    // Never heard, it has what it had.
+    async done(on) {
+      const { status, spec } = (await on.api('GET', '/sandboxes/a')).body
+      return status === 'DEPLOYED' && (await machineOf(on))?.limits.memoryMb === spec.runtime.memory
+    },
+  },
+  {
+    // As its files are copied.
+    name: 'snapshot',
+    prepare: up,
+    async act(on) {
+      const [one] = await own(on)
+      if (one) await on.host.runner.still(one.id, () => on.gate.pass('copy', async () => {}))
+    },
+    done: async on => (await machineOf(on))?.phase === 'running',
   },
   {
     name: 'delete',
@@ -135,6 +162,7 @@ const open = async (dataDir: string, box: Box, { warm = 0, standbyAfterMs = 600_
         headers: { authorization: `Bearer ${host.first.adminKey}`, 'svc-version': '2026-04-28' },
       }),
     instances: () => host.store.instances.every(),
+    machines: box.world.machines,
   }
 }
 

@@ -158,6 +158,28 @@ t.test(
   },
 )
 
+t.test('one that stood still for a copy and did not go on is tried again until it does', async t => {
+  let broken = true
+  const { clock, world, sleep, phase, instance, machine, state } = await prepared(t, {
+    faults: point => {
+      if (point === 'thaw' && broken) throw new Error('thaw does not work')
+    },
+  })
+  // Nobody asks for it, and it never sleeps.
+  await sleep.up(instance, machine, undefined)
+  await t.rejects(
+    sleep.still('i', async () => {}),
+    { message: 'thaw does not work' },
+  )
+  await clock.tick(1_000)
+  t.equal(phase(), 'frozen')
+  broken = false
+  await clock.tick(1_000)
+  t.same([phase(), await state()], ['running', 'running'])
+  await clock.tick(5_000)
+  t.equal(world.journal.filter(line => line === 'thaw i').length, 1, 'once')
+})
+
 t.test('one that was frozen and is not written down as asleep goes on, and sleeps again by its rule', async t => {
   const { drivers, state, phase, instance, machine, sleep, clock } = await prepared(t)
   await drivers.preferred.freezer?.freeze('i')

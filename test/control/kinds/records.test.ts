@@ -127,7 +127,7 @@ t.test('users are invited by an address, have a role, and leave with their keys'
   t.match(await listed(), { email: 'ada@example.com', accepted: false, expired: false, source: 'invitation' })
   t.match(await call('PUT', '/users/ADA@example.com', { role: 'admin' }), { status: 200, body: { role: 'admin', sub } })
   t.match(await call('PUT', `/users/${sub}`, { role: 'owner' }), { status: 400, body: { message: /role/ } })
-  await clock.tick(8 * 86_400_000)
+  await clock.jump(8 * 86_400_000)
   t.match(await listed(), { expired: true })
   t.equal((await call('PUT', '/users/nobody@example.com', { role: 'admin' })).status, 404)
 
@@ -252,7 +252,7 @@ t.test('an image is shared at once within an account, and with another when it a
   const declined = await answer('decline', theirs, second.body.id)
   t.match(declined, { status: 204, text: '' })
   const third = await call('POST', path, rival, ours)
-  await clock.tick(8 * 86_400_000)
+  await clock.jump(8 * 86_400_000)
   t.match(await answer('accept', theirs, third.body.id), { status: 410, body: { error: 'expired' } })
   const member = { headers: { authorization: `Bearer ${await addKey({ workspace: 'default' })}` } }
   t.equal((await call('POST', path, { targetWorkspace: 'team' }, member)).status, 403)

@@ -79,6 +79,23 @@ t.test('grep answers as ripgrep does', async t => {
   await t.rejects(grep({ port, root: dir }, { query: '(' }, signal), { code: 'unprocessable' })
 })
 
+t.test('a line full of places is counted once through, and an answer ends', async t => {
+  const dir = t.testdir({ 'a.min.js': `ö${'e'.repeat(800_000)}`, 'b.js': 'e\n'.repeat(100_000), 'c.js': 'e' })
+  const lines = (await grep({ port, root: dir }, { query: 'e' }, signal)).trimEnd().split('\n')
+  t.match(JSON.parse(lines[1] as string), {
+    data: {
+      submatches: [
+        { start: 2, end: 3 },
+        { start: 3, end: 4 },
+      ],
+    },
+  })
+  t.equal(lines.filter(line => line.includes('begin')).length, 1)
+  const many = await grep({ port, root: dir }, { query: 'e', includePattern: '[bc].js' }, signal)
+  t.ok(many.length < 5e6, `${many.length}`)
+  t.match(JSON.parse(many.split('\n')[9] as string), { data: { line_number: 9, absolute_offset: 16 } })
+})
+
 t.test('a glob without a slash is about the name, one with a slash about the path', async t => {
   t.ok(matchesGlob('src/a.ts', '*.ts'))
   t.ok(matchesGlob('src/a.ts', 'src/*.ts'))
@@ -103,6 +120,7 @@ t.test('a range of lines, both ends included', async t => {
   ] as const)
     await t.rejects(read(start, end), { code: 'invalid_argument' }, `${start}-${end}`)
   await t.rejects(read(1, 1, 'empty'), { code: 'invalid_argument' })
+  t.same([await read(3, 3), await read(1, 1)], ['c', 'a'])
   await t.rejects(read(1, 1, 'none'), { code: 'path_not_found' })
   mkdirSync(join(dir, 'd'))
   writeFileSync(join(dir, 'latin'), Buffer.from([0xe9]))

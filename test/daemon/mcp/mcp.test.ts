@@ -3,6 +3,10 @@ import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import t, { type Test } from 'tap'
+import { callTool, type Tool } from '../../../daemon/mcp/tool.ts'
+import { mostJsonBytes } from '../../../shared/json-size.ts'
+import type { Context } from '../../../shared/route.ts'
+import { s } from '../../../shared/schema.ts'
 import { fakeClock } from '../../support/clock.ts'
 import { processDaemon, processServer, until } from '../../support/processes.ts'
 
@@ -93,6 +97,21 @@ t.test('files: write, read, list, edit, delete', async t => {
     isError: true,
     content: [{ type: 'text', text: /sub\/a.txt/ }],
   })
+})
+
+t.test('what would take too much as JSON is a result that says so', async t => {
+  const { tool, dir } = await connected(t)
+  const zeros = '\0'.repeat(1e6)
+  const output = { texts: Array.from({ length: 1 + mostJsonBytes() / 12e6 }, () => zeros) }
+  const large = { run: () => output, name: 'large', input: s.strictObject({}) } as unknown as Tool
+  const context = { signal: new AbortController().signal } as Context
+  t.match(await callTool(large, {}, context), { isError: true, content: [{ text: /too large for JSON/ }] })
+  writeFileSync(join(dir, 'a.txt'), 'a'.repeat(100_000))
+  const edit = { path: 'a.txt', oldString: 'a', newString: 'b'.repeat(1_000), replaceAll: true }
+  t.match(await tool('fsEditFile', edit), { isError: true, content: [{ text: /larger than 67108864 bytes/ }] })
+  const half = { ...edit, oldString: '\ud800' }
+  t.match(await tool('fsEditFile', half), { isError: true, content: [{ text: /not found/ }] })
+  t.equal(statSync(join(dir, 'a.txt')).size, 100_000)
 })
 
 t.test('an edit that is not clear leaves the file as it is', async t => {

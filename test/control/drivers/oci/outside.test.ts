@@ -66,13 +66,15 @@ t.test('one machine cannot use up the connections of the box', async t => {
     t.pass('this kernel cannot count them')
     return
   }
-  const { there } = await outside(t, box)
-  const machine = await box.driver.create(box.spec('a'))
+  const { here, there, port } = await outside(t, box)
+  const [machine, neighbour] = await Promise.all(['a', 'b'].map(name => box.driver.create(box.spec(name))))
+  if (!machine || !neighbour) throw new Error('there are two')
   const flood = `const socket = require('dgram').createSocket('udp4'); let left = 6000
     for (let port = 1; port <= 6000; port++) socket.send('x', port, '${there}', () => --left || socket.close())`
   const node = '/.hutch/lib/ld-linux* --library-path /.hutch/lib /.hutch/bin/node'
   t.equal((await sh(machine, `${node} -e "${flood}"`)).code, 0)
   t.ok(Number(refused()) >= 1_000, 'what was too many was dropped')
+  t.match((await sh(neighbour, `nc -w 40 ${there} ${port}`)).out, here, 'a neighbour is connected all the same')
 })
 
 t.test('a private network is open when the operator allows it', async t => {

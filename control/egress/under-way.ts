@@ -1,0 +1,59 @@
+/** What is open for a sandbox: it ends when a new policy would not have let it begin. */
+import { isDeepStrictEqual } from 'node:util'
+import type { CompiledPolicy, RequestFacts } from '../../shared/policy/decide.ts'
+import type { RoutingRule } from '../../shared/policy/policy.ts'
+
+export interface OpenConnection {
+  /** Undefined where only each of its requests says so. */
+  readonly host: string | undefined
+  /** The record of the neighbour at its other end. */
+  readonly neighbour?: string | undefined
+  /** It is read, or nothing has come yet; one that is not has to end when a new policy wants to read it. */
+  readonly read: boolean
+  /** The policy that it began under did not ask whether its name is true. */
+  readonly unproven?: boolean
+  end(): void
+}
+
+/** One request of a connection. */
+export interface OpenRequest extends OpenConnection {
+  readonly host: string
+  readonly facts: RequestFacts
+  /** What rules put in is on its way; before, other rules would put in something else. */
+  sent: boolean
+}
+
+const rulesIn = (policy: CompiledPolicy, { host, facts }: OpenRequest): readonly (RoutingRule | undefined)[] =>
+  policy.rulesFor(host, facts).map(({ index }) => policy.source.routing[index])
+
+const mayGoOn = (request: OpenRequest, before: CompiledPolicy, now: CompiledPolicy): boolean =>
+  (now.source.mode !== 'enforce' || now.forRequest(request.host, request.facts).allowed) &&
+  (request.sent || isDeepStrictEqual(rulesIn(before, request), rulesIn(now, request)))
+
+const mayStay = (open: OpenConnection, before: CompiledPolicy, now: CompiledPolicy): boolean => {
+  if ('facts' in open) return mayGoOn(open as OpenRequest, before, now)
+  if (open.unproven && (now.restricts || now.source.routing.length > 0)) return false
+  if (open.host === undefined) return true
+  const verdict = now.forHost(open.host)
+  return (now.source.mode !== 'enforce' || verdict.allowed) && (open.read || !verdict.needsRequest)
+}
+
+/** Ends what the policy of now would not have let begin. */
+export const endOthers = (all: Iterable<OpenConnection>, before: CompiledPolicy, now: CompiledPolicy): void => {
+  for (const open of all) if (!mayStay(open, before, now)) open.end()
+}
+
+/** A request that was let through is open until `stream` closes. */
+export const keepRequest = (
+  { open }: { readonly open: Set<OpenConnection> },
+  { host, facts }: Pick<OpenRequest, 'host' | 'facts'>,
+  stream: { readonly destroyed: boolean; once(event: 'close', run: () => void): unknown },
+  end: () => void,
+): OpenRequest => {
+  const request = { host, facts, read: true, sent: false, end }
+  // One that has ended does not close again.
+  if (stream.destroyed) return request
+  open.add(request)
+  stream.once('close', () => open.delete(request))
+  return request
+}

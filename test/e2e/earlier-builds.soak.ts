@@ -1,0 +1,2 @@
+/** Every build that differed. */
+import './earlier-builds.test.ts'

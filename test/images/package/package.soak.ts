@@ -1,0 +1,2 @@
+/** Each npm with and without its scripts. */
+import './package.test.ts'
