@@ -15,6 +15,7 @@ export type FaultPoint =
   | 'remove.half'
   | 'remove.after'
   | 'list'
+  | 'grow'
   | 'stats'
   | 'freeze'
   | 'thaw'
@@ -105,6 +106,16 @@ const promise = (world: FakeWorld, { id, storageMb = 0 }: Pick<MachineSpec, 'id'
   const { freeMb, promised } = room(world)
   const wantedMb = storageMb - (promised.get(id) ?? 0)
   if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb, retryAfterS: 60 })
+}
+
+const grow = async (context: Context, id: string, storageMb: number): Promise<void> => {
+  const { world, faults } = context
+  await faults('grow', id)
+  const machine = world.machines.get(id)
+  if (!machine || (machine.spec.storageMb ?? 0) >= storageMb) return
+  promise(world, { id, storageMb })
+  world.machines.set(id, { ...machine, spec: { ...machine.spec, storageMb } })
+  note(context, 'grow', id)
 }
 
 const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
@@ -219,7 +230,11 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         note(context, 'resize', id)
       },
     },
-    storage: { claimableMb: 8_192, room: async () => room(world) },
+    storage: {
+      claimableMb: 8_192,
+      room: async () => room(world),
+      grow: (id, mb) => grow(context, id, mb),
+    },
     claimer: {
       async claim(spec, tell) {
         const machine = await claim(context, spec)
