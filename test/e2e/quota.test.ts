@@ -84,6 +84,11 @@ await t.test('the API of a full sandbox says that its disk is full, and works ag
   t.equal((await write()).status, 200)
   const neighbour = await s.call('PUT', '/default/sandboxes/b/filesystem//more', { content: 'x'.repeat(3_000_000) })
   t.equal(neighbour.status, 422, 'the neighbour is as full as it was')
+  await run('b', 'for size in 4k 1k; do dd if=/dev/zero of=/last.$size bs=$size; sync -f /; done')
+  t.equal((await s.call('POST', '/v0/sandboxes/b/restart')).status, 200)
+  await s.until('b', body => body.status === 'DEPLOYED')
+  const last = '/default/sandboxes/b/filesystem//last.4k'
+  t.equal((await s.call('DELETE', last)).status, 200, 'started again to its last byte full, it can be emptied')
 })
 
 await t.test('after a kill they are what they were; one grows with its next start, with its files', async t => {
