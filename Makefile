@@ -82,7 +82,8 @@ check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh
 
 fuzz: setup ## The C addons under AddressSanitizer; what both API documents allow and do not (schemathesis); SEED=n, N=examples.
-	@export SEED="$(SEED)" N="$(N)" PATH="$$PWD/.runtime/node/bin:$$PATH"; node test/fuzz/native.ts; node test/fuzz/management.ts && exec node test/fuzz/main.ts
+	@export SEED="$(SEED)" N="$(N)" PATH="$$PWD/.runtime/node/bin:$$PATH"; failed=0; \
+	for part in native management main; do node test/fuzz/$$part.ts || failed=1; done; exit $$failed
 
 bench: setup ## Measures, on this machine; ONLY=name for one, JSON=1 for machines, N=sandboxes of the density.
 	@$(NODE) test/bench/main.ts $(if $(ONLY),--only "$(ONLY)") $(if $(JSON),--json) $(if $(N),--count "$(N)")

@@ -27,7 +27,7 @@ import { furtherRoutes } from './host-watch.ts'
 import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './host-kinds.ts'
 import { imageUpkeep } from './image-upkeep/upkeep.ts'
 import type { Images } from './images/images.ts'
-import { createConfigurer } from './instances/configure.ts'
+import { createConfigurer, type Grow } from './instances/configure.ts'
 import { keepAliveCount } from './instances/keep-alive.ts'
 import { createRunner, type Runner } from './instances/runner.ts'
 import { claimDaemonBy } from './instances/spare.ts'
@@ -119,7 +119,8 @@ const running = async (
   )
   const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
   const waiting = changes()
-  const configurer = createConfigurer({ ...parts, rules, tell: teller(connections) })
+  const grow: Grow = async ({ id, driver }, mb) => parts.drivers.need(driver).storage?.grow(id, mb)
+  const configurer = createConfigurer({ ...parts, rules, tell: teller(connections), grow })
   const line = waitingLine({ rules, clock })
   const { storage } = parts.drivers.preferred
   const room = storage && diskRoom({ storage })

@@ -17,6 +17,7 @@ import { checkDriver, openDrivers } from './drivers/index.ts'
 import { createImages, type Images } from './images/images.ts'
 import { needWhole } from './backup/restore.ts'
 import { claimDataDir, type Claim } from './one-host.ts'
+import { createLastNet, type LastNet } from './last-net.ts'
 import { prepareRuntime } from './runtime/prepare.ts'
 import { imageShares } from './kinds/image-share-records.ts'
 import { registryLogins } from './kinds/registry.ts'
@@ -30,6 +31,8 @@ export interface HostDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  /** What ends the connection that an exception was thrown for; whoever has the process asks it. */
+  readonly lastNet?: LastNet
   /** Instead of those the configuration names, the first of them for new machines; for tests. */
   readonly drivers?: readonly [Driver, ...Driver[]]
 }
@@ -37,6 +40,7 @@ export interface HostDeps {
 export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   /** The data directory, by its real path. */
   readonly realDataDir: string
+  readonly lastNet: LastNet
   readonly claim: Claim
   readonly store: WritableStore
   readonly first: Bootstrap
@@ -91,6 +95,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     clock,
     ids,
     log,
+    lastNet: deps.lastNet ?? createLastNet(),
     realDataDir,
     claim,
     store,

@@ -40,13 +40,16 @@ const listenAt = async (
   return listening
 }
 
+const hstsOf = (seconds: number) => ({ name: 'strict-transport-security', value: `max-age=${seconds}` })
+
 const withHsts = (on: Listener, seconds: number): Listener =>
   seconds === 0
     ? on
     : {
         ...on,
         request(message, response) {
-          response.setHeader('strict-transport-security', `max-age=${seconds}`)
+          const { name, value } = hstsOf(seconds)
+          response.setHeader(name, value)
           on.request(message, response)
         },
       }
@@ -68,16 +71,19 @@ const watchNewcomers = (server: ReturnType<typeof serveSecure>, newcomers: Newco
   })
 }
 
-const secureServer = (config: Config, on: Listener, sources: Sources, { clock, newcomers }: Deps) => {
+const secureServer = (config: Config, on: FrontListener, sources: Sources, { clock, newcomers }: Deps) => {
+  const { hstsSeconds } = config.tls
   const contextFor = async (name: string) => (await sources.find(name))?.context
-  const server = serveSecure(withHsts(on, config.tls.hstsSeconds), { maxHeadBytes, contextFor })
+  const server = serveSecure(withHsts(on, hstsSeconds), { maxHeadBytes, contextFor })
+  const always = hstsSeconds > 0 ? hstsOf(hstsSeconds) : undefined
+  openLane(server, { take: on.take, clock, maxHeadBytes, always })
   sources.onFirst(({ cert, key }) => server.setSecureContext({ cert, key }))
   divert(server, sources.challenges.alpn, clock)
   watchNewcomers(server, newcomers)
   return server
 }
 
-const serveTls = async (config: Config, on: Listener, deps: Deps, closer: Closing): Promise<Served> => {
+const serveTls = async (config: Config, on: FrontListener, deps: Deps, closer: Closing): Promise<Served> => {
   const { host, tls } = config
   const sources = await openSources(config, deps, closer)
   const { port } = await listenAt(secureServer(config, on, sources, deps), config, closer)

@@ -8,8 +8,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { createReadStream } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { text } from 'node:stream/consumers'
 import { errno, fail } from '../../shared/errors.ts'
+import { listen, type Said } from './said.ts'
 
 const everything = ['--xattrs', '--xattrs-include=*', '--acls', '--numeric-owner', '--sparse']
 const environment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
@@ -25,6 +25,8 @@ interface Tar {
   readonly accepted?: readonly number[]
   /** Lines that a tar which ends with 2 may have said, all of them; else it failed. */
   readonly passable?: RegExp
+  /** Lines that are counted. */
+  readonly wanted?: RegExp
 }
 
 /** Of a tar that ends before its input does, its own words say more. */
@@ -32,15 +34,8 @@ const hungUp = (error: unknown): void => {
   if (errno(error) !== 'EPIPE' && errno(error) !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
 }
 
-const isPassable = (said: string, lines: RegExp | undefined): boolean =>
-  lines !== undefined &&
-  said
-    .trim()
-    .split('\n')
-    .every(line => lines.test(line))
-
 /** Resolves with what tar said. Throws `operation_failed` with that. */
-const tar = async ({ step, args, into, from, signal, accepted = [0], passable }: Tar): Promise<string> => {
+const tar = async ({ step, args, into, from, signal, accepted = [0], ...lines }: Tar): Promise<Said> => {
   signal?.throwIfAborted()
   const child = spawn('tar', args, {
     stdio: [from ? 'pipe' : 'ignore', into ?? 'ignore', 'pipe'],
@@ -51,14 +46,14 @@ const tar = async ({ step, args, into, from, signal, accepted = [0], passable }:
   signal?.addEventListener('abort', stop, { once: true })
   try {
     const [said, [code]] = await Promise.all([
-      text(child.stderr as Readable),
+      listen(child.stderr as Readable, lines),
       once(child, 'close') as Promise<[number | null]>,
       // Through this process: a tar whose restore was killed does not go on.
       from && pipeline(createReadStream(from), child.stdin as Writable).catch(hungUp),
     ])
     signal?.throwIfAborted()
-    if (code === null || !(accepted.includes(code) || (code === 2 && isPassable(said, passable))))
-      throw fail('operation_failed', { reason: `${step}: ${said.trim().slice(-1_000) || `tar ended with ${code}`}` })
+    if (code === null || !(accepted.includes(code) || (code === 2 && said.isPassable)))
+      throw fail('operation_failed', { reason: `${step}: ${said.end.slice(-1_000) || `tar ended with ${code}`}` })
     return said
   } finally {
     signal?.removeEventListener('abort', stop)
@@ -95,12 +90,19 @@ export const appendPart = async (file: FileHandle, part: Part, signal?: AbortSig
 /** Deeper than a path can be long, tar goes where it packs, and cannot when it unpacks: one sandbox must not cost all others. */
 const tooDeep = /: File name too long$|^tar: Exiting with failure status due to previous errors$/
 
-/** Unpacks all parts into a directory. Resolves with what had to be left out, a line each. */
-export const unpack = async (path: string, directory: string): Promise<string[]> => {
-  const said = await tar({
+/** What had to be left out of an archive: how much of it, and what tar said of the first. */
+export interface LeftOut {
+  readonly count: number
+  readonly first: string | undefined
+}
+
+/** Unpacks all parts into a directory. */
+export const unpack = async (path: string, directory: string): Promise<LeftOut> => {
+  const { found, first } = await tar({
     step: 'unpack',
     from: path,
     passable: tooDeep,
+    wanted: /: File name too long$/,
     args: [
       '--extract',
       '--file=-',
@@ -113,5 +115,5 @@ export const unpack = async (path: string, directory: string): Promise<string[]>
       directory,
     ],
   })
-  return said.split('\n').filter(line => line.endsWith(': File name too long'))
+  return { count: found, first }
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { errno, fail, messageOf } from '../../shared/errors.ts'
 import { syncDirectory } from '../durable.ts'
 import { claimDataDir } from '../one-host.ts'
-import { unpack } from './archive.ts'
+import { unpack, type LeftOut } from './archive.ts'
 import { databaseName, manifestName, readManifest, type Manifest } from './manifest.ts'
 
 const restoreName = '.restore'
@@ -18,8 +18,8 @@ export interface RestoreDeps {
 }
 
 export interface Restored extends Manifest {
-  /** What tar said of files that lie deeper than a path can be long. */
-  readonly leftOut: readonly string[]
+  /** Files that lie deeper than a path can be long. */
+  readonly leftOut: LeftOut
 }
 
 export interface RestoreOrder {

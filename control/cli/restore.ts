@@ -19,7 +19,7 @@ export const run = async ({ env, cwd, words, say }: Invocation): Promise<number>
   say(
     `${dataDir} is as it was at ${takenAt}, with the files of ${machines.length} sandboxes; ${command('run')} starts it`,
   )
-  if (leftOut.length > 0)
-    say(`left out, because their names are too long: ${leftOut.length} files; the first: ${leftOut[0]}`)
+  if (leftOut.count > 0)
+    say(`left out, because their names are too long: ${leftOut.count} files; the first: ${leftOut.first}`)
   return 0
 }

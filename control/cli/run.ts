@@ -11,6 +11,7 @@ import { adminLink } from '../identity/admin-link.ts'
 import { createHost, type Host } from '../host.ts'
 import { isKnown } from '../images/default.ts'
 import { authority, checkAddress } from '../listening.ts'
+import { createLastNet, type LastNet } from '../last-net.ts'
 import { createCollector } from '../memory/collector.ts'
 import { tidyMemory } from '../memory/tidy.ts'
 import { readableLine } from '../readable-log.ts'
@@ -54,6 +55,17 @@ const watchStops = (clock: Clock, say: Invocation['say']): Stop => {
   return stop
 }
 
+/** Nobody knows the state of a server with an exception that is not one connection's: it ends, and the unit starts it again. */
+const watchExceptions = (log: Log): LastNet => {
+  const lastNet = createLastNet()
+  process.on('uncaughtException', error => {
+    if (lastNet.caught(error)) return
+    log.error('server.threw', { error, next: 'it ends, and sandboxes run on; systemd starts it again' })
+    process.exit(1)
+  })
+  return lastNet
+}
+
 const announce = async (host: Host, config: Config, say: Invocation['say']): Promise<void> => {
   const isBaseHere = await isKnown(host.images, 'base')
   const { url, port } = await host.listen()
@@ -88,7 +100,7 @@ export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
   if (tls.httpPort !== undefined) await checkAddress({ host: name, port: tls.httpPort })
   const stop = watchStops(clock, say)
   const log = logOf(config, clock)
-  const host = await createHost(config, { clock, ids: randomIds(), log })
+  const host = await createHost(config, { clock, ids: randomIds(), log, lastNet: watchExceptions(log) })
   const stopTidying = tidyMemory(createCollector(), { clock, log })
   try {
     if (!stop.asked) await announce(host, config, say)

@@ -23,6 +23,8 @@ Description=Hutch: sandboxes for agents, data in ${dataDir.replaceAll('%', '%%')
 Wants=network-online.target
 After=network-online.target local-fs.target
 RequiresMountsFor=${quoted(dirname(dataDir))}
+# However often it ends by itself: five times in ten seconds would be the end of it otherwise.
+StartLimitIntervalSec=0
 
 [Service]
 Type=exec

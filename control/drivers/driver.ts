@@ -148,6 +148,11 @@ export interface Storage {
   /** How much one that was made `anonymous` may be promised when it is claimed, MB. */
   readonly claimableMb: number
   room(): Promise<Room>
+  /**
+   * Lets a machine that runs write so much, MB, at once; where that takes a start of its own, its next one does it. One that has as much, or does
+   * not run, stays as it is.
+   */
+  grow(id: string, mb: number): Promise<void>
 }
 
 export interface Room {

@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Claimer, Driver, Freezer, Mounter, Resizer } from './driver.ts'
+import type { Claimer, Driver, Freezer, Mounter, Resizer, Storage } from './driver.ts'
 
 export interface Deadlines {
   readonly createMs: number
@@ -69,6 +69,11 @@ const supervisedClaimer = (claimer: Claimer, bounded: Bounded, { otherMs }: Dead
   claim: (spec, tell) => bounded('claim', { machine: spec.id }, otherMs, undefined, () => claimer.claim(spec, tell)),
 })
 
+const supervisedStorage = (storage: Storage, bounded: Bounded, { otherMs }: Deadlines): Storage => ({
+  ...storage,
+  grow: (id, mb) => bounded('grow', { machine: id }, otherMs, undefined, () => storage.grow(id, mb)),
+})
+
 const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({
   table: id => bounded('table', { machine: id }, otherMs, undefined, () => mounter.table(id)),
   mount: (id, wanted) => bounded('mount', { machine: id }, otherMs, undefined, () => mounter.mount(id, wanted)),
@@ -85,6 +90,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
   const freezer = driver.freezer && supervisedFreezer(driver.freezer, bounded, deadlines)
   const resizer = driver.resizer && supervisedResizer(driver.resizer, bounded, deadlines)
   const claimer = driver.claimer && supervisedClaimer(driver.claimer, bounded, deadlines)
+  const storage = driver.storage && supervisedStorage(driver.storage, bounded, deadlines)
   const mounter = driver.mounter && supervisedMounter(driver.mounter, bounded, deadlines)
   return {
     name: driver.name,
@@ -101,7 +107,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     ...(mounter ? { mounter } : {}),
     ...(claimer ? { claimer } : {}),
     ...(driver.outbound ? { outbound: driver.outbound } : {}),
-    ...(driver.storage ? { storage: driver.storage } : {}),
+    ...(storage ? { storage } : {}),
     ...(driver.keeper ? { keeper: driver.keeper } : {}),
     close: () => driver.close(),
   }

@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { closing } from '../../shared/closing.ts'
 import { fail } from '../../shared/errors.ts'
 import { smallestAllowList } from '../../shared/policy/learn.ts'
+import { createLastNet } from '../last-net.ts'
 import { createAskers } from './askers.ts'
 import { boundedLog } from './bounded-log.ts'
 import { createAuthority } from './ca/authority.ts'
@@ -87,11 +88,14 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
   const { clock, log } = deps
   const engine = createEngine(options, deps)
   const closer = closing({ log })
+  const { guard } = deps.lastNet ?? createLastNet()
   const limits = { events: options.events ?? defaults.events }
   try {
-    const proxy = createServer({ noDelay: true }, socket => {
-      if (take(engine, socket)) engine.http.accept(socket)
-    })
+    const proxy = createServer({ noDelay: true }, socket =>
+      guard(socket, engine.log, () => {
+        if (take(engine, socket)) engine.http.accept(socket)
+      }),
+    )
     closer.add('sandboxes', () => {
       for (const tenant of engine.tenants.all()) endTenant(tenant)
     })
@@ -101,10 +105,12 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
       dns: 0,
     }
     closer.add('proxy', closeServer(proxy))
-    const transparent = createServer({ noDelay: true, pauseOnConnect: true }, socket => {
-      const tenant = take(engine, socket)
-      if (tenant) serveTransparent(engine, tenant, socket)
-    })
+    const transparent = createServer({ noDelay: true, pauseOnConnect: true }, socket =>
+      guard(socket, engine.log, () => {
+        const tenant = take(engine, socket)
+        if (tenant) serveTransparent(engine, tenant, socket)
+      }),
+    )
     ports.transparent = await listen(transparent, options.ports.transparent, options.host)
     closer.add('transparent', closeServer(transparent))
     const dns = await serveDns(engine, options.host, options.ports.dns)

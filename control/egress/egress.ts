@@ -15,6 +15,7 @@ import type { Log } from '../../shared/log.ts'
 import type { Detail } from '../../shared/policy/learn.ts'
 import type { WireNames } from '../../shared/wire-names.ts'
 import type { ProcessAt } from './askers.ts'
+import type { LastNet } from '../last-net.ts'
 import type { AuthorityKeys } from './ca/authority.ts'
 import type { Server } from './dns/query.ts'
 import type { EgressEvent, Page } from './events/events.ts'
@@ -54,6 +55,8 @@ export interface EgressDeps {
   readonly ids: Ids
   readonly log: Log
   readonly wireNames: WireNames
+  /** Ends the connection of a sandbox that an exception was thrown for; one of its own unless given, which catches listeners' alone. */
+  readonly lastNet?: Pick<LastNet, 'guard'> | undefined
   /** The id of the sandbox behind a connection, or undefined. */
   readonly sandboxOf: (peer: Peer) => string | undefined
   /** Addresses of this host, which no sandbox reaches through its proxy. */

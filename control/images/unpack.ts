@@ -5,6 +5,7 @@
  */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fail } from '../../shared/errors.ts'
 import { parse, s } from '../../shared/schema.ts'
 import type { ImageConfig } from './layout.ts'
 import type { RunStep } from './step.ts'
@@ -58,20 +59,35 @@ const ociConfig = s.looseObject({
   ),
 })
 
-/** What we keep of an image's configuration. */
+/** It is read with every sandbox that is made of the image. */
+const most = { entries: 1_000, bytes: 512 * 1024 }
+
+/** Throws where variables, command and labels are more than an image needs: anybody's image costs the server that much each time. */
+const needModest = ({ env, command, labels, workdir, user }: ImageConfig): void => {
+  const texts = [...Object.entries(env).flat(), ...Object.entries(labels).flat(), ...command, workdir, user]
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  if (texts.length > most.entries * 2 || bytes > most.bytes)
+    throw fail('unprocessable', {
+      reason: `its variables, command and labels are more than ${most.entries}, or ${most.bytes} bytes`,
+    })
+}
+
+/** What we keep of an image's configuration. Throws `unprocessable`. */
 const fromOci = (value: unknown): ImageConfig => {
   const config = parse(ociConfig, value, 'config').config ?? {}
   const env = (config.Env ?? []).map(pair => {
     const equals = pair.indexOf('=')
     return equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)]
   })
-  return {
+  const kept = {
     env: Object.fromEntries(env),
     workdir: config.WorkingDir || '/',
     user: config.User ?? '',
     command: [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])],
     labels: config.Labels ?? {},
   }
+  needModest(kept)
+  return kept
 }
 
 const index = s.looseObject({
@@ -105,7 +121,7 @@ export interface Unpack {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Makes `work/tree` ({rootfs, image.json}) of the layout, which goes. Throws `image_failed` naming the step. */
+/** Makes `work/tree` ({rootfs, image.json}) of the layout, which goes. Throws `image_failed` naming the step, `unprocessable`. */
 export const unpackImage = async ({ work, maxBytes, run, signal }: Unpack): Promise<void> => {
   const layout = join(work, 'layout')
   const config = await configIn(layout)

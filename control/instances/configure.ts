@@ -12,6 +12,9 @@ import { configurationOf } from '../drivers/configuration.ts'
 import type { MachinePlan, RulesByKind } from '../reconcile/rules.ts'
 import type { Address, Instance, Resource, Store, Written } from '../store/store.ts'
 
+/** Lets a machine write so much, MB, if it may not yet. */
+export type Grow = (instance: Instance, mb: number) => Promise<void>
+
 /** Tells a daemon; resolves with the settings that it takes at its start only. Throws when it refuses or does not answer. */
 export type Tell = (address: Address, change: ConfigurationChange) => Promise<readonly string[]>
 
@@ -46,6 +49,7 @@ interface Deps {
   readonly clock: Clock
   readonly log: Log
   readonly tell: Tell
+  readonly grow: Grow
 }
 
 interface Context extends Deps {
@@ -77,7 +81,7 @@ const isDue = ({ records, told, clock }: Context, { id, owner }: Instance): bool
 }
 
 const look = async (context: Context, instance: Instance, address: Address): Promise<void> => {
-  const { store, rules, clock, log, records, told, tell } = context
+  const { store, rules, clock, log, records, told, tell, grow } = context
   const { id } = instance
   let record = ''
   try {
@@ -87,7 +91,9 @@ const look = async (context: Context, instance: Instance, address: Address): Pro
     record = stateOf(owner)
     // What was written meanwhile is newer than what was read.
     if (!records.has(owner.uid)) records.set(owner.uid, record)
-    const change = changeOf(await workload.plan(owner, instance))
+    const plan = await workload.plan(owner, instance)
+    if (plan.spec.storageMb !== undefined) await grow(instance, plan.spec.storageMb)
+    const change = changeOf(plan)
     const digest = digestOf(change)
     if (told.get(id)?.digest !== digest) {
       const unapplied = await tell(address, change)

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../shared/clock.ts'
 import { timing, type ApiServer } from '../../shared/http/server.ts'
 import { serveConnection, type Connection } from './connection.ts'
+import type { AnswerHeader } from './turn.ts'
 import type { LaneHandlers } from './state.ts'
 import { passTo } from './messages.ts'
 
@@ -14,6 +15,8 @@ export interface LaneOptions {
   readonly take: LaneHandlers['take']
   readonly clock: Pick<Clock, 'every'>
   readonly maxHeadBytes: number
+  /** A header of each answer that has not its own. */
+  readonly always?: AnswerHeader | undefined
 }
 
 const tickMs = 5_000
@@ -27,11 +30,22 @@ const handTo = (server: ApiServer, read: (socket: Socket) => void, socket: Socke
   socket.resume()
 }
 
-/** Puts the lane in front of a server that does not speak TLS. Call before it listens. */
-export const openLane = (server: ApiServer, { take, clock, maxHeadBytes }: LaneOptions): void => {
+/** Whose first bytes are no request of HTTP/1.1: both sides have agreed to that before. */
+const isOther = (socket: Socket): boolean => {
+  const { alpnProtocol } = socket as { alpnProtocol?: string | false | null }
+  return typeof alpnProtocol === 'string' && alpnProtocol !== 'http/1.1'
+}
+
+const entranceOf = (server: ApiServer): NonNullable<ApiServer['entrance']> => {
   const [read] = server.listeners('connection') as ((socket: Socket) => void)[]
   if (!read) throw new Error('the server reads no connections')
-  server.off('connection', read)
+  return server.entrance ?? { event: 'connection', read }
+}
+
+/** Puts the lane in front of a server, with TLS or without. Call before it listens. */
+export const openLane = (server: ApiServer, { take, clock, maxHeadBytes, always }: LaneOptions): void => {
+  const { event, read } = entranceOf(server)
+  server.off(event, read)
   const open = new Set<Connection>()
   const handlers: LaneHandlers = {
     take,
@@ -39,8 +53,10 @@ export const openLane = (server: ApiServer, { take, clock, maxHeadBytes }: LaneO
     handOver: (socket, bytes) => handTo(server, read, socket, bytes),
     keeps: () => server.listening,
     maxHeadBytes,
+    always,
   }
-  server.on('connection', (socket: Socket) => {
+  server.on(event, (socket: Socket) => {
+    if (isOther(socket)) return read.call(server, socket)
     const connection = serveConnection(socket, handlers, () => void open.delete(connection))
     open.add(connection)
   })

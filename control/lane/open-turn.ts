@@ -35,7 +35,7 @@ const deliver = (state: State, turn: Open): boolean => {
 const moveRest = (state: State, turn: Open): boolean => {
   const { socket } = state
   const to = turn.sink?.to
-  if (!to || turn.left < worthBytes || state.held.length > 0 || !isMovable(socket)) return false
+  if (!to || turn.left < worthBytes || state.held.length > 0 || !isMovable(socket, to)) return false
   turn.stopMoving = move(socket, to, turn.left, ({ isWhole, left, isSourceGone }) => {
     turn.stopMoving = undefined
     turn.left = left
@@ -94,6 +94,7 @@ export const turnOf = (state: State, head: Head): Open => {
   const { length, keepAlive, expects } = head.fields
   const turn: Open = {
     request: requestOf(state, head),
+    always: state.always,
     length,
     expects,
     keepAlive,

@@ -1,7 +1,7 @@
 /** What is known of a connection and of the request that is under way on it. */
 import type { Socket } from 'node:net'
 import type { Fields, Head } from './head.ts'
-import type { BodySink, Turn } from './turn.ts'
+import type { AnswerHeader, BodySink, Turn } from './turn.ts'
 
 export interface LaneHandlers {
   /** False for a request that goes the way of all others. */
@@ -13,6 +13,7 @@ export interface LaneHandlers {
   /** Whether connections are kept after an answer. */
   readonly keeps: () => boolean
   readonly maxHeadBytes: number
+  readonly always?: AnswerHeader | undefined
 }
 
 /** A connection. */

@@ -21,8 +21,16 @@ export interface BodySink {
   readonly to?: Socket
 }
 
+export interface AnswerHeader {
+  /** In lower case. */
+  readonly name: string
+  readonly value: string
+}
+
 export interface Turn {
   readonly request: Asked
+  /** A header of the answer, where it has not its own. */
+  readonly always: AnswerHeader | undefined
   /** Bytes of the body that are announced. */
   readonly length: number
   /** The client waits for `100 Continue`. */

@@ -60,7 +60,7 @@ export interface OpenedEgress {
 export const openEgress = async (
   config: Pick<Config, 'dataDir' | 'allowNetworks' | 'caFile' | 'egressResolvers' | 'egressProxy' | 'packages'>,
   driver: DriverOutbound,
-  deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames'> & {
+  deps: Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'wireNames' | 'lastNet'> & {
     sealer: Sealer
     owners: Owners
     members: Members

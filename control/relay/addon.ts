@@ -20,8 +20,12 @@ interface Handle {
   readStart(): number
 }
 
-/** Node gives the descriptor of a socket to nobody; its handle has it on every system but Windows. */
+/**
+ * Node gives the descriptor of a socket to nobody; its handle has it on every system but Windows. That of a connection with TLS names what is
+ * under it, where nothing may go that is not encrypted: it has none here.
+ */
 export const handleOf = (socket: Socket): Handle | undefined => {
+  if ('encrypted' in socket) return undefined
   const { _handle: handle } = socket as unknown as { _handle: Handle | null }
   return handle && handle.fd >= 0 ? handle : undefined
 }

@@ -17,9 +17,9 @@ export interface Moved {
   readonly hasMore: boolean
 }
 
-/** Whether a socket is one that the kernel can read from, and nothing of it lies with node. */
-export const isMovable = (from: Socket): boolean =>
-  from.readableLength === 0 && !from.destroyed && handleOf(from) !== undefined
+/** Whether the kernel can move bytes between the two, and nothing of the first lies with node. */
+export const isMovable = (from: Socket, to: Socket): boolean =>
+  from.readableLength === 0 && !from.destroyed && handleOf(from) !== undefined && handleOf(to) !== undefined
 
 /**
  * Moves `bytes` bytes that `from` has not given yet (`isMovable`) to `to`, after all that was written to it; `startRelay` was called

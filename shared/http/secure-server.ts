@@ -53,7 +53,10 @@ export const serveSecure = (
       )
     },
   } as Parameters<typeof createSecureServer>[0])
+  // As long as nobody else listens there.
+  const [read] = server.listeners('secureConnection')
   Object.assign(server, {
+    entrance: { event: 'secureConnection', read },
     shouldUpgradeCallback: mayUpgrade,
     closeAllConnections() {
       for (const socket of open) socket.destroy()

@@ -91,6 +91,8 @@ export const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
 /** A server that knows its unfinished answers. */
 export interface ApiServer extends Server {
   readonly answers?: ReadonlySet<ServerResponse>
+  /** Node's own reader of connections, where that is not the first listener for `connection`: another may look at them before it. */
+  readonly entrance?: { readonly event: string; readonly read: (socket: Socket) => void }
 }
 
 /** No time limit on requests or replies: log streams, watches and terminals may last. */

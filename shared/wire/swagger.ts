@@ -5,6 +5,7 @@ import { s } from '../schema.ts'
 export const swaggerRoot = route('GET /swagger', {
   id: 'swagger.root',
   summary: 'Leads to the documentation page',
+  open: true,
   statuses: { 301: 'To /swagger/index.html' },
 })
 
@@ -14,5 +15,7 @@ export const swaggerFile = route('GET /swagger/*file', {
   params: s.object({ file: s.string() }),
   returns: s.looseObject({}),
   produces: ['text/html'],
+  // The page says nothing of the sandbox; its documents are for who may use it.
+  document: { security: [{ bearer: [] }, {}] },
   errors: ['not_found'],
 })

@@ -3,39 +3,19 @@
  * is what a request takes more than one sent straight to the upstream; throughput is counted by the processor time the
  * proxy used for it, which other work on the box does not change.
  */
-import { cpuOf, scratch, startScript } from './child.ts'
+import { startScript } from './child.ts'
 import { bodies } from './gateway-bodies.ts'
 import { goProxy, noGo } from './go-proxy/build.ts'
-import { openLoad, type Load } from './load.ts'
+import { tlsRequests } from './gateway-tls.ts'
+import { openLoad } from './load.ts'
 import type { Bench } from './measure.ts'
-import { nginx, noNginx } from './nginx.ts'
+import { nginx, noNginx, proxyTo } from './nginx.ts'
 import { percentile, row, type Row } from './report.ts'
+import { standInHost } from './stand-in.ts'
 import type { StandInSaid } from './stand-in-host.ts'
+import { askInTurns, newWay, perCore, roundMs, type Way } from './ways.ts'
 
 const here = (name: string) => new URL(name, import.meta.url)
-const image = 'busybox'
-
-/** Rounds of half a second each for each proxy and number of connections. */
-const rounds = 6
-const roundMs = 500
-
-/** A control plane with one sandbox `a` that is served by `upstream`. */
-export const standInHost = async (
-  bench: Bench,
-  upstream: number,
-): Promise<StandInSaid & { pid: number; dataDir: string }> => {
-  const dataDir = scratch(bench, 'data')
-  const { said, pid } = await startScript<StandInSaid>(bench, here('stand-in-host.ts'), [dataDir, String(upstream)])
-  const answer = await fetch(`http://127.0.0.1:${said.port}/v0/sandboxes`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${said.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ metadata: { name: 'a' }, spec: { runtime: { image, memory: 256 } } }),
-  })
-  if (answer.status !== 200) throw new Error(`no sandbox: ${answer.status} ${await answer.text()}`)
-  await answer.arrayBuffer()
-  return { ...said, pid, dataDir }
-}
-
 /** A public preview of a port of `a`, by its path: the address, without what stands before it. */
 const previewOf = async ({ port, key }: StandInSaid, appPort: number): Promise<string> => {
   const url = `http://127.0.0.1:${port}`
@@ -48,25 +28,6 @@ const previewOf = async ({ port, key }: StandInSaid, appPort: number): Promise<s
   const { spec } = (await answer.json()) as { spec: { url: string } }
   return new URL(spec.url).pathname
 }
-
-interface Way {
-  readonly load: Load
-  /** Who works for it; undefined for the straight way. */
-  readonly pid: number | undefined
-  readonly samples: number[]
-  requests: number
-  cpuMs: number
-}
-
-const runWay = async (way: Way): Promise<void> => {
-  const before = way.pid === undefined ? 0 : cpuOf(way.pid)
-  const { samples } = await way.load.run(roundMs)
-  way.cpuMs += way.pid === undefined ? 0 : cpuOf(way.pid) - before
-  way.requests += samples.length
-  for (const sample of samples) way.samples.push(sample)
-}
-
-const perCore = ({ requests, cpuMs }: Way): number => requests / (cpuMs / 1000)
 
 /** Somebody in front of the upstream: where, and the path there that leads to it. */
 interface Proxy {
@@ -84,11 +45,7 @@ interface Proxies {
 }
 
 const rivals = async (bench: Bench, upstream: number): Promise<Pick<Proxies, 'nginx' | 'go'>> => {
-  const engine = await nginx(
-    bench,
-    `upstream up { server 127.0.0.1:${upstream}; keepalive 256; keepalive_requests 100000000; }`,
-    'location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header connection ""; }',
-  )
+  const engine = await nginx(bench, ...proxyTo(upstream))
   if (!engine) bench.skip('gateway.*: floor and ratio', noNginx)
   bench.say('building the reverse proxy in Go')
   const go = await goProxy(bench, upstream)
@@ -107,17 +64,15 @@ const requests = async (
     const load = await openLoad({ port, path, headers, connections })
     bench.later('connections', load.close)
     await load.run(roundMs)
-    return { load, pid, samples: [], requests: 0, cpuMs: 0 }
+    return newWay(load, pid)
   }
   const straight = await way({ port: upstream, path: '/health' })
   const mine = await way(ours)
   const previewed = await way(preview)
   const [theirs, gos] = [engine && (await way(engine)), go && (await way(go))]
   const all = [straight, mine, previewed, theirs, gos].filter(one => one !== undefined)
-  for (let round = 0; round < rounds; round++)
-    for (let turn = 0; turn < all.length; turn++) await runWay(all[(round + turn) % all.length] as Way)
+  await askInTurns(all)
   const added = (one: Way, part: number) => percentile(one.samples, part) - percentile(straight.samples, part)
-  for (const { load } of all) load.close()
   const latencies = [0.5, 0.99].flatMap(part => {
     const name = `gateway.added.${connections}.p${part * 100}`
     const value = added(mine, part)
@@ -152,5 +107,5 @@ export const gatewayBench = async (bench: Bench): Promise<Row[]> => {
     bench.say(`${connections} connection${connections > 1 ? 's' : ''}`)
     rows.push(...(await requests(bench, [upstream, proxies], [connections, headers])))
   }
-  return [...rows, ...(await bodies(bench))]
+  return [...rows, ...(await tlsRequests(bench, upstream, { ...ours, key: host.key })), ...(await bodies(bench))]
 }

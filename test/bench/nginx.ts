@@ -1,6 +1,5 @@
 /** nginx, as the rival that serves a directory and as the one that proxies. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { find, freePort, scratch, start, untilListens } from './child.ts'
 import type { Bench } from './measure.ts'
@@ -14,13 +13,25 @@ export interface Nginx {
 
 export const noNginx = 'needs nginx: apt-get install nginx-light'
 
-/** nginx with one worker and `server` as the body of its server block; undefined where it is not installed. */
-export const nginx = async (bench: Bench, http: string, server: string): Promise<Nginx | undefined> => {
+/** The two parts of a configuration that passes everything on to a port of loopback. */
+export const proxyTo = (upstream: number): [http: string, server: string] => [
+  `upstream up { server 127.0.0.1:${upstream}; keepalive 256; keepalive_requests 100000000; }`,
+  'location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header connection ""; }',
+]
+
+/** nginx with one worker and `server` as the body of its server block, with a certificate behind TLS; undefined where it is not installed. */
+export const nginx = async (
+  bench: Bench,
+  http: string,
+  server: string,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<Nginx | undefined> => {
   const binary = find('nginx')
   if (!binary) return undefined
   const port = await freePort()
   const dir = scratch(bench, 'nginx')
   const kept = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${dir}/${name};`)
+  const secure = tls ? ` ssl; ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key}` : ''
   mkdirSync(join(dir, 'logs'))
   writeFileSync(
     join(dir, 'nginx.conf'),
@@ -29,7 +40,7 @@ ${process.getuid?.() === 0 ? 'user root;' : ''}
 events { worker_connections 1024; }
 http { access_log off; sendfile on; keepalive_requests 100000000; ${kept.join(' ')}
 ${http}
-server { listen 127.0.0.1:${port}; ${server} } }
+server { listen 127.0.0.1:${port}${secure}; ${server} } }
 `,
   )
   const child = start(bench, binary, ['-p', dir, '-c', join(dir, 'nginx.conf'), '-e', join(dir, 'error.log')], {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import type { Test } from 'tap'
 import type { Driver, Machine, MachineSpec } from '../../control/drivers/driver.ts'
+import { withSwap } from '../support/swap.ts'
 
 export interface Subject {
   readonly driver: Driver
@@ -24,6 +25,8 @@ export interface Subject {
   fill?(machine: Machine): Promise<{ said: string; mb: number }>
   /** Removes what `fill` has written. */
   empty?(machine: Machine): Promise<void>
+  /** Has a process of the machine remember something the first time; says whether it still knows. */
+  remembers?(machine: Machine): Promise<boolean>
   /** Lets the driver promise so much more of the disk and no more, for the rest of the test. */
   withRoom?(mb: number): Promise<Driver>
   /** Whatever of the machine is left on the box, in words; empty when nothing is. */
@@ -186,6 +189,32 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     await t.rejects(freezer.thaw(id), { code: 'driver_failed' })
   })
 
+  t.test(`${name}: the memory of a frozen machine is given back, and is there again when it thaws`, async t => {
+    const { driver, spec, leftovers, remembers } = await open(t)
+    const { freezer } = driver
+    if (!freezer?.reclaim || !(await withSwap(t))) {
+      t.pass('cannot put memory away')
+      return
+    }
+    const id = randomUUID()
+    const made = await driver.create(spec(id))
+    await remembers?.(made)
+    const bytes = async () => (await driver.stats(id))?.memoryBytes ?? Infinity
+    await freezer.freeze(id)
+    const before = await bytes()
+    await freezer.reclaim(id, AbortSignal.abort())
+    t.ok((await bytes()) > before * 0.9, 'not when it is wanted')
+    await freezer.reclaim(id, AbortSignal.timeout(30_000))
+    const after = await bytes()
+    t.ok(after < before / 2, `${after} bytes of ${before}`)
+    t.equal((await find(driver, id))?.phase, 'frozen')
+    await freezer.thaw(id)
+    t.same(await find(driver, id), made)
+    if (remembers) t.ok(await remembers(made), 'it has what it had')
+    await driver.remove(id)
+    t.same(await leftovers(id), [])
+  })
+
   t.test(`${name}: limits of a running machine can be changed`, async t => {
     const { driver, spec } = await open(t)
     const { resizer } = driver
@@ -286,6 +315,12 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     t.match(said, /No space left on device|Disk quota exceeded/)
     t.ok(mb > 80 && mb <= 96, `${mb} MB`)
     t.ok(((await storage.room()).promised.get(id) ?? 0) >= 96)
+    await storage.grow(id, 128)
+    const { mb: grown } = await fill(claimed)
+    t.ok(grown > 24 && grown <= 32, `${grown} MB more, at once`)
+    t.ok(((await storage.room()).promised.get(id) ?? 0) >= 128, 'which it was promised')
+    await storage.grow(id, 64)
+    t.ok(((await storage.room()).promised.get(id) ?? 0) >= 128, 'and never less')
     await driver.end(id)
     const { mb: more } = await fill(await driver.create({ ...spec(id), storageMb: 96 }))
     t.ok(more < 1, 'which holds after a restart')

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { commands } from '../../control/cli/commands.ts'
 import { parseCommandLine } from '../../control/cli/parse.ts'
+import { stripArguments } from '../support/coverage.ts'
 import { until } from '../support/until.ts'
 
 const main = fileURLToPath(new URL('../../control/main.ts', import.meta.url))
@@ -16,7 +17,7 @@ const main = fileURLToPath(new URL('../../control/main.ts', import.meta.url))
 const hutch = (t: Test, args: readonly string[], env: Record<string, string> = {}) => {
   const dir = mkdtempSync(join(tmpdir(), 'hutch-main-'))
   const dataDir = join(dir, 'data')
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [...stripArguments, main, ...args], {
     cwd: dir,
     env: { PATH: process.env['PATH'] ?? '', HUTCH_DATA_DIR: dataDir, HUTCH_DRIVER: 'fake', HUTCH_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -97,6 +98,17 @@ t.test('it serves on when nobody reads what it says any more', async t => {
   run.child.kill('SIGTERM')
   const [code] = (await once(run.child, 'exit')) as [number | null]
   t.equal(code, 0, 'and stops as it should')
+})
+
+t.test('an exception that nobody caught ends it with a line of the log, for the unit to start it again', async t => {
+  const thrower = encodeURIComponent('process.on("SIGUSR2", () => { throw new Error("nobodys") })')
+  const run = await serving(t, { NODE_OPTIONS: `--import=data:text/javascript,${thrower}` })
+  run.child.kill('SIGUSR2')
+  t.equal((await run.ended)[0], 1)
+  t.match(JSON.parse(run.said.error.trim().split('\n').at(-1) as string), {
+    event: 'server.threw',
+    error: { message: 'nobodys', stack: String },
+  })
 })
 
 t.test('beyond loopback it says what that means, and its addresses work', async t => {

@@ -57,6 +57,8 @@ await t.test('all fill up at once: each is told so within what it has, and the r
   const df = await run('a', 'df -m / | tail -n 1; df -i / | tail -n 1')
   const [, size, used] = /^\S+\s+(\d+)\s+(\d+)/.exec(df) ?? []
   t.ok(Number(size) > 60 && Number(size) <= 80 && Number(used) < 3, df)
+  const [, inodes] = /\n\S+\s+(\d+)/.exec(df) ?? []
+  t.ok(Number(inodes) > 9_000 && Number(inodes) <= 80 * 128, `${inodes} files: one for 8 KiB`)
   const fill =
     'i=0; while dd if=/dev/zero bs=64k of=/fill.$i count=64; do i=$((i+1)); done; touch /here; id -u; ls / | grep -c fill'
   const said = await Promise.all(names.map(name => run(name, fill)))

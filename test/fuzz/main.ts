@@ -7,6 +7,7 @@
  */
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { withGatewayAnswers } from './gateway-answers.ts'
 import { installSchemathesis, runSchemathesis } from './schemathesis.ts'
 
 const out = (line: string) => process.stdout.write(`${line}\n`)
@@ -22,8 +23,18 @@ const leftOut = [
   'positive_data_acceptance',
 ]
 
-/** Streams that end when the client leaves, a socket, and what cuts the sandbox off or replaces its daemon. */
-const notAsked = ['filesystem.watch', 'process.logs.stream', 'terminal.socket', 'tunnel.configure', 'tunnel.stop']
+/**
+ * Streams that end when the client leaves, a socket, and what cuts the sandbox off or replaces its daemon, which cuts off what it answers
+ * meanwhile.
+ */
+const notAsked = [
+  'filesystem.watch',
+  'process.logs.stream',
+  'terminal.socket',
+  'tunnel.configure',
+  'tunnel.stop',
+  'system.upgrade',
+]
 
 const fuzz = async (undo: (() => unknown)[]): Promise<number> => {
   const host = await server({ teardown: one => undo.unshift(one) }, { HUTCH_STANDBY_SECONDS: '3600' })
@@ -32,9 +43,9 @@ const fuzz = async (undo: (() => unknown)[]): Promise<number> => {
     spec: { runtime: { image: 'base', memory: 1024 } },
   })
   const { url } = made.body.metadata
-  const { text: document } = await host.call('GET', `${url}/swagger/openapi.json`)
-  const { key } = host
-  const status = await runSchemathesis({ document, url, key, hooks: 'checks.py', leftOut, notAsked, examples: 50 })
+  const document = withGatewayAnswers((await host.call('GET', `${url}/swagger/openapi.json`)).text)
+  const given = { document, url, key: host.key, hooks: 'checks.py', leftOut, notAsked, examples: 50 }
+  const status = await runSchemathesis('sandbox', given)
   const look = () => host.call('GET', `${url}/health`)
   // The connection kept since before the run may be closed in the moment it is used again.
   const health = await look().catch(look)

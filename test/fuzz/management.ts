@@ -74,7 +74,7 @@ const fuzz = async (undo: (() => unknown)[]): Promise<number> => {
   const document = (await api('GET', '/openapi.json')).text
   const key = host.first.adminKey
   const given = { document, url, key, hooks: 'management.py', leftOut, notAsked: [], examples: 30 }
-  const status = await runSchemathesis(given)
+  const status = await runSchemathesis('management', given)
   const health = await api('GET', '/healthz')
   out(`fuzz: the host is ${health.status === 200 ? 'well' : `not well: ${health.text}`}`)
   return health.status === 200 ? status : 1

@@ -1,10 +1,16 @@
-/** A bare TCP connection: what no HTTP client would send, and the answer byte for byte. */
+/** A bare connection, with TLS or without: what no HTTP client would send, and the answer byte for byte. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { Test } from 'tap'
+
+/** A port of loopback, and where TLS is spoken there whom the client trusts. */
+export type Place = number | { readonly port: number; readonly ca: string }
 
 export interface Raw {
   readonly socket: Socket
+  /** Ends the connection as who has crashed: by a reset. */
+  reset(): void
   /** Sends text as latin1, or bytes. */
   send(piece: string | Uint8Array): void
   /** All that came so far, as latin1. */
@@ -15,10 +21,15 @@ export interface Raw {
   readonly ended: Promise<string>
 }
 
-/** Connects to `port` of loopback, from an address of loopback; the connection is gone when the test ends. */
-export const raw = async (t: Test, port: number, localAddress = '127.0.0.1'): Promise<Raw> => {
-  const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true })
-  t.teardown(() => socket.destroy())
+/** Connects from an address of loopback; the connection is gone when the test ends. */
+export const raw = async (t: Test, place: Place, localAddress = '127.0.0.1'): Promise<Raw> => {
+  const { port, ca } = typeof place === 'number' ? { port: place, ca: undefined } : place
+  const below = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true })
+  const socket = ca === undefined ? below : connectTls({ socket: below, ca, servername: 'localhost' })
+  t.teardown(() => {
+    socket.destroy()
+    below.destroy()
+  })
   let text = ''
   let over = false
   const changed = new Set<() => void>()
@@ -41,9 +52,10 @@ export const raw = async (t: Test, port: number, localAddress = '127.0.0.1'): Pr
     text += piece.toString('latin1')
     tell()
   })
-  await once(socket, 'connect')
+  await once(socket, ca === undefined ? 'connect' : 'secureConnect')
   return {
     socket,
+    reset: () => void below.resetAndDestroy(),
     send: piece => void socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece),
     text: () => text,
     seen: pattern =>
@@ -67,8 +79,8 @@ export const raw = async (t: Test, port: number, localAddress = '127.0.0.1'): Pr
 }
 
 /** Sends all at once and answers what comes back until the other side closes. */
-export const exchange = async (t: Test, port: number, piece: string | Uint8Array): Promise<string> => {
-  const connection = await raw(t, port)
+export const exchange = async (t: Test, place: Place, piece: string | Uint8Array): Promise<string> => {
+  const connection = await raw(t, place)
   connection.send(piece)
   return connection.ended
 }

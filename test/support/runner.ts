@@ -123,7 +123,14 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
   const drivers = driversOf(driver, options.others)
   const rules = new Map([crew, pool].map(kind => [kind.kind, kind]))
   const told = changes()
-  const configurer = createConfigurer({ store, rules, clock, log, tell: options.tell ?? (async () => []) })
+  const configurer = createConfigurer({
+    store,
+    rules,
+    clock,
+    log,
+    tell: options.tell ?? (async () => []),
+    grow: async () => {},
+  })
   const move = transition({ store, clock, rules, changes: told, written: configurer.written })
   const closer = closing({ log, boundMs: 1_000 })
   if (!options.store) closer.add('store', store.close)

@@ -1,6 +1,16 @@
 /** The disk of a virtual machine: a Debian with systemd and Debian's kernel, this checkout, and a program that takes orders. */
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { checkout } from './chroot.ts'
 import { debianRoot } from './clean-root.ts'
@@ -64,6 +74,7 @@ export interface Disk {
   readonly image: string
   readonly kernel: string
   readonly initrd: string
+  readonly spare: string
 }
 
 /** Makes the image in `dir`, which is on the file system of the checkout: it is put together of links. */
@@ -87,7 +98,10 @@ export const makeDisk = (dir: string): Disk => {
     execFileSync('mke2fs', ['-q', '-t', 'ext4', '-i', '8192', '-d', root, image, '8G'], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
-    return { image, kernel: join(dir, 'kernel'), initrd: join(dir, 'initrd') }
+    const spare = join(dir, 'spare')
+    writeFileSync(spare, '')
+    truncateSync(spare, 6 * 1024 ** 3)
+    return { image, kernel: join(dir, 'kernel'), initrd: join(dir, 'initrd'), spare }
   } finally {
     rmSync(root, { recursive: true, force: true })
   }

@@ -12,6 +12,8 @@ import type { Disk } from './vm-disk.ts'
 export interface Vm {
   /** Runs lines of bash as root in the checkout; what they say and their exit code. */
   run(lines: string, timeoutS?: number): Promise<{ out: string; code: number }>
+  /** As the button does: nothing is written back or ended first. Resolves when it has booted again, from the disk it had. */
+  reset(): Promise<void>
   /** Ends it. */
   end(): Promise<void>
 }
@@ -48,12 +50,29 @@ const connected = async (path: string): Promise<Socket> => {
     }
 }
 
-const argumentsOf = ({ image, kernel, initrd }: Disk, dir: string): string[] =>
+/** One command to the machine itself (QMP, qemu-qmp-ref(7)). */
+const tellQemu = async (path: string, command: string): Promise<void> => {
+  const socket = await connected(path)
+  const said = portOf(socket)
+  try {
+    await said(/"QMP"/, 10)
+    for (const execute of ['qmp_capabilities', command]) {
+      socket.write(JSON.stringify({ execute }))
+      await said(/"return": \{\}/, 10)
+    }
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** `spare` is a second disk, /dev/vdb, with nothing on it; both are as large as they are written. */
+const argumentsOf = ({ image, kernel, initrd, spare }: Disk, dir: string): string[] =>
   [
     ['-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m', '4096', '-nodefaults', '-display', 'none'],
     ['-kernel', kernel, '-initrd', initrd],
     ['-append', 'root=/dev/vda rw console=ttyS0 systemd.unified_cgroup_hierarchy=1 mitigations=off quiet'],
-    ['-drive', `file=${image},format=raw,if=virtio,snapshot=on`],
+    ['-drive', `file=${image},format=raw,if=virtio,snapshot=on`, '-drive', `file=${spare},format=raw,if=virtio`],
+    ['-qmp', `unix:${join(dir, 'qmp')},server=on,wait=off`],
     ['-serial', `file:${join(dir, 'console.log')}`, '-serial', `unix:${join(dir, 'port')},server=on,wait=off`],
   ].flat()
 
@@ -71,8 +90,13 @@ export const bootVm = async (disk: Disk, dir: string): Promise<Vm> => {
   try {
     const port = await connected(join(dir, 'port'))
     const said = portOf(port)
-    await said(/<ready \S+>/, bootS)
+    const ready = () => said(/<ready \S+>/, bootS)
+    await ready()
     return {
+      async reset() {
+        await tellQemu(join(dir, 'qmp'), 'system_reset')
+        await ready()
+      },
       async run(lines, timeoutS = 120) {
         port.write(`${Buffer.from(lines).toString('base64')}\n`)
         const { before, 1: code } = await said(/<exit (\d+)>/, timeoutS)

@@ -15,6 +15,7 @@ export type FaultPoint =
   | 'remove.half'
   | 'remove.after'
   | 'list'
+  | 'grow'
   | 'stats'
   | 'freeze'
   | 'thaw'
@@ -41,6 +42,8 @@ interface FakeMachine {
   rootGone?: boolean
   /** Processor time it has used. */
   cpuMs?: number
+  /** Its memory was put away while it was frozen. */
+  putAway?: boolean
   server?: FakeServer
 }
 
@@ -105,6 +108,16 @@ const promise = (world: FakeWorld, { id, storageMb = 0 }: Pick<MachineSpec, 'id'
   if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb, retryAfterS: 60 })
 }
 
+const grow = async (context: Context, id: string, storageMb: number): Promise<void> => {
+  const { world, faults } = context
+  await faults('grow', id)
+  const machine = world.machines.get(id)
+  if (!machine || (machine.spec.storageMb ?? 0) >= storageMb) return
+  promise(world, { id, storageMb })
+  world.machines.set(id, { ...machine, spec: { ...machine.spec, storageMb } })
+  note(context, 'grow', id)
+}
+
 const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
   const { world, faults, serve } = context
   signal?.throwIfAborted()
@@ -154,6 +167,7 @@ const turn = async (context: Context, id: string, verb: 'freeze' | 'thaw'): Prom
   const phase = verb === 'freeze' ? 'frozen' : 'running'
   if (machine.phase !== phase) note(context, verb, id)
   machine.phase = phase
+  machine.putAway = false
 }
 
 const claim = async (context: Context, spec: MachineSpec): Promise<Machine> => {
@@ -197,14 +211,16 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
     async stats(id) {
       await faults('stats', id)
       const machine = machines.get(id)
-      return machine && { memoryBytes: 16 * 1024 * 1024, cpuMs: machine.cpuMs ?? 100 }
+      return machine && { memoryBytes: (machine.putAway ? 4 : 16) * 1024 * 1024, cpuMs: machine.cpuMs ?? 100 }
     },
     freezer: {
       freeze: id => turn(context, id, 'freeze'),
       thaw: id => turn(context, id, 'thaw'),
       async reclaim(id, signal) {
         await faults('reclaim', id, signal)
-        if (!signal.aborted) note(context, 'reclaim', id)
+        if (signal.aborted) return
+        alive(context, id, 'reclaim').putAway = true
+        note(context, 'reclaim', id)
       },
     },
     resizer: {
@@ -214,7 +230,11 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         note(context, 'resize', id)
       },
     },
-    storage: { claimableMb: 8_192, room: async () => room(world) },
+    storage: {
+      claimableMb: 8_192,
+      room: async () => room(world),
+      grow: (id, mb) => grow(context, id, mb),
+    },
     claimer: {
       async claim(spec, tell) {
         const machine = await claim(context, spec)

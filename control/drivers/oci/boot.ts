@@ -7,6 +7,7 @@ import { openDocument } from './boot-document.ts'
 import { limitCpu, limitSockets } from './cgroup/limits.ts'
 import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
+import { isFile } from './disk/kind.ts'
 import { blocksOf } from './disk/shape.ts'
 import type { MachineFiles } from './layout.ts'
 import { writeMarkerNow, type Marker } from './marker.ts'
@@ -69,7 +70,7 @@ const start = async (
       usersOf: firstId === undefined ? undefined : join('/run/netns', slot.netns),
       openFiles: inheritedFiles(privileges, firstId),
       image: overlay ? spec.rootfs : undefined,
-      disk: disk && { blocks: blocksOf(disk), blank },
+      disk: isFile(disk) ? { blocks: blocksOf(disk), blank } : undefined,
       bundleDir,
       releasesDir,
       privatePlace: handsOnDescriptors(runtime),
@@ -100,6 +101,8 @@ const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker
     },
     clock,
   )
+  // Its start may have needed more than it has.
+  if (marker.disk && !isFile(marker.disk)) context.disks.of(marker.disk).bound(files, marker.disk)
   await limitSockets(hierarchy, group, spec.memoryMb)
   // Nobody's machine gets its share when it is somebody's.
   if (!spec.anonymous) await limitCpu(hierarchy, group, spec.id, spec.cpus)

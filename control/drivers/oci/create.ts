@@ -8,14 +8,14 @@ import { boot, writeConfig, type Attempt } from './boot.ts'
 import { checkSpec } from './check-spec.ts'
 import { groupDirs } from './cgroup/hierarchy.ts'
 import { groupOf, type Context } from './context.ts'
-import { planDisk, prepareDisk } from './disk/prepare.ts'
+import { needOwnUsers, planDisk } from './disk/prepare.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { imageMark } from './image-files.ts'
 import { readMarkerNow, writeMarkerNow, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
-import { hostFiles, prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
+import { prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
 import { chooseUsers } from './users/choose.ts'
 import { convertUpper } from './users/convert.ts'
 
@@ -76,8 +76,7 @@ const prepare = async (
   root: RootInput,
   { disk, earlier }: { disk: Marker['disk']; earlier: Marker | undefined },
 ): Promise<string | undefined> => {
-  const { files, signal } = root
-  if (disk) return prepareDisk(context, { files, disk, earlier: earlier?.disk, etc: hostFiles(root), signal })
+  if (disk) return context.disks.of(disk).prepare({ root, disk, earlier: earlier?.disk })
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   return undefined
 }
@@ -88,6 +87,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   const { overlay } = context
   const disk = await planDisk(context, spec, earlier)
   const firstId = await chooseUsers(attempt, earlier)
+  needOwnUsers(disk, firstId)
   if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
   // A copy is the machine's own.
   const image = overlay ? imageMark(spec.rootfs) : undefined

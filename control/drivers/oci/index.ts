@@ -8,6 +8,7 @@
  *
  * Machines outlive the host process: close leaves them running, the next open finds them.
  */
+import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
@@ -18,7 +19,7 @@ import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { run, tool } from './command.ts'
-import { claimableMb } from './disk/shape.ts'
+import { growNow } from './disk/grow.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
@@ -50,11 +51,18 @@ const flush = async ({ hierarchy, names }: Context, id: string): Promise<void> =
 /** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */
 const keptFiles = async (context: Context, id: string): Promise<readonly string[]> => {
   const { dataDir, overlay } = context
-  const { marker, upper, disk } = filesOf(dataDir, id)
-  const found = overlay ? await readMarker(marker) : undefined
+  const files = filesOf(dataDir, id)
+  const found = overlay ? await readMarker(files.marker) : undefined
   if (!found?.kept) return []
   if (found.disk) await flush(context, id)
-  return [marker, found.disk ? disk : upper].map(path => relative(dataDir, path))
+  const kept = found.disk ? context.disks.of(found.disk).kept(files) : [files.upper]
+  return [files.marker, ...kept.filter(path => existsSync(path))].map(path => relative(dataDir, path))
+}
+
+const storageOf = (context: Context): Pick<Driver, 'storage'> => {
+  const { made, pledges } = context.disks
+  if (!made) return {}
+  return { storage: { claimableMb: made.claimableMb, room: pledges.room, grow: (id, mb) => growNow(context, id, mb) } }
 }
 
 const outboundOf = (
@@ -88,7 +96,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       thaw: id => thawGroup(hierarchy, group(id), clock),
       reclaim: (id, signal) => reclaimGroup(hierarchy, group(id), { clock, signal }),
     },
-    ...(context.disks.areMade ? { storage: { claimableMb, room: context.disks.pledges.room } } : {}),
+    ...storageOf(context),
     keeper: { filesOf: id => keptFiles(context, id) },
     resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.

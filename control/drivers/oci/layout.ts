@@ -8,6 +8,8 @@ export interface MachineFiles {
   /** What the sandbox writes: the upper layer of the overlay. */
   readonly upper: string
   readonly work: string
+  /** What its daemon keeps (`native/private-place.h`). */
+  readonly private: string
   /** The file system that upper layer and work are in, where the machine has a disk of its own. */
   readonly disk: string
   /** The device that its disk was on when it last started. */
@@ -41,6 +43,7 @@ export const filesOf = (dataDir: string, id: string): MachineFiles => {
     marker: join(dir, 'machine.json'),
     upper: join(dir, 'upper'),
     work: join(dir, 'work'),
+    private: join(dir, 'private'),
     disk: join(dir, 'disk.img'),
     device: join(dir, 'device'),
     names: join(dir, 'names'),

@@ -25,8 +25,11 @@ const shape = s.object({
   held: s._default(s.boolean(), false),
   /** The id of the box that its root is, or was when it last ran, where it has users of its own. */
   firstId: s.optional(s.int()),
-  /** The file system that it writes to, and how much of that it may fill, MB; absent for a directory without end. */
-  disk: s.optional(s.object({ mb: s.int(), room: s.int() })),
+  /**
+   * The file system that it writes to, and how much of that it may fill, MB; absent for a directory without end. With `project` that is a
+   * directory whose files have this number, by which the data directory's own file system bounds them.
+   */
+  disk: s.optional(s.object({ mb: s.int(), room: s.int(), project: s.optional(s.int()) })),
   /** Whose attributes mark what the upper layer hides: those of today, or `trusted` ones of versions before. */
   marks: s._default(s.enum(['trusted', 'user']), 'trusted'),
 })

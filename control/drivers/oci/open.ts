@@ -143,7 +143,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const firstId = await openUsers(config, deps, { names, dataDir })
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
-  const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay })
+  const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay, firstId })
   const privileges = await readPrivileges()
   await raiseSharedLimits(log)
   const aio = await hasRoomForAio()

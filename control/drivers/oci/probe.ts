@@ -6,7 +6,7 @@ import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
 import { commands, disk, inotify, kvm, root, size, swap } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
-import { diskQuota } from './probe/disk.ts'
+import { diskQuota, fileQuota } from './probe/disk.ts'
 import { cgroups, firewall, forwarding, freezer, network, outboundPolicies, overlay } from './probe/kernel.ts'
 import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
 
@@ -77,8 +77,11 @@ const usersCheck = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[
     ? []
     : [ownUsers({ runtime, bundleDir, required: userNamespaces === 'on' })]
 
-const disksCheck = ({ diskQuota: mode }: ProbeConfig): Check[] =>
-  mode === 'off' ? [] : [{ ...diskQuota, required: mode === 'on' }]
+const disksCheck = ({ diskQuota: mode, runtime, userNamespaces }: ProbeConfig): Check[] => {
+  if (mode === 'off') return []
+  const check = runtime === 'runsc' || userNamespaces === 'off' ? fileQuota : diskQuota
+  return [{ ...check, required: mode === 'on' }]
+}
 
 const checks = (config: ProbeConfig, { users, disks }: Optional): Check[] => [
   root,

@@ -2,12 +2,12 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../../shared/errors.ts'
-import { isThere } from '../../../shared/is-there.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
-import { run, tool } from './command.ts'
+import { run } from './command.ts'
 import { groupOf, type Context } from './context.ts'
 import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker } from './marker.ts'
+import { removeDirectory } from './remove-directory.ts'
 import { runtimeNames, runtimeOf } from './runtime.ts'
 
 const readText = (path: string): Promise<string> =>
@@ -54,13 +54,6 @@ const forget = async ({ names }: Context, id: string): Promise<void> => {
   }
 }
 
-/** Trees of tenants can be deeper than any path may be long; rm(1) walks them by descriptor and follows no link. */
-export const removeDirectory = async (directory: string): Promise<void> => {
-  if (!(await isThere(directory))) return
-  const args = ['-rf', '--one-file-system', '--', directory]
-  await run({ step: 'remove directory', file: tool('rm'), args, timeoutMs: 50_000 })
-}
-
 /** Ends the machine and gives back what it holds of the box; its directory and the tenant's files stay. */
 export const endMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
   const { dataDir, names, hierarchy, slots, outbound, views, clock } = context
@@ -83,6 +76,10 @@ export const endMachine = async (context: Context, id: string, signal?: AbortSig
 export const removeMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
   await endMachine(context, id, signal)
   signal?.throwIfAborted()
-  await removeDirectory(filesOf(context.dataDir, id).dir)
+  const files = filesOf(context.dataDir, id)
+  // While the marker is there: it says what the file system knows the files by.
+  const disk = (await readMarker(files.marker))?.disk
+  if (disk) await context.disks.of(disk).drop(files, disk)
+  await removeDirectory(files.dir)
   context.disks.pledges.forget(id)
 }

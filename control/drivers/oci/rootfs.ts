@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { errno, fail } from '../../../shared/errors.ts'
 import { run, tool } from './command.ts'
 import type { MachineFiles } from './layout.ts'
-import { removeDirectory } from './remove.ts'
+import { removeDirectory } from './remove-directory.ts'
 
 export interface RootInput {
   readonly files: MachineFiles
@@ -20,6 +20,8 @@ export interface RootInput {
   /** Further files of /etc, by their names. */
   readonly etc: Readonly<Record<string, string>>
   readonly overlay: boolean
+  /** Is told of each directory that the machine writes to, while there is nothing in it. */
+  readonly made?: ((directory: string) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -73,6 +75,7 @@ export const prepareAgain = async (input: RootInput): Promise<void> => {
   await needImage(input)
   await removeDirectory(files.work)
   await mkdir(files.work)
+  input.made?.(files.work)
   let etc: FileHandle
   try {
     etc = await open(join(files.upper, 'etc'), constants.O_DIRECTORY | constants.O_NOFOLLOW)
@@ -104,6 +107,7 @@ export const prepareRoot = async (input: RootInput): Promise<void> => {
   if (overlay) {
     await mkdir(files.upper)
     await mkdir(files.work)
+    for (const directory of [files.upper, files.work]) input.made?.(directory)
     // The upper directory is the machine's "/": mode and owner are those of the image, whatever the umask.
     await chmod(files.upper, stat.mode & 0o7777)
     await chown(files.upper, stat.uid, stat.gid)

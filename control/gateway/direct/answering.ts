@@ -19,9 +19,10 @@ const bodyInChunks = (state: State, chunks: Chunks, bytes: Buffer): void => {
 /** Has the kernel move the rest of a long body; false where it cannot. */
 const moveRest = (state: State): boolean => {
   const { far, side, left } = state
-  if (left < worthBytes || !isMovable(far.socket)) return false
+  const { socket } = side.turn.request
+  if (left < worthBytes || !isMovable(far.socket, socket)) return false
   client.flush(side)
-  state.stopMoving = move(far.socket, side.turn.request.socket, left, ({ isWhole, hasMore }) => {
+  state.stopMoving = move(far.socket, socket, left, ({ isWhole, hasMore }) => {
     state.stopMoving = undefined
     if (isWhole) answered(state, !hasMore)
     else spoiled(state, new Error('its answer ended before its length'))

@@ -36,12 +36,15 @@ export interface AnswerStart {
 const headOf = ({ status, reason, headers, framing }: AnswerStart, turn: Turn, date: () => string): string => {
   let text = `HTTP/1.1 ${status} ${reason}\r\n`
   let isDated = false
+  let { always } = turn
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] as string
     if (name.length === 4 && name.toLowerCase() === 'date') isDated = true
+    if (name.length === always?.name.length && name.toLowerCase() === always.name) always = undefined
     text += `${name}: ${headers[at + 1]}\r\n`
   }
   if (!isDated) text += date()
+  if (always) text += `${always.name}: ${always.value}\r\n`
   text += turn.keepAlive ? keepAlive : 'connection: close\r\n'
   return `${text}${framing === 'chunks' || framing === 'close' ? 'transfer-encoding: chunked\r\n\r\n' : '\r\n'}`
 }

@@ -5,7 +5,7 @@ import type { Connections, Destination } from '../../channel/connections.ts'
 import type { Turn } from '../../lane/turn.ts'
 import type { ErrorReply } from '../errors.ts'
 import { upstreamFailed } from '../forward.ts'
-import { requestHeaders, responseHeaders, type AnswerRules, type Withheld } from '../headers.ts'
+import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from '../headers.ts'
 import { ask } from './ask.ts'
 import { clientSide, dater, onceOut } from './client-side.ts'
 import { sendReply } from './own-reply.ts'
@@ -47,7 +47,7 @@ export const sendsOn = ({ connections, clock }: { connections: Connections; cloc
       identity,
       remote: request.socket.remoteAddress ?? '',
       host: request.headers.host ?? '',
-      isSecure: false,
+      isSecure: cameByTls(request.socket),
     })
     const side = clientSide(turn, date)
     const head = headText(request.method ?? 'GET', target, headers)

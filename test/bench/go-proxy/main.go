@@ -1,5 +1,6 @@
 // The rival that most gateways in Go are: httputil.ReverseProxy as it comes, with kept connections to one upstream.
-// Arguments: port to listen on, port of the upstream; both on loopback.
+// Arguments: port to listen on, port of the upstream, both on loopback; then
+// files with a certificate and its key, where TLS is spoken.
 package main
 
 import (
@@ -25,5 +26,9 @@ func main() {
 			request.Out.Header.Del("Authorization")
 		},
 	}
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], proxy))
+	address := "127.0.0.1:" + os.Args[1]
+	if len(os.Args) > 3 {
+		log.Fatal(http.ListenAndServeTLS(address, os.Args[3], os.Args[4], proxy))
+	}
+	log.Fatal(http.ListenAndServe(address, proxy))
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { appendPart, unpack } from '../../../control/backup/archive.ts'
+import { listen } from '../../../control/backup/said.ts'
 import { runCommand } from '../../support/command.ts'
 import { openTestHost } from '../../support/whole-host.ts'
 
@@ -36,15 +37,29 @@ t.test('directories deeper than a path can be long cost nobody but who has made 
   for (const name of ['hostile', 'other']) await appendPart(archive, { step: name, directory: from, names: [name] })
   await archive.close()
   const leftOut = await unpack(path, to)
-  t.ok(leftOut.length > 0)
-  t.ok(
-    leftOut.every(line => line.endsWith(': File name too long')),
-    'which is said',
-  )
+  t.match(leftOut, { count: 11, first: /: File name too long$/ }, 'which is said')
   t.equal(readFileSync(join(to, 'other', 'file'), 'utf8'), 'of another tenant')
   t.equal(readFileSync(join(to, 'hostile', 'shallow'), 'utf8'), 'kept')
   const nowhere = unpack(path, join(dir, 'nowhere'))
   await t.rejects(nowhere, { code: 'operation_failed' }, 'anything else that is wrong is wrong')
+})
+
+t.test('of what tar says of a million files only the end is kept', async t => {
+  const line = Buffer.from(`tar: ${'d'.repeat(4_000)}/s: socket ignored\n`)
+  const much = Buffer.concat(Array.from({ length: 1_000 }, () => line))
+  const say = async function* (times: number, last: string) {
+    for (; times > 0; times--) yield much
+    for (const letter of last) yield Buffer.from(letter)
+  }
+  t.match(await listen(say(10, 'tar: no room\n'), { passable: /ignored$/, wanted: /ignored$/ }), {
+    end: /^[^]{1,4096}$/,
+    isPassable: false,
+    found: 10_000,
+    first: line.toString().trim(),
+  })
+  t.match(await listen(say(2, ''), { passable: /ignored$/ }), { isPassable: true, found: 0 })
+  t.match(await listen(say(0, 'tar: \u00e4'), {}), { end: 'tar: \u00e4', isPassable: false })
+  t.match(await listen(say(0, ''), { passable: /./ }), { end: '', isPassable: false })
 })
 
 t.test('no key is changed while a backup is made, and none is made meanwhile', async t => {

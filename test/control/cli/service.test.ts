@@ -17,6 +17,7 @@ t.test('what an operator gets', async t => {
     'KillMode=process',
     'KillSignal=SIGTERM',
     'Restart=on-failure',
+    'StartLimitIntervalSec=0',
     'OOMPolicy=continue',
     'Environment="HUTCH_DATA_DIR=/srv/100%% mine"',
     'Environment="HUTCH_PORT=8090"',

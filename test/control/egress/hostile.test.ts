@@ -3,8 +3,10 @@ import { createServer, type Server } from 'node:net'
 import { once } from 'node:events'
 import { createServer as createHttp2 } from 'node:http2'
 import t, { type Test } from 'tap'
+import { createLastNet, type LastNet } from '../../../control/last-net.ts'
 import { boundedLog } from '../../../control/egress/bounded-log.ts'
 import { silentLog } from '../../../shared/log.ts'
+import { oddRequests } from '../../support/odd-heads.ts'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
@@ -15,12 +17,22 @@ if (why) {
   process.exit(0)
 }
 enterOwnNetwork()
-const internet = await startInternet()
+const net = createLastNet()
+/** What every connection of a sandbox does besides, while it is set. */
+let besides: (() => void) | undefined
+const guard: LastNet['guard'] = (socket, log, begin) =>
+  net.guard(socket, log, () => {
+    besides?.()
+    begin()
+  })
+const internet = await startInternet({}, undefined, { lastNet: { guard } })
 t.teardown(internet.close)
 const { sandbox, egress } = internet
 /** In a server each of these would have ended it. */
 const uncaught: unknown[] = []
-process.on('uncaughtException', error => void uncaught.push(error))
+process.on('uncaughtException', error => {
+  if (!net.caught(error)) uncaught.push(error)
+})
 
 const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer => {
   const head = Buffer.alloc(9)
@@ -87,6 +99,22 @@ t.test('fields of the connection in HTTP/2, in trailers and in answers, end noth
   t.same(internet.errors, [])
 })
 
+t.test('an exception of one connection ends that one, through the proxy and past it', async t => {
+  egress.setPolicy('sandbox', {})
+  besides = () =>
+    setTimeout(() => {
+      throw new Error('of one connection')
+    }, 5)
+  for (const open of [sandbox.proxy, () => sandbox.dial(addresses.single, 80)]) {
+    const socket = await open()
+    await once(socket.resume(), 'close')
+    t.match(internet.errors.pop(), { event: 'connection.threw', fields: { from: addresses.sandbox } })
+  }
+  besides = undefined
+  t.match(await sandbox.get('http://single.example/'), { status: 200 })
+  t.same(uncaught, [])
+})
+
 t.test('a field that may stand once and stands twice is a bad request, and no error of this host', async t => {
   egress.setPolicy('sandbox', {})
   let asked = 0
@@ -112,6 +140,16 @@ t.test('a field that may stand once and stands twice is a bad request, and no er
   log.error('x', {})
   t.equal(lines.length, 21)
   t.same(lines.at(-1), { leftOut: 980 })
+})
+
+t.test('odd heads are refused, and nothing of them arrives', async t => {
+  egress.setPolicy('sandbox', {})
+  const seen = await serveOnce(t, 9110, '')
+  const host = 'single.example:9110'
+  const heads = Object.entries(oddRequests(host, `http://${host}/`))
+  const said = await Promise.all(heads.map(([, head]) => sandbox.say(Buffer.from(`${head}\r\n\r\n`, 'latin1'))))
+  for (const [at, [name]] of heads.entries()) t.match(said[at], /^(HTTP\/1\.1 400 |$)/, name)
+  t.same(seen, [])
 })
 
 t.test('an early hint that is none is not passed on, and ends nothing', async t => {

@@ -4,11 +4,12 @@ import t, { type Test } from 'tap'
 import { exchange, raw } from '../../support/raw.ts'
 import { until } from '../../support/until.ts'
 import { testHost } from '../../support/whole-host.ts'
+import { tlsPlace } from '../../support/tls-place.ts'
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 /** A sandbox behind a gateway; what its machine answers is written by hand, and what it is asked is kept by connection. */
-const behind = async (t: Test) => {
+const behind = async (t: Test, isSecure: boolean) => {
   const connections: { socket: Socket; text: string }[] = []
   let answer = (socket: Socket, _text: string): void => void socket.write(ok)
   const upstream = createServer(socket => {
@@ -28,10 +29,15 @@ const behind = async (t: Test) => {
     upstream.close()
   })
   const upstreamPort = (upstream.address() as AddressInfo).port
-  const made = await testHost(t, { serve: async () => ({ host: '127.0.0.1', port: upstreamPort, close: () => {} }) })
-  const { port } = await made.host.listen()
+  const tls = isSecure ? tlsPlace() : undefined
+  const made = await testHost(t, {
+    ...(tls && { config: { tls: tls.config } }),
+    serve: async () => ({ host: '127.0.0.1', port: upstreamPort, close: () => {} }),
+  })
+  const listening = await made.host.listen()
   await made.api('POST', '/sandboxes', { metadata: { name: 'web' }, spec: { runtime: { image: 'busybox' } } })
   await made.until('web', 'DEPLOYED')
+  const port = tls ? tls.at(listening.port) : listening.port
   const credential = `Authorization: Bearer ${made.host.first.adminKey}\r\n`
   const head = (line: string, headers = '', connection = 'close') => {
     const [method = '', target = ''] = line.split(' ')
@@ -53,8 +59,13 @@ const behind = async (t: Test) => {
   }
 }
 
-t.test('bodies with two lengths never get past the gateway', async t => {
-  const { ask, asked } = await behind(t)
+/** A case of plain HTTP and of HTTPS: what the connection is read from must make no difference. */
+const both = (name: string, run: (t: Test, isSecure: boolean) => Promise<void>): void => {
+  for (const isSecure of [false, true]) void t.test(isSecure ? `${name}, by TLS` : name, t => run(t, isSecure))
+}
+
+both('bodies with two lengths never get past the gateway', async (t, isSecure) => {
+  const { ask, asked } = await behind(t, isSecure)
   const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
   const chunked = `0\r\n\r\n${smuggled}`
   for (const headers of [
@@ -73,8 +84,8 @@ t.test('bodies with two lengths never get past the gateway', async t => {
   t.same(asked(), [], 'nothing arrived')
 })
 
-t.test('a chunked body arrives as what it holds, and what follows it is another request', async t => {
-  const { head, port, asked } = await behind(t)
+both('a chunked body arrives as what it holds, and what follows it is another request', async (t, isSecure) => {
+  const { head, port, asked } = await behind(t, isSecure)
   const connection = await raw(t, port)
   connection.send(
     head('POST /one', 'Transfer-Encoding: chunked\r\n', 'keep-alive') +
@@ -91,8 +102,8 @@ t.test('a chunked body arrives as what it holds, and what follows it is another 
   t.notMatch(all, /trailer|ext=/i)
 })
 
-t.test('an abandoned body does not become the next request of anybody', async t => {
-  const { head, port, ask, connections, answering } = await behind(t)
+both('an abandoned body does not become the next request of anybody', async (t, isSecure) => {
+  const { head, port, ask, connections, answering } = await behind(t, isSecure)
   // Answered before the body is there: the connection to the workload is in the middle of a request then.
   const early = await raw(t, port)
   early.send(`${head('POST /early', 'Content-Length: 1000\r\n', 'keep-alive')}abc`)
@@ -110,10 +121,10 @@ t.test('an abandoned body does not become the next request of anybody', async t 
     if (/\/early|\/silent/.test(text)) t.notMatch(text, /GET \/[abc] /, 'its connection is used for nothing else')
 })
 
-t.test(
+both(
   'long bodies are passed on unread: what follows them is another request, and what breaks off is not whole',
-  async t => {
-    const { head, port, connections, answering, api } = await behind(t)
+  async (t, isSecure) => {
+    const { head, port, connections, answering, api } = await behind(t, isSecure)
     const long = 2 * 1024 * 1024
     const length = `Content-Length: ${long}\r\n`
     const answer = (socket: Socket, bytes: number) =>
@@ -162,8 +173,8 @@ t.test(
   },
 )
 
-t.test('who takes none of what they asked for keeps others out of nothing', async t => {
-  const { port, head, answering, connections } = await behind(t)
+both('who takes none of what they asked for keeps others out of nothing', async (t, isSecure) => {
+  const { port, head, answering, connections } = await behind(t, isSecure)
   const stalled = () => connections.filter(({ text }) => text.includes('/stall')).length
   answering((socket, text) => {
     if (!text.includes('/stall')) socket.write(ok)
@@ -182,8 +193,8 @@ t.test('who takes none of what they asked for keeps others out of nothing', asyn
   t.match(await exchange(t, port, head('GET /x')), /\r\n\r\nok$/)
 })
 
-t.test('what is no HTTP becomes 502; more than was announced reaches nobody', async t => {
-  const { ask, answering, api } = await behind(t)
+both('what is no HTTP becomes 502; more than was announced reaches nobody', async (t, isSecure) => {
+  const { ask, answering, api } = await behind(t, isSecure)
   const bad: Record<string, string> = {
     'no HTTP': 'SSH-2.0-OpenSSH\r\n',
     'a status of four digits': 'HTTP/1.1 1000 x\r\nContent-Length: 2\r\n\r\nok',
@@ -209,8 +220,8 @@ t.test('what is no HTTP becomes 502; more than was announced reaches nobody', as
   t.equal((await api('GET', '/sandboxes')).status, 200)
 })
 
-t.test('odd but possible answers pass: bytes beyond ASCII, reason phrases, 1xx, no length', async t => {
-  const { ask, answering } = await behind(t)
+both('odd but possible answers pass: bytes beyond ASCII, reason phrases, 1xx, no length', async (t, isSecure) => {
+  const { ask, answering } = await behind(t, isSecure)
   answering(
     socket => void socket.write(Buffer.from('HTTP/1.1 200 OK\r\nX: caf\xe9\r\nContent-Length: 2\r\n\r\nok', 'latin1')),
   )
@@ -227,8 +238,8 @@ t.test('odd but possible answers pass: bytes beyond ASCII, reason phrases, 1xx, 
   t.match(await ask('HEAD /x'), /^HTTP\/1\.1 200 [^]*Content-Length: 200\r\n[^]*\r\n\r\n$/)
 })
 
-t.test('an answer that comes before the whole body is seen', async t => {
-  const { port, head, answering } = await behind(t)
+both('an answer that comes before the whole body is seen', async (t, isSecure) => {
+  const { port, head, answering } = await behind(t, isSecure)
   const big = `HTTP/1.1 413 Big\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig`
   answering(socket => {
     answering(() => {})
@@ -239,8 +250,8 @@ t.test('an answer that comes before the whole body is seen', async t => {
   t.match(await connection.seen(/big$/), /^HTTP\/1\.1 413 /)
 })
 
-t.test('forms of the target: absolute ones are read, what names two hosts is refused', async t => {
-  const { port, connections, host } = await behind(t)
+both('forms of the target: absolute ones are read, what names two hosts is refused', async (t, isSecure) => {
+  const { port, connections, host } = await behind(t, isSecure)
   const credential = `Authorization: Bearer ${host.first.adminKey}\r\nConnection: close\r\n`
   const absolute = (target: string, name: string) =>
     exchange(t, port, `GET ${target} HTTP/1.1\r\nHost: ${name}\r\n${credential}\r\n`)
@@ -258,20 +269,23 @@ t.test('forms of the target: absolute ones are read, what names two hosts is ref
   t.equal(connections.filter(({ text }) => text).length, 1, 'only the first reached the workload')
 })
 
-t.test('an offer of HTTP/2 is ignored, body and all; headers meant for one connection stay there', async t => {
-  const { port, head, asked } = await behind(t)
-  const offer =
-    'Upgrade: h2c\r\nHTTP2-Settings: AAMA\r\nX-Forwarded-For: 1\r\nX-Forwarded-For: 2\r\nContent-Length: 3\r\n'
-  const text = await exchange(t, port, `${head('POST /x', offer, 'Upgrade, HTTP2-Settings, close')}abc`)
-  t.match(text, /^HTTP\/1\.1 200 /)
-  const [request = ''] = asked()
-  t.match(request, /\r\n\r\nabc$/)
-  t.notMatch(request, /h2c|http2-settings/i)
-  t.match(request, /x-forwarded-for: 1, 2, 127\.0\.0\.1\r\n/)
-})
+both(
+  'an offer of HTTP/2 is ignored, body and all; headers meant for one connection stay there',
+  async (t, isSecure) => {
+    const { port, head, asked } = await behind(t, isSecure)
+    const offer =
+      'Upgrade: h2c\r\nHTTP2-Settings: AAMA\r\nX-Forwarded-For: 1\r\nX-Forwarded-For: 2\r\nContent-Length: 3\r\n'
+    const text = await exchange(t, port, `${head('POST /x', offer, 'Upgrade, HTTP2-Settings, close')}abc`)
+    t.match(text, /^HTTP\/1\.1 200 /)
+    const [request = ''] = asked()
+    t.match(request, /\r\n\r\nabc$/)
+    t.notMatch(request, /h2c|http2-settings/i)
+    t.match(request, /x-forwarded-for: 1, 2, 127\.0\.0\.1\r\n/)
+  },
+)
 
-t.test('a WebSocket ends at both ends, whichever vanishes, and whenever', async t => {
-  const { port, head, connections, answering } = await behind(t)
+both('a WebSocket ends at both ends, whichever vanishes, and whenever', async (t, isSecure) => {
+  const { port, head, connections, answering } = await behind(t, isSecure)
   const upgrade = 'Upgrade: websocket\r\nX: caf\xe9\r\n'
   const opened = () => connections.filter(({ text }) => text.includes('/ws'))
   answering(
@@ -293,7 +307,7 @@ t.test('a WebSocket ends at both ends, whichever vanishes, and whenever', async 
   for (let i = 0; i < 20; i++) {
     const hasty = await raw(t, port)
     hasty.send(head('GET /ws', upgrade, 'Upgrade'))
-    hasty.socket.resetAndDestroy()
+    hasty.reset()
   }
   t.match(await exchange(t, port, head('GET /x').replace('/web/', '/nobody/')), /404/)
   await until(

@@ -107,6 +107,7 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
   const file = [await tar([{ name: 'file', content: 'x'.repeat(1000) }])]
   const sparse = { name: 'holes', content: 'x', pax: { 'GNU.sparse.major': '1' } }
   const attribute = { name: 'file', content: 'x', pax: { 'SCHILY.xattr.trusted.overlay.redirect': '/etc' } }
+  const labels = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`label-${at}`, '']))
   const cases: [string, Buffer[], ((image: Served) => void) | undefined, RegExp][] = [
     [
       'bomb',
@@ -118,6 +119,12 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
     ['more', file, ({ manifest }) => (manifest.layers[0]!.size = 10), /larger than the manifest says/],
     ['forged', file, ({ manifest }) => (manifest.layers[0]!.digest = sha256('other')), /is not what the manifest says/],
     ['diff', file, ({ config }) => (config.rootfs.diff_ids = [sha256('other')]), /cannot be unpacked: /],
+    [
+      'labels',
+      file,
+      ({ config }) => (config.config = { Labels: labels }),
+      /labels are more than 1000, or 524288 bytes/,
+    ],
     ['counts', file, ({ config }) => config.rootfs.diff_ids.push(sha256('x')), /disagree about the layers/],
     ['many', Array.from({ length: 129 }, () => file[0]!), undefined, /at most 128 items/],
     ['noise', [Buffer.from('x'.repeat(2048))], undefined, /is not a tar archive/],

@@ -5,13 +5,19 @@ import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { raw } from '../../support/raw.ts'
 import { testHost } from '../../support/whole-host.ts'
+import { tlsPlace } from '../../support/tls-place.ts'
+
+const longBytes = 2 * 1024 * 1024 + 5
 
 /** A host with a sandbox that tells what it was asked. */
-const served = async (t: Test) => {
+const served = async (t: Test, isSecure: boolean) => {
   const upstream = createServer((request, response) => {
-    void buffer(request).then(body =>
-      response.end(`${request.method} ${request.url} ${body.length} ${body.subarray(0, 9)}`),
-    )
+    void buffer(request).then(body => {
+      const { method, url = '' } = request
+      if (!url.startsWith('/long')) return response.end(`${method} ${url} ${body.length} ${body.subarray(0, 9)}`)
+      response.setHeader('content-length', longBytes)
+      return response.end('y'.repeat(longBytes))
+    })
   })
   await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
@@ -19,21 +25,30 @@ const served = async (t: Test) => {
     upstream.close()
   })
   const { port } = upstream.address() as AddressInfo
-  const made = await testHost(t, { serve: async () => ({ host: '127.0.0.1', port, close: () => {} }) })
+  const tls = isSecure ? tlsPlace() : undefined
+  const made = await testHost(t, {
+    ...(tls && { config: { tls: tls.config } }),
+    serve: async () => ({ host: '127.0.0.1', port, close: () => {} }),
+  })
   const listening = await made.host.listen()
   await made.api('POST', '/sandboxes', { metadata: { name: 'web' }, spec: { runtime: { image: 'busybox' } } })
   await made.until('web', 'DEPLOYED')
   const credential = `Authorization: Bearer ${made.host.first.adminKey}\r\n`
   const head = (line: string, fields = '') => `${line} HTTP/1.1\r\nHost: x\r\n${credential}${fields}\r\n`
   const at = (method: string, path: string, fields = '') => head(`${method} /default/sandboxes/web${path}`, fields)
-  return { ...made, port: listening.port, head, at }
+  return { ...made, port: tls ? tls.at(listening.port) : listening.port, head, at }
 }
 
 const bodies = (text: string): string[] =>
   text.split('HTTP/1.1 ').flatMap(part => (part.includes('\r\n\r\n') ? [part.slice(part.indexOf('\r\n\r\n') + 4)] : []))
 
-t.test('requests of all surfaces follow each other on one connection, answered in order', async t => {
-  const { port, head, at } = await served(t)
+/** A case of plain HTTP and of HTTPS: what the connection is read from must make no difference. */
+const both = (name: string, run: (t: Test, isSecure: boolean) => Promise<void>): void => {
+  for (const isSecure of [false, true]) void t.test(isSecure ? `${name}, by TLS` : name, t => run(t, isSecure))
+}
+
+both('requests of all surfaces follow each other on one connection, answered in order', async (t, isSecure) => {
+  const { port, head, at } = await served(t, isSecure)
   const connection = await raw(t, port)
   connection.send(
     at('GET', '/one') +
@@ -57,10 +72,10 @@ t.test('requests of all surfaces follow each other on one connection, answered i
   t.equal(all[6], 'GET /four 0 ')
 })
 
-t.test(
+both(
   'more requests at once than are held: the client is read on, also where the last piece ended in a head',
-  async t => {
-    const { port, at } = await served(t)
+  async (t, isSecure) => {
+    const { port, at } = await served(t, isSecure)
     const connection = await raw(t, port)
     const padding = `X-Padding: ${'x'.repeat(1_000)}\r\n`
     const count = 300
@@ -73,8 +88,8 @@ t.test(
   },
 )
 
-t.test('heads and bodies arrive in any pieces', async t => {
-  const { port, at } = await served(t)
+both('heads and bodies arrive in any pieces', async (t, isSecure) => {
+  const { port, at } = await served(t, isSecure)
   const connection = await raw(t, port)
   connection.socket.setNoDelay(true)
   const text = `${at('POST', '/x', 'Content-Length: 9\r\n')}123456789`
@@ -88,8 +103,8 @@ t.test('heads and bodies arrive in any pieces', async t => {
   }
 })
 
-t.test('a large body comes whole, after it was asked to continue', async t => {
-  const { port, at } = await served(t)
+both('a large body comes whole, after it was asked to continue', async (t, isSecure) => {
+  const { port, at } = await served(t, isSecure)
   const connection = await raw(t, port)
   const size = 3 * 1024 * 1024 + 7
   connection.send(at('PUT', '/big', `Content-Length: ${size}\r\nExpect: 100-continue\r\n`))
@@ -99,19 +114,32 @@ t.test('a large body comes whole, after it was asked to continue', async t => {
   t.same(bodies(text).slice(1), [`PUT /big ${size} xxxxxxxxx`, 'GET /after 0 '])
 })
 
-t.test('a request in pieces, an upgrade or nonsense is answered on the connection where others were', async t => {
-  const { port, at } = await served(t)
+both(
+  'a request in pieces, an upgrade or nonsense is answered on the connection where others were',
+  async (t, isSecure) => {
+    const { port, at } = await served(t, isSecure)
+    const connection = await raw(t, port)
+    connection.send(at('GET', '/one'))
+    await connection.seen(/GET \/one 0 $/)
+    connection.send(
+      `${at('POST', '/two', 'Transfer-Encoding: chunked\r\n')}3\r\nabc\r\n0\r\n\r\n${at('GET', '/three')}`,
+    )
+    await connection.seen(/POST \/two 3 abc[^]*GET \/three 0 $/)
+    connection.send('nonsense\r\n\r\n')
+    t.match(await connection.ended, /HTTP\/1\.1 400 Bad Request\r\n[^]*$/)
+  },
+)
+
+both('a large answer comes whole, and the next after it', async (t, isSecure) => {
+  const { port, at } = await served(t, isSecure)
   const connection = await raw(t, port)
-  connection.send(at('GET', '/one'))
-  await connection.seen(/GET \/one 0 $/)
-  connection.send(`${at('POST', '/two', 'Transfer-Encoding: chunked\r\n')}3\r\nabc\r\n0\r\n\r\n${at('GET', '/three')}`)
-  await connection.seen(/POST \/two 3 abc[^]*GET \/three 0 $/)
-  connection.send('nonsense\r\n\r\n')
-  t.match(await connection.ended, /HTTP\/1\.1 400 Bad Request\r\n[^]*$/)
+  connection.send(at('GET', '/long') + at('GET', '/after'))
+  const text = await connection.seen(/GET \/after 0 $/)
+  t.equal(bodies(text)[0], 'y'.repeat(longBytes))
 })
 
-t.test('a body that nobody takes is thrown away, and the next request is not part of it', async t => {
-  const { port, at } = await served(t)
+both('a body that nobody takes is thrown away, and the next request is not part of it', async (t, isSecure) => {
+  const { port, at } = await served(t, isSecure)
   const connection = await raw(t, port)
   const size = 300_000
   connection.send(`${at('POST', '/port/1/x', `Content-Length: ${size}\r\n`)}${'x'.repeat(size)}${at('GET', '/after')}`)
@@ -119,8 +147,8 @@ t.test('a body that nobody takes is thrown away, and the next request is not par
   t.same(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 502', 'HTTP/1.1 200'])
 })
 
-t.test('an end of the host ends connections that wait for nothing', async t => {
-  const { port, at, host } = await served(t)
+both('an end of the host ends connections that wait for nothing', async (t, isSecure) => {
+  const { port, at, host } = await served(t, isSecure)
   const used = await raw(t, port)
   used.send(at('GET', '/one'))
   await used.seen(/GET \/one 0 $/)

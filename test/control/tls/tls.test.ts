@@ -100,6 +100,9 @@ t.test('certificates by name, addresses with https, and plain HTTP that leads on
   t.match(await nameOf(port, 'unknown.example'), /hutch\.test/, 'the first one')
   const start = await ask(port, { servername: 'hutch.test', path: '/', headers: { host: 'hutch.test' } })
   t.match(start, { status: 200, headers: { 'strict-transport-security': 'max-age=600' } })
+  const key = { host: 'hutch.test', authorization: `Bearer ${s.host.first.adminKey}` }
+  const at = await ask(port, { servername: 'hutch.test', path: '/default/sandboxes/web/port/1/', headers: key })
+  t.match(at, { status: 502, headers: { 'strict-transport-security': 'max-age=600' } })
   const web = (await s.api('GET', '/sandboxes/web')).body
   t.equal(web.metadata.url, `https://127.0.0.1:${port}/default/sandboxes/web`)
 

@@ -43,7 +43,7 @@ const errorLog = (errors: Internet['errors']): ProgramLog => {
 export const startInternet = async (
   options: Partial<EgressOptions> = {},
   clock: Clock = systemClock(),
-  more: Pick<EgressDeps, 'neighbours'> = {},
+  more: Pick<EgressDeps, 'neighbours' | 'lastNet'> = {},
 ): Promise<Internet> => {
   buildNetwork()
   const log = createLog()

@@ -21,7 +21,7 @@ const boundMs = 30_000
 const onlyAnonymous = '200'
 
 interface Way {
-  /** Bytes of anonymous memory that are in memory. */
+  /** Bytes of no file of a disk that are in memory. */
   left(): Promise<number>
   /** The file that makes the kernel reclaim, and what is written there. */
   readonly file: string
@@ -37,8 +37,12 @@ const wayOf = (hierarchy: Hierarchy, path: string): Way | undefined => {
   if (mount === undefined) return undefined
   const directory = join(mount, path)
   const two = hierarchy.version === 2
-  const field = new RegExp(two ? '^anon (\\d+)$' : '^total_rss (\\d+)$', 'm')
-  const left = async () => Number(field.exec((await readControl(join(directory, 'memory.stat'))) ?? '')?.[1] ?? 0)
+  // What gVisor runs has its memory in a file without a name, which counts as shared; so does what lies in /dev/shm.
+  const fields = new RegExp(two ? '^(?:anon|shmem) (\\d+)$' : '^total_(?:rss|shmem) (\\d+)$', 'gm')
+  const left = async () => {
+    const text = (await readControl(join(directory, 'memory.stat'))) ?? ''
+    return [...text.matchAll(fields)].reduce((sum, [, bytes]) => sum + Number(bytes), 0)
+  }
   return two
     ? {
         left,

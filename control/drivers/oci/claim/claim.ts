@@ -8,7 +8,7 @@ import { hurryCpu, limitCpu, limitMemory } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
 import { checkSpec } from '../check-spec.ts'
 import { holdOutbound, resolversOf } from '../create.ts'
-import { boundDisk } from '../disk/bound.ts'
+import { isFile } from '../disk/kind.ts'
 import { leastDiskMb, promisedMb } from '../disk/shape.ts'
 import { filesOf } from '../layout.ts'
 import { readMarkerNow, writeMarkerNow, type Marker } from '../marker.ts'
@@ -37,9 +37,11 @@ const claimDisk = async (
   { id, storageMb }: Pick<Spec, 'id' | 'storageMb'>,
 ): Promise<Marker['disk']> => {
   if (!disk || storageMb === undefined) return disk
-  if (storageMb > disk.mb)
-    throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `its disk has ${disk.mb} MB, and no more` })
-  const bounded = { ...disk, room: Math.max(leastDiskMb, storageMb) }
+  const most = isFile(disk) ? disk.mb : disks.of(disk).claimableMb
+  if (storageMb > most)
+    throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: `its disk has ${most} MB, and no more` })
+  const room = Math.max(leastDiskMb, storageMb)
+  const bounded = { ...disk, room, ...(isFile(disk) ? {} : { mb: room }) }
   await disks.pledges.promise(id, promisedMb(bounded))
   return bounded
 }
@@ -81,7 +83,7 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   const told = tell(machine)
   // What its daemon does not look at is done while it is told.
   const rest = async (): Promise<void> => {
-    if (disk) boundDisk(files, disk)
+    if (disk) context.disks.of(disk).bound(files, disk)
     writeMarkerNow(files.marker, { ...marker, memoryMb, cpus, held, ...(disk ? { disk } : {}) })
   }
   await all([told, rest()])

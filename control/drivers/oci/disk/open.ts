@@ -7,19 +7,22 @@ import type { Context } from '../context.ts'
 import { filesOf } from '../layout.ts'
 import { machineIds } from '../list.ts'
 import { readMarker } from '../marker.ts'
-import { carryOut, withScratch } from '../probe/check.ts'
-import { diskQuota } from '../probe/disk.ts'
+import { carryOut, withScratch, type Check } from '../probe/check.ts'
+import { fileQuota, projectQuota } from '../probe/disk.ts'
 import { namesOf } from '../names.ts'
 import { claimants } from '../registry.ts'
-import { openBlanks, type Blanks } from './blanks.ts'
+import { openBlanks } from './blanks.ts'
+import { fileDisks } from './file-disk.ts'
+import { isFile, type Disk, type DiskKind } from './kind.ts'
 import { openNeighbours } from './neighbours.ts'
 import { openPledges, type Pledges } from './pledges.ts'
+import { projectDisks } from './project-disk.ts'
 import { bytesPerMb, promisedMb } from './shape.ts'
 
 export interface Disks {
-  /** New machines get one. Those that have one keep it whatever is configured, and those that have none go on without. */
-  readonly areMade: boolean
-  readonly blanks: Blanks
+  /** What new machines get, if any. Those that have one keep it whatever is configured, and those that have none go on without. */
+  readonly made: DiskKind | undefined
+  of(disk: Disk): DiskKind
   readonly pledges: Pledges
 }
 
@@ -38,23 +41,30 @@ const promisedTo = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'name
   return promised
 }
 
-/** Why new machines have none, and what to do; undefined when they can. */
-const whyNot = async ({ overlay, dataDir }: Pick<Context, 'overlay' | 'dataDir'>, { clock }: DriverDeps) => {
+type Place = Pick<Context, 'dataDir' | 'hierarchy' | 'names' | 'overlay'> & { readonly firstId: number | undefined }
+
+/** How new machines are bounded, or why they are not and what to do. */
+const choose = async ({ overlay, dataDir, firstId }: Place, { clock }: DriverDeps, files: DiskKind) => {
   if (!overlay)
     return { what: 'roots are whole copies, as the data directory carries no overlay', next: 'use ext4 or xfs' }
-  const { ok, what, next } = await withScratch(dataDir, clock, undefined, probe => carryOut(diskQuota, probe))
-  return ok ? undefined : { what, next }
+  const tried = (check: Check) => withScratch(dataDir, clock, undefined, probe => carryOut(check, probe))
+  // Root of the box can leave such a quota.
+  if (firstId !== undefined && (await tried(projectQuota)).ok) return projectDisks()
+  const { ok, what, next } = await tried(fileQuota)
+  return ok ? files : { what, next }
 }
 
 /** Throws where the operator insists on quotas and the box has none. */
 export const openDisks = async (
   config: Pick<DriverConfig, 'diskQuota' | 'diskReserveMb'>,
   deps: DriverDeps,
-  context: Pick<Context, 'dataDir' | 'hierarchy' | 'names' | 'overlay'>,
+  place: Place,
 ): Promise<Disks> => {
   const { diskQuota: mode = 'auto', diskReserveMb = 0 } = config
-  const { dataDir, names } = context
-  const reason = mode === 'off' ? undefined : await whyNot(context, deps)
+  const { dataDir, names } = place
+  const files = fileDisks(openBlanks(join(names.runDir, 'blanks')))
+  const chosen = mode === 'off' ? undefined : await choose(place, deps, files)
+  const reason = chosen && 'what' in chosen ? chosen : undefined
   if (reason && mode === 'on')
     throw fail('driver_failed', {
       driver: 'oci',
@@ -62,12 +72,14 @@ export const openDisks = async (
       reason: `${reason.what} (${reason.next})`,
     })
   if (reason) deps.log.warn('disk.unlimited', { reason: reason.what, next: reason.next })
-  const promised = await promisedTo(context)
+  const promised = await promisedTo(place)
   const reserveMb = diskReserveMb || (await reserveOf(dataDir))
   const neighbours = openNeighbours({ dataDir, tag: names.tag, runDirOf: tag => namesOf(tag).runDir, claimants })
+  const made = chosen && 'plan' in chosen ? chosen : undefined
+  const projects = made && made !== files ? made : projectDisks()
   return {
-    areMade: mode !== 'off' && !reason,
-    blanks: openBlanks(join(names.runDir, 'blanks')),
+    made,
+    of: disk => (isFile(disk) ? files : projects),
     pledges: openPledges({ dataDir, reserveMb, promised, neighbours }, deps.clock),
   }
 }

@@ -9,7 +9,7 @@ import { run, tool } from '../command.ts'
 import type { MachineFiles } from '../layout.ts'
 import { stageDir } from '../names.ts'
 import { program } from '../native/programs.ts'
-import { removeDirectory } from '../remove.ts'
+import { removeDirectory } from '../remove-directory.ts'
 import { walkLayer } from './layers.ts'
 
 const step = 'convert layer'

@@ -45,14 +45,16 @@ interface Life {
   readonly child: ChildProcess
   readonly questions: Question[]
   over: boolean
+  /** Its end is waited for: that of its pipes, too, and a process with nothing else to wait for would be over before. */
+  ending: boolean
   /** Resolves when it is gone. */
   readonly end: Promise<void>
 }
 
-/** Who waits for an answer is waited for; nobody else stays for its sake. */
-const keepAlive = ({ child, questions }: Life): void => {
+/** Who waits for an answer or for its end is waited for; nobody else stays for its sake. */
+const keepAlive = ({ child, questions, ending }: Life): void => {
   for (const part of [child, child.stdin as Socket, child.stdout as Socket])
-    if (questions.length > 0) part.ref()
+    if (ending || questions.length > 0) part.ref()
     else part.unref()
 }
 
@@ -61,7 +63,7 @@ const live = (args: readonly string[], log: Log): Life => {
   const child = spawn(program('keep-views'), args, { stdio: ['pipe', 'pipe', 'ignore'], env: toolEnvironment })
   const questions: Question[] = []
   const { promise: end, resolve } = Promise.withResolvers<void>()
-  const life: Life = { child, questions, over: false, end }
+  const life: Life = { child, questions, over: false, ending: false, end }
   let greeted = false
   if (child.stdout)
     createInterface(child.stdout).on('line', line => {
@@ -153,7 +155,8 @@ export const openKeeper = (args: readonly string[], deps: Deps): Keeper => {
     async close() {
       closed = true
       stop()
-      life.child.ref()
+      life.ending = true
+      keepAlive(life)
       life.child.stdin?.end()
       const cancel = clock.after(hangMs, () => life.child.kill('SIGKILL'))
       await life.end

@@ -1,36 +1,21 @@
 /** The memory of a frozen group goes to a swap file, which this test gives the box where it has no swap. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import t, { type Test } from 'tap'
 import { freezeGroup, thawGroup } from '../../../../control/drivers/oci/cgroup/freezer.ts'
 import { openHierarchy, type Hierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
-import { hasSwap, reclaimGroup } from '../../../../control/drivers/oci/cgroup/reclaim.ts'
+import { reclaimGroup } from '../../../../control/drivers/oci/cgroup/reclaim.ts'
+import { withSwap } from '../../../support/swap.ts'
 import { until } from '../../../support/until.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 
 const clock = systemClock()
 const hierarchy = await openHierarchy()
 const signal = new AbortController().signal
-
-/** Whether there is some now. */
-const withSwap = async (t: Test): Promise<boolean> => {
-  if (await hasSwap()) return true
-  const directory = mkdtempSync(join(tmpdir(), 'hutch-swap-'))
-  const file = join(directory, 'swap')
-  t.teardown(async () => {
-    await execa('swapoff', [file], { reject: false })
-    rmSync(directory, { recursive: true })
-  })
-  await execa('fallocate', ['-l', '128M', file])
-  await execa('chmod', ['600', file])
-  await execa('mkswap', [file])
-  return !(await execa('swapon', [file], { reject: false })).failed
-}
 
 /** A frozen group with one process that holds 32 MiB; `swapped` is how many bytes of them are in swap. */
 const sleeper = async (t: Test) => {

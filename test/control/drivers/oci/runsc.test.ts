@@ -5,6 +5,7 @@ import { withScratch } from '../../../../control/drivers/oci/probe/check.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { filling, makeKit, openBox, sh } from '../../../support/oci.ts'
+import { withSwap } from '../../../support/swap.ts'
 
 const why = whyNoMachines('runsc')
 if (why) {
@@ -23,6 +24,13 @@ t.test('with runsc a machine has a kernel of its own, freezes, and leaves no tra
     t.notOk(mounts.includes(path), `${path} is not in its table of mounts`)
   await box.driver.freezer?.freeze('gvisor-1')
   t.match(await box.driver.list(), [{ id: 'gvisor-1', phase: 'frozen' }])
+  const bytes = async () => (await box.driver.stats('gvisor-1'))?.memoryBytes ?? Infinity
+  if (await withSwap(t)) {
+    const before = await bytes()
+    await box.driver.freezer?.reclaim?.('gvisor-1', AbortSignal.timeout(30_000))
+    const after = await bytes()
+    t.ok(after < before / 3, `asleep it holds ${after} bytes of ${before}, its files without names included`)
+  }
   await box.driver.freezer?.thaw('gvisor-1')
   t.equal((await sh(machine, 'echo awake')).out, 'awake\n')
   await box.driver.remove('gvisor-1')

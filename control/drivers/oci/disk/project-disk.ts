@@ -1,0 +1,116 @@
+/**
+ * Machines that share a file system which counts and bounds the files of each by a number, its project. The number is in the machine's
+ * marker before anything has it, and in the directories that the machine writes to; both outlive any crash, and what is
+ * missing of bounds and directories is made again by the next start.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync } from 'node:fs'
+import { mkdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fail } from '../../../../shared/errors.ts'
+import { run, tool } from '../command.ts'
+import type { MachineFiles } from '../layout.ts'
+import { removeDirectory } from '../remove-directory.ts'
+import { prepareAgain, prepareRoot } from '../rootfs.ts'
+import type { Disk, DiskKind } from './kind.ts'
+import { boundProject, countOf, forgetProject, joinProject, projectOf } from './project-quota.ts'
+import { bytesPerMb } from './shape.ts'
+
+/** Numbers from here on, 2^30 of them: others count theirs from small ones. */
+const firstProject = 2 ** 30
+
+/** As many as a disk of its own has: one for each 8 KiB. */
+const inodesPerMb = 128
+
+/** For the host's files and the overlay's own in a machine that is full, while it starts. */
+const startMb = 1
+
+const mostMb = 1_048_576
+
+/**
+ * A number that nobody on the file system has. Which one is tried first is by the machine's place, so that servers which share the file
+ * system do not choose the same at once. A number is free only when all files with it are gone: also those that a process still has open.
+ */
+const freeProject = (dir: string, given: ReadonlyMap<string, number>): number => {
+  const taken = new Set(given.values())
+  const first = createHash('sha256').update(dir).digest().readUInt32BE() % firstProject
+  for (let tries = 0; tries < 1_000; tries++) {
+    const project = firstProject + ((first + tries) % firstProject)
+    if (!taken.has(project) && countOf(join(dir, '..'), project).isFree) return project
+  }
+  throw fail('driver_failed', { driver: 'oci', step: 'quota', reason: `no number of a project is free for ${dir}` })
+}
+
+const projectIn = ({ project }: Disk): number => {
+  if (project !== undefined) return project
+  throw new Error('a disk that is a file has no project')
+}
+
+const bound = ({ dir }: MachineFiles, disk: Disk, moreMb = 0): void => {
+  const mb = disk.room + moreMb
+  boundProject(dir, projectIn(disk), { bytes: mb * bytesPerMb, inodes: mb * inodesPerMb })
+}
+
+/**
+ * A tree without the number, of a backup, is copied by way of `settling` into one that has it. Interrupted, the tree is under one of its two
+ * names, and is copied anew.
+ */
+const adopt = async ({ settling }: MachineFiles, tree: string, project: number): Promise<void> => {
+  const old = `${tree}.old`
+  if (!existsSync(tree) && existsSync(old)) await rename(old, tree)
+  await removeDirectory(old)
+  if (!existsSync(tree) || projectOf(tree) === project) return
+  await removeDirectory(settling)
+  await mkdir(settling, { mode: 0o700 })
+  joinProject(settling, project)
+  const copy = join(settling, 'copy')
+  const args = ['--archive', '--reflink=auto', '--no-target-directory', '--', tree, copy]
+  await run({ step: 'copy files', file: tool('cp'), args, timeoutMs: 110_000 })
+  await rename(tree, old)
+  await rename(copy, tree)
+  await removeDirectory(old)
+  await removeDirectory(settling)
+}
+
+export const projectDisks = (): DiskKind => {
+  /** By directory, before there are bounds or files. */
+  const given = new Map<string, number>()
+  const give = (dir: string): number => {
+    const project = given.get(dir) ?? freeProject(dir, given)
+    given.set(dir, project)
+    return project
+  }
+  return {
+    claimableMb: mostMb,
+    plan({ dir }, _spec, room) {
+      return { mb: room, room, project: give(dir) }
+    },
+    again(files, disk) {
+      const project = projectIn(disk)
+      const isOurs = [files.upper, files.settling].some(tree => projectOf(tree) === project)
+      // On another file system the number may be somebody's.
+      return isOurs || countOf(files.dir, project).isFree ? disk : { ...disk, project: give(files.dir) }
+    },
+    async prepare({ root, disk, earlier }) {
+      const { files } = root
+      const project = projectIn(disk)
+      // Nothing is written before it has an end.
+      bound(files, disk, startMb)
+      if (earlier) for (const tree of [files.upper, files.private]) await adopt(files, tree, project)
+      const made = (directory: string) => joinProject(directory, project)
+      if (!existsSync(files.private)) {
+        mkdirSync(files.private, { mode: 0o700 })
+        made(files.private)
+      }
+      await (earlier ? prepareAgain({ ...root, made }) : prepareRoot({ ...root, made }))
+      return undefined
+    },
+    bound,
+    kept: files => [files.upper, files.private],
+    async drop(files, disk) {
+      for (const tree of [files.upper, files.work, files.private, files.settling]) await removeDirectory(tree)
+      forgetProject(files.dir, projectIn(disk))
+      given.delete(files.dir)
+    },
+  }
+}
