@@ -2,10 +2,10 @@
  * Which process of a machine has the socket with that local port, by the kernel's own tables. Runs beside hostile processes: what it
  * reads is bounded, and one that hides among thousands is not found.
  */
-import { open, readdir, readFile, readlink } from 'node:fs/promises'
+import { open, opendir, readFile, readlink } from 'node:fs/promises'
 import type { ProcessFacts } from '../../driver.ts'
 
-const most = { table: 1024 * 1024, processes: 256, descriptors: 1_024, text: 4_096 } as const
+const most = { table: 1024 * 1024, processes: 256, descriptors: 1_024, looked: 4_096, text: 4_096 } as const
 
 const readBounded = async (file: string, bytes: number): Promise<string> => {
   const opened = await open(file)
@@ -28,10 +28,19 @@ const inodeOf = (table: string, port: number): string | undefined => {
   return inode === '0' ? undefined : inode
 }
 
-const holds = async (pid: number, inode: string): Promise<boolean> => {
+/** What is left of the descriptors that are looked at for one answer. */
+interface Budget {
+  left: number
+}
+
+const holds = async (pid: number, inode: string, budget: Budget): Promise<boolean> => {
   const directory = `/proc/${pid}/fd`
-  for (const name of (await readdir(directory)).slice(0, most.descriptors))
+  let seen = 0
+  // Not as a list: it may have a million.
+  for await (const { name } of await opendir(directory, { bufferSize: 64 })) {
+    if (++seen > most.descriptors || --budget.left < 0) return false
     if ((await readlink(`${directory}/${name}`).catch(() => '')) === `socket:[${inode}]`) return true
+  }
   return false
 }
 
@@ -49,6 +58,18 @@ const factsOf = async (pid: number): Promise<ProcessFacts> => {
   }
 }
 
+/** The first of the processes that has the socket; undefined when the budget ends before it is found. */
+export const holderOf = async (pids: readonly number[], inode: string): Promise<number | undefined> => {
+  const budget = { left: most.looked }
+  // Whoever opened it before those that inherited it.
+  for (const pid of pids.toSorted((one, other) => one - other).slice(0, most.processes)) {
+    // One that has ended meanwhile has nothing any more.
+    if (await holds(pid, inode, budget).catch(() => false)) return pid
+    if (budget.left <= 0) return undefined
+  }
+  return undefined
+}
+
 /** `pids` are those of the machine, all in its network namespace unless they have left it. */
 export const processAt = async (pids: readonly number[], port: number): Promise<ProcessFacts | undefined> => {
   const [first] = pids
@@ -57,11 +78,6 @@ export const processAt = async (pids: readonly number[], port: number): Promise<
     inodeOf(await readBounded(`/proc/${first}/net/${table}`, most.table).catch(() => ''), port)
   // Some programs (Java) say IPv4 through sockets of IPv6.
   const inode = (await inodeIn('tcp')) ?? (await inodeIn('tcp6'))
-  if (inode === undefined) return undefined
-  // Whoever opened it before those that inherited it.
-  for (const pid of pids.toSorted((one, other) => one - other).slice(0, most.processes)) {
-    // One that has ended meanwhile has nothing any more.
-    if (await holds(pid, inode).catch(() => false)) return factsOf(pid)
-  }
-  return undefined
+  const holder = inode === undefined ? undefined : await holderOf(pids, inode)
+  return holder === undefined ? undefined : factsOf(holder)
 }
