@@ -2,10 +2,11 @@
  * Which process of a machine has the socket with that local port, by the kernel's own tables. Runs beside hostile processes: what it
  * reads is bounded, and one that hides among thousands is not found.
  */
-import { open, opendir, readFile, readlink } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import type { ProcessFacts } from '../../driver.ts'
+import { holderOf } from './socket-holder.ts'
 
-const most = { table: 1024 * 1024, processes: 256, descriptors: 1_024, looked: 4_096, text: 4_096 } as const
+const most = { table: 1024 * 1024, text: 4_096 } as const
 
 const readBounded = async (file: string, bytes: number): Promise<string> => {
   const opened = await open(file)
@@ -28,22 +29,6 @@ const inodeOf = (table: string, port: number): string | undefined => {
   return inode === '0' ? undefined : inode
 }
 
-/** What is left of the descriptors that are looked at for one answer. */
-interface Budget {
-  left: number
-}
-
-const holds = async (pid: number, inode: string, budget: Budget): Promise<boolean> => {
-  const directory = `/proc/${pid}/fd`
-  let seen = 0
-  // Not as a list: it may have a million.
-  for await (const { name } of await opendir(directory, { bufferSize: 64 })) {
-    if (++seen > most.descriptors || --budget.left < 0) return false
-    if ((await readlink(`${directory}/${name}`).catch(() => '')) === `socket:[${inode}]`) return true
-  }
-  return false
-}
-
 const factsOf = async (pid: number): Promise<ProcessFacts> => {
   const [status, name, command] = await Promise.all([
     readFile(`/proc/${pid}/status`, 'utf8'),
@@ -56,18 +41,6 @@ const factsOf = async (pid: number): Promise<ProcessFacts> => {
     process: name.trim(),
     words: command.replace(/\0+$/, '').split('\0'),
   }
-}
-
-/** The first of the processes that has the socket; undefined when the budget ends before it is found. */
-export const holderOf = async (pids: readonly number[], inode: string): Promise<number | undefined> => {
-  const budget = { left: most.looked }
-  // Whoever opened it before those that inherited it.
-  for (const pid of pids.toSorted((one, other) => one - other).slice(0, most.processes)) {
-    // One that has ended meanwhile has nothing any more.
-    if (await holds(pid, inode, budget).catch(() => false)) return pid
-    if (budget.left <= 0) return undefined
-  }
-  return undefined
 }
 
 /** `pids` are those of the machine, all in its network namespace unless they have left it. */
