@@ -10,7 +10,7 @@ import { judge, tellCanary, tellSkipped, type Judged, pathOf } from './judge.ts'
 import type { Connected, Origin } from './origin.ts'
 import { keepingSink } from './keeping-sink.ts'
 import { fromPackages, type Keeping } from './packages.ts'
-import { readRequest, type RequestLines } from './request.ts'
+import { readMessage, type RequestLines } from './request.ts'
 import { responseSink } from './response-sink.ts'
 import { createUpstream, type Upstream } from './upstream.ts'
 import type { OpenRequest } from '../under-way.ts'
@@ -188,7 +188,7 @@ export const forward = async (
   req: IncomingMessage,
   res: ServerResponse,
 ): Promise<void> => {
-  const lines = readRequest(req.rawHeaders, engine.names)
+  const lines = readMessage(req, engine.names)
   if (typeof lines === 'string') return answer(engine, res, 'bad_request', engine.requestId(), lines)
   const judged = judge(engine, origin, { method: req.method as string, target, lines, protocol: origin.scheme })
   if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)

@@ -7,7 +7,7 @@ import { explicitOrigin } from './explicit.ts'
 import { keepRequest } from './collect.ts'
 import { judge, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
-import { readRequest, type RequestLines } from './request.ts'
+import { readMessage, type RequestLines } from './request.ts'
 import { responseHeaders, responseSink } from './response-sink.ts'
 import type { ResponseHead } from './response-head.ts'
 import { parseAbsolute } from './target.ts'
@@ -113,7 +113,7 @@ export const forwardUpgrade = async (asked: UpgradeAsked): Promise<void> => {
     socket.end()
   })
   const place = placeOf(asked)
-  const lines = readRequest(req.rawHeaders, engine.names)
+  const lines = readMessage(req, engine.names)
   if (!place) return answer(engine, res, 'host_mismatch', engine.requestId())
   if (typeof lines === 'string' || lines.length !== 0) return answer(engine, res, 'bad_request', engine.requestId())
   const { origin, target } = place

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { createLastNet, type LastNet } from '../../../control/last-net.ts'
 import { boundedLog } from '../../../control/egress/bounded-log.ts'
 import { silentLog } from '../../../shared/log.ts'
+import { oddRequests } from '../../support/odd-heads.ts'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
@@ -139,6 +140,16 @@ t.test('a field that may stand once and stands twice is a bad request, and no er
   log.error('x', {})
   t.equal(lines.length, 21)
   t.same(lines.at(-1), { leftOut: 980 })
+})
+
+t.test('odd heads are refused, and nothing of them arrives', async t => {
+  egress.setPolicy('sandbox', {})
+  const seen = await serveOnce(t, 9110, '')
+  const host = 'single.example:9110'
+  const heads = Object.entries(oddRequests(host, `http://${host}/`))
+  const said = await Promise.all(heads.map(([, head]) => sandbox.say(Buffer.from(`${head}\r\n\r\n`, 'latin1'))))
+  for (const [at, [name]] of heads.entries()) t.match(said[at], /^(HTTP\/1\.1 400 |$)/, name)
+  t.same(seen, [])
 })
 
 t.test('an early hint that is none is not passed on, and ends nothing', async t => {
