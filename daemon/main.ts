@@ -12,7 +12,7 @@ import { receiveBoot } from './channel/boot.ts'
 import { createClaim, removeTraces } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
 import { openChannel } from './channel/open.ts'
-import { practiceEnvironment, practise } from './channel/practise.ts'
+import { practiceEnvironment } from './channel/practise.ts'
 import { loadConfig, type Config } from './config/config.ts'
 import { parseFlags } from './config/flags.ts'
 import { gatherEnvironment } from './config/sources.ts'
@@ -158,9 +158,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
     await listening.close(10_000)
   })
   log.info('daemon.listening', { port: listening.port, channel: channel?.port })
-  // Who started it hears of that, writes it down and asks the first thing then: until it comes there is time.
   if (boot?.machine.anonymous) collectYoung()
-  else if (boot && !config.rehearsal) setImmediate(practise, bounds)
 }
 
 const main = async (): Promise<void> => {

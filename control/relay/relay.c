@@ -6,18 +6,13 @@
  * Both ends may be hostile: they may be slow, silent or gone at any moment. A link holds a pipe only while bytes are stuck
  * in it, at most `joined_bytes` each way, or `moved_bytes` one way; nothing else grows with what they send.
  */
-#define NAPI_VERSION 8
-#define _GNU_SOURCE
+#include "arguments.h"
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <node_api.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -195,32 +190,25 @@ static void post(struct command *command) {
   (void)!write(wake_fd, &one, sizeof one);
 }
 
-static napi_value integer(napi_env env, int64_t value) {
-  napi_value made;
-  napi_create_int64(env, value, &made);
-  return made;
-}
-
 /* start(told): once. Returns 0 or a negated errno. */
 static napi_value start(napi_env env, napi_callback_info info) {
-  size_t argc = 1;
-  napi_value argv[1], name;
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
-  if (epoll_fd >= 0) return integer(env, -EALREADY);
+  ARGUMENTS(1);
+  napi_value name;
+  if (epoll_fd >= 0) return number(env, -EALREADY);
   epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (epoll_fd < 0 || wake_fd < 0) return integer(env, -errno);
+  if (epoll_fd < 0 || wake_fd < 0) return number(env, -errno);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
-  if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) < 0) return integer(env, -errno);
+  if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) < 0) return number(env, -errno);
   napi_create_string_utf8(env, "relay", NAPI_AUTO_LENGTH, &name);
   if (napi_create_threadsafe_function(env, argv[0], NULL, name, 0, 1, NULL, NULL, NULL, told, &tell) != napi_ok)
-    return integer(env, -EINVAL);
+    return number(env, -EINVAL);
   /* It does not keep the process alive. */
   napi_unref_threadsafe_function(env, tell);
   pthread_t thread;
   int failure = pthread_create(&thread, NULL, run, NULL);
   if (failure == 0) pthread_detach(thread);
-  return integer(env, -failure);
+  return number(env, -failure);
 }
 
 static bool copy_head(napi_env env, napi_value value, struct flow *flow) {
@@ -287,79 +275,71 @@ static int begin_soon(struct link *link) {
 
 /* join(id, client fd, server fd, bytes read from the client, bytes read from the server): 0 or a negated errno. */
 static napi_value join(napi_env env, napi_callback_info info) {
-  size_t argc = 5;
-  napi_value argv[5];
+  ARGUMENTS(5);
   int64_t id, fds[2];
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
   if (argc < 5 || napi_get_value_int64(env, argv[0], &id) != napi_ok ||
       napi_get_value_int64(env, argv[1], &fds[0]) != napi_ok || napi_get_value_int64(env, argv[2], &fds[1]) != napi_ok)
-    return integer(env, -EINVAL);
+    return number(env, -EINVAL);
   struct link *link = new_link(id, (int)fds[0], (int)fds[1]);
-  if (!link) return integer(env, -errno);
+  if (!link) return number(env, -errno);
   if (!copy_head(env, argv[3], &link->flow[0]) || !copy_head(env, argv[4], &link->flow[1])) {
     discard(link);
-    return integer(env, -ENOMEM);
+    return number(env, -ENOMEM);
   }
-  return integer(env, begin_soon(link));
+  return number(env, begin_soon(link));
 }
 
 /* move(id, from fd, to fd, bytes): so many, one way; what follows them stays where it is. 0 or a negated errno. */
 static napi_value move(napi_env env, napi_callback_info info) {
-  size_t argc = 4;
-  napi_value argv[4];
+  ARGUMENTS(4);
   int64_t of[4];
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
   for (int index = 0; index < 4; index++)
-    if (argc < 4 || napi_get_value_int64(env, argv[index], &of[index]) != napi_ok) return integer(env, -EINVAL);
-  if (of[3] <= 0) return integer(env, -EINVAL);
+    if (argc < 4 || napi_get_value_int64(env, argv[index], &of[index]) != napi_ok) return number(env, -EINVAL);
+  if (of[3] <= 0) return number(env, -EINVAL);
   struct link *link = new_link(of[0], (int)of[1], (int)of[2]);
-  if (!link) return integer(env, -errno);
+  if (!link) return number(env, -errno);
   link->flow[0].left = of[3];
   link->flow[1].done = true;
   link->moves = true;
-  return integer(env, begin_soon(link));
+  return number(env, begin_soon(link));
 }
 
 /* end(id): the link ends at once, if it has not by itself. */
 static napi_value end(napi_env env, napi_callback_info info) {
-  size_t argc = 1;
-  napi_value argv[1];
+  ARGUMENTS(1);
   int64_t id;
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
   struct command *command = calloc(1, sizeof *command);
   if (argc < 1 || !command || napi_get_value_int64(env, argv[0], &id) != napi_ok) {
     free(command);
-    return integer(env, -EINVAL);
+    return number(env, -EINVAL);
   }
   command->id = id;
   post(command);
-  return integer(env, 0);
+  return number(env, 0);
 }
 
 /* originalDestination(fd): [address as a number, port], or undefined for a connection that was not redirected. */
 static napi_value original_destination(napi_env env, napi_callback_info info) {
-  size_t argc = 1;
-  napi_value argv[1], made;
+  ARGUMENTS(1);
+  napi_value made;
   int64_t fd = -1;
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
   struct sockaddr_in to;
   socklen_t size = sizeof to;
   if (napi_get_value_int64(env, argv[0], &fd) != napi_ok ||
       getsockopt((int)fd, SOL_IP, SO_ORIGINAL_DST_, &to, &size) < 0 || to.sin_family != AF_INET)
     return NULL;
   napi_create_array_with_length(env, 2, &made);
-  napi_set_element(env, made, 0, integer(env, ntohl(to.sin_addr.s_addr)));
-  napi_set_element(env, made, 1, integer(env, ntohs(to.sin_port)));
+  napi_set_element(env, made, 0, number(env, ntohl(to.sin_addr.s_addr)));
+  napi_set_element(env, made, 1, number(env, ntohs(to.sin_port)));
   return made;
 }
 
 /* isQuiet(fd): nothing has come that was not read, and the other side has not ended: what it says next is said later. */
 static napi_value is_quiet(napi_env env, napi_callback_info info) {
-  size_t argc = 1;
-  napi_value argv[1], made;
+  ARGUMENTS(1);
+  napi_value made;
   int64_t fd = -1;
   char next;
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
   bool quiet = napi_get_value_int64(env, argv[0], &fd) == napi_ok &&
                recv((int)fd, &next, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   napi_get_boolean(env, quiet, &made);

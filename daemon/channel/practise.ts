@@ -8,22 +8,12 @@ import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { nonceBytes, provenBytes, writePreface, type Role } from '../../shared/channel.ts'
-import type { Bound } from '../../shared/route.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
 import type { Config } from '../config/config.ts'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
 import { hmacSha256 } from '../native/hmac/hmac.ts'
 import type { Connections } from './connections.ts'
 import { createChannelListener } from './listener.ts'
-
-/** Routes that are asked soon after a claim, and the claim itself. */
-const early: ReadonlySet<string> = new Set(['host.claim', 'process.start', 'process.get', 'filesystem.write'])
-
-/** Makes the shapes that are made with the first request otherwise, and loads the library that makes them. */
-export const practise = (bounds: readonly Bound[]): void => {
-  for (const { route } of bounds)
-    if (early.has(route.id)) for (const shape of [route.params, route.query, route.body]) shape.safeParse({})
-}
 
 /** Everything that a daemon that practises writes is below this directory. */
 const practiceDir = ({ stateDir }: Pick<Config, 'stateDir'>): string => join(stateDir, 'practice')

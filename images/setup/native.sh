@@ -32,7 +32,7 @@ done
 for file in $addons; do
   target=$(built "$file").node
   mkdir -p "$(dirname "$target")"
-  gcc "${flags[@]}" -fPIC -shared -fvisibility=hidden -I$headers -o "$target.new" "$file" -pthread
+  gcc "${flags[@]}" -fPIC -shared -fvisibility=hidden -I$headers -I$source/include -o "$target.new" "$file" -pthread
   mv "$target.new" "$target"
 done
 for file in $helpers; do

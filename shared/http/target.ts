@@ -1,4 +1,4 @@
-/** Makes the target of a request unambiguous before anything else reads it (RFC 9112, section 3.2). */
+/** Makes the head of a request unambiguous before anything else reads it (RFC 9112, section 3.2). */
 import type { IncomingMessage } from 'node:http'
 
 /** Number of Host headers; with more than one, two readers of a request could disagree. */
@@ -10,10 +10,13 @@ const hostsOf = (raw: readonly string[]): number => {
 
 /**
  * Turns `GET http://host/path`, as clients of a proxy send it, into `GET /path`. False when the request must be
- * refused: several Host headers, a target that names another host than the header, or neither a path nor `*`.
+ * refused: several Host headers, a target that names another host than the header, or neither a path nor `*`; and for what else node's
+ * parser lets through: the word HTTP/2.0 where HTTP/1.1 is spoken, and encodings of which nobody knows where they end (section 6.3).
  */
 export const settleTarget = (message: IncomingMessage): boolean => {
-  if (hostsOf(message.rawHeaders) > 1) return false
+  if (hostsOf(message.rawHeaders) > 1 || (message.httpVersionMajor !== 1 && !('stream' in message))) return false
+  const { 'transfer-encoding': coding = 'chunked' } = message.headers
+  if (coding.toLowerCase() !== 'chunked') return false
   const target = message.url ?? ''
   if (target.startsWith('/') || target === '*') return true
   const match = /^(https?):\/\/([^/?#]*)([^#]*)$/i.exec(target)

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { commands } from '../../control/cli/commands.ts'
 import { parseCommandLine } from '../../control/cli/parse.ts'
+import { stripArguments } from '../support/coverage.ts'
 import { until } from '../support/until.ts'
 
 const main = fileURLToPath(new URL('../../control/main.ts', import.meta.url))
@@ -16,7 +17,7 @@ const main = fileURLToPath(new URL('../../control/main.ts', import.meta.url))
 const hutch = (t: Test, args: readonly string[], env: Record<string, string> = {}) => {
   const dir = mkdtempSync(join(tmpdir(), 'hutch-main-'))
   const dataDir = join(dir, 'data')
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [...stripArguments, main, ...args], {
     cwd: dir,
     env: { PATH: process.env['PATH'] ?? '', HUTCH_DATA_DIR: dataDir, HUTCH_DRIVER: 'fake', HUTCH_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

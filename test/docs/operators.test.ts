@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { checkout } from '../support/chroot.ts'
-import { programArguments } from '../support/coverage.ts'
+import { stripArguments } from '../support/coverage.ts'
 import { server } from '../support/server.ts'
 import { disasters } from '../drill/disasters.ts'
 import { withoutMachines } from './pages.ts'
@@ -45,7 +45,7 @@ t.test('what is typed is answered as the pages say', async t => {
   }
   const here = (text: string) => places.reduce((said, place) => said.replaceAll(place, home + place), text)
   const prelude = [
-    `hutch() { "${process.execPath}" ${programArguments.join(' ')} "${checkout}/control/main.ts" "$@"; }`,
+    `hutch() { "${process.execPath}" ${stripArguments.join(' ')} "${checkout}/control/main.ts" "$@"; }`,
     `make() { command make --no-print-directory -C "${checkout}" "$@"; }`,
   ].join('\n')
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, HUTCH_DATA_DIR: s.dataDir }

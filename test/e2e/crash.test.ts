@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { programArguments } from '../support/coverage.ts'
+import { stripArguments } from '../support/coverage.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { loopsLeft, traces } from '../support/oci.ts'
 import { scratchInstance, server, type Server } from '../support/server.ts'
@@ -130,7 +130,7 @@ const killedFirstStart = async (dataDir: string, ms: number): Promise<{ status: 
     HUTCH_LOG_LEVEL: 'warn',
   }
   const start = () =>
-    spawn(process.execPath, [...programArguments, 'control/main.ts', 'run'], {
+    spawn(process.execPath, [...stripArguments, 'control/main.ts', 'run'], {
       cwd: root,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -85,6 +85,8 @@ export const runSchemathesis = async (name: string, given: Fuzzed): Promise<numb
     'max-time': String(mostSeconds),
     'suppress-health-check': 'filter_too_much',
     'request-timeout': '30',
+    // On a busy box; of itself the program takes ten seconds for too long.
+    'max-response-time': '30',
   }
   const args = [
     'run',

@@ -10,14 +10,19 @@ const directory = process.env['NODE_V8_COVERAGE']
 export const coverageEnvironment: Record<string, string> = directory ? { NODE_V8_COVERAGE: directory } : {}
 
 /**
- * Node's arguments for one that is started again and again: a third of a server's start is to strip the types of its sources, which is
- * done once for all of them. Where coverage is measured, `saveCoverage` works with them.
+ * Node's arguments for a server or a command that is started again and again: a third of such a start is to strip the types of its
+ * sources, which is done once for all of them.
  */
-export const programArguments: readonly string[] = [
+export const stripArguments: readonly string[] = [
   // Who strips them first would say so, among what the program says.
   '--disable-warning=ExperimentalWarning',
   '--import',
   new URL('../strip-once.mjs', import.meta.url).href,
+]
+
+/** The same for one that counts: where coverage is measured `saveCoverage` works, so that it may be killed. */
+export const programArguments: readonly string[] = [
+  ...stripArguments,
   ...(directory ? ['--import', fileURLToPath(new URL('../programs/coverage-on-signal.ts', import.meta.url))] : []),
 ]
 

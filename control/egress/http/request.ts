@@ -2,6 +2,7 @@
  * What a request from a sandbox says, read from its raw header lines once. Node's parser has refused what is not HTTP; here goes what
  * a server behind us could still understand otherwise than we do.
  */
+import type { IncomingMessage } from 'node:http'
 import { hopByHop, namedByConnection } from '../../../shared/http/hop-by-hop.ts'
 import { pathReadings, type PathReadings } from '../../../shared/policy/path.ts'
 import type { HeaderNames } from './names.ts'
@@ -141,6 +142,12 @@ export const readRequest = (raw: readonly string[], names: HeaderNames): Request
     said,
   }
 }
+
+/** The same of a request of HTTP/1.1, where node's parser lets the word HTTP/2.0 through. */
+export const readMessage = (
+  { httpVersionMajor, rawHeaders }: Pick<IncomingMessage, 'httpVersionMajor' | 'rawHeaders'>,
+  names: HeaderNames,
+): RequestLines | Problem => (httpVersionMajor === 1 ? readRequest(rawHeaders, names) : 'another version of HTTP')
 
 /** Every way the request may be understood; undefined when its path, or one it names in a header, cannot be read. */
 export const readingsOf = (

@@ -80,6 +80,8 @@ export const parseResponseHead = (text: string, toHead: boolean): ResponseHead =
   if (code === undefined) throw new ProtocolError('a status line that is none')
   const headers = parseFields(lines)
   const facts = factsOf(headers)
+  // RFC 9112, section 6.1: one of the two on the way did not know what it passed on.
+  if (minor === '0' && facts.encodings.length > 0) throw new ProtocolError('chunks in HTTP/1.0')
   const status = Number(code)
   const framing = framingOf(facts, status, toHead)
   const keepAlive = minor === '1' && framing.kind !== 'close' && !/(?:^|,)\s*close\s*(?:,|$)/i.test(facts.connection)

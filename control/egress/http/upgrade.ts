@@ -4,14 +4,15 @@ import type { Socket } from 'node:net'
 import type { Engine } from '../engine.ts'
 import { answer, headOf } from './forward.ts'
 import { explicitOrigin } from './explicit.ts'
+import { keepRequest } from './collect.ts'
 import { judge, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
-import { readRequest, type RequestLines } from './request.ts'
+import { readMessage, type RequestLines } from './request.ts'
 import { responseHeaders, responseSink } from './response-sink.ts'
 import type { ResponseHead } from './response-head.ts'
 import { parseAbsolute } from './target.ts'
 import { createUpstream } from './upstream.ts'
-import { keepRequest, type OpenRequest } from '../under-way.ts'
+import type { OpenRequest } from '../under-way.ts'
 
 export interface UpgradeAsked {
   readonly engine: Engine
@@ -112,13 +113,14 @@ export const forwardUpgrade = async (asked: UpgradeAsked): Promise<void> => {
     socket.end()
   })
   const place = placeOf(asked)
-  const lines = readRequest(req.rawHeaders, engine.names)
+  const lines = readMessage(req, engine.names)
   if (!place) return answer(engine, res, 'host_mismatch', engine.requestId())
   if (typeof lines === 'string' || lines.length !== 0) return answer(engine, res, 'bad_request', engine.requestId())
   const { origin, target } = place
   const judged = judge(engine, origin, { method: req.method as string, target, lines, protocol: origin.scheme })
   if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)
-  const open = keepRequest(origin.tenant, judged, socket, () => socket.destroy())
+  const open = keepRequest(origin, judged, socket, () => socket.destroy())
+  if (!open) return answer(engine, res, 'limit', judged.requestId)
   tellSkipped(origin, judged)
   await send(asked, res, place, { judged, lines, open })
 }

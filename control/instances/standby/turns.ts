@@ -61,14 +61,16 @@ const isIdle = (context: Context, entry: Entry): boolean => isKnown(context, ent
 export const suspend = async (context: Context, entry: Entry): Promise<{ readonly inMs?: number } | undefined> => {
   const { store, drivers, log } = context
   if (!isIdle(context, entry)) return undefined
-  if (entry.asleep) {
-    // It fell asleep, and that could not be written down: until it is, it is billed as if it ran.
-    await noteSuspended(context, entry)
-    return undefined
-  }
   const instance = await store.instances.get(entry.id)
   const freezer = instance && drivers.need(instance.driver).freezer
   if (!instance || !freezer) return undefined
+  if (entry.asleep) {
+    // It fell asleep, and that could not be written down: until it is, it is billed as if it ran. Frozen once more, as it is not certain
+    // that it is where neither freezing nor thawing worked.
+    await freezer.freeze(entry.id)
+    await noteSuspended(context, entry)
+    return undefined
+  }
   if (await isWorking(context, instance)) return {}
   const look = await workedSince(context, entry, instance)
   if (look) return look

@@ -8,6 +8,7 @@ import { compilePolicy } from '../../../shared/policy/decide.ts'
 import type { Sealer } from '../../secrets.ts'
 import { dense } from '../dense.ts'
 import { mask } from '../../resources/sealing.ts'
+import { keptSecrets } from './kept-secrets.ts'
 import { policyOf, ruleIn } from './policy.ts'
 import { unwrap } from './sent.ts'
 import type { NetworkInput } from './shape.ts'
@@ -42,24 +43,21 @@ const sealTexts = (given: SealedTexts, kept: SealedTexts, sealer: Sealer): Recor
     ]),
   )
 
-/** Answers leave secrets out, and clients send answers back: a rule without secrets keeps those of the same destinations. */
-const acceptRoute = (route: StoredRoute, previous: readonly StoredRoute[], sealer: Sealer): Record<string, unknown> => {
-  const destinations = JSON.stringify(route.destinations ?? [])
-  const kept = previous.find(old => JSON.stringify(old.destinations ?? []) === destinations)?.secrets ?? {}
-  return dense({ ...route, secrets: route.secrets ? sealTexts(route.secrets, kept, sealer) : kept })
-}
+const acceptRoute = (route: StoredRoute, kept: SealedTexts, sealer: Sealer): Record<string, unknown> =>
+  dense({ ...route, secrets: route.secrets ? sealTexts(route.secrets, kept, sealer) : kept })
 
 const acceptProxy = (
   proxy: StoredProxy,
   previous: StoredProxy | undefined,
   sealer: Sealer,
-): Record<string, unknown> => ({
-  ...dense({
+): Record<string, unknown> => {
+  const kept = keptSecrets(proxy.routing ?? [], previous?.routing ?? [])
+  return dense({
     ...proxy,
-    routing: proxy.routing?.map(route => acceptRoute(route, previous?.routing ?? [], sealer)),
+    routing: proxy.routing?.map((route, at) => acceptRoute(route, kept[at] ?? {}, sealer)),
     canaries: proxy.canaries ? sealTexts(proxy.canaries, previous?.canaries ?? {}, sealer) : undefined,
-  }),
-})
+  })
+}
 
 /** Names the first rule, or else the proxy, that this host, or this sandbox, cannot have. */
 const checkRules = (

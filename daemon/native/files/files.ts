@@ -34,7 +34,7 @@ interface FilesAddon {
     other: string,
     flags: number,
     mode: number,
-  ): Promise<Buffer | number> | number
+  ): Promise<Buffer | number> | Buffer | number
 }
 
 export interface FileOperation {

@@ -70,17 +70,25 @@ static inline size_t bytes_of(const char16_t *units, size_t count, char *out) {
   return (size_t)(at - out);
 }
 
-/* A copy that the caller frees; NULL when the value is no string or contains a NUL, which no system call accepts. */
-static inline __attribute__((unused)) char *text(napi_env env, napi_value value) {
+/* A copy that the caller frees, of `size` bytes and a NUL behind them; NULL when the value is no string. */
+static inline __attribute__((unused)) char *content(napi_env env, napi_value value, size_t *size) {
   size_t length;
   if (napi_get_value_string_utf16(env, value, NULL, 0, &length) != napi_ok) return NULL;
   char16_t *units = malloc((length + 1) * sizeof *units);
   char *out = malloc(length * 3 + 1);
   int got = units && out && napi_get_value_string_utf16(env, value, units, length + 1, &length) == napi_ok;
-  size_t size = got ? bytes_of(units, length, out) : 0;
+  *size = got ? bytes_of(units, length, out) : 0;
   free(units);
-  if (got) out[size] = 0;
-  if (got && strlen(out) == size) return out;
+  if (got) return out[*size] = 0, out;
+  free(out);
+  return NULL;
+}
+
+/* The same; NULL also when it contains a NUL, which no system call accepts. */
+static inline __attribute__((unused)) char *text(napi_env env, napi_value value) {
+  size_t size;
+  char *out = content(env, value, &size);
+  if (out && strlen(out) == size) return out;
   free(out);
   return NULL;
 }

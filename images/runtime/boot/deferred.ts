@@ -1,17 +1,25 @@
 /**
- * Stands for the schema library in the bundle, and loads it with the first value that is parsed. Every route declares
- * schemas; making them all would be a third of the time to start, and a sandbox uses only a few of them.
+ * Stands for the schema library in the bundle, and loads it with the first value that is not plainly right. Every route
+ * declares schemas; making them all would be a third of the time to start, and a sandbox uses only a few of them.
  */
+import { accept, undecided, type Recipe } from './accept.ts'
+
 type Library = Readonly<Record<string, (...args: unknown[]) => unknown>>
 
 /** A placeholder for a schema, or for a check of one, until it is needed. */
 class Deferred {
   readonly #make: () => unknown
   readonly #then: ((shape: unknown) => void)[] = []
+  readonly #recipe: Recipe
   #made: unknown
 
-  constructor(make: () => unknown) {
+  constructor(recipe: Recipe, make: () => unknown) {
+    this.#recipe = recipe
     this.#make = make
+  }
+
+  static recipeOf(this: void, value: unknown): Recipe | undefined {
+    return value instanceof Deferred ? value.#recipe : undefined
   }
 
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -29,13 +37,18 @@ class Deferred {
 
   // The methods that our code calls on schemas. Any other fails at once, and must be added here.
   check(...checks: unknown[]): Deferred {
-    return new Deferred(() => this.made.check(...checks.map(known)))
+    return new Deferred({ name: 'check', args: [this, ...checks] }, () => this.made.check(...checks.map(known)))
   }
   parse(value: unknown, context?: unknown): unknown {
-    return this.made.parse(value, context)
+    const taken = this.#accept(value)
+    return taken === undecided ? this.made.parse(value, context) : taken
   }
   safeParse(value: unknown, context?: unknown): unknown {
-    return this.made.safeParse(value, context)
+    const taken = this.#accept(value)
+    return taken === undecided ? this.made.safeParse(value, context) : { success: true, data: taken }
+  }
+  #accept(value: unknown): unknown {
+    return this.#made === undefined ? accept(value, this, Deferred.recipeOf) : undecided
   }
   get shape(): unknown {
     return this.made.shape
@@ -56,7 +69,7 @@ const known = (value: unknown): unknown => {
 export const deferred =
   (load: () => Library, name: string) =>
   (...args: unknown[]): Deferred =>
-    new Deferred(() => load()[name]?.(...args.map(known)))
+    new Deferred({ name, args }, () => load()[name]?.(...args.map(known)))
 
 /** The same for a function whose result is needed at once. */
 export const direct =

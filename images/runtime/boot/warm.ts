@@ -89,6 +89,11 @@ const mcpCalls: Call[] = [
   }),
 ]
 
+const wrong: Call[] = [
+  ['PUT', '/filesystem/warm.txt', { content: 1 }],
+  ['POST', '/process', {}],
+]
+
 const run = async (): Promise<void> => {
   const ports = listening()
   load('main.js')
@@ -108,8 +113,10 @@ const run = async (): Promise<void> => {
   ]
   // It was started for nobody; who is given one from a pool waits for this.
   await tell(channel, 'PUT /host/claim', JSON.stringify({ environment: { WARM: 'yes' } }))
-  // Twice, because a function is compiled when it is first called and its inner ones when they are.
-  for (const call of [...calls, ...calls]) process.stdout.write(`${call[0]} ${call[1]} ${await ask(at, call)}\n`)
+  // Twice, because a function is compiled when it is first called and its inner ones when they are; and what is right needs the
+  // library of schemas only after something was wrong.
+  for (const call of [...calls, ...wrong, ...calls])
+    process.stdout.write(`${call[0]} ${call[1]} ${await ask(at, call)}\n`)
   await tell(channel, 'GET /system/activity')
   await tell(channel, 'GET /health')
   for (const [name, { script }] of pieces) writeFileSync(join(__dirname, `${name}.cache`), script.createCachedData())

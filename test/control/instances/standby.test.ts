@@ -42,6 +42,24 @@ t.test('a machine that was half frozen when freezing failed is awake again', asy
   release()
 })
 
+t.test('one that could neither be frozen nor thawed is not billed as asleep while it runs', async t => {
+  let broken = true
+  const { clock, sleep, state, phase, up } = await prepared(t, {
+    faults: point => {
+      if (broken && (point === 'freeze' || point === 'thaw')) throw new Error(`${point} does not work`)
+    },
+  })
+  await up()
+  for (let tries = 0; tries < 3; tries++) await clock.tick(afterMs)
+  t.same([phase(), await state()], ['running', 'running'])
+  broken = false
+  await clock.tick(afterMs)
+  t.same([phase(), await state()], ['frozen', 'standby'])
+  const release = await sleep.hold('i')
+  t.same([phase(), await state()], ['running', 'running'])
+  release()
+})
+
 t.test('idle long enough, it sleeps; the next hold wakes it; both are recorded and metered', async t => {
   const { clock, store, sleep, state, phase, up } = await prepared(t)
   await up()

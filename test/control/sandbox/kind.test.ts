@@ -217,6 +217,17 @@ t.test('secrets are sealed in the store, masked in answers, and survive being se
   t.same(secretsOf(await row(store, 'a')), { k: 'hush-proxy', other: 'hush-too' })
   t.match((await call('GET', '/sandboxes/a?show_secrets=true')).body.spec.runtime.envs[1], { value: 'hush-env' })
 
+  const rule = (header: string, secrets?: object) => ({ destinations: ['a.com'], headers: { [header]: 'x' }, secrets })
+  const several = (...routing: object[]) => call('PUT', '/sandboxes/a', { spec: { network: { proxy: { routing } } } })
+  const each = async () =>
+    policyOf(storedSandbox(await row(store, 'a')).network, sealer).routing.map(one => one.secrets['k'])
+  await several(rule('A', { k: '1' }), rule('B', { k: '2' }), rule('C', { k: '3' }))
+  const before = await row(store, 'a')
+  const got = (await call('GET', '/sandboxes/a')).body
+  await call('PUT', '/sandboxes/a', { ...got, metadata: { ...got.metadata, labels: { seen: 'yes' } } })
+  t.same(storedSandbox(await row(store, 'a')), storedSandbox(before), 'a label that is changed changes nothing else')
+  await several(rule('changed'), rule('C'), rule('A'))
+  t.same(await each(), ['2', '3', '1'], 'rules of the same destinations keep each its own')
   const elsewhere = { ...made.body.spec, network: { proxy: { routing: [{ destinations: ['evil.com'] }] } } }
   await call('PUT', '/sandboxes/a', { spec: elsewhere })
   t.equal(secretsOf(await row(store, 'a'))?.['k'], undefined, 'a secret does not follow to other places')

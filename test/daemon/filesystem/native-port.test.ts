@@ -1,7 +1,9 @@
 import '../../support/native.ts'
 import { execFileSync } from 'node:child_process'
+import { pbkdf2 } from 'node:crypto'
 import fs, { closeSync, constants, fstatSync, readFileSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import type { FilePort } from '../../../daemon/filesystem/port.ts'
 import { nodePort } from '../../support/node-port.ts'
@@ -139,7 +141,8 @@ t.test('a small file is read as it is opened, and closed; of anything else there
     readdirSync('/proc/self/fd').filter(
       fd => fs.existsSync(`/proc/self/fd/${fd}`) && fs.readlinkSync(`/proc/self/fd/${fd}`).startsWith(dir),
     )
-  for (const [name, size] of Object.entries(sizes)) {
+  // The second time from the kernel's memory.
+  for (const [name, size] of [...Object.entries(sizes), ...Object.entries(sizes)]) {
     const { fd, stat, content } = await port.openRead(join(dir, name), O_RDONLY)
     const isRead = size > 0 && size <= limit
     t.same([stat.kind, stat.size, stat.mtimeNs], ['file', size, fs.statSync(join(dir, name), { bigint: true }).mtimeNs])
@@ -155,6 +158,34 @@ t.test('a small file is read as it is opened, and closed; of anything else there
   closeSync(directory.fd)
   t.equal(await codeOf(port.openRead(join(dir, 'none'), O_RDONLY)), 'ENOENT')
   t.same(open(), [], 'nothing is left open')
+})
+
+t.test('a small file that the kernel has in memory waits for no thread, and is as it is now', async t => {
+  const dir = t.testdir({ file: 'one', link: t.fixture('symlink', 'file') })
+  const path = join(dir, 'file')
+  const port = createFilePort(undefined)
+  const text = async (flags = O_NOFOLLOW) => String((await port.openRead(path, O_RDONLY | flags)).content)
+  t.equal(await text(), 'one', 'the pool has met the device')
+  const ended: string[] = []
+  // More than there are threads.
+  const slow = Array.from({ length: 8 }, async () => {
+    await promisify(pbkdf2)('a', 'b', 30_000, 32, 'sha512')
+    ended.push('slow')
+  })
+  for (const [content, flags] of [
+    ['two', O_NOFOLLOW],
+    ['and three', 0],
+  ] as const) {
+    fs.writeFileSync(path, content)
+    fs.chmodSync(path, 0o600)
+    t.equal(await text(flags), content)
+  }
+  t.same(ended, [], 'before any of those that began earlier')
+  t.equal(await codeOf(port.openRead(join(dir, 'link'), O_RDONLY | O_NOFOLLOW)), 'ELOOP')
+  fs.renameSync(path, join(dir, 'gone'))
+  t.equal(await codeOf(text()), 'ENOENT')
+  if (!skip) t.equal(await codeOf(createFilePort(user).openRead(join(dir, 'gone'), O_RDONLY)), 'EACCES')
+  await Promise.all(slow)
 })
 
 t.test('the daemon’s own memory and descriptors are not files to anybody', async t => {

@@ -8,17 +8,12 @@
  * of it. Nothing of a tenant has run in the machine, but its image may be one's: a link, pipe or device in /etc in the place of a
  * file goes, for opening a pipe would wait for ever.
  */
-#define NAPI_VERSION 8
-#define _GNU_SOURCE
-#include <errno.h>
+#include "arguments.h"
 #include <fcntl.h>
 #include <linux/securebits.h>
-#include <node_api.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -147,36 +142,26 @@ static void complete(napi_env env, napi_status status, void *given) {
   free(visit);
 }
 
-/* A copy that the caller frees; NULL when it is no text. */
-static char *copy(napi_env env, napi_value value, size_t *length) {
-  if (napi_get_value_string_utf8(env, value, NULL, 0, length) != napi_ok) return NULL;
-  char *text = malloc(*length + 1);
-  if (text) napi_get_value_string_utf8(env, value, text, *length + 1, length);
-  return text;
-}
-
 static int read_files(napi_env env, napi_value list, struct visit *visit) {
   uint32_t count;
-  size_t length;
   if (napi_get_array_length(env, list, &count) != napi_ok || count % 2 != 0 || count / 2 > MOST_FILES) return 0;
   for (uint32_t at = 0; at < count; at += 2, visit->files++) {
-    napi_value name, text;
+    napi_value name, value;
     napi_get_element(env, list, at, &name);
-    napi_get_element(env, list, at + 1, &text);
-    visit->file[at / 2] = copy(env, name, &length);
-    visit->text[at / 2] = copy(env, text, &visit->length[at / 2]);
+    napi_get_element(env, list, at + 1, &value);
+    visit->file[at / 2] = text(env, name);
+    visit->text[at / 2] = content(env, value, &visit->length[at / 2]);
     if (!visit->file[at / 2] || !visit->text[at / 2]) return visit->files++, 0;
   }
   return 1;
 }
 
 static napi_value enter(napi_env env, napi_callback_info info) {
-  size_t argc = 5, length;
-  napi_value argv[5], promise, name;
+  ARGUMENTS(5);
+  napi_value promise, name;
   struct visit *visit = calloc(1, sizeof *visit);
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
-  int whole = visit && argc == 5 && (visit->processes = copy(env, argv[0], &length)) != NULL &&
-              (visit->hostname = copy(env, argv[1], &length)) != NULL &&
+  int whole = visit && argc == 5 && (visit->processes = text(env, argv[0])) != NULL &&
+              (visit->hostname = text(env, argv[1])) != NULL &&
               napi_get_value_int64(env, argv[2], &visit->shm) == napi_ok &&
               napi_get_value_int64(env, argv[3], &visit->root) == napi_ok && read_files(env, argv[4], visit);
   if (!whole) {
@@ -194,8 +179,6 @@ static napi_value enter(napi_env env, napi_callback_info info) {
 }
 
 NAPI_MODULE_INIT() {
-  napi_value made;
-  napi_create_function(env, "enter", NAPI_AUTO_LENGTH, enter, NULL, &made);
-  napi_set_named_property(env, exports, "enter", made);
+  FUNCTION(enter);
   return exports;
 }

@@ -4,23 +4,18 @@
  * copied once more. `posix_spawn(3)` shares the memory until the program is there, in a thread of its own that nobody waits for.
  *
  *     start(file, [argument, …], [`NAME=value`, …], input, capture, session, (error, code, signal, output, said) => …) → a process
- *     kill(process)
+ *     stop(process)
  *
  * `input` is a text, or undefined for nothing. With `capture` what it writes comes back as `output` and `said` (standard
  * error), up to `MOST_OUTPUT` bytes each, else nobody reads it. With `session` it has a session of its own. `error` is an
- * errno of a start that failed, or 0. `kill` sends SIGKILL to a process that has not ended, also before it was started.
+ * errno of a start that failed, or 0. `stop` sends SIGKILL to a process that has not ended, also before it was started.
  */
-#define NAPI_VERSION 8
-#define _GNU_SOURCE
-#include <errno.h>
+#include "arguments.h"
 #include <fcntl.h>
-#include <node_api.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -146,25 +141,16 @@ static void dropped(napi_env env, void *given, void *hint) {
   let_go(given);
 }
 
-/* A copy that the caller frees; NULL when it is no text. */
-static char *copy(napi_env env, napi_value value, size_t *length) {
-  if (napi_get_value_string_utf8(env, value, NULL, 0, length) != napi_ok) return NULL;
-  char *text = malloc(*length + 1);
-  if (text) napi_get_value_string_utf8(env, value, text, *length + 1, length);
-  return text;
-}
-
 /* `first`, where there is one, and the texts of the list; ends with NULL. */
 static char **copy_list(napi_env env, napi_value list, const char *first) {
   uint32_t count, at = first ? 1 : 0;
-  size_t length;
   if (napi_get_array_length(env, list, &count) != napi_ok) return NULL;
   char **texts = calloc(count + 2, sizeof *texts);
   if (!texts || (first && !(texts[0] = strdup(first)))) return free(texts), NULL;
   for (uint32_t item = 0; item < count; item++) {
     napi_value value;
     napi_get_element(env, list, item, &value);
-    if (!(texts[at++] = copy(env, value, &length))) return free_list(texts), NULL;
+    if (!(texts[at++] = text(env, value))) return free_list(texts), NULL;
   }
   return texts;
 }
@@ -185,23 +171,22 @@ static int start_thread(struct process *process) {
 }
 
 static napi_value start(napi_env env, napi_callback_info info) {
-  size_t count = 7, length;
-  napi_value given[7], name, held;
+  ARGUMENTS(7);
+  napi_value name, held;
   napi_valuetype kind = napi_undefined;
   bool capture = false, session = false;
   struct process *process = calloc(1, sizeof *process);
   if (!process) return napi_throw_error(env, NULL, "no memory"), NULL;
   pthread_mutex_init(&process->lock, NULL);
   atomic_init(&process->holders, 1);
-  napi_get_cb_info(env, info, &count, given, NULL, NULL);
-  int whole = count == 7 && (process->file = copy(env, given[0], &length)) &&
-              (process->arguments = copy_list(env, given[1], process->file)) &&
-              (process->environment = copy_list(env, given[2], NULL)) && napi_typeof(env, given[3], &kind) == napi_ok &&
-              (kind == napi_undefined || (process->input = copy(env, given[3], &process->input_length))) &&
-              napi_get_value_bool(env, given[4], &capture) == napi_ok && napi_get_value_bool(env, given[5], &session) == napi_ok;
+  int whole = argc == 7 && (process->file = text(env, argv[0])) &&
+              (process->arguments = copy_list(env, argv[1], process->file)) &&
+              (process->environment = copy_list(env, argv[2], NULL)) && napi_typeof(env, argv[3], &kind) == napi_ok &&
+              (kind == napi_undefined || (process->input = content(env, argv[3], &process->input_length))) &&
+              napi_get_value_bool(env, argv[4], &capture) == napi_ok && napi_get_value_bool(env, argv[5], &session) == napi_ok;
   process->capture = capture, process->session = session;
   napi_create_string_utf8(env, "process", NAPI_AUTO_LENGTH, &name);
-  if (!whole || napi_create_threadsafe_function(env, given[6], NULL, name, 0, 1, NULL, NULL, NULL, tell, &process->ended) != napi_ok)
+  if (!whole || napi_create_threadsafe_function(env, argv[6], NULL, name, 0, 1, NULL, NULL, NULL, tell, &process->ended) != napi_ok)
     return let_go(process), napi_throw_type_error(env, NULL, "start: wrong arguments"), NULL;
   atomic_fetch_add(&process->holders, 1);
   if (napi_create_external(env, process, dropped, NULL, &held) != napi_ok) let_go(process), held = NULL;
@@ -215,11 +200,9 @@ static napi_value start(napi_env env, napi_callback_info info) {
 }
 
 static napi_value stop(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value given;
+  ARGUMENTS(1);
   struct process *process = NULL;
-  napi_get_cb_info(env, info, &count, &given, NULL, NULL);
-  if (count != 1 || napi_get_value_external(env, given, (void **)&process) != napi_ok) return NULL;
+  if (argc != 1 || napi_get_value_external(env, argv[0], (void **)&process) != napi_ok) return NULL;
   pthread_mutex_lock(&process->lock);
   process->unwanted = 1;
   if (process->alive > 0) kill(process->alive, SIGKILL);
@@ -228,10 +211,7 @@ static napi_value stop(napi_env env, napi_callback_info info) {
 }
 
 NAPI_MODULE_INIT() {
-  napi_value function;
-  napi_create_function(env, "start", NAPI_AUTO_LENGTH, start, NULL, &function);
-  napi_set_named_property(env, exports, "start", function);
-  napi_create_function(env, "kill", NAPI_AUTO_LENGTH, stop, NULL, &function);
-  napi_set_named_property(env, exports, "kill", function);
+  FUNCTION(start);
+  FUNCTION(stop);
   return exports;
 }

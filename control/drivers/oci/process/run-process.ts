@@ -16,7 +16,7 @@ interface Addon {
     session: boolean,
     ended: (error: number, code: number, signal: number, output: string, said: string) => void,
   ): Handle | undefined
-  kill(process: Handle): void
+  stop(process: Handle): void
 }
 
 const addon = nativeAddon<Addon>(join(import.meta.dirname, 'build/run-process.node'))
@@ -53,13 +53,13 @@ const nameOf = (number: number): string | undefined =>
 /** Resolves when it has ended, however it did. */
 export const runProcess = async (wanted: ProcessInput): Promise<ProcessEnd> => {
   const { file, args, env, input, capture, session, signal } = wanted
-  const { start, kill } = addon()
+  const { start, stop } = addon()
   const { promise, resolve } = Promise.withResolvers<ProcessEnd>()
   const words = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const handle = start(file, args, words, input, capture, session, (errno, code, number, output, said) =>
     resolve({ errno, code, signal: nameOf(number), output, said }),
   )
-  const end = () => void (handle && kill(handle))
+  const end = () => void (handle && stop(handle))
   signal.addEventListener('abort', end, { once: true })
   if (signal.aborted) end()
   try {

@@ -7,18 +7,13 @@
  * following a link, and nothing is mounted but over a file of the kernel's own (proc, sysfs), or over what was mounted there before.
  * A path that is not there is left out.
  */
-#define NAPI_VERSION 8
-#define _GNU_SOURCE
-#include <errno.h>
+#include "arguments.h"
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
-#include <node_api.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -141,15 +136,6 @@ static void complete(napi_env env, napi_status status, void *given) {
   discard(visit);
 }
 
-/* A copy that the caller frees; NULL when it is no text. */
-static char *copy(napi_env env, napi_value value) {
-  size_t length;
-  if (napi_get_value_string_utf8(env, value, NULL, 0, &length) != napi_ok) return NULL;
-  char *text = malloc(length + 1);
-  if (text) napi_get_value_string_utf8(env, value, text, length + 1, &length);
-  return text;
-}
-
 static int read_files(napi_env env, napi_value list, struct visit *visit) {
   uint32_t count;
   if (napi_get_array_length(env, list, &count) != napi_ok || count % 2 != 0 || count / 2 > MOST_FILES) return 0;
@@ -159,20 +145,19 @@ static int read_files(napi_env env, napi_value list, struct visit *visit) {
     visit->tree[file] = -1;
     napi_get_element(env, list, at, &name);
     napi_get_element(env, list, at + 1, &path);
-    visit->name[file] = copy(env, name);
-    visit->path[file] = copy(env, path);
+    visit->name[file] = text(env, name);
+    visit->path[file] = text(env, path);
     if (!visit->name[file] || !visit->path[file]) return 0;
   }
   return 1;
 }
 
 static napi_value show(napi_env env, napi_callback_info info) {
-  size_t argc = 3;
-  napi_value argv[3], promise, name;
+  ARGUMENTS(3);
+  napi_value promise, name;
   struct visit *visit = calloc(1, sizeof *visit);
-  napi_get_cb_info(env, info, &argc, argv, NULL, NULL);
   int whole = visit && argc == 3 && napi_get_value_int32(env, argv[0], &visit->mounts) == napi_ok &&
-              (visit->directory = copy(env, argv[1])) != NULL && read_files(env, argv[2], visit);
+              (visit->directory = text(env, argv[1])) != NULL && read_files(env, argv[2], visit);
   if (!whole) {
     if (visit) discard(visit);
     napi_throw_type_error(env, NULL, "show: bad arguments");
@@ -186,8 +171,6 @@ static napi_value show(napi_env env, napi_callback_info info) {
 }
 
 NAPI_MODULE_INIT() {
-  napi_value made;
-  napi_create_function(env, "show", NAPI_AUTO_LENGTH, show, NULL, &made);
-  napi_set_named_property(env, exports, "show", made);
+  FUNCTION(show);
   return exports;
 }

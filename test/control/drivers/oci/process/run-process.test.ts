@@ -26,6 +26,11 @@ t.test('a program that is not there, and one that a signal ended', async t => {
   t.match(await shell('kill -PIPE $$'), { signal: 'SIGPIPE' })
 })
 
+t.test('a text that a program would see the beginning of only is none', async t => {
+  await t.rejects(async () => shell('true\0 more'), { message: 'start: wrong arguments' })
+  await t.rejects(async () => shell('true', { env: { A: 'b\0c' } }), { message: 'start: wrong arguments' })
+})
+
 t.test('a session of its own, or that of the server', async t => {
   const script = 'read -r _ _ _ _ _ session _ < /proc/$$/stat; [ "$session" = $$ ] && echo own || echo shared'
   t.equal((await shell(script)).output, 'own\n')
