@@ -44,6 +44,17 @@ const fromQuery = (place: Place): { key: string | undefined; target: string } =>
   return { key, target: `${target.slice(0, cut)}${search.size ? `?${search}` : ''}` }
 }
 
+/** The key that a header has brought is no application's in the query either; the rest goes on as it was sent. */
+const withoutKey = (target: string, key: string): string => {
+  const [path = '', ...query] = target.split('?')
+  if (!target.includes(`token=${key}`)) return target
+  const kept = query
+    .join('?')
+    .split('&')
+    .filter(part => part !== `token=${key}`)
+  return kept.length > 0 ? `${path}?${kept.join('&')}` : path
+}
+
 const isAt = ({ kind, name, workspace }: Pass, place: Place): boolean =>
   kind === place.kind && place.readings.some(one => one.name === name && one.workspace === workspace)
 
@@ -80,7 +91,7 @@ export const credentialReader = ({ names, never = [], sealer, now }: CredentialO
     // The key itself is never the application's, in whichever header it was sent.
     const both = found?.header === 'authorization' || (own !== undefined && bearerOf(headers.authorization) === own)
     const withheld: Withheld = { headers: both ? all : ours, cookies }
-    if (own !== undefined) return { claim: { key: own }, inAddress: !found, withheld, target }
+    if (own !== undefined) return { claim: { key: own }, inAddress: !found, withheld, target: withoutKey(target, own) }
     const [pass, ...more] = passesOf(request, place, sealer, now())
     if (pass) return { claim: { passes: [pass, ...more] }, inAddress: false, withheld, target }
     throw fail('credential_required', { headers: names })

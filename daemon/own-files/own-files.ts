@@ -85,6 +85,12 @@ export const makeFile = (path: string, mode: number): number => {
   return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, mode)
 }
 
+/** The file with the name, for appending, if it is the daemon's own; undefined for anything else, and for none. */
+export const openOwnFile = (path: string): number | undefined => {
+  const found = lookAt(path)
+  return found?.isFile() && isOwn(found) ? openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW) : undefined
+}
+
 /** Gives the file at `from` the name `to`, in place of whatever has it. */
 export const putInPlace = (from: string, to: string): void => {
   if (lookAt(to)?.isDirectory()) moveAside(to)

@@ -1,12 +1,11 @@
-import { closeSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../shared/log.ts'
 import { s } from '../../shared/schema.ts'
 import { processStatuses } from '../../shared/wire/process.ts'
-import { makeFile, putInPlace, readOwnFile } from '../own-files/own-files.ts'
+import { readOwnFile } from '../own-files/own-files.ts'
+import { appendingFile } from './appending-file.ts'
 import type { ProcessRecord } from './record.ts'
 
-const slack = 1_000
 /** Ten thousand processes are some tens of MiB; a larger journal is not the daemon's. */
 const maxBytes = 256 * 1024 * 1024
 
@@ -87,40 +86,14 @@ export const openJournal = (deps: {
   const refused = (reason: string): void => log.warn('process.journal.refused', { path, reason })
   const { records, damaged } = parseJournal(readOwnFile(path, maxBytes, refused))
   if (damaged > 0) log.warn('process.journal.damaged', { lines: damaged })
-  let lines = 0
-  let rewriteAt = 0
-  let fd: number | undefined
-  const rewrite = (all: readonly ProcessRecord[]): void => {
-    const next = `${path}.new`
-    const made = makeFile(next, 0o600)
-    writeSync(made, all.map(lineOf).join(''))
-    putInPlace(next, path)
-    if (fd !== undefined) closeSync(fd)
-    fd = made
-    lines = all.length
-    // At twice the size: then the cost of rewriting is spread over as many changes.
-    rewriteAt = 2 * lines + slack
-  }
-  if (!readOnly) rewrite(records)
-  const append = (text: string): void => {
-    if (fd === undefined) return
-    try {
-      writeSync(fd, text)
-    } catch (error) {
-      // A full disk must not keep processes from being started and stopped.
-      log.error('process.journal.failed', { error })
-    }
-    if (++lines > rewriteAt) rewrite(live())
-  }
+  const file = appendingFile(path, () => live().map(lineOf), log)
+  if (!readOnly) file.open(records.map(lineOf))
   return {
     records,
     journal: {
-      put: record => append(lineOf(record)),
-      forget: record => append(`${JSON.stringify({ forget: record.id })}\n`),
-      close() {
-        if (fd !== undefined) closeSync(fd)
-        fd = undefined
-      },
+      put: record => file.append(lineOf(record)),
+      forget: record => file.append(`${JSON.stringify({ forget: record.id })}\n`),
+      close: file.close,
     },
   }
 }

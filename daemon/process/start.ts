@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { fail } from '../../shared/errors.ts'
 import { reasonOf } from '../../shared/system-reason.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
-import { makeDirectory } from '../own-files/own-files.ts'
+import { makeDirectory, makePrivateDirectory } from '../own-files/own-files.ts'
 import { armDeadline, watchEnd } from './ending.ts'
 import { launchCaptured } from './launch.ts'
 import { runningPid } from './pid-identity.ts'
@@ -90,7 +90,8 @@ const newCapture = (context: ProcessContext, key: string): Capture => {
       return open()
     } catch (error) {
       if (!isGone(error)) throw error
-      // The tenant removed or replaced the directory of the logs.
+      // The tenant removed or replaced the directory of the logs, or the disk was full when the daemon started.
+      makePrivateDirectory(outputDirs(context).positionsDir)
       makeDirectory(context.config.logDir, 0o755)
       return open()
     }

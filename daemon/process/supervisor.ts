@@ -3,6 +3,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
+import { isFull } from '../../shared/system-reason.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import type { Reaper } from '../init/reaper.ts'
 import { makeDirectory, makePrivateDirectory } from '../own-files/own-files.ts'
@@ -77,13 +78,23 @@ const letGo = (context: ProcessContext, signal: number | undefined): void => {
   }
 }
 
+const makeDirectories = (config: ProcessConfig, log: Log): void => {
+  try {
+    // Its content decides which processes the daemon signals.
+    makePrivateDirectory(config.stateDir)
+    makePrivateDirectory(join(config.stateDir, 'output'))
+    makeDirectory(config.logDir, 0o755)
+  } catch (error) {
+    // Without a daemon nobody could make room. They are made when they are needed.
+    if (!isFull(error)) throw error
+    log.error('process.directories.failed', { error })
+  }
+}
+
 /** Follows the processes in the journal. Call it in the turn of the event loop in which the reaper is made. */
 export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): Supervisor => {
   const { clock, ids, log, reaper, workload, keepAwake, pipes = [] } = deps
-  // Its content decides which processes the daemon signals.
-  makePrivateDirectory(config.stateDir)
-  makePrivateDirectory(join(config.stateDir, 'output'))
-  makeDirectory(config.logDir, 0o755)
+  makeDirectories(config, log)
   const table = createTable()
   const { journal, records } = openJournal({
     dir: config.stateDir,

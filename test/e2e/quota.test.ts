@@ -86,6 +86,11 @@ await t.test('the API of a full sandbox says that its disk is full, and works ag
   t.equal((await write()).status, 200)
   const neighbour = await s.call('PUT', '/default/sandboxes/b/filesystem//more', { content: 'x'.repeat(3_000_000) })
   t.equal(neighbour.status, 422, 'the neighbour is as full as it was')
+  await run('b', 'for size in 4k 1k; do dd if=/dev/zero of=/last.$size bs=$size; sync -f /; done')
+  t.equal((await s.call('POST', '/v0/sandboxes/b/restart')).status, 200)
+  await s.until('b', body => body.status === 'DEPLOYED')
+  const last = '/default/sandboxes/b/filesystem//last.4k'
+  t.equal((await s.call('DELETE', last)).status, 200, 'started again to its last byte full, it can be emptied')
 })
 
 await t.test('after a kill they are what they were; one grows with its next start, with its files', async t => {
@@ -109,15 +114,16 @@ await t.test(
   'a host whose disk others have filled serves who is awake, says so to the others, and loses nothing',
   async t => {
     t.equal(await run('a', 'echo kept > /kept; cat /kept'), 'kept\n')
+    const label = (round: number) =>
+      s.call('PUT', '/v0/sandboxes/b', { metadata: { labels: { round: `${round}` } }, spec: {} })
+    t.equal((await label(-1)).status, 200)
     const filler = join(s.dataDir, 'filler')
     // Until there is no room, which dd says with an exit code of its own.
     spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k'], { stdio: 'ignore' })
     t.match(await s.call('GET', '/healthz'), { status: 503, body: { status: 'failing', disk: 'full' } })
     t.match(await create('f', 8), { status: 503, body: { error: 'NO_ROOM' } })
     t.equal(await run('a', 'cat /kept'), 'kept\n')
-    // Small ones find room in what the database has already; one of them does not.
-    const label = (round: number) =>
-      s.call('PUT', '/v0/sandboxes/b', { metadata: { labels: { round: `${round}` } }, spec: {} })
+    // Small ones may find room in what the database has already; one of them does not.
     let kept = -1
     for (let round = 0; round < 300; round++) {
       const { status, body } = await label(round)

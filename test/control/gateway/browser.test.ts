@@ -117,6 +117,8 @@ t.test('browsers', async t => {
     }
     await get(`${box}/port/${upstreamPort}/terminal?token=mine`, bearer)
     t.equal(seen().url, '/terminal?token=mine', 'an application has tokens of its own')
+    await get(`${box}/port/${upstreamPort}/x?a=%20&token=${key}&b?`, bearer)
+    t.equal(seen().url, '/x?a=%20&b?', 'the key that came by a header is none of them')
   })
 
   await t.test(

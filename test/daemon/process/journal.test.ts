@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openJournal, parseJournal } from '../../../daemon/process/journal.ts'
 import type { ProcessRecord } from '../../../daemon/process/record.ts'
 import { silentLog } from '../../../shared/log.ts'
+import { ownDisk } from '../../support/small-disk.ts'
 
 const record = (id: number, more: Partial<ProcessRecord> = {}): ProcessRecord => ({
   id,
@@ -61,6 +62,53 @@ t.test('what was put is there for the next one, and the file does not grow for e
   again.journal.forget(one)
   again.journal.close()
   t.same(open().records, [])
+  t.end()
+})
+
+/** To the last block. */
+const fill = (path: string): void => {
+  const fd = openSync(path, 'w')
+  for (const size of [65_536, 1_024])
+    try {
+      for (;;) {
+        writeSync(fd, Buffer.alloc(size))
+        fsyncSync(fd)
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  closeSync(fd)
+}
+
+t.test('a disk that is full keeps nobody from opening it, and what is put when there is room again is there', t => {
+  if (process.geteuid?.() !== 0) {
+    t.pass('nothing can be mounted here')
+    t.end()
+    return
+  }
+  const disk = ownDisk(t, 4)
+  const all = [record(1), record(2)]
+  const open = (dir: string) => openJournal({ dir, readOnly: false, log: silentLog, live: () => all })
+  for (const isNew of [false, true]) {
+    const dir = join(disk, isNew ? 'new' : 'known')
+    if (!isNew) {
+      const { journal } = open(dir)
+      // Nearly a page: a further line is cut in two by its end.
+      for (const one of all) journal.put({ ...one, command: 'x'.repeat(1_600) })
+      journal.close()
+    }
+    const filler = join(disk, 'filler')
+    fill(filler)
+    const { journal, records } = open(dir)
+    t.match(records, isNew ? [] : [{ id: 1 }, { id: 2 }])
+    for (let count = 0; count < 100; count++) journal.put(record(1, { restartCount: count }))
+    rmSync(filler)
+    journal.put(record(2, { restartCount: 7 }))
+    journal.close()
+    const last = open(dir)
+    last.journal.close()
+    t.match(last.records.at(-1), { id: 2, restartCount: 7 })
+  }
   t.end()
 })
 
