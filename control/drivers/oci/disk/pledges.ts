@@ -40,6 +40,7 @@ const retryAfterS = 60
  */
 const aheadShare = 1 / 16
 const mostAheadMb = 16_384
+const aheadOf = (freeMb: number): number => Math.max(0, Math.min(mostAheadMb, Math.floor(freeMb * aheadShare)))
 
 /** How full the disk is, and what is left of it when all have what they were promised by now. */
 const createLook = ({ dataDir, reserveMb, promised, neighbours }: PledgesInput, clock: Clock) => {
@@ -96,12 +97,9 @@ export const openPledges = (
       need(roomIn(looked).freeMb)
       // From here on nobody else is promised it.
       promised.set(id, mb)
-      if (more > 0 && more <= aheadMb) {
-        aheadMb -= more
-        return
-      }
+      if (more > 0 && more <= aheadMb) return void (aheadMb -= more)
       const leftMb = roomIn(looked).freeMb
-      const ahead = more > 0 ? Math.max(0, Math.min(mostAheadMb, Math.floor(leftMb * aheadShare))) : aheadMb
+      const ahead = more > 0 ? aheadOf(leftMb) : aheadMb
       if (more > 0) aheadMb = 0
       const word = tell(ahead)
       if (more <= 0) return
