@@ -27,26 +27,49 @@ export interface Askers {
 
 /** A look costs a millisecond: of many connections at once some stay without. */
 const looks = { burst: 20, perSecond: 10 } as const
+const mostAtOnce = 4
+/** One costs a hundred where a sandbox has thousands of descriptors: after more than this, ms, the next waits so many times as long. */
+const dear = { ms: 20, times: 20 } as const
+
+/** What a sandbox may have looked for. */
+interface Turns {
+  readonly rate: Rate
+  looking: number
+  notBefore: number
+}
 
 export const createAskers = (
   processAt: ProcessAt | undefined,
   { now, log }: { now: () => number; log: Log },
 ): Askers => {
   const found = new WeakMap<Socket, Said>()
-  const rates = new WeakMap<Tenant, Rate>()
+  const turns = new WeakMap<Tenant, Turns>()
+  const turnsOf = (tenant: Tenant): Turns => {
+    const known = turns.get(tenant)
+    if (known) return known
+    const made = { rate: createRate({ now }, looks.burst, looks.perSecond), looking: 0, notBefore: 0 }
+    turns.set(tenant, made)
+    return made
+  }
   return {
     of: socket => found.get(socket),
     look(tenant, socket) {
       const { remoteAddress, remotePort } = socket
       if (!processAt || remoteAddress === undefined || remotePort === undefined) return
-      const rate = rates.get(tenant) ?? createRate({ now }, looks.burst, looks.perSecond)
-      rates.set(tenant, rate)
-      if (!rate.take()) return
+      const turn = turnsOf(tenant)
+      const begun = now()
+      if (turn.looking >= mostAtOnce || begun < turn.notBefore || !turn.rate.take()) return
+      turn.looking++
       const said: Said = {}
       found.set(socket, said)
       processAt(remoteAddress, remotePort)
         .then(process => void Object.assign(said, process && maskSaid(tenant.mask, process)))
         .catch(error => log.debug('egress.asker.unknown', { error }))
+        .finally(() => {
+          turn.looking--
+          const ended = now()
+          if (ended - begun > dear.ms) turn.notBefore = ended + dear.times * (ended - begun)
+        })
     },
   }
 }

@@ -50,6 +50,8 @@ export interface Tenant {
   relayed: number
   /** Of bodies that are held in memory because something may go into them. */
   heldBytes: number
+  /** Of heads of requests that are under way. */
+  headBytes: number
 }
 
 export interface TenantLimits {
@@ -100,6 +102,7 @@ export const createTenant = (
     awake: new Map(),
     relayed: 0,
     heldBytes: 0,
+    headBytes: 0,
   }
 }
 

@@ -42,18 +42,3 @@ const mayStay = (open: OpenConnection, before: CompiledPolicy, now: CompiledPoli
 export const endOthers = (all: Iterable<OpenConnection>, before: CompiledPolicy, now: CompiledPolicy): void => {
   for (const open of all) if (!mayStay(open, before, now)) open.end()
 }
-
-/** A request that was let through is open until `stream` closes. */
-export const keepRequest = (
-  { open }: { readonly open: Set<OpenConnection> },
-  { host, facts }: Pick<OpenRequest, 'host' | 'facts'>,
-  stream: { readonly destroyed: boolean; once(event: 'close', run: () => void): unknown },
-  end: () => void,
-): OpenRequest => {
-  const request = { host, facts, read: true, sent: false, end }
-  // One that has ended does not close again.
-  if (stream.destroyed) return request
-  open.add(request)
-  stream.once('close', () => open.delete(request))
-  return request
-}

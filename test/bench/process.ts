@@ -93,16 +93,12 @@ const logStream = async (daemon: MeasuredDaemon): Promise<Row[]> => {
 const idleStreams = async (daemon: MeasuredDaemon): Promise<Row[]> => {
   const count = 1_000
   await start(daemon, { command: 'sleep 600', name: 'idle' })
-  const memory = daemon.memory()
   const streams = await Promise.all(Array.from({ length: count }, () => open(daemon, '/process/idle/logs/stream')))
   await new Promise(resolve => setTimeout(resolve, 1_000))
   const cpu = daemon.cpu()
   await new Promise(resolve => setTimeout(resolve, 5_000))
   const busy = (daemon.cpu() - cpu) / 5
-  const rows = [
-    row('process.idle-stream.memory', (daemon.memory() - memory) / count / 1024, 'KiB'),
-    row('process.idle-streams-1000.cpu-per-second', busy, 'ms'),
-  ]
+  const rows = [row('process.idle-streams-1000.cpu-per-second', busy, 'ms')]
   for (const stream of streams) stream.destroy()
   await buffer(
     await new Promise<IncomingMessage>(resolve =>

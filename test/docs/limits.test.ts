@@ -53,6 +53,15 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['4 MiB on `/mcp`', 'shared/mcp/http.ts', 'maxBodyBytes = 4 * 1024 * 1024'],
   ],
   'file read as JSON': [['128 MiB', 'daemon/filesystem/read.ts', 'jsonReadLimit = 128 * 1024 * 1024']],
+  'answer of a tool (MCP)': [
+    ['a sixth', 'daemon/mcp/tool.ts', 'Math.floor(mostJsonBytes() / 2)'],
+    ['64 MiB', 'daemon/mcp/tools/filesystem.ts', 'maxEditBytes = 64 * 1024 * 1024'],
+  ],
+  'search of a code base (grep)': [
+    ['4 MiB', 'daemon/codegen/grep.ts', 'maxOutputBytes = 4 * 1024 * 1024'],
+    ['100,000 places', 'daemon/codegen/pattern.ts', 'most: 100_000'],
+    ['lines of 1 MiB', 'daemon/codegen/pattern.ts', 'longest: 1024 * 1024'],
+  ],
   'tree with contents': [
     [
       '16 MiB of contents, 10000 entries, 32 levels',

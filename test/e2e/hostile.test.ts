@@ -106,6 +106,14 @@ t.test('a hostile tenant', async t => {
       status: 422,
       body: { error: /too large for JSON; download it/ },
     })
+    await run('head -c 5M /dev/zero > /srv/wide/small')
+    const params = { name: 'fsReadFile', arguments: { path: '/srv/wide/small' } }
+    const { body: read } = await call('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    t.match(
+      read,
+      { result: { isError: true, content: [{ text: /too large for JSON/ }] } },
+      'as a tool’s answer it is quoted twice',
+    )
     await run('rm -r /srv/wide')
     await lives('after the wide files')
   })

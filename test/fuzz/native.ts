@@ -1,5 +1,5 @@
 /**
- * The C addons under AddressSanitizer and UndefinedBehaviorSanitizer: their own tests, then random input (inputs.ts).
+ * The C of daemon and host under AddressSanitizer and UndefinedBehaviorSanitizer: their own tests, then random input (inputs.ts).
  *
  *     make fuzz [SEED=1] [N=300]
  *     node test/fuzz/native.ts spawn       only what has the word in its path
@@ -7,16 +7,23 @@
  * They take the place of the built ones in a mount namespace of their own, so that what runs beside it keeps its own.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, rmSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** Where addons are built, and what is built there. */
-const places: Readonly<Record<string, string>> = {
-  'daemon/native/build': 'daemon/native/*/*.c',
-  'control/relay/build': 'control/relay/relay.c',
-  'control/drivers/oci/process/build': 'control/drivers/oci/process/run-process.c',
+/** Where C is built, and of what: addons, and programs that the host runs for what a tenant has made. */
+const places: Readonly<Record<string, { addons?: string; programs?: string }>> = {
+  'daemon/native/build': { addons: 'daemon/native/*/*.c' },
+  'control/relay/build': { addons: 'control/relay/relay.c' },
+  'control/drivers/oci/process/build': { addons: 'control/drivers/oci/process/run-process.c' },
+  'control/drivers/oci/claim/build': { addons: 'control/drivers/oci/claim/enter-machine.c' },
+  'control/drivers/oci/view/build': {
+    addons: 'control/drivers/oci/view/mount-views.c',
+    programs: 'control/drivers/oci/view/keep-views.c',
+  },
+  'control/drivers/oci/native/build': { programs: 'control/drivers/oci/native/*.c' },
+  'control/drivers/oci/drives/build': { programs: 'control/drivers/oci/drives/*.c' },
 }
 const checkedOf = (place: string): string => join(root, '.runtime/fuzz', place)
 const out = (line: string) => process.stdout.write(`fuzz: ${line}\n`)
@@ -29,34 +36,40 @@ const tests = [
   'test/daemon/node-internals/send-file.test.ts',
   'test/daemon/filesystem/transfer/download.test.ts',
   'test/control/drivers/oci/process/run-process.test.ts',
+  'test/control/drivers/oci/enter.test.ts',
+  'test/control/drivers/oci/view-v2.test.ts',
+  'test/control/drivers/oci/drives.test.ts',
+  'test/control/drivers/oci/users/before.test.ts',
   // The relay: connections that are passed on unread, and parts of them.
   'test/control/egress/late.test.ts',
   'test/control/relay/move.test.ts',
 ]
 
+const flags = ['-std=gnu11', '-O1', '-g', '-fno-omit-frame-pointer', '-fsanitize=address,undefined']
+const asAddon = ['-fPIC', '-shared']
+const include = ['.runtime/node/include/node', 'daemon/native/include', 'daemon/node-internals'].map(dir => `-I${dir}`)
+
+/** Programs have no environment of the host's. What one has kept when it ends is no leak. */
+const options = `const char *__asan_default_options(void) { return "detect_leaks=0:exitcode=86"; }
+const char *__ubsan_default_options(void) { return "halt_on_error=1:print_stacktrace=1"; }
+`
+
+const gcc = (args: readonly string[]): void => {
+  execFileSync('gcc', [...flags, ...include, ...args, '-pthread', '-lm'], { cwd: root, stdio: 'inherit' })
+}
+
 const compile = (): void => {
-  const flags = [
-    '-std=gnu11',
-    '-O1',
-    '-g',
-    '-fno-omit-frame-pointer',
-    '-fsanitize=address,undefined',
-    '-fPIC',
-    '-shared',
-  ]
-  const include = ['.runtime/node/include/node', 'daemon/native/include', 'daemon/node-internals'].map(
-    dir => `-I${dir}`,
-  )
-  for (const [place, sources] of Object.entries(places)) {
+  const optionsFile = join(root, '.runtime/fuzz/options.c')
+  for (const [place, { addons = '', programs = '' }] of Object.entries(places)) {
     const checked = checkedOf(place)
     rmSync(checked, { recursive: true, force: true })
     mkdirSync(dirname(checked), { recursive: true })
     // With the stamp, so that nobody builds the others over them.
     cpSync(join(root, place), checked, { recursive: true })
-    for (const source of globSync(sources, { cwd: root })) {
-      const target = join(checked, `${basename(source, '.c')}.node`)
-      execFileSync('gcc', [...flags, ...include, '-o', target, source, '-pthread'], { cwd: root, stdio: 'inherit' })
-    }
+    writeFileSync(optionsFile, options)
+    const target = (source: string, ending = '') => join(checked, `${basename(source, '.c')}${ending}`)
+    for (const source of globSync(addons, { cwd: root })) gcc([...asAddon, '-o', target(source, '.node'), source])
+    for (const source of globSync(programs, { cwd: root })) gcc(['-o', target(source), source, optionsFile])
   }
 }
 

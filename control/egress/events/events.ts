@@ -55,8 +55,9 @@ export interface EventLog {
   flush(): void
 }
 
+/** A text of its own: a piece of a long one would keep all of that in memory. */
 const clip = (text: string | undefined, max: number): string | undefined =>
-  text !== undefined && text.length > max ? text.slice(0, max) : text
+  text === undefined ? undefined : Buffer.from(text.slice(0, max), 'utf8').toString('utf8')
 
 /** Events wait so long to be kept and told: what is found out about the process that asked is then in them. */
 const settleMs = 100

@@ -1,27 +1,29 @@
-/** A whole body in memory, for those that are changed. */
+/** What is held in memory of requests that are under way: their heads, and whole bodies of those that are changed. */
 import type { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
+import type { OpenRequest } from '../under-way.ts'
 import type { Origin } from './origin.ts'
 import type { Judged } from './judge.ts'
 
-/** Bytes of bodies that are held for one sandbox at a time. */
-const mostHeld = 64 * 1024 * 1024
+/** Bytes that are held for one sandbox at a time. */
+const most = { heldBytes: 64 * 1024 * 1024, headBytes: 32 * 1024 * 1024 } as const
 
-/** Takes room for a body until the exchange closes; false, and an event, when the sandbox has too much under way. */
+/** Takes room until the exchange closes; false, and an event, when the sandbox has too much under way. */
 export const roomFor = (
   { tenant, port }: Origin,
   { host, requestId }: Judged,
   length: number,
   exchange: EventEmitter & { readonly destroyed: boolean },
+  what: keyof typeof most = 'heldBytes',
 ): boolean => {
   // Ended while it was judged: it would never close again, and keep what it took.
   if (exchange.destroyed) return true
-  if (tenant.heldBytes + length > mostHeld) {
+  if (tenant[what] + length > most[what]) {
     tenant.events.add({ kind: 'request', verdict: 'blocked', reason: 'limit', requestId, host, port })
     return false
   }
-  tenant.heldBytes += length
-  exchange.once('close', () => (tenant.heldBytes -= length))
+  tenant[what] += length
+  exchange.once('close', () => (tenant[what] -= length))
   return true
 }
 
@@ -39,3 +41,21 @@ export const collect = (body: Readable, length: number): Promise<Buffer | undefi
     body.on('close', () => resolve(undefined))
     body.on('error', () => resolve(undefined))
   })
+
+/** A request that was let through is under way until `exchange` closes; undefined where there is no room for its head. */
+export const keepRequest = (
+  origin: Origin,
+  judged: Judged,
+  exchange: EventEmitter & { readonly destroyed: boolean },
+  end: () => void,
+): OpenRequest | undefined => {
+  const { host, facts, bytes } = judged
+  const { open } = origin.tenant
+  if (!roomFor(origin, judged, bytes, exchange, 'headBytes')) return undefined
+  const request = { host, facts, read: true, sent: false, end }
+  // One that has ended does not close again.
+  if (exchange.destroyed) return request
+  open.add(request)
+  exchange.once('close', () => open.delete(request))
+  return request
+}

@@ -1,4 +1,4 @@
-/** Header fields of HTTP/2 messages, and the trailers of both versions. */
+/** Header fields: of HTTP/2 messages, and what both versions have alike. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
 import { hopByHop } from '../../../shared/http/hop-by-hop.ts'
 
@@ -12,6 +12,13 @@ export const toObject = (raw: readonly string[]): OutgoingHttpHeaders => {
     headers[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value]
   }
   return headers
+}
+
+/** What names and values in turn take in memory, about. */
+export const sizeOfLines = (raw: readonly string[]): number => {
+  let size = 0
+  for (const text of raw) size += text.length
+  return size
 }
 
 /** Names and values in turn without pseudo headers, which stand apart. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CanarySearch } from '../events/canary.ts'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
-import { collect, roomFor } from './collect.ts'
+import { collect, keepRequest, roomFor } from './collect.ts'
 import { mayTrail } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged, pathOf } from './judge.ts'
@@ -13,7 +13,7 @@ import { fromPackages, type Keeping } from './packages.ts'
 import { readMessage, type RequestLines } from './request.ts'
 import { responseSink } from './response-sink.ts'
 import { createUpstream, type Upstream } from './upstream.ts'
-import { keepRequest, type OpenRequest } from '../under-way.ts'
+import type { OpenRequest } from '../under-way.ts'
 
 export interface Exchange {
   readonly engine: Engine
@@ -194,7 +194,8 @@ export const forward = async (
   if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)
   const { tenant } = origin
   const key = `${tenant.generation} ${judged.host}:${origin.port}:${origin.address ?? ''}`
-  const open = keepRequest(tenant, judged, res, () => req.socket.destroy())
+  const open = keepRequest(origin, judged, res, () => req.socket.destroy())
+  if (!open) return answer(engine, res, 'limit', judged.requestId)
   const exchange: Exchange = { engine, origin, req, res, judged, open, lines, target, key, body: undefined }
   if (req.headers.expect !== undefined) res.writeContinue()
   if (judged.injection?.needsBody) {

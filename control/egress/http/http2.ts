@@ -13,18 +13,19 @@ import {
 import type { Socket } from 'node:net'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
-import { collect, roomFor } from './collect.ts'
+import { collect, keepRequest, roomFor } from './collect.ts'
 import { plainFields, split, toObject, trailingFields } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
 import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
 import { guarded, request, tie } from './streams.ts'
 import { readRequest, type RequestLines } from './request.ts'
-import { keepRequest } from '../under-way.ts'
 
 const settings = { enablePush: false, maxConcurrentStreams: 256, maxHeaderListSize: 64 * 1024 } as const
 /** Of one connection from a sandbox. */
 const maxServers = 16
+/** Of one answer. */
+const maxInterim = 32
 const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM } = constants
 
 interface Session {
@@ -119,9 +120,12 @@ const respond = (session: Session, asked: Asked, client: ServerHttp2Stream, serv
   if (asked.judged.injection) added.push(...echoHeaders(asked.judged.injection.calls, engine.names))
   let trailers: OutgoingHttpHeaders = {}
   const handled = <T extends unknown[]>(handle: (...said: T) => void) => guarded(engine, client, handle)
+  let interim = 0
   server.on(
     'headers',
     handled((headers: IncomingHttpHeaders & { ':status'?: number }) => {
+      // Flow control does not slow them down.
+      if (++interim > maxInterim) return server.close(NGHTTP2_CANCEL)
       if (headers[':status'] === 103) client.additionalHeaders({ ':status': 103, ...plainFields(headers) })
     }),
   )
@@ -181,7 +185,8 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   const asked = readStream(session, client, raw)
   if ('reason' in asked) return answer(engine, client, asked.reason, asked.requestId)
   const { judged, lines, method } = asked
-  const open = keepRequest(origin.tenant, judged, client, () => client.close(NGHTTP2_CANCEL))
+  const open = keepRequest(origin, judged, client, () => client.close(NGHTTP2_CANCEL))
+  if (!open) return answer(engine, client, 'limit', judged.requestId)
   let body: Buffer | undefined
   if (judged.injection?.needsBody) {
     const length = lines.length as number

@@ -6,6 +6,7 @@ import type { Engine } from '../engine.ts'
 import type { EgressEvent } from '../events/events.ts'
 import { readSaid } from '../events/said.ts'
 import type { Reason } from './answers.ts'
+import { sizeOfLines } from './fields.ts'
 import { injectHeaders, type Injection } from './inject.ts'
 import type { Origin } from './origin.ts'
 import { readingsOf, type RequestLines } from './request.ts'
@@ -23,6 +24,8 @@ export interface Judged {
   readonly requestId: string
   readonly host: string
   readonly facts: RequestFacts
+  /** Of its head, about. */
+  readonly bytes: number
   readonly rules: readonly Rule[]
   readonly injection: Injection | undefined
   /** Header lines to be sent, names and values in turn, without Host. */
@@ -134,7 +137,8 @@ export const judge = (engine: Engine, origin: Origin, asked: Asked): Judged | St
   const injection = rules.length > 0 ? injectHeaders(rules, asked.method, asked.lines, engine.clock) : undefined
   const headers = injection?.headers ?? asked.lines.headers
   for (const name of engine.names.requestId) headers.push(name, requestId)
-  return { ok: true, requestId, host, facts: readings, rules, injection, headers }
+  const bytes = sizeOfLines(headers) + asked.target.length
+  return { ok: true, requestId, host, facts: readings, bytes, rules, injection, headers }
 }
 
 /** What could not be put in is worth an event: the request goes without it. */

@@ -13,6 +13,9 @@ type State = 'idle' | 'head' | 'length' | 'close' | 'size' | 'chunk' | 'chunk-en
 
 const maxHead = 64 * 1024
 const maxSizeLine = 256
+/** Nobody has to read them, so no reader slows down who sends them. */
+const maxInterim = 32
+const maxTrailers = 64
 const headEnd = Buffer.from('\r\n\r\n')
 const lineEnd = Buffer.from('\r\n')
 const nothing: Buffer = Buffer.alloc(0)
@@ -24,13 +27,16 @@ export class ResponseReader {
   /** Bytes of a head or line that is not complete. */
   #kept = nothing
   #left = 0
+  #interim = 0
   #trailers: string[] = []
+  #trailerBytes = 0
 
   /** Begins to read the response to a request. */
   expect(events: ResponseEvents, toHead: boolean): void {
     this.#events = events
     this.#toHead = toHead
     this.#state = 'head'
+    this.#interim = 0
   }
 
   get isIdle(): boolean {
@@ -105,6 +111,7 @@ export class ResponseReader {
       events.head(head)
       return nothing
     }
+    if (head.status < 200 && ++this.#interim > maxInterim) throw new ProtocolError('too many interim answers')
     events.head(head)
     if (head.status < 200) return rest
     const { framing } = head
@@ -148,12 +155,15 @@ export class ResponseReader {
     this.#left = Number.parseInt(size, 16)
     this.#state = this.#left === 0 ? 'trailers' : 'chunk'
     this.#trailers = []
+    this.#trailerBytes = 0
   }
 
   #trailer(line: string): void {
     if (line === '') return this.#done(parseFields(this.#trailers))
     this.#trailers.push(line)
-    if (this.#trailers.length > 64) throw new ProtocolError('too many trailers')
+    this.#trailerBytes += line.length
+    if (this.#trailers.length > maxTrailers || this.#trailerBytes > maxHead)
+      throw new ProtocolError('too many trailers')
   }
 
   #done(trailers: RawHeaders): void {

@@ -47,6 +47,11 @@ export const responseSink = (options: SinkOptions): ResponseSink => {
     // An answer that came before the request was all there: what is still to come is for nobody.
     if (!req.complete) res.shouldKeepAlive = false
   }
+  let waits = false
+  const goOn = () => {
+    waits = false
+    upstream.resume()
+  }
   return {
     informed(head) {
       if (head.status === 103) res.writeEarlyHints(earlyLinks(head.headers))
@@ -62,7 +67,8 @@ export const responseSink = (options: SinkOptions): ResponseSink => {
         return true
       }
       if (res.write(piece)) return true
-      res.once('drain', upstream.resume)
+      if (!waits) res.once('drain', goOn)
+      waits = true
       return false
     },
     end(trailers) {

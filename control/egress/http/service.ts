@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { createTurns } from '../../../shared/http/turns.ts'
+import { sizeOfLines } from './fields.ts'
 import type { Engine } from '../engine.ts'
 import type { Reason } from './answers.ts'
 import { serveConnect, serveProxied } from './explicit.ts'
@@ -33,6 +34,8 @@ const headersMs = 15_000
 const keepAliveMs = 65_000
 /** apt, which asks for most in advance, stops at ten. */
 const mostWaiting = 64
+/** Of the heads of those that wait. */
+const mostWaitingBytes = 256 * 1024
 
 interface Context {
   readonly engine: Engine
@@ -84,12 +87,11 @@ export const createHttpService = (engine: Engine): HttpService => {
     // Anything else that a request offers to change to is not offered to the server.
     shouldUpgradeCallback: req => req.headers.upgrade?.toLowerCase() === 'websocket',
   })
-  const turns = createTurns(mostWaiting)
+  const turns = createTurns(mostWaiting, mostWaitingBytes)
   const run = (req: IncomingMessage, res: ServerResponse) => {
     res.sendDate = false
-    turns.take(req.socket, res, () => {
-      void Promise.resolve(onRequest(context, req, res)).catch(error => failed(error, req.socket))
-    })
+    const start = () => void Promise.resolve(onRequest(context, req, res)).catch(error => failed(error, req.socket))
+    turns.take(req.socket, res, start, sizeOfLines(req.rawHeaders) + (req.url as string).length)
   }
   server.on('request', run)
   server.on('checkContinue', run)

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Engine } from '../engine.ts'
 import { answer, headOf } from './forward.ts'
 import { explicitOrigin } from './explicit.ts'
+import { keepRequest } from './collect.ts'
 import { judge, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
 import { readMessage, type RequestLines } from './request.ts'
@@ -11,7 +12,7 @@ import { responseHeaders, responseSink } from './response-sink.ts'
 import type { ResponseHead } from './response-head.ts'
 import { parseAbsolute } from './target.ts'
 import { createUpstream } from './upstream.ts'
-import { keepRequest, type OpenRequest } from '../under-way.ts'
+import type { OpenRequest } from '../under-way.ts'
 
 export interface UpgradeAsked {
   readonly engine: Engine
@@ -118,7 +119,8 @@ export const forwardUpgrade = async (asked: UpgradeAsked): Promise<void> => {
   const { origin, target } = place
   const judged = judge(engine, origin, { method: req.method as string, target, lines, protocol: origin.scheme })
   if (!judged.ok) return answer(engine, res, judged.reason, judged.requestId)
-  const open = keepRequest(origin.tenant, judged, socket, () => socket.destroy())
+  const open = keepRequest(origin, judged, socket, () => socket.destroy())
+  if (!open) return answer(engine, res, 'limit', judged.requestId)
   tellSkipped(origin, judged)
   await send(asked, res, place, { judged, lines, open })
 }

@@ -6,7 +6,7 @@ import { inTurns, timeOf, type Bench } from '../measure.ts'
 import { percentile, row, type Row } from '../report.ts'
 import type { Contestants } from './contestants.ts'
 
-const count = 1_000
+export const count = 1_000
 const rounds = 5
 
 /** Bytes are written by hand: a client of `node:http` would cost more than the server. */
@@ -18,10 +18,22 @@ const open = async (port: number): Promise<Socket> => {
   return socket
 }
 
-export const openStreams = async (_bench: Bench, { ours, node, go }: Contestants): Promise<Row[]> => {
-  const base = `http://127.0.0.1:${ours.port}/process`
-  const started = await fetch(base, { method: 'POST', body: JSON.stringify({ command: 'sleep 600', name: 'idle' }) })
+/** To the log of the process `idle`, which says nothing. */
+export const openAll = (port: number): Promise<Socket[]> => Promise.all(Array.from({ length: count }, () => open(port)))
+
+export const startIdle = async (port: number): Promise<void> => {
+  const body = JSON.stringify({ command: 'sleep 600', name: 'idle' })
+  const started = await fetch(`http://127.0.0.1:${port}/process`, { method: 'POST', body })
   if (started.status !== 200) throw new Error(`${started.status} ${await started.text()}`)
+  await started.arrayBuffer()
+}
+
+export const endIdle = async (port: number): Promise<void> => {
+  await fetch(`http://127.0.0.1:${port}/process/idle/kill`, { method: 'DELETE' })
+}
+
+export const openStreams = async (_bench: Bench, { ours, node, go }: Contestants): Promise<Row[]> => {
+  await startIdle(ours.port)
   const costs: Record<string, number[]> = {}
   const tasks: Record<string, () => Promise<number>> = {}
   for (const [who, one] of Object.entries({ ours, node, go })) {
@@ -32,7 +44,7 @@ export const openStreams = async (_bench: Bench, { ours, node, go }: Contestants
       const before = cpuOf(one.pid)
       const sockets: Socket[] = []
       const ms = await timeOf(async () => {
-        sockets.push(...(await Promise.all(Array.from({ length: count }, () => open(one.port)))))
+        sockets.push(...(await openAll(one.port)))
       })
       cost.push(((cpuOf(one.pid) - before) * 1000) / count)
       for (const socket of sockets) socket.destroy()
@@ -41,7 +53,7 @@ export const openStreams = async (_bench: Bench, { ours, node, go }: Contestants
     }
   }
   const times = await inTurns(rounds, tasks)
-  await fetch(`${base}/idle/kill`, { method: 'DELETE' })
+  await endIdle(ours.port)
   const middle = (samples: readonly number[] | undefined) => percentile(samples as number[], 0.5)
   return ['node', 'go']
     .filter(who => times[who])

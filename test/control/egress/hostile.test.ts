@@ -203,6 +203,43 @@ t.test('requests that come at once are asked one after the other, and end with t
   t.same(answers.match(/"url":"[^"]*"/g), ['"url":"/one"', '"url":"/two"', '"url":"/three"'])
 })
 
+t.test('what a server says without being asked, and heads that wait, have a bound', async t => {
+  egress.setPolicy('sandbox', {})
+  const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n'
+  await serveOnce(t, 9110, `${interim.repeat(33)}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
+  const get = (host: string, more = '') => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`
+  t.notMatch(await sandbox.say(get('single.example:9110')), ' 200 OK')
+  const start = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n'
+  await serveOnce(t, 9111, `${start}${`X-A: ${'a'.repeat(30_000)}\r\n`.repeat(3)}\r\n`)
+  t.notMatch(await sandbox.say(get('single.example:9111')), /X-A/)
+  const server = createHttp2()
+  let told = 0
+  server.on('stream', stream => {
+    stream.on('error', () => {})
+    for (let at = 0; at < 40; at++) stream.additionalHeaders({ ':status': 103, link: '</a.css>; rel=preload' })
+    told++
+    stream.respond({ ':status': 200 }, { endStream: true })
+  })
+  await listen(t, server, 9112)
+  const session = await sandbox.h2(await sandbox.dial(addresses.single, 9112), 'single.example:9112')
+  const stream = session.request({ ':path': '/', ':scheme': 'http', ':authority': 'single.example:9112' })
+  let heard = 0
+  stream.on('headers', () => heard++)
+  stream.on('error', () => {})
+  await Promise.race([once(stream, 'close'), once(stream, 'response')])
+  session.destroy()
+  t.equal(told, 1)
+  t.ok(heard <= 32, `${heard}`)
+  const busy = await sandbox.proxy()
+  busy.on('error', () => {})
+  await serveOnce(t, 9113, '')
+  busy.write(get('single.example:9113'))
+  for (let at = 0; at < 6; at++) busy.write(get('single.example:9113', `X-Fill: ${'f'.repeat(50_000)}\r\n`))
+  await moment(200)
+  t.ok(busy.destroyed || busy.readableEnded, 'heads that wait')
+  t.same(uncaught, [])
+})
+
 t.test('bodies that are held for a sandbox have a bound, and many that ask for one name look it up once', async t => {
   const rule = { destinations: ['api.example'], headers: { 'x-key': '{{SECRET:key}}' }, secrets: { key: 'hush' } }
   egress.remove('sandbox')

@@ -1,8 +1,11 @@
 /** Decisions outlive the server, and are never more than so many. */
 import { appendFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createEventLog, type EgressEvent } from '../../../control/egress/events/events.ts'
+import { nothingKept } from '../../../control/egress/events/kept.ts'
 import { createRecord } from '../../../control/egress/events/record.ts'
 import { openEventFiles } from '../../../control/outbound/event-files.ts'
 import { silentLog } from '../../../shared/log.ts'
@@ -104,4 +107,17 @@ t.test('what was still under way when its record went is kept nowhere', async t 
   record.add({ host: 'b.example' })
   t.same(readdirSync(directory), [])
   t.equal(log.page(0, 10).events.length, 2, 'whoever reads it now still sees them')
+})
+
+t.test('of a long address an event keeps its piece and not the rest', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const log = createEventLog({ now: () => 5, capacity: 400, kept: nothingKept.events })
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let at = 0; at < 400; at++) log.add({ ...event, path: Buffer.alloc(50_000, `/${at}`).toString('latin1') })
+  collect()
+  const kept = process.memoryUsage().heapUsed - before
+  t.ok(kept < 2_000_000, `${kept} bytes for 400 events`)
+  t.equal(log.page(0, 1).events[0]?.path?.length, 256)
 })

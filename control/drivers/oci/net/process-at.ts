@@ -2,10 +2,11 @@
  * Which process of a machine has the socket with that local port, by the kernel's own tables. Runs beside hostile processes: what it
  * reads is bounded, and one that hides among thousands is not found.
  */
-import { open, readdir, readFile, readlink } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import type { ProcessFacts } from '../../driver.ts'
+import { holderOf } from './socket-holder.ts'
 
-const most = { table: 1024 * 1024, processes: 256, descriptors: 1_024, text: 4_096 } as const
+const most = { table: 1024 * 1024, text: 4_096 } as const
 
 const readBounded = async (file: string, bytes: number): Promise<string> => {
   const opened = await open(file)
@@ -26,13 +27,6 @@ const inodeOf = (table: string, port: number): string | undefined => {
   const line = table.split('\n').find(one => one.trim().split(/\s+/)[1]?.endsWith(`:${hex}`))
   const inode = line?.trim().split(/\s+/)[9]
   return inode === '0' ? undefined : inode
-}
-
-const holds = async (pid: number, inode: string): Promise<boolean> => {
-  const directory = `/proc/${pid}/fd`
-  for (const name of (await readdir(directory)).slice(0, most.descriptors))
-    if ((await readlink(`${directory}/${name}`).catch(() => '')) === `socket:[${inode}]`) return true
-  return false
 }
 
 const factsOf = async (pid: number): Promise<ProcessFacts> => {
@@ -57,11 +51,6 @@ export const processAt = async (pids: readonly number[], port: number): Promise<
     inodeOf(await readBounded(`/proc/${first}/net/${table}`, most.table).catch(() => ''), port)
   // Some programs (Java) say IPv4 through sockets of IPv6.
   const inode = (await inodeIn('tcp')) ?? (await inodeIn('tcp6'))
-  if (inode === undefined) return undefined
-  // Whoever opened it before those that inherited it.
-  for (const pid of pids.toSorted((one, other) => one - other).slice(0, most.processes)) {
-    // One that has ended meanwhile has nothing any more.
-    if (await holds(pid, inode).catch(() => false)) return factsOf(pid)
-  }
-  return undefined
+  const holder = inode === undefined ? undefined : await holderOf(pids, inode)
+  return holder === undefined ? undefined : factsOf(holder)
 }
