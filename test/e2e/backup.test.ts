@@ -104,6 +104,11 @@ t.test('taken while sandboxes run; restored elsewhere it is the same', async t =
     await exec(restored, 'asleep', looks),
     'kept\n2 7 8\nls: /bin/vi: No such file or directory\npipe\na secret\n',
   )
+  t.match(
+    (await restored.call('GET', '/default/sandboxes/busy/process/pairs')).body,
+    { name: 'pairs', keepAlive: true },
+    'what the daemon keeps beside the tree is there',
+  )
   const restoredBill = await billed(restored, takenAt)
   for (const [name, cost] of bill) {
     const now = restoredBill.get(name) ?? 0

@@ -26,7 +26,7 @@ const create = async (name: string, runtime: object = {}) => {
 const isUp = (name: string) => s.until(name, ({ body }) => body.status === 'DEPLOYED')
 const ready = (count: number) =>
   s.said(
-    `curl -s -H "authorization: Bearer $(cat ${dataDir}/admin-key)" http://127.0.0.1:8090/v0/warm-pools | jq '.pools[0].ready'`,
+    `curl -s -H "authorization: Bearer $(cat ${dataDir}/admin-key)" http://127.0.0.1:8090/v0/warm-pools | jq -M '.pools[0].ready'`,
     new RegExp(`^${count}$`),
   )
 /** What the driver has on the box, from the box itself. */
@@ -60,12 +60,18 @@ await t.test('what its user does: create, claim, commands, files, sleep, wake, l
   t.match(disk, /No space left on device|Disk quota exceeded/)
   t.match(disk, /\s32\s+3[12]\s/, 'df knows')
   t.match(disk, /more\n$/, 'what is deleted can be written again')
+  const larger = { metadata: { name: 'small' }, spec: { runtime: { image: 'busybox', memory: 256, storageMb: 64 } } }
+  t.equal((await s.call('PUT', '/v0/sandboxes/small', larger)).status, 200)
+  t.match(await s.exec('small', 'df -m / | tail -n 1; cat /more'), /\s64\s[^]*more\n$/, 'it grows at once, as it is')
   t.equal((await s.call('DELETE', '/v0/sandboxes/small')).status, 200)
   await s.until('small', ({ status, body }) => status === 404 || body.status === 'TERMINATED')
 })
 
 await t.test('root of a sandbox cannot leave the quota', async t => {
   await vm.ok('gcc -static -O2 -o /run/leave-project test/programs/leave-project.c')
+  const asBox =
+    'cd $(mktemp -dp /var/lib/hutch) && chattr -p 77 +P . && cp /run/leave-project . && chroot . /leave-project && rm -r $PWD'
+  t.match(await vm.ok(asBox), /^left by the number 0 of \/leaves$/m, 'root of the box can')
   const put = `curl -s -o /dev/null -w '%{http_code}' -T /run/leave-project -H 'content-type: application/octet-stream' -H "authorization: Bearer $(cat ${dataDir}/admin-key)" http://127.0.0.1:8090/default/sandboxes/a/filesystem//srv/leave-project`
   t.equal(await vm.ok(put), '200')
   t.equal(await s.exec('a', 'chmod +x /srv/leave-project; id -u; /srv/leave-project'), '0\ntried 15\n')
@@ -101,6 +107,24 @@ await t.test('the power is lost: what ran, what slept and what was made ahead', 
   )
   t.ok(projects.length > 0)
   t.equal(await vm.ok(`ls ${dataDir}/machines | wc -l`), '3', 'two, and one made ahead')
+})
+
+/** Sets the box up again as a restore on another one does: files with no project. */
+const copied = `for machine in ${dataDir}/machines/*; do cd $machine; cp -a upper copy; rm -rf upper; mv copy upper; done; lsattr -pd ${dataDir}/machines/*/upper`
+
+await t.test('files that come from elsewhere are bounded again', async t => {
+  await vm.ok('systemctl -q disable --now hutch', 120)
+  await vm.reset()
+  for (const line of (await vm.ok(copied, 300)).split('\n')) t.match(line, /^ +0 /)
+  await vm.ok('systemctl -q enable --now hutch', 120)
+  await s.up()
+  await isUp('a')
+  t.equal(
+    await s.exec('a', 'cat /srv/hello; df -m / | tail -n 1 | tr -s " " | cut -d" " -f2'),
+    'from outside\nfrom inside\n128\n',
+  )
+  await isUp('busy')
+  t.equal(await s.exec('busy', 'cat /srv/mine'), 'mine\n')
 })
 
 await t.test('with the last sandbox and the server gone, nothing is left', async t => {

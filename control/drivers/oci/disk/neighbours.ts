@@ -9,8 +9,8 @@ import { countOf, projectOf } from './project-quota.ts'
 import { bytesPerMb } from './shape.ts'
 
 export interface Neighbours {
-  /** Tells what this server has promised, MB by machine; the others know at once. */
-  tell(promised: ReadonlyMap<string, number>): void
+  /** Tells what this server has promised, MB by machine, and how much more it may promise without a word; the others know at once. */
+  tell(promised: ReadonlyMap<string, number>, aheadMb: number): void
   /** What the others' machines have been promised and not written, MB. */
   owedMb(): Promise<number>
 }
@@ -22,6 +22,9 @@ export interface NeighboursInput {
   /** Every instance on the box. */
   readonly claimants: () => Promise<readonly Pick<Claimant, 'tag' | 'dataDir'>[]>
 }
+
+/** In the place of a machine's id, which no machine has. */
+const ahead = 'ahead'
 
 const fileIn = (runDir: string): string => join(runDir, 'promised.json')
 
@@ -58,8 +61,8 @@ export const openNeighbours = ({ dataDir, tag, runDirOf, claimants }: Neighbours
   const file = fileIn(runDirOf(tag))
   mkdirSync(runDirOf(tag), { recursive: true, mode: 0o700 })
   return {
-    tell(promised) {
-      writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(promised)))
+    tell(promised, aheadMb) {
+      writeFileSync(`${file}.new`, JSON.stringify({ ...Object.fromEntries(promised), [ahead]: aheadMb }))
       renameSync(`${file}.new`, file)
     },
     async owedMb() {

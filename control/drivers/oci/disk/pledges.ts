@@ -34,13 +34,16 @@ interface Seen {
 /** A look at the disk is as old as this, ms: a burst of machines does not look for each. */
 const freshMs = 500
 const retryAfterS = 60
+/**
+ * Told beyond what is promised: a claim promises a machine more than it was made with, and would write the list of all anew, and read those
+ * of the others. A part of what is free, MB at most.
+ */
+const aheadShare = 1 / 16
+const mostAheadMb = 16_384
+const aheadOf = (freeMb: number): number => Math.max(0, Math.min(mostAheadMb, Math.floor(freeMb * aheadShare)))
 
-export const openPledges = (
-  { dataDir, reserveMb, promised: given, neighbours }: PledgesInput,
-  clock: Clock,
-): Pledges => {
-  const promised = new Map(given)
-  neighbours.tell(promised)
+/** How full the disk is, and what is left of it when all have what they were promised by now. */
+const createLook = ({ dataDir, reserveMb, promised, neighbours }: PledgesInput, clock: Clock) => {
   let last: { readonly at: number; readonly seen: Promise<Seen> } | undefined
 
   const look = async (): Promise<Seen> => {
@@ -60,6 +63,25 @@ export const openPledges = (
     return { freeMb: Math.floor(freeMb + usedMb - reserveMb - all), usedMb: Math.round(usedMb), promised }
   }
 
+  return { seen, roomIn }
+}
+
+export const openPledges = (
+  { dataDir, reserveMb, promised: given, neighbours }: PledgesInput,
+  clock: Clock,
+): Pledges => {
+  const promised = new Map(given)
+  /** Of what was told, what is not promised yet and is known to be there. */
+  let aheadMb = 0
+  let words = 0
+  /** Gives the number of this word. */
+  const tell = (ahead: number): number => {
+    neighbours.tell(promised, ahead)
+    return ++words
+  }
+  tell(0)
+  const { seen, roomIn } = createLook({ dataDir, reserveMb, promised, neighbours }, clock)
+
   return {
     room: async () => roomIn(await seen()),
     async promise(id, mb) {
@@ -75,20 +97,30 @@ export const openPledges = (
       need(roomIn(looked).freeMb)
       // From here on nobody else is promised it.
       promised.set(id, mb)
-      neighbours.tell(promised)
+      if (more > 0 && more <= aheadMb) return void (aheadMb -= more)
+      const leftMb = roomIn(looked).freeMb
+      const ahead = more > 0 ? aheadOf(leftMb) : aheadMb
+      if (more > 0) aheadMb = 0
+      const word = tell(ahead)
       if (more <= 0) return
       // Another server may have promised it since the look: of two that have told it, one at least sees the other here.
       try {
-        need(roomIn(looked).freeMb + looked.owedMb - (await neighbours.owedMb()) + more)
+        const stillMb = leftMb + looked.owedMb - (await neighbours.owedMb())
+        need(stillMb + more)
+        // A later word has said something else.
+        if (word !== words) return
+        if (ahead <= stillMb) aheadMb = ahead
+        else tell(0)
       } catch (error) {
         if (before === undefined) promised.delete(id)
         else promised.set(id, before)
-        neighbours.tell(promised)
+        aheadMb = 0
+        tell(0)
         throw error
       }
     },
     forget(id) {
-      if (promised.delete(id)) neighbours.tell(promised)
+      if (promised.delete(id)) tell(aheadMb)
     },
   }
 }

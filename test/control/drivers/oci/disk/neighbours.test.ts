@@ -70,6 +70,53 @@ t.test('of two that promise the same room at once, not both do', async t => {
   t.equal(await neighbours('b').owedMb(), 0, 'it has taken back its word')
 })
 
+t.test(
+  'a claim within what was told ahead writes nothing and reads nobody, and the other sees it as promised',
+  async t => {
+    const { pledges, neighbours, freeMb } = box(t, 'a', 'b')
+    const told = neighbours('a')
+    const calls: string[] = []
+    const a = pledges('a', {
+      tell: (promised, aheadMb) => (calls.push(`tell ${aheadMb > 0}`), told.tell(promised, aheadMb)),
+      owedMb: () => (calls.push('look'), told.owedMb()),
+    })
+    const owed = () => neighbours('b').owedMb()
+    await a.promise('one', 16)
+    const first = await owed()
+    t.ok(first > 16 + freeMb / 32 && first < 16 + freeMb / 8, `${first} MB are told`)
+    t.same(calls.splice(0), ['tell false', 'look', 'tell true', 'look'])
+    await a.promise('one', 128)
+    t.same(calls.splice(0), ['look'], 'only its own look at the disk, which is as old as half a second')
+    t.equal(await owed(), first)
+    a.forget('one')
+    t.equal(await owed(), first - 128, 'what is given back is told')
+    await a.promise('two', first)
+    t.ok((await owed()) > first + freeMb / 32, 'more is told once that is used up')
+    // Nobody is told of room that is not there.
+    const b = pledges('b')
+    await b.promise('three', freeMb - slackMb - (await owed()))
+    t.ok((await neighbours('a').owedMb()) + (await owed()) <= freeMb)
+    await t.rejects(b.promise('four', 3 * slackMb), { code: 'no_room' })
+  },
+)
+
+t.test('room that another has taken meanwhile is not told as one’s own', async t => {
+  const { pledges, neighbours, freeMb } = box(t, 'a', 'b')
+  const told = neighbours('a')
+  const b = pledges('b')
+  let looks = 0
+  const a = pledges('a', {
+    tell: told.tell,
+    async owedMb() {
+      const owed = await told.owedMb()
+      if (looks++ === 0) await b.promise('two', Math.floor(freeMb * (1 - 1 / 32)))
+      return owed
+    },
+  })
+  await a.promise('one', 16)
+  t.equal(await neighbours('b').owedMb(), 16)
+})
+
 t.test('what cannot be read lets nobody promise', async t => {
   const { root, pledges, freeMb } = box(t, 'a', 'b')
   const b = pledges('b')
