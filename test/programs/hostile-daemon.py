@@ -2,7 +2,7 @@
 A daemon that is the tenant's: PID 1 of a sandbox, with all that the real one may do, and with every command it is sent run so. Where the
 environment that the host tells it has HONEST, the real one takes its place; where it has LIE, it lies that way (liar.py).
 """
-import http.server, json, os, signal, socket, subprocess, sys, threading
+import http.server, json, os, signal, subprocess, sys, threading
 import liar
 
 
@@ -12,7 +12,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def setup(self):
         if self.server.server_port == 49151:
             self.request.sendall(os.urandom(32))
-            self.request.recv(48, socket.MSG_WAITALL)
+            # The host's proof, 48 bytes; gVisor knows no MSG_WAITALL.
+            left = 48
+            while left > 0 and (piece := self.request.recv(left)):
+                left -= len(piece)
         super().setup()
 
     def log_message(self, *_):
