@@ -97,7 +97,10 @@ await t.test('the power is lost: what ran, what slept and what was made ahead', 
     t.equal(await s.exec(name, `cat ${file}`), text, `${name} has its files`)
   }
   const all = await s.call('GET', '/v0/sandboxes')
-  t.same(((all.body.data ?? all.body) as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name).toSorted(), ['a', 'busy'])
+  t.same(
+    ((all.body.data ?? all.body) as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name).toSorted(),
+    ['a', 'busy'],
+  )
   await ready(1)
   const bill = `import { twice, withStore } from './test/support/bill.ts'; const all = await withStore('${dataDir}', async store => (await Promise.all((await store.instances.every()).map(({ id }) => store.meter.intervals(id)))).flat()); console.log(JSON.stringify([all.length > 0, twice(all)]))`
   t.equal(
