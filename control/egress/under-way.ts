@@ -30,9 +30,13 @@ const mayGoOn = (request: OpenRequest, before: CompiledPolicy, now: CompiledPoli
   (now.source.mode !== 'enforce' || now.forRequest(request.host, request.facts).allowed) &&
   (request.sent || isDeepStrictEqual(rulesIn(before, request), rulesIn(now, request)))
 
+/** Names that the rules of before have a say on were proven then. */
+const hasOtherRules = ({ source: before }: CompiledPolicy, { source: now }: CompiledPolicy): boolean =>
+  now.routing.length > 0 && !isDeepStrictEqual(before.routing, now.routing)
+
 const mayStay = (open: OpenConnection, before: CompiledPolicy, now: CompiledPolicy): boolean => {
   if ('facts' in open) return mayGoOn(open as OpenRequest, before, now)
-  if (open.unproven && (now.restricts || now.source.routing.length > 0)) return false
+  if (open.unproven && (now.restricts || hasOtherRules(before, now))) return false
   if (open.host === undefined) return true
   const verdict = now.forHost(open.host)
   return (now.source.mode !== 'enforce' || verdict.allowed) && (open.read || !verdict.needsRequest)

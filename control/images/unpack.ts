@@ -66,7 +66,8 @@ const most = { entries: 1_000, bytes: 512 * 1024 }
 const needModest = ({ env, command, labels, workdir, user }: ImageConfig): void => {
   const texts = [...Object.entries(env).flat(), ...Object.entries(labels).flat(), ...command, workdir, user]
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  if (texts.length > most.entries * 2 || bytes > most.bytes)
+  const entries = Object.keys(env).length + Object.keys(labels).length + command.length
+  if (entries > most.entries || bytes > most.bytes)
     throw fail('unprocessable', {
       reason: `its variables, command and labels are more than ${most.entries}, or ${most.bytes} bytes`,
     })

@@ -92,13 +92,14 @@ const look = async (context: Context, instance: Instance, address: Address): Pro
     // What was written meanwhile is newer than what was read.
     if (!records.has(owner.uid)) records.set(owner.uid, record)
     const plan = await workload.plan(owner, instance)
-    if (plan.spec.storageMb !== undefined) await grow(instance, plan.spec.storageMb)
     const change = changeOf(plan)
     const digest = digestOf(change)
     if (told.get(id)?.digest !== digest) {
       const unapplied = await tell(address, change)
       log.info('instance.configured', { instance: id, owner: owner.uid, unapplied })
     }
+    // A disk without room for more is no reason not to tell the rest.
+    if (plan.spec.storageMb !== undefined) await grow(instance, plan.spec.storageMb)
     told.set(id, { record, digest, againAt: 0 })
   } catch (error) {
     log.warn('instance.not-configured', { instance: id, owner: instance.owner.uid, reason: messageOf(error) })

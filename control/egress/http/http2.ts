@@ -32,7 +32,13 @@ interface Session {
   readonly engine: Engine
   readonly origin: Origin
   /** By host: that one may be reached at this address says nothing of another, whose credentials are for it alone. */
-  readonly servers: Map<string, Promise<ClientHttp2Session | Reason>>
+  readonly servers: Map<string, Server>
+}
+
+interface Server {
+  /** Policy under which it was connected to. */
+  readonly generation: number
+  readonly made: Promise<ClientHttp2Session | Reason>
 }
 
 const answer = (engine: Engine, stream: ServerHttp2Stream, reason: Reason, requestId: string): void => {
@@ -52,18 +58,24 @@ const dialSession = async (session: Session, host: string): Promise<ClientHttp2S
 }
 
 const serverOf = (session: Session, host: string): Promise<ClientHttp2Session | Reason> => {
-  const { servers } = session
+  const { servers, origin } = session
+  const { generation } = origin.tenant
   const known = servers.get(host)
-  if (known) return known
-  if (servers.size >= maxServers) return Promise.resolve('limit')
-  const started = dialSession(session, host)
-  servers.set(host, started)
-  const forget = () => void (servers.get(host) === started && servers.delete(host))
-  started.then(made => {
+  if (known?.generation === generation) return known.made
+  if (!known && servers.size >= maxServers) return Promise.resolve('limit')
+  // What is under way there goes on.
+  void known?.made.then(
+    made => typeof made !== 'string' && made.close(),
+    () => {},
+  )
+  const server = { generation, made: dialSession(session, host) }
+  servers.set(host, server)
+  const forget = () => void (servers.get(host) === server && servers.delete(host))
+  server.made.then(made => {
     if (typeof made === 'string') forget()
     else made.once('close', forget).once('goaway', forget)
   }, forget)
-  return started
+  return server.made
 }
 
 interface Asked {
@@ -222,7 +234,7 @@ export const serveSession = (engine: Engine, socket: Socket, origin: Origin): vo
     })
   })
   client.once('close', () => {
-    for (const server of session.servers.values())
+    for (const { made: server } of session.servers.values())
       server.then(
         made => typeof made !== 'string' && made.destroy(),
         () => {},

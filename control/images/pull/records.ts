@@ -8,7 +8,8 @@ export const readRecords = (bytes: Buffer): Records => {
   const records: [string, string][] = []
   for (let rest = bytes; rest.length > 0; ) {
     const blank = rest.indexOf(0x20)
-    const digits = rest.toString('latin1', 0, Math.min(Math.max(blank, 0), 20))
+    // A longer number would be cut off, and another one than the unpacker reads.
+    const digits = blank > 0 && blank <= 15 ? rest.toString('latin1', 0, blank) : ''
     const length = Number(digits)
     if (!/^[0-9]+$/.test(digits) || length < blank + 3 || length > rest.length || rest[length - 1] !== 0x0a)
       throw new Error('an extended header has a record that is none')

@@ -24,7 +24,7 @@ const overlayAttribute = /^(?:SCHILY\.xattr|LIBARCHIVE\.xattr)\.(?:trusted\.|use
 
 const judge = ({ name, linkname, uid, gid, records }: LayerEntry): void => {
   const shown = JSON.stringify(name.slice(0, 200))
-  if (name.length > longestPath || linkname.length > longestPath)
+  if (Math.max(Buffer.byteLength(name), Buffer.byteLength(linkname)) > longestPath)
     throw new Error(`has a path longer than ${longestPath} bytes, ${shown}`)
   if (!(uid >= 0) || !(gid >= 0)) throw new Error(`has an owner that cannot be, ${shown}`)
   for (const key of Object.keys(records)) {

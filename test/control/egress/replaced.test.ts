@@ -106,6 +106,15 @@ t.test('a name that need not be true has to be now', async t => {
   t.same(reached('/lie'), [])
 })
 
+t.test('what rules have no say on stays when they stay', async t => {
+  const routing = [{ destinations: ['api.example'], headers: { 'x-key': 'put in' } }]
+  hold({ routing })
+  const tls = await sandbox.tls(await sandbox.dial(addresses.single, 443), { servername: 'single.example' })
+  hold({ routing, canaries: { token: 'never-to-leave' } })
+  t.equal(await goesOn(tls, get('single.example', '/goes-on')), true)
+  t.equal(reached('/goes-on').length, 1)
+})
+
 t.test('a body that is held goes with the rules of now', async t => {
   const rule = (key: string) => ({
     routing: [{ destinations: ['api.example'], headers: { 'x-key': '{{SECRET:key}}' }, secrets: { key } }],

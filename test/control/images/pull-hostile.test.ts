@@ -107,7 +107,7 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
   const file = [await tar([{ name: 'file', content: 'x'.repeat(1000) }])]
   const sparse = { name: 'holes', content: 'x', pax: { 'GNU.sparse.major': '1' } }
   const attribute = { name: 'file', content: 'x', pax: { 'SCHILY.xattr.trusted.overlay.redirect': '/etc' } }
-  const labels = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`label-${at}`, '']))
+  const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`label-${at}`, '']))
   const cases: [string, Buffer[], ((image: Served) => void) | undefined, RegExp][] = [
     [
       'bomb',
@@ -122,7 +122,7 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
     [
       'labels',
       file,
-      ({ config }) => (config.config = { Labels: labels }),
+      ({ config }) => (config.config = { Labels: labels(1_001) }),
       /labels are more than 1000, or 524288 bytes/,
     ],
     ['counts', file, ({ config }) => config.rootfs.diff_ids.push(sha256('x')), /disagree about the layers/],
@@ -145,6 +145,8 @@ t.test('what is too large, too much or not true is refused, and nothing of it st
     t.match(await reasonOf(settle(images, reference(`${name}:1`))), says, name)
   }
   t.same(readdirSync(own).sort(), ['names', 'pulled', 'trees'])
+  h.serve('labels-all', file, ({ config }) => (config.config = { Labels: labels(1_000) }))
+  t.equal(Object.keys((await settle(images, reference('labels-all:1'))).labels ?? {}).length, 1_000)
 })
 
 /** What a reader that takes the size of a link, or of a file called like a directory, for true passes over, and another one unpacks. */
@@ -159,7 +161,20 @@ t.test('entries that only the unpacker would see are refused', async t => {
     whole(`hidden-${at}`, '0', '0\n'.padEnd(512, '\0')),
   ]).flat()
   const hidden = Buffer.concat([whole('file', '0', 'x'), ...holes])
+  // The unpacker reads all digits of a length, and so one record of 5,000 bytes.
+  const inner = '\n19 size=1073741824\n'
+  const within = (digits: string) => {
+    const start = `${digits} comment=`
+    const first = start.padEnd(49, 'a') + inner
+    return `${first}${`${5_000 - first.length} b=`.padEnd(5_000 - first.length - 1, 'b')}\n`
+  }
+  const padded = (content: string) =>
+    Buffer.concat([
+      header('x', 'x', content.length),
+      Buffer.alloc(Math.ceil(content.length / 512) * 512, 0).fill(content, 0, content.length),
+    ])
   const before: [string, Buffer[], RegExp][] = [
+    ['digits', [padded(within('5000'.padStart(22, '0'))), header('a', '0', 0)], /a record that is none/],
     ['link', [header('a', '2', hidden.length)], /sparse file, "hidden-0"/],
     ['slash', [header('a/', '0', hidden.length)], /a directory with content, "a\/"/],
     ['names', [whole('l', 'L', 'a/'), whole('x', 'x', '10 path=b\n'), header('a', '0', hidden.length)], /with content/],
