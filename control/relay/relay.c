@@ -1,10 +1,11 @@
 /*
- * Bytes between two connections that nobody reads: moved by the kernel from one to the other (splice), on one thread for
- * all connections, so that a gigabyte costs JavaScript nothing. Both ways until both have ended (join), or so many one way
+ * Bytes between two connections that nobody reads: moved from one to the other on one thread for all connections, so that a
+ * gigabyte costs JavaScript nothing. Both ways until both have ended (join), or so many one way
  * (move). Also where a redirected connection wanted to go.
  *
- * Both ends may be hostile: they may be slow, silent or gone at any moment. A link holds a pipe only while bytes are stuck
- * in it, at most `joined_bytes` each way, or `moved_bytes` one way; nothing else grows with what they send.
+ * Both ends may be hostile: they may be slow, silent or gone at any moment. What one side has not taken is kept for it, at most
+ * `buffer_bytes` each way, `slow_bytes` where it was slow before; and `scarce_bytes` while `much_bytes` are kept for all links
+ * together. Nothing else grows with what they send.
  */
 #include "arguments.h"
 #include <arpa/inet.h>
@@ -53,9 +54,7 @@ static void finish(struct link *link) {
   link->over = true;
   if (link->moves && link->flow[0].done) link->more = recv(link->fd[0], &next, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
   for (int side = 0; side < 2; side++) {
-    drop_pipe(&link->flow[side]);
-    free(link->flow[side].head);
-    link->flow[side].head = NULL;
+    drop_head(&link->flow[side]);
     /* Closing takes it out of the epoll set: no other descriptor of it is left by then, or it is taken out here. */
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, link->fd[side], NULL);
     close(link->fd[side]);
@@ -69,7 +68,6 @@ static void turn(struct link *link) {
     struct flow *flow = &link->flow[side];
     enum outcome outcome = pump(flow);
     if (outcome == failed) return finish(link);
-    if (flow->stuck == 0) drop_pipe(flow);
     more |= outcome == has_more;
   }
   if (link->flow[0].done && link->flow[1].done) return finish(link);
@@ -93,6 +91,8 @@ static bool is_for_nobody(const struct link *link) {
 static void begin(struct link *link) {
   link->next = links;
   links = link;
+  for (int side = 0; side < 2; side++)
+    if (link->flow[side].head) kept_bytes += link->flow[side].head_size;
   for (int side = 0; side < 2; side++) {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = link};
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, link->fd[side], &event) < 0) return finish(link);
@@ -244,7 +244,6 @@ static struct link *new_link(int64_t id, int one, int other) {
   if (!link) return NULL;
   link->id = id;
   for (int side = 0; side < 2; side++) {
-    link->flow[side].pipe[0] = link->flow[side].pipe[1] = -1;
     link->flow[side].left = -1;
     link->fd[side] = -1;
   }
