@@ -9,8 +9,8 @@ export interface Target {
 }
 
 export const targets: Readonly<Record<string, Target>> = {
-  'host.create-exec.cold.p50': { most: 120 },
-  'host.create-exec.against-runc.p50': { mostRatio: 3 },
+  'host.create-exec.cold.p50': { most: 90 },
+  'host.create-exec.against-runc.p50': { mostRatio: 2.5 },
   'host.create-exec.own-users.p50': { mostRatio: 1.1 },
   'host.burst-20.succeeded': { least: 100 },
   'host.burst-100.succeeded': { least: 100 },
