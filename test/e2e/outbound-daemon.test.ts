@@ -3,6 +3,7 @@ import t from 'tap'
 import { whyNoInternet } from '../support/internet/network.ts'
 import { hijackedSuite } from '../support/hijacked-suite.ts'
 import { whyNoMachines } from '../support/machine.ts'
+import { thorough } from '../support/thorough.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
 
 const why = whyNoMachines() ?? whyNoInternet()
@@ -11,5 +12,5 @@ if (why) {
   process.exit(0)
 }
 enterOwnNetwork()
-t.setTimeout(300_000)
+t.setTimeout(thorough ? 1_200_000 : 300_000)
 t.test('outbound policies against a daemon that is the tenant', t => hijackedSuite(t, 'runc'))
