@@ -10,12 +10,9 @@ import { oddRequests } from '../../support/odd-heads.ts'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 const net = createLastNet()
 /** What every connection of a sandbox does besides, while it is set. */
