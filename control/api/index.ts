@@ -32,6 +32,7 @@ import { mcpRoutes } from '../mcp/routes.ts'
 import { apiVersions as versions } from '../config/api-versions.ts'
 import { managementTexts } from './texts.ts'
 import { managementSurface } from './surface.ts'
+import { usageRoutes, type UsageDeps } from './usage.ts'
 import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
@@ -53,6 +54,7 @@ export interface ApiDeps {
   readonly abilities: Abilities
   readonly images: ImageRoutesDeps['images']
   readonly upkeep: ImageRoutesDeps['upkeep']
+  readonly drivers: UsageDeps['drivers']
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
   /** What holds machines to their outbound policies; undefined where nothing does. */
@@ -72,12 +74,13 @@ export interface ApiDeps {
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
   const { store, clock, ids, log, names, keys, standing, images, upkeep, catalogues, abilities, verbs, outbound } = deps
-  const { removeWorkspace, denials, admitted, logins, routes = [] } = deps
+  const { drivers, removeWorkspace, denials, admitted, logins, routes = [] } = deps
   const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
   const bounds: Bound[] = [
     ...verbs.flatMap(kindRoutes),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
+    ...kinds.filter(({ workload }) => workload?.storageMb).flatMap(kind => usageRoutes(kind, { store, drivers })),
     ...kinds.filter(({ dataPlane }) => dataPlane).flatMap(kind => linkRoutes(kind, { store, logins })),
     ...accountRoutes({ store, quotas: abilities.quotas }),
     ...catalogueRoutes({ catalogues, publicUrl: deps.publicUrl }),

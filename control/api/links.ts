@@ -3,9 +3,10 @@ import { fail } from '../../shared/errors.ts'
 import { handle, route, type Bound } from '../../shared/route.ts'
 import { s } from '../../shared/schema.ts'
 import type { Logins } from '../gateway/logins.ts'
-import { ancestorsOf, paramOf, pathOf } from '../resources/address.ts'
+import { paramOf, pathOf } from '../resources/address.ts'
 import type { DataPlane, Kind } from '../resources/kind.ts'
 import type { Store } from '../store/store.ts'
+import { namedRecord, paramsFor } from './named-record.ts'
 import { tenantQuery } from './paging.ts'
 import { factsOf } from './surface.ts'
 
@@ -26,7 +27,7 @@ export const declareLinks = (kind: Kind) => {
       family: plural,
       summary: `Makes an address that opens the terminal or a port of a ${name} in a browser, once and within a minute`,
       extra: { access: { scope, role: 'member' } },
-      params: s.object(Object.fromEntries([...ancestorsOf(kind), kind].map(one => [paramOf(one), s.string()]))),
+      params: paramsFor(kind),
       query: s.object(tenantQuery),
       body: s.object({
         /** Of an application in it; left out for the terminal. */
@@ -47,15 +48,10 @@ export const linkRoutes = (
   { store, logins }: { readonly store: Store; readonly logins: Pick<Logins, 'link'> },
 ): Bound[] => [
   handle(declareLinks(kind).create, async ({ params, body: { port, path = '' } }, context) => {
-    const given = params as Record<string, string>
-    const parent = ancestorsOf(kind)
-      .map(one => given[paramOf(one)])
-      .join('/')
-    const name = given[paramOf(kind)] as string
-    const { actor, key } = factsOf(context)
-    const record = await store.resources.get({ kind: kind.kind, workspace: actor.workspace, parent, name })
-    if (!record || (kind.hiddenStatuses ?? []).includes(record.status))
-      throw fail('not_found', { kind: kind.kind, name })
+    const { key } = factsOf(context)
+    const record = await namedRecord(kind, store, { params, context })
+    if ((kind.hiddenStatuses ?? []).includes(record.status))
+      throw fail('not_found', { kind: kind.kind, name: record.name })
     if (port === undefined && path) throw fail('invalid_argument', { field: 'path', reason: 'goes with a port' })
     const { host } = context.request.headers
     const opening = { record, port: port ?? null, rest: port === undefined ? '' : path || '/', key }

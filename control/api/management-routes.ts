@@ -29,6 +29,7 @@ import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
 import { managementMcp } from '../mcp/routes.ts'
+import { declareUsage } from './usage.ts'
 import { listWarmPools } from './warm.ts'
 import {
   createWorkspace,
@@ -98,6 +99,7 @@ export const managementRoutes = {
   },
   invitations: { list: listInvitations, accept: acceptInvitation, decline: declineInvitation },
   outbound: declareOutbound(defineKind(sandboxFace)),
+  usage: { get: declareUsage(defineKind(sandboxFace)) },
   warmPools: { list: listWarmPools },
   workspaces: {
     list: listWorkspaces,

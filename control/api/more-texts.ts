@@ -50,6 +50,13 @@ export const moreTexts: Texts = {
   revisions: ['What is deployed, the newest first', []],
   image: ['Image that it is made from', 'base'],
   memory: ['MB', 2048],
+  memoryBytes: [
+    'Processes and files in memory that are in use; less while it sleeps and its memory is put away',
+    31457280,
+  ],
+  cpuMs: ['Processor time since its machine was made', 1840],
+  diskBytes: ['What its files take of the disk of the box, once they are written back', 5242880],
+  diskLimitBytes: ['What they may take', 4294967296],
   storageMb: ['Size of its disk in MB; half of its memory when left out', 4096],
   'revisions.port': ['Port that it listens on', 8080],
   extensions: ['Experiments', {}],

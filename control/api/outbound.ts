@@ -6,11 +6,11 @@ import { handle, reply, route, type Bound, type Context, type Pump } from '../..
 import { described, flag, intText, s } from '../../shared/schema.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { EgressEvent } from '../egress/events/events.ts'
-import { accessFor, ancestorsOf, paramOf, pathOf } from '../resources/address.ts'
+import { accessFor, paramOf, pathOf } from '../resources/address.ts'
 import type { Kind } from '../resources/kind.ts'
 import type { Store } from '../store/store.ts'
+import { namedRecord, paramsFor } from './named-record.ts'
 import { tenantQuery } from './paging.ts'
-import { factsOf } from './surface.ts'
 
 export interface OutboundDeps {
   readonly store: Store
@@ -51,7 +51,7 @@ export const declareOutbound = (kind: Kind) => {
   const common = {
     family: plural,
     extra: { access: accessFor(kind, 'get') },
-    params: s.object(Object.fromEntries([...ancestorsOf(kind), kind].map(one => [paramOf(one), s.string()]))),
+    params: paramsFor(kind),
     errors: ['invalid_argument', 'unauthenticated', 'forbidden', 'not_found', 'internal'],
   } as const
   return {
@@ -79,18 +79,6 @@ const present = ({ at, said = {}, ...rest }: EgressEvent) => ({
   time: new Date(at).toISOString(),
 })
 
-/** The record's id. Throws `not_found`. */
-const uidOf = async (kind: Kind, params: Record<string, string>, context: Context, store: Store): Promise<string> => {
-  const parent = ancestorsOf(kind)
-    .map(one => params[paramOf(one)])
-    .join('/')
-  const name = params[paramOf(kind)] as string
-  const { workspace } = factsOf(context).actor
-  const record = await store.resources.get({ kind: kind.kind, workspace, parent, name })
-  if (!record) throw fail('not_found', { kind: kind.kind, name })
-  return record.uid
-}
-
 /** What is there, then what comes; whoever reads too slowly misses some and sees it by the numbers. */
 const stream = (engine: NonNullable<OutboundDeps['outbound']>, uid: string, after: number): Pump => {
   return async (out: Writable, signal: AbortSignal) => {
@@ -116,7 +104,7 @@ export const outboundRoutes = (kind: Kind, { store, outbound }: OutboundDeps): B
   const declared = declareOutbound(kind)
   /** Asks the engine about a record; one that it does not know has no policy. */
   const asking = async <T>(params: Record<string, string>, context: Context, ask: (uid: string) => T): Promise<T> => {
-    const uid = await uidOf(kind, params, context, store)
+    const { uid } = await namedRecord(kind, store, { params, context })
     try {
       return ask(uid)
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { MachineIdentity } from '../../shared/wire/host.ts'
+import type { Storage } from './storage.ts'
 
 /**
  * What a sandbox runs in.
@@ -141,27 +142,6 @@ export interface Claimer {
    * Throws as `create` and `tell` do; such a machine is only good for `remove`.
    */
   claim(spec: Omit<MachineSpec, 'channel'>, tell: Tell): Promise<Machine>
-}
-
-/** Machines may write what they were promised and no more, and what is promised is there. Verbs throw `no_room` when it is not. */
-export interface Storage {
-  /** How much one that was made `anonymous` may be promised when it is claimed, MB. */
-  readonly claimableMb: number
-  room(): Promise<Room>
-  /**
-   * Lets a machine that runs write so much, MB, at once; where that takes a start of its own, its next one does it. One that has as much, or does
-   * not run, stays as it is.
-   */
-  grow(id: string, mb: number): Promise<void>
-}
-
-export interface Room {
-  /** What may still be promised, MB; below 0 when others have filled the disk. */
-  readonly freeMb: number
-  /** What machines have of the disk, MB. */
-  readonly usedMb: number
-  /** MB by machine. */
-  readonly promised: ReadonlyMap<string, number>
 }
 
 /** Where the files of machines are: what is copied from there while a machine stands still makes one like it elsewhere. */

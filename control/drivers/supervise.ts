@@ -2,7 +2,8 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Claimer, Driver, Freezer, Mounter, Resizer, Storage } from './driver.ts'
+import type { Claimer, Driver, Freezer, Mounter, Resizer } from './driver.ts'
+import type { Storage } from './storage.ts'
 
 export interface Deadlines {
   readonly createMs: number

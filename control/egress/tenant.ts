@@ -86,7 +86,14 @@ export const createTenant = (
   const { neighbours = noNeighbours, kept = nothingKept, now, after } = deps
   const neighbour = (host: string) => neighbours.find(id, host)
   const compiled = compilePolicy(parseEgressPolicy(policy), host => neighbour(host)?.names)
-  return {
+  const events = createEventLog({
+    now,
+    after,
+    capacity: deps.limits.events,
+    kept: kept.events,
+    mask: text => tenant.canaries.mask(text),
+  })
+  const tenant: Tenant = {
     id,
     policy: compiled,
     generation: 0,
@@ -94,7 +101,7 @@ export const createTenant = (
     canaries: compileCanaries(compiled.source.canaries),
     sourceAddress: undefined,
     neighbour,
-    events: createEventLog({ now, after, capacity: deps.limits.events, kept: kept.events }),
+    events,
     record: createRecord(kept.seen),
     names: createNameTable(deps),
     budget: createNameBudget(deps),
@@ -108,6 +115,7 @@ export const createTenant = (
     heldBytes: 0,
     headBytes: 0,
   }
+  return tenant
 }
 
 /** From this moment on the new policy holds: what is open and would not be let through any more ends. */

@@ -8,6 +8,7 @@ import { admit, admitAddress } from './admit.ts'
 import { classify, type Protocol } from './classify.ts'
 import type { Engine } from './engine.ts'
 import type { EgressEvent, Said } from './events/events.ts'
+import { tellCanariesIn } from './events/named-canaries.ts'
 import type { Reason } from './http/answers.ts'
 import { connectPlain, type Connected } from './http/origin.ts'
 import { serveHttp, serveHttp2 } from './http/serve-tunnel.ts'
@@ -75,6 +76,9 @@ export const tellTunnel = (
     protocol: more.protocol,
     said,
   })
+  // What is opened is searched with its requests.
+  if (verdict !== 'blocked' && more.protocol !== 'https')
+    tellCanariesIn(tenant, more.host ?? host ?? '', { requestId, port })
 }
 
 /** The server's side of the tunnel under that name: the one that is there already, or a new one. */

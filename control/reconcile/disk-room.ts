@@ -3,7 +3,7 @@
  * not there is refused at once, while somebody can still be told.
  */
 import { fail } from '../../shared/errors.ts'
-import type { Storage } from '../drivers/driver.ts'
+import type { Storage } from '../drivers/storage.ts'
 import { isUp } from './instance-life.ts'
 import type { Written } from '../store/store.ts'
 

@@ -286,8 +286,13 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     }
     const made = await driver.create({ ...spec(id), storageMb: 64 })
     t.ok(((await storage.room()).promised.get(id) ?? 0) >= 64, 'it was promised that')
+    const usedMb = async () => ((await storage.share(id))?.usedBytes ?? Number.NaN) / 1024 ** 2
+    t.ok((await usedMb()) < 8, 'and takes next to nothing of it')
     await full(made, 64, 'new')
     await driver.end(id)
+    t.equal((await storage.share(id))?.mostBytes, 64 * 1024 ** 2)
+    const used = await usedMb()
+    t.ok(used > 64 * 0.7 && used <= 64, `it takes ${used} MB`)
     const again = await driver.create({ ...spec(id), storageMb: 32 })
     const { mb: more } = await fill(again)
     t.ok(more < 1, 'full as it was, and not smaller')
@@ -297,6 +302,7 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     await full(await driver.create({ ...spec(id), storageMb: 128 }), 64, 'one that was made larger, with what it had')
     await driver.remove(id)
     t.equal((await storage.room()).promised.get(id), undefined, 'the promise is given back')
+    t.equal(await storage.share(id), undefined)
     t.same(await leftovers(id), [])
   })
 

@@ -7,12 +7,9 @@ import { whyNoMachines } from '../support/machine.ts'
 import { loopsLeft } from '../support/oci.ts'
 import { server, type Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const diskMb = 400
 const image = join(t.testdir(), 'disk')
@@ -67,6 +64,11 @@ await t.test('all fill up at once: each is told so within what it has, and the r
     t.notMatch(text, /[Ii]\/[Oo] error|Read-only/)
     t.match(text, /^0\n1[0-9]\n/m, 'as root, and more than 40 MB fitted')
   }
+  const { status: shown, body: usage } = await s.call('GET', '/v0/sandboxes/a/usage')
+  t.equal(shown, 200)
+  t.equal(usage.diskLimitBytes, 80 * 1024 ** 2)
+  t.ok(usage.diskBytes > 40 * 1024 ** 2 && usage.diskBytes <= usage.diskLimitBytes, `${usage.diskBytes} bytes`)
+  t.ok(usage.memoryBytes > 1024 ** 2 && usage.cpuMs > 0, JSON.stringify(usage))
   const { body: health } = await s.call('GET', '/healthz')
   t.match(health, { status: 'ok', database: 'ok', disk: 'ok' })
   const { bavail, bsize } = statfsSync(s.dataDir)

@@ -17,6 +17,8 @@ import { createLogins } from '../../control/gateway/logins.ts'
 import { openCatalogues } from '../../control/catalogues/catalogues.ts'
 import { createKinds } from '../../control/kinds/index.ts'
 import { changes } from '../../control/reconcile/changes.ts'
+import { driversOf } from '../../control/drivers/drivers.ts'
+import { fakeDriver } from '../../control/drivers/fake/index.ts'
 import { diskRoom } from '../../control/reconcile/disk-room.ts'
 import { transition, type Transition } from '../../control/reconcile/transition.ts'
 import { crud } from '../../control/resources/crud.ts'
@@ -240,6 +242,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     },
     upkeep,
     verbs: kinds.map(kind => crud(kind, verbs)),
+    drivers: driversOf(fakeDriver()),
     publicUrl: () => 'http://127.0.0.1:8080',
     logins: createLogins({
       clock,

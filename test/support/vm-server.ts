@@ -41,8 +41,10 @@ export const serveIn = async (vm: Vm, dataDir: string, env: Readonly<Record<stri
     const { out } = await vm.run(`base64 -d <<<${input} | ${curl} -m 200 -w '\\n%{http_code}' '${address}${path}'`, 240)
     const end = out.lastIndexOf('\n')
     const text = out.slice(0, Math.max(0, end))
+    const status = Number(out.slice(end + 1))
+    if (Number.isNaN(status)) throw new Error(`${method} ${path} was answered with ${out.slice(0, 2_000)}`)
     return {
-      status: Number(out.slice(end + 1)),
+      status,
       body: text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text,
     }
   }

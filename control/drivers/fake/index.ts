@@ -3,7 +3,8 @@
  * The world outlives the driver as a box outlives a crashed host process: open a second driver over the same world.
  */
 import { fail } from '../../../shared/errors.ts'
-import type { Driver, Machine, MachineSpec, Room } from '../driver.ts'
+import type { Driver, Machine, MachineSpec } from '../driver.ts'
+import { promise, room, share } from './disk.ts'
 
 /** Where a fault can strike; `half` means that something exists already (create) or still (remove). */
 export type FaultPoint =
@@ -94,18 +95,6 @@ const alive = ({ world }: Context, id: string, step: string): FakeMachine => {
   const machine = world.machines.get(id)
   if (machine?.phase === 'running' || machine?.phase === 'frozen') return machine
   throw fail('driver_failed', { driver: 'fake', step, reason: `machine ${id} is not running; create it again` })
-}
-
-const room = ({ machines, diskMb }: FakeWorld): Room => {
-  const promised = new Map([...machines].map(([id, { spec }]) => [id, spec.storageMb ?? 0]))
-  return { freeMb: diskMb - [...promised.values()].reduce((sum, mb) => sum + mb, 0), usedMb: 0, promised }
-}
-
-/** Throws `no_room` when the machine cannot have so much. */
-const promise = (world: FakeWorld, { id, storageMb = 0 }: Pick<MachineSpec, 'id' | 'storageMb'>): void => {
-  const { freeMb, promised } = room(world)
-  const wantedMb = storageMb - (promised.get(id) ?? 0)
-  if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb, retryAfterS: 60 })
 }
 
 const grow = async (context: Context, id: string, storageMb: number): Promise<void> => {
@@ -233,6 +222,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
     storage: {
       claimableMb: 8_192,
       room: async () => room(world),
+      share: async id => share(world, id),
       grow: (id, mb) => grow(context, id, mb),
     },
     claimer: {

@@ -20,6 +20,7 @@ import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { run, tool } from './command.ts'
 import { growNow } from './disk/grow.ts'
+import { shareOf } from './disk/used.ts'
 import { groupOf, type Context } from './context.ts'
 import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
@@ -62,7 +63,14 @@ const keptFiles = async (context: Context, id: string): Promise<readonly string[
 const storageOf = (context: Context): Pick<Driver, 'storage'> => {
   const { made, pledges } = context.disks
   if (!made) return {}
-  return { storage: { claimableMb: made.claimableMb, room: pledges.room, grow: (id, mb) => growNow(context, id, mb) } }
+  return {
+    storage: {
+      claimableMb: made.claimableMb,
+      room: pledges.room,
+      share: id => shareOf(context.dataDir, id),
+      grow: (id, mb) => growNow(context, id, mb),
+    },
+  }
 }
 
 const outboundOf = (

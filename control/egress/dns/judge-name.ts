@@ -1,5 +1,6 @@
 /** Decides what a sandbox is told about a name. */
 import { isError } from '../../../shared/errors.ts'
+import { tellCanariesIn } from '../events/named-canaries.ts'
 import type { Tenant } from '../tenant.ts'
 import type { Reply } from './reply.ts'
 import type { Resolver } from './resolver.ts'
@@ -29,6 +30,7 @@ export const judgeName = async (resolver: Resolver, tenant: Tenant, name: string
   const remembered = tenant.names.fresh(name) !== undefined
   try {
     const answer = await resolver.resolve(tenant, name)
+    if (!remembered) tellCanariesIn(tenant, name, { protocol: 'dns' })
     if (answer.kind === 'found') {
       if (!remembered && verdict.allowed) tell('allowed', verdict.reason)
       return { rcode: 'NOERROR', addresses: answer.addresses, ttlMs: answer.ttlMs }

@@ -23,6 +23,8 @@ const formsOf = (value: string): Set<string> => {
   const base64 = base64Forms(bytes)
   return new Set([
     bytes.toString('latin1'),
+    // As names of hosts are written.
+    bytes.toString('latin1').toLowerCase(),
     encodeURIComponent(value),
     bytes.toString('hex'),
     bytes.toString('hex').toUpperCase(),

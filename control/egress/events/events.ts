@@ -68,6 +68,8 @@ export interface EventLogDeps {
   readonly now: () => number
   readonly capacity: number
   readonly kept: KeptLines
+  /** What was asked for, without what nobody is to read there; the same unless given. */
+  readonly mask?: ((text: string) => string) | undefined
   /** Runs a task later; at once unless given. */
   readonly after?: ((ms: number, task: () => void) => unknown) | undefined
 }
@@ -75,12 +77,12 @@ export interface EventLogDeps {
 const isEvent = (value: unknown): value is EgressEvent =>
   typeof value === 'object' && value !== null && Number.isSafeInteger((value as EgressEvent).seq)
 
-/** Texts that tenants choose are cut, so that an event has a bounded size. */
-const clipped = (event: EgressEvent): EgressEvent => ({
+/** Texts that tenants choose are cut, so that an event has a bounded size; last, because half a value would not be known any more. */
+const clipped = (event: EgressEvent, mask: (text: string) => string): EgressEvent => ({
   ...event,
-  host: clip(event.host, 255) as string,
+  host: clip(mask(event.host), 255) as string,
   method: clip(event.method, 32),
-  path: clip(event.path, 256),
+  path: clip(event.path === undefined ? undefined : mask(event.path), 256),
   detail: clip(event.detail, 1_024),
 })
 
@@ -97,10 +99,10 @@ class KeptEventLog implements EventLog {
   }
 
   add(event: NewEvent): void {
-    const { now, capacity, after } = this.#deps
+    const { now, capacity, after, mask = (text: string) => text } = this.#deps
     const ring = this.#events()
     this.#seq++
-    const made = clipped({ ...event, seq: this.#seq, at: now() })
+    const made = clipped({ ...event, seq: this.#seq, at: now() }, mask)
     ring[(this.#seq - 1) % capacity] = made
     this.#waiting.push(made)
     if (!after || this.#waiting.length >= mostWaiting) this.flush()

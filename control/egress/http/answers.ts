@@ -10,6 +10,7 @@ export type Reason =
   | 'name_mismatch'
   | 'protocol'
   | 'method'
+  | 'not_searched'
   | 'limit'
   | 'bad_request'
   | 'unreachable'
@@ -38,6 +39,7 @@ const said: Readonly<Record<Reason, Said>> = {
   too_many_names: blocked('too many new names were looked up; wait a minute'),
   protocol: blocked('this protocol cannot be held to the outbound policy'),
   method: blocked('this method is not passed on', 405),
+  not_searched: blocked('this body is coded so that it cannot be searched for canaries'),
   limit: { status: 503, text: 'too many connections at a time', error: 'too_many_connections' },
   bad_request: { status: 400, text: 'a request that servers may read in different ways', error: 'bad_request' },
   unresolved: { status: 502, text: 'the name of the destination is not known', error: 'dns_error' },

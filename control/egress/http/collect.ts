@@ -1,6 +1,7 @@
 /** What is held in memory of requests that are under way: their heads, and whole bodies of those that are changed. */
 import type { EventEmitter } from 'node:events'
 import type { Readable } from 'node:stream'
+import type { Tenant } from '../tenant.ts'
 import type { OpenRequest } from '../under-way.ts'
 import type { Origin } from './origin.ts'
 import type { Judged } from './judge.ts'
@@ -17,11 +18,19 @@ export const roomFor = (
   what: keyof typeof most = 'heldBytes',
 ): boolean => {
   // Ended while it was judged: it would never close again, and keep what it took.
-  if (exchange.destroyed) return true
-  if (tenant[what] + length > most[what]) {
-    tenant.events.add({ kind: 'request', verdict: 'blocked', reason: 'limit', requestId, host, port })
-    return false
-  }
+  if (exchange.destroyed || takeRoom(tenant, length, exchange, what)) return true
+  tenant.events.add({ kind: 'request', verdict: 'blocked', reason: 'limit', requestId, host, port })
+  return false
+}
+
+/** The same without a word; the exchange has not closed yet. */
+export const takeRoom = (
+  tenant: Tenant,
+  length: number,
+  exchange: Pick<EventEmitter, 'once'>,
+  what: keyof typeof most = 'heldBytes',
+): boolean => {
+  if (tenant[what] + length > most[what]) return false
   tenant[what] += length
   exchange.once('close', () => (tenant[what] -= length))
   return true

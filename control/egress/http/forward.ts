@@ -1,12 +1,12 @@
 /** One HTTP/1.1 request from a sandbox to its server, and the answer back. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { CanarySearch } from '../events/canary.ts'
+import type { Transform } from 'node:stream'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
 import { collect, keepRequest, roomFor } from './collect.ts'
 import { mayTrail } from './fields.ts'
 import { echoHeaders, injectBody } from './inject.ts'
-import { judge, tellCanary, tellSkipped, type Judged, pathOf } from './judge.ts'
+import { judge, tellSkipped, type Judged, pathOf } from './judge.ts'
 import type { Connected, Origin } from './origin.ts'
 import { keepingSink } from './keeping-sink.ts'
 import { fromPackages, type Keeping } from './packages.ts'
@@ -14,6 +14,7 @@ import { readMessage, type RequestLines } from './request.ts'
 import { responseSink } from './response-sink.ts'
 import { createUpstream, type Upstream } from './upstream.ts'
 import type { OpenRequest } from '../under-way.ts'
+import { searchFor, watchBody } from './watch.ts'
 
 export interface Exchange {
   readonly engine: Engine
@@ -28,6 +29,8 @@ export interface Exchange {
   readonly key: string
   /** The body where it was collected. */
   body: Buffer | undefined
+  /** What a body that is not collected goes through. */
+  watch?: Transform | undefined
   /** Its answer is to be kept, and how it is asked for then. */
   readonly keeping?: Keeping
   /** What is sent where this cannot be. */
@@ -69,10 +72,10 @@ export const headOf = (exchange: Exchange, length: number | undefined): string =
 const bodied: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 /** Sends the body as it comes, no faster than the server takes it. */
-const stream = ({ engine, req, lines }: Exchange, upstream: Upstream, canaries: CanarySearch | undefined): void => {
+const stream = ({ engine, origin, req, lines, judged, watch }: Exchange, upstream: Upstream): void => {
   const chunked = lines.length === undefined
-  req.on('data', (piece: Buffer) => {
-    canaries?.piece(piece)
+  const source = watch ? req.pipe(watch) : req
+  source.on('data', (piece: Buffer) => {
     let room: boolean
     if (chunked) {
       upstream.socket.cork()
@@ -82,13 +85,13 @@ const stream = ({ engine, req, lines }: Exchange, upstream: Upstream, canaries: 
       upstream.socket.uncork()
     } else room = upstream.write(piece)
     if (room) return
-    req.pause()
-    upstream.onDrain(() => req.resume())
+    source.pause()
+    upstream.onDrain(() => source.resume())
   })
-  req.on('end', () => {
+  source.on('end', () => {
     if (chunked) {
       const trailers = trailersOf(req, engine.names.withheld)
-      canaries?.text(trailers)
+      searchFor(origin, judged)?.text(trailers)
       upstream.write(`0\r\n${trailers}\r\n`)
     }
     upstream.endBody()
@@ -103,15 +106,10 @@ const trailersOf = ({ rawTrailers }: IncomingMessage, withheld: ReadonlySet<stri
   return text
 }
 
-const canariesFor = ({ origin, judged }: Exchange): CanarySearch | undefined =>
-  origin.tenant.canaries.names.length === 0
-    ? undefined
-    : origin.tenant.canaries.search(name => tellCanary(origin, judged.host, judged.requestId, name))
-
 const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 
 const send = (exchange: Exchange, upstream: Upstream): void => {
-  const { engine, req, res, judged, open, lines, body } = exchange
+  const { engine, origin, req, res, judged, open, lines, body } = exchange
   const length = body ? body.length : lines.length
   const bodiless = length === 0
   const again = upstream.used && (bodiless || body !== undefined) && idempotent.has(req.method as string)
@@ -138,11 +136,10 @@ const send = (exchange: Exchange, upstream: Upstream): void => {
     toHead: req.method === 'HEAD',
     bodiless: bodiless || body !== undefined,
   })
-  const canaries = canariesFor(exchange)
   if (body) {
-    canaries?.piece(body)
+    searchFor(origin, judged)?.piece(body)
     upstream.write(body)
-  } else if (!bodiless) stream(exchange, upstream, canaries)
+  } else if (!bodiless) stream(exchange, upstream)
   const leave = () => {
     // The sandbox has gone before its answer was complete.
     if (!res.writableFinished && !isOver) upstream.destroy()
@@ -197,6 +194,12 @@ export const forward = async (
   const open = keepRequest(origin, judged, res, () => req.socket.destroy())
   if (!open) return answer(engine, res, 'limit', judged.requestId)
   const exchange: Exchange = { engine, origin, req, res, judged, open, lines, target, key, body: undefined }
+  if (!judged.injection?.needsBody && lines.length !== 0) {
+    const end = () => void req.socket.destroy()
+    const watch = watchBody({ origin, judged, exchange: res, end }, lines.codings)
+    if (watch === 'not_searched') return answer(engine, res, watch, judged.requestId)
+    exchange.watch = watch
+  }
   if (req.headers.expect !== undefined) res.writeContinue()
   if (judged.injection?.needsBody) {
     const length = lines.length as number

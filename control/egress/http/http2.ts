@@ -11,15 +11,17 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { Transform } from 'node:stream'
 import type { Engine } from '../engine.ts'
 import { answerFor, type Reason } from './answers.ts'
 import { collect, keepRequest, roomFor } from './collect.ts'
 import { plainFields, split, toObject, trailingFields } from './fields.ts'
-import { echoHeaders, injectBody } from './inject.ts'
-import { judge, tellCanary, tellSkipped, type Judged } from './judge.ts'
+import { echoHeaders, injectBody, type Injection } from './inject.ts'
+import { judge, tellSkipped, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
 import { guarded, request, tie } from './streams.ts'
 import { readRequest, type RequestLines } from './request.ts'
+import { searchFor, watchBody } from './watch.ts'
 
 const settings = { enablePush: false, maxConcurrentStreams: 256, maxHeaderListSize: 64 * 1024 } as const
 /** Of one connection from a sandbox. */
@@ -169,26 +171,24 @@ const sendBody = (
   client: ServerHttp2Stream,
   server: ClientHttp2Stream,
   body: Buffer | undefined,
+  watch: Transform | undefined,
 ): void => {
-  const { tenant } = session.origin
-  const canaries = tenant.canaries.search(name =>
-    tellCanary(session.origin, asked.judged.host, asked.judged.requestId, name),
-  )
+  const search = searchFor(session.origin, asked.judged)
   if (body) {
-    canaries.piece(body)
+    search?.piece(body)
     return void server.end(body)
   }
   let trailers: OutgoingHttpHeaders = {}
   client.on('trailers', headers => {
     trailers = trailingFields(headers, session.engine.names.withheld)
-    canaries.text(Object.values(trailers).join('\n'))
+    search?.text(Object.entries(trailers).flat().join('\n'))
   })
   server.on(
     'wantTrailers',
     guarded(session.engine, server, () => server.sendTrailers(trailers)),
   )
-  if (tenant.canaries.names.length > 0) client.on('data', (piece: Buffer) => canaries.piece(piece))
-  client.pipe(server)
+  if (watch) client.pipe(watch).pipe(server)
+  else client.pipe(server)
 }
 
 const serveStream = async (session: Session, client: ServerHttp2Stream, raw: readonly string[]): Promise<void> => {
@@ -199,13 +199,18 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   const { judged, lines, method } = asked
   const open = keepRequest(origin, judged, client, () => client.close(NGHTTP2_CANCEL))
   if (!open) return answer(engine, client, 'limit', judged.requestId)
+  const end = () => client.close(NGHTTP2_CANCEL)
+  const isHeld = judged.injection?.needsBody === true
+  const watch =
+    isHeld || lines.length === 0 ? undefined : watchBody({ origin, judged, exchange: client, end }, lines.codings)
+  if (watch === 'not_searched') return answer(engine, client, watch, judged.requestId)
   let body: Buffer | undefined
-  if (judged.injection?.needsBody) {
+  if (isHeld) {
     const length = lines.length as number
     if (!roomFor(origin, judged, length, client)) return answer(engine, client, 'limit', judged.requestId)
     const collected = await collect(client, length)
     if (!collected) return client.close(NGHTTP2_CANCEL)
-    body = injectBody(collected, judged.rules, method, lines, judged.injection, engine.clock)
+    body = injectBody(collected, judged.rules, method, lines, judged.injection as Injection, engine.clock)
   }
   tellSkipped(origin, judged)
   const upstream = await serverOf(session, judged.host)
@@ -219,7 +224,7 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   if (!server) return answer(engine, client, 'bad_request', judged.requestId)
   tie(client, server)
   respond(session, asked, client, server)
-  if (!bodiless) sendBody(session, asked, client, server, body)
+  if (!bodiless) sendBody(session, asked, client, server, body, watch)
 }
 
 /** Serves HTTP/2 on a connection whose requests go to the origin. */

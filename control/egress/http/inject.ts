@@ -85,7 +85,8 @@ export const injectHeaders = (
       present.add(lower)
       headers.push(name, field)
     }
-  const small = lines.length !== undefined && lines.length > 0 && lines.length <= maxMergedBody && !lines.encoded
+  const small =
+    lines.length !== undefined && lines.length > 0 && lines.length <= maxMergedBody && lines.codings.length === 0
   const merges = mergedMethods.has(method) && isJson(lines.contentType) && rules.some(rule => rule.body.size > 0)
   return { headers, calls, skipped, needsBody: small && (merges || secrets.size > 0) }
 }

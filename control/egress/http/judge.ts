@@ -85,6 +85,7 @@ const searchCanaries = (origin: Origin, asked: Asked, host: string, requestId: s
   const { tenant } = origin
   if (tenant.canaries.names.length === 0) return
   const search = tenant.canaries.search(name => tellCanary(origin, host, requestId, name))
+  search.text(host)
   search.text(asked.target)
   search.text(asked.lines.headers.join('\n'))
 }

@@ -15,8 +15,8 @@ export interface RequestLines {
   /** Bytes of the body; undefined where it is chunked. No body is 0. */
   readonly length: number | undefined
   readonly contentType: string
-  /** The body is compressed or the like: its text cannot be seen. */
-  readonly encoded: boolean
+  /** How the body is compressed or the like, in the order it was done: its text cannot be seen as it comes. */
+  readonly codings: readonly string[]
   readonly websocket: boolean
   readonly trailers: boolean
   /** Methods and paths that headers ask servers to obey instead of the request line. */
@@ -35,7 +35,7 @@ interface Reading {
   encodings: string[]
   connection: boolean
   contentType: string
-  encoded: boolean
+  codings: string[]
   upgrade: string
   te: string
   otherMethods: string[]
@@ -43,6 +43,13 @@ interface Reading {
   said: string | undefined
   problem: Problem | undefined
 }
+
+const codingsIn = (value: string): string[] =>
+  value
+    .toLowerCase()
+    .split(',')
+    .map(one => one.trim())
+    .filter(one => one !== '' && one !== 'identity')
 
 type Take = (reading: Reading, value: string) => void
 
@@ -67,7 +74,9 @@ for (const name of hopByHop) if (!known.has(name)) known.set(name, () => {})
 /** Headers that are passed on and looked at as well. */
 const watched = new Map<string, Take>([
   ['content-type', (reading, value) => void (reading.contentType = value)],
-  ['content-encoding', (reading, value) => void (reading.encoded ||= value.toLowerCase() !== 'identity')],
+  ['content-encoding', (reading, value) => void reading.codings.push(...codingsIn(value))],
+  // Of messages in the body: nothing here takes them apart.
+  ['grpc-encoding', (reading, value) => void reading.codings.push(...codingsIn(value).map(one => `grpc ${one}`))],
   ['x-http-method-override', (reading, value) => void reading.otherMethods.push(value)],
   ['x-http-method', (reading, value) => void reading.otherMethods.push(value)],
   ['x-method-override', (reading, value) => void reading.otherMethods.push(value)],
@@ -105,7 +114,7 @@ export const readRequest = (raw: readonly string[], names: HeaderNames): Request
     encodings: [],
     connection: false,
     contentType: '',
-    encoded: false,
+    codings: [],
     upgrade: '',
     te: '',
     otherMethods: [],
@@ -128,13 +137,13 @@ export const readRequest = (raw: readonly string[], names: HeaderNames): Request
   if (reading.problem !== undefined) return reading.problem
   const length = lengthOf(reading)
   if (typeof length === 'string') return length
-  const { host, contentType, encoded, otherMethods, otherPaths, said } = reading
+  const { host, contentType, codings, otherMethods, otherPaths, said } = reading
   return {
     host,
     headers: reading.connection ? withoutNamed(reading.headers, raw) : reading.headers,
     length,
     contentType,
-    encoded,
+    codings,
     websocket: reading.upgrade.toLowerCase() === 'websocket',
     trailers: /(?:^|[,\s])trailers(?:[,;\s]|$)/i.test(reading.te),
     otherMethods,

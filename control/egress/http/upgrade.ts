@@ -1,6 +1,7 @@
 /** WebSockets: the request is judged like any other; once the server agrees, bytes pass both ways. */
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Transform } from 'node:stream'
 import type { Engine } from '../engine.ts'
 import { answer, headOf } from './forward.ts'
 import { explicitOrigin } from './explicit.ts'
@@ -12,6 +13,7 @@ import { responseHeaders, responseSink } from './response-sink.ts'
 import type { ResponseHead } from './response-head.ts'
 import { parseAbsolute } from './target.ts'
 import { createUpstream } from './upstream.ts'
+import { watchFrames, withoutPacking } from './watch.ts'
 import type { OpenRequest } from '../under-way.ts'
 
 export interface UpgradeAsked {
@@ -39,7 +41,7 @@ const placeOf = ({
 }
 
 /** Joins the two sides for as long as both are there. */
-const join = (client: Socket, server: Socket, head: Buffer, rest: Buffer): void => {
+const join = (client: Socket, server: Socket, head: Buffer, rest: Buffer, watch: Transform | undefined): void => {
   for (const [one, other] of [
     [client, server],
     [server, client],
@@ -48,9 +50,11 @@ const join = (client: Socket, server: Socket, head: Buffer, rest: Buffer): void 
     one.once('close', () => other.destroy())
     one.setTimeout(0)
   }
-  if (head.length > 0) server.write(head)
+  if (watch) watch.pipe(server)
+  const said = watch ?? server
+  if (head.length > 0) said.write(head)
   if (rest.length > 0) client.write(rest)
-  client.pipe(server)
+  client.pipe(said)
   server.pipe(client)
 }
 
@@ -93,7 +97,8 @@ const send = async (
       upgraded(answered, server, rest) {
         res.detachSocket(socket)
         socket.write(switched(engine, judged, answered), 'latin1')
-        join(socket, server, head, rest)
+        const end = () => void socket.destroy()
+        join(socket, server, head, rest, watchFrames({ origin, judged, exchange: socket, end }))
       },
     },
     { toHead: false, bodiless: true },
@@ -122,5 +127,6 @@ export const forwardUpgrade = async (asked: UpgradeAsked): Promise<void> => {
   const open = keepRequest(origin, judged, socket, () => socket.destroy())
   if (!open) return answer(engine, res, 'limit', judged.requestId)
   tellSkipped(origin, judged)
-  await send(asked, res, place, { judged, lines, open })
+  const headers = withoutPacking(origin, judged.headers)
+  await send(asked, res, place, { judged: { ...judged, headers }, lines, open })
 }

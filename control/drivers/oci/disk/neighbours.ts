@@ -3,10 +3,9 @@ import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
 import { parse, s } from '../../../../shared/schema.ts'
-import { filesOf } from '../layout.ts'
 import type { Claimant } from '../registry.ts'
-import { countOf, projectOf } from './project-quota.ts'
 import { bytesPerMb } from './shape.ts'
+import { usedBytes } from './used.ts'
 
 export interface Neighbours {
   /** Tells what this server has promised, MB by machine, and how much more it may promise without a word; the others know at once. */
@@ -27,16 +26,6 @@ export interface NeighboursInput {
 const ahead = 'ahead'
 
 const fileIn = (runDir: string): string => join(runDir, 'promised.json')
-
-/** Bytes that a machine has written, by what its disk's file takes of the box's disk, or by what the file system counts of it. */
-export const usedBytes = (dataDir: string, id: string): number => {
-  const { disk, upper } = filesOf(dataDir, id)
-  // Known to the kernel: a promise of it takes the server ten times as long, and there may be a thousand.
-  const facts = statSync(disk, { throwIfNoEntry: false })
-  if (facts) return facts.blocks * 512
-  const project = projectOf(upper)
-  return project === 0 ? 0 : countOf(upper, project).bytes
-}
 
 const shape = s.record(s.string(), s.number())
 

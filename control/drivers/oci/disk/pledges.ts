@@ -5,9 +5,10 @@
 import { statfs } from 'node:fs/promises'
 import type { Clock } from '../../../../shared/clock.ts'
 import { fail } from '../../../../shared/errors.ts'
-import type { Room } from '../../driver.ts'
-import { usedBytes, type Neighbours } from './neighbours.ts'
+import type { Room } from '../../storage.ts'
+import type { Neighbours } from './neighbours.ts'
 import { bytesPerMb } from './shape.ts'
+import { usedBytes } from './used.ts'
 
 export interface Pledges {
   room(): Promise<Room>

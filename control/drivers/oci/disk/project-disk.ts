@@ -51,25 +51,38 @@ const bound = ({ dir }: MachineFiles, disk: Disk, moreMb = 0): void => {
   boundProject(dir, projectIn(disk), { bytes: mb * bytesPerMb, inodes: mb * inodesPerMb })
 }
 
+/** All that may have the number. */
+const treesOf = ({ upper, work, private: kept, settling }: MachineFiles): readonly string[] => [
+  upper,
+  work,
+  kept,
+  settling,
+]
+
+const settle = async ({ settling }: MachineFiles, project: number): Promise<void> => {
+  if (projectOf(settling) === project) return
+  await removeDirectory(settling)
+  await mkdir(settling, { mode: 0o700 })
+  joinProject(settling, project)
+}
+
 /**
  * A tree without the number, of a backup, is copied by way of `settling` into one that has it. Interrupted, the tree is under one of its two
  * names, and is copied anew.
  */
-const adopt = async ({ settling }: MachineFiles, tree: string, project: number): Promise<void> => {
+const adopt = async (files: MachineFiles, tree: string, project: number): Promise<void> => {
   const old = `${tree}.old`
   if (!existsSync(tree) && existsSync(old)) await rename(old, tree)
   await removeDirectory(old)
   if (!existsSync(tree) || projectOf(tree) === project) return
-  await removeDirectory(settling)
-  await mkdir(settling, { mode: 0o700 })
-  joinProject(settling, project)
-  const copy = join(settling, 'copy')
+  await settle(files, project)
+  const copy = join(files.settling, 'copy')
+  await removeDirectory(copy)
   const args = ['--archive', '--reflink=auto', '--no-target-directory', '--', tree, copy]
   await run({ step: 'copy files', file: tool('cp'), args, timeoutMs: 110_000 })
   await rename(tree, old)
   await rename(copy, tree)
   await removeDirectory(old)
-  await removeDirectory(settling)
 }
 
 export const projectDisks = (): DiskKind => {
@@ -87,16 +100,19 @@ export const projectDisks = (): DiskKind => {
     },
     again(files, disk) {
       const project = projectIn(disk)
-      const isOurs = [files.upper, files.settling].some(tree => projectOf(tree) === project)
+      const isOurs = treesOf(files).some(tree => projectOf(tree) === project)
       // On another file system the number may be somebody's.
       return isOurs || countOf(files.dir, project).isFree ? disk : { ...disk, project: give(files.dir) }
     },
     async prepare({ root, disk, earlier }) {
       const { files } = root
       const project = projectIn(disk)
+      // By a directory that has it, a start that was killed is known to have had the number.
+      if (earlier && treesOf(files).every(tree => projectOf(tree) !== project)) await settle(files, project)
       // Nothing is written before it has an end.
       bound(files, disk, startMb)
       if (earlier) for (const tree of [files.upper, files.private]) await adopt(files, tree, project)
+      await removeDirectory(files.settling)
       const made = (directory: string) => joinProject(directory, project)
       if (!existsSync(files.private)) {
         mkdirSync(files.private, { mode: 0o700 })
@@ -108,7 +124,7 @@ export const projectDisks = (): DiskKind => {
     bound,
     kept: files => [files.upper, files.private],
     async drop(files, disk) {
-      for (const tree of [files.upper, files.work, files.private, files.settling]) await removeDirectory(tree)
+      for (const tree of treesOf(files)) await removeDirectory(tree)
       forgetProject(files.dir, projectIn(disk))
       given.delete(files.dir)
     },
