@@ -2,12 +2,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { Test } from 'tap'
 import { countPackets, escape, escapeArgs, make, namespaceOf, packets, put, quoted, upload } from './held-sandboxes.ts'
+import { datagramsSuite } from './datagrams-suite.ts'
 import { startWorld } from './internet/world.ts'
 import { until } from './processes.ts'
 import { sample } from './thorough.ts'
 
 const policy = {
-  allowedDomains: ['open.example', '*.open.example', 'api.example'],
+  allowedDomains: ['open.example', '*.open.example', 'api.example', '203.0.113.20:9100'],
   forbiddenDomains: ['bad.open.example'],
   proxy: {
     routing: [
@@ -95,6 +96,8 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     )
   })
 
+  await datagramsSuite(t, world, held, policy)
+
   await t.test('secrets are put in on the way, and are nowhere inside', async t => {
     const answer = await get(
       'https://api.example/v1',
@@ -154,6 +157,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       'tcp-to-an-address',
       'tls-with-an-allowed-name',
       'udp-to-an-address',
+      'udp-to-another-port-of-a-peer',
       'quic',
       'dns-to-another-resolver',
     ])

@@ -149,6 +149,14 @@ t.test('odd heads are refused, and nothing of them arrives', async t => {
   t.same(seen, [])
 })
 
+t.test('who waits to be asked for a body is asked by nobody where it may not go', async t => {
+  egress.setPolicy('sandbox', { forbiddenDomains: ['single.example'] })
+  const head = (host: string) =>
+    `POST http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n`
+  t.match(await sandbox.say(head('single.example')), /^HTTP\/1\.1 403/)
+  t.match(await sandbox.say(head('open.example')), /^HTTP\/1\.1 100/)
+})
+
 t.test('an early hint that is none is not passed on, and ends nothing', async t => {
   egress.setPolicy('sandbox', {})
   const hints = 'HTTP/1.1 103 Early Hints\r\nLink: nonsense\r\nLink: </a.css>; rel=preload\r\n\r\n'
