@@ -43,6 +43,8 @@ RestartSec=1
 OOMPolicy=continue
 OOMScoreAdjust=-900
 LimitNOFILE=1048576
+# What it has opened of sealed secrets is in its memory: no dump of that.
+LimitCORE=0
 TasksMax=infinity
 
 [Install]

@@ -189,10 +189,12 @@ export interface OutboundPorts {
   readonly transparent: number
   /** Port 53 of anywhere, UDP and TCP. */
   readonly dns: number
+  /** UDP to anywhere, but to port 443. */
+  readonly datagrams: number
 }
 
 /**
- * Where the traffic of machines that were made with `held` ends: TCP and questions of names are redirected there, all else they send is
+ * Where the traffic of machines that were made with `held` ends: TCP, UDP and questions of names are redirected there, all else they send is
  * dropped. Who listens decides what goes on; while nobody does, nothing leaves.
  */
 export interface Outbound {

@@ -9,6 +9,8 @@ import { createAskers } from './askers.ts'
 import { boundedLog } from './bounded-log.ts'
 import { createAuthority } from './ca/authority.ts'
 import { createResolver } from './dns/resolver.ts'
+import { serveDatagrams } from './datagrams/serve.ts'
+import { mayGo } from './datagrams/judge.ts'
 import { serveDns } from './dns/serve.ts'
 import type { Egress, EgressDeps, EgressOptions } from './egress.ts'
 import type { EventLogDeps } from './events/events.ts'
@@ -46,6 +48,7 @@ const createEngine = (options: EgressOptions, deps: EgressDeps): Engine => {
     authority: createAuthority(options.authority, { clock }),
     upstreamTls: createUpstreamTls({ extraCa: options.extraCa }, { clock }),
     askers: createAskers(deps.processAt, { now: clock.now, log }),
+    datagrams: { open: 0 },
     relay: options.relay === 'streams' ? streamRelay : kernelRelay(),
     maxConnections: options.connections ?? defaults.connections,
     get http() {
@@ -103,6 +106,7 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
       proxy: await listen(proxy, options.ports.proxy, options.host),
       transparent: 0,
       dns: 0,
+      datagrams: 0,
     }
     closer.add('proxy', closeServer(proxy))
     const transparent = createServer({ noDelay: true, pauseOnConnect: true }, socket =>
@@ -116,10 +120,16 @@ export const createEgress = async (options: EgressOptions, deps: EgressDeps): Pr
     const dns = await serveDns(engine, options.host, options.ports.dns)
     ports.dns = dns.port
     closer.add('dns', dns.close)
+    const datagrams = await serveDatagrams(engine, options.host, options.ports.datagrams)
+    ports.datagrams = datagrams.port
+    closer.add('datagrams', datagrams.close)
     closer.add(
       'sweep',
       clock.every(sweepMs, () => {
-        for (const tenant of engine.tenants.all()) tenant.pool.sweep()
+        for (const tenant of engine.tenants.all()) {
+          tenant.pool.sweep()
+          tenant.datagrams.sweep()
+        }
       }),
     )
     return face(
@@ -156,6 +166,10 @@ const face = (
       createTenant(sandbox, policy, { now: engine.clock.now, ...of, ...(keeper ? { kept: keeper(sandbox) } : {}) })
     leaveFrom(tenant, sourceAddress)
     engine.tenants.set(tenant)
+  },
+  letsDatagrams(sandbox, address, port) {
+    const tenant = engine.tenants.get(sandbox)
+    return tenant !== undefined && mayGo(engine, tenant, { address, port }).ok
   },
   disconnect(sandbox) {
     const tenant = engine.tenants.get(sandbox)

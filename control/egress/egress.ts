@@ -25,11 +25,19 @@ import type { Neighbours } from './neighbours.ts'
 import type { PackageOptions } from './packages/cache.ts'
 import type { Peer } from './tenants.ts'
 
+export interface EgressPorts {
+  readonly proxy: number
+  readonly transparent: number
+  readonly dns: number
+  /** Where UDP to anywhere ends. */
+  readonly datagrams: number
+}
+
 export interface EgressOptions {
   /** Address that sandboxes reach the engine at. */
   readonly host: string
   /** Ports; 0 is any. */
-  readonly ports: { readonly proxy: number; readonly transparent: number; readonly dns: number }
+  readonly ports: EgressPorts
   readonly authority: AuthorityKeys
   /** PEM text of authorities that servers may have beside the system's. */
   readonly extraCa?: string | undefined
@@ -75,7 +83,7 @@ export interface SandboxOptions {
 }
 
 export interface Egress {
-  readonly ports: { readonly proxy: number; readonly transparent: number; readonly dns: number }
+  readonly ports: EgressPorts
   /** PEM: the authority that sandboxes must trust for what is opened. */
   readonly caCertificate: string
   /**
@@ -83,6 +91,8 @@ export interface Egress {
    * Throws `invalid_argument` naming the wrong field; then the old policy stays.
    */
   setPolicy(sandbox: string, policy: unknown, options?: SandboxOptions): void
+  /** Whether the policy of a sandbox lets UDP go there now. */
+  letsDatagrams(sandbox: string, address: string, port: number): boolean
   /** Ends the connections of a sandbox whose machine goes, and those of its neighbours to it; its policy and events stay. */
   disconnect(sandbox: string): void
   /** Closes everything of a sandbox; nothing of it passes any more. */

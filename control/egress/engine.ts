@@ -31,6 +31,8 @@ export interface Engine {
   readonly upstreamTls: UpstreamTls
   readonly relay: Relay
   readonly askers: Askers
+  /** Flows of datagrams of all sandboxes. */
+  readonly datagrams: { open: number }
   /** Connections of one sandbox at a time. */
   readonly maxConnections: number
 }

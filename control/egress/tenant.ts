@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { compilePolicy, type CompiledPolicy } from '../../shared/policy/decide.ts'
 import { parseEgressPolicy } from '../../shared/policy/policy.ts'
+import { createDatagrams, type Datagrams } from './datagrams/flows.ts'
 import { createNameBudget, type NameBudget } from './dns/budget.ts'
 import { createNameTable, type NameTable } from './dns/name-table.ts'
 import { createEventLog, type EventLog, type EventLogDeps } from './events/events.ts'
@@ -39,6 +40,8 @@ export interface Tenant {
   readonly budget: NameBudget
   /** What it has under way with the DNS server. */
   readonly dns: { inFlight: number; connections: number; readonly rate: Rate }
+  /** Its flows of UDP. */
+  readonly datagrams: Datagrams
   /** Kept connections for plain HTTP. */
   readonly pool: Pool
   readonly open: Set<OpenConnection>
@@ -103,6 +106,7 @@ export const createTenant = (
     names: createNameTable(deps),
     budget: createNameBudget(deps),
     dns: { inFlight: 0, connections: 0, rate: createRate(deps, questions.burst, questions.perSecond) },
+    datagrams: createDatagrams(deps),
     pool: createPool(deps),
     open: new Set(),
     sockets: new Set(),

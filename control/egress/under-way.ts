@@ -12,6 +12,8 @@ export interface OpenConnection {
   readonly read: boolean
   /** The policy that it began under did not ask whether its name is true. */
   readonly unproven?: boolean
+  /** The port of a flow of datagrams to `host`, an address. */
+  readonly datagrams?: number
   end(): void
 }
 
@@ -38,6 +40,8 @@ const mayStay = (open: OpenConnection, before: CompiledPolicy, now: CompiledPoli
   if ('facts' in open) return mayGoOn(open as OpenRequest, before, now)
   if (open.unproven && (now.restricts || hasOtherRules(before, now))) return false
   if (open.host === undefined) return true
+  if (open.datagrams !== undefined)
+    return now.source.mode !== 'enforce' || now.forDatagrams(open.host, open.datagrams).allowed
   const verdict = now.forHost(open.host)
   return (now.source.mode !== 'enforce' || verdict.allowed) && (open.read || !verdict.needsRequest)
 }

@@ -2,6 +2,7 @@
  * Decides about connections and requests. In this order: what is forbidden is blocked; where something is allowed, what is not is
  * blocked; the rest passes. An empty list of allowed domains allows everything that is not forbidden.
  */
+import { compileDatagrams } from './datagrams.ts'
 import { compileBypass, type Bypass } from './bypass.ts'
 import { indexPatterns, type PatternIndex } from './index-of-patterns.ts'
 import type { PathReadings } from './path.ts'
@@ -41,6 +42,8 @@ export interface CompiledPolicy {
   /** Some host is treated differently from another, so that names must be true. */
   readonly restricts: boolean
   forHost(host: string): HostVerdict
+  /** About UDP to an address. Nobody can read it: what is forbidden in part, by method or path, is closed to it, and so is all where canaries are to be seen. */
+  forDatagrams(address: string, port: number): Verdict
   forRequest(host: string, request: RequestFacts): Verdict
   /** Routing rules for the request, in order. */
   rulesFor(host: string, request: RequestFacts): readonly Rule[]
@@ -129,6 +132,7 @@ export const compilePolicy = (
     strict: source.canary === 'strict',
     namesNear,
   }
+  const datagrams = compileDatagrams(source.datagrams)
   const entries = new Map<string, HostEntry>()
   const entryOf = (host: string): HostEntry => {
     if (namesNear(host)) return judgeHost(context, host)
@@ -143,6 +147,12 @@ export const compilePolicy = (
     source,
     restricts: source.allowedDomains.length > 0 || source.forbiddenDomains.length > 0,
     forHost: host => entryOf(host).verdict,
+    forDatagrams(address, port) {
+      const [forbidden] = entryOf(address).forbidden
+      if (forbidden) return block(forbidden.text, 'forbidden')
+      const rule = context.strict ? undefined : datagrams.find(address, port)
+      return rule === undefined ? block(undefined, 'not_allowed') : { allowed: true, rule, reason: 'allowed' }
+    },
     forRequest: (host, request) => judgeRequest(entryOf(host), request),
     rulesFor(host, request) {
       const seen = new Set<Rule>()

@@ -16,6 +16,8 @@ const egressPolicy = s.strictObject({
   forbiddenDomains: patterns(),
   /** Hosts that go past filtering and rules, never past the fence: names, `.suffix`, `*.suffix`, addresses, networks. */
   bypass: patterns(),
+  /** Where datagrams may go: addresses, `address:port`, networks. */
+  datagrams: patterns(),
   routing: s._default(s.array(routingRule).check(s.maxLength(1000)), []),
   /** `record` and `shadow` let through what the lists would stop, and say so in events. */
   mode: s._default(s.enum(['enforce', 'shadow', 'record']), 'enforce'),

@@ -5,12 +5,9 @@ import { server } from '../support/server.ts'
 import { suite } from './suite.ts'
 import { system } from './system.ts'
 import { ask, clientUpload, type Target } from './target.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 t.test('a sandbox', async t => {
   const s = await server(t)

@@ -11,12 +11,9 @@ import { checkout } from '../support/chroot.ts'
 import { withoutCleanRoot } from '../support/clean-root.ts'
 import { debianBox } from '../support/debian-box.ts'
 import { printsAsSaid, startOf, tourOf } from './tour.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = withoutCleanRoot()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(withoutCleanRoot())
 
 const readme = readFileSync(join(checkout, 'README.md'), 'utf8')
 /** What the README asks for, and a Node that is too old for Hutch. */

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { failed, matches, stepsOf } from './page.ts'
 import { pages, runPage, withoutMachines } from './pages.ts'
+import { skipFile } from '../support/skip-file.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
 
@@ -11,11 +12,7 @@ t.test('every page with examples is run', async t => {
   t.same(pages.map(({ name }) => name).toSorted(), withExamples.toSorted())
 })
 
-const why = withoutMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(withoutMachines())
 
 // All of the pages, a command at a time.
 t.setTimeout(240_000)

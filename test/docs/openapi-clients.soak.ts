@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const home = join(root, '.runtime/openapi-clients')
@@ -32,11 +33,7 @@ const install = (): string | undefined => {
   }
 }
 
-const why = whyNoMachines() ?? install()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? install())
 
 const env = { ...process.env, PATH: `${join(home, 'venv/bin')}:${process.env['PATH']}`, REDOCLY_TELEMETRY: 'off' }
 const run = (file: string, args: readonly string[], more: Record<string, string> = {}) => {

@@ -10,6 +10,7 @@ import { server } from '../support/server.ts'
 import { disasters } from '../drill/disasters.ts'
 import { withoutMachines } from './pages.ts'
 import { answersAsSaid, typedIn } from './transcripts.ts'
+import { skipFile } from '../support/skip-file.ts'
 
 const read = (name: string) => readFileSync(join(checkout, 'docs', name), 'utf8')
 
@@ -24,11 +25,7 @@ t.test('the drill tells of what there is to tell', async t => {
   )
 })
 
-const why = withoutMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(withoutMachines())
 
 t.test('what is typed is answered as the pages say', async t => {
   const s = await server(t, { HUTCH_STANDBY_SECONDS: '0.3' })

@@ -9,12 +9,9 @@ import { until } from '../support/until.ts'
 import { withoutMachines } from './pages.ts'
 import { runSteps } from './shell.ts'
 import { printsAsSaid, startOf, tourOf } from './tour.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = withoutMachines() ?? (spawnSync('jq', ['--version']).error ? 'needs jq' : undefined)
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(withoutMachines() ?? (spawnSync('jq', ['--version']).error ? 'needs jq' : undefined))
 
 const readme = readFileSync(join(checkout, 'README.md'), 'utf8')
 

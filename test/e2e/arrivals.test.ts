@@ -14,12 +14,9 @@ import { random, type Random } from '../support/random.ts'
 import { server, type Server } from '../support/server.ts'
 import { thorough } from '../support/thorough.ts'
 import { until } from '../support/until.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const seed = Number(process.env['SEED'] ?? 1)
 

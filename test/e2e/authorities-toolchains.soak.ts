@@ -6,12 +6,9 @@ import t, { type Test } from 'tap'
 import { company } from '../support/company.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 t.setTimeout(400_000)
 
 const home = process.env['HOME'] ?? '/root'

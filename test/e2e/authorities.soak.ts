@@ -7,12 +7,9 @@ import { company } from '../support/company.ts'
 import { interceptingProxy } from '../support/intercepting-proxy.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 /** Key and certificate of `localhost`, signed by the authority in `dir`. */
 const leaf = (dir: string): string => {

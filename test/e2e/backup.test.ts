@@ -16,12 +16,9 @@ import { runCommand, startCommand } from '../support/command.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server, type Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const scratch = (t: Test): string => {
   const dir = mkdtempSync(join(tmpdir(), 'hutch-backup-'))

@@ -3,12 +3,9 @@ import t from 'tap'
 import { chromium, withoutChromium, type Page } from '../support/chromium.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = withoutChromium || whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(withoutChromium || whyNoMachines())
 
 /** A page of a hostile tenant: what it tries, it writes into its title. */
 const hostile = `<script>

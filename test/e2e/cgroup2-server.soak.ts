@@ -5,12 +5,9 @@
 import t from 'tap'
 import { openVm, whyNoVm } from '../support/vm-box.ts'
 import { serveIn } from '../support/vm-server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoVm()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoVm())
 
 const dataDir = '/var/lib/hutch/data'
 const vm = await openVm(t)

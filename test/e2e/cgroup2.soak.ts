@@ -1,12 +1,9 @@
 /** Debian's own kernel (6.1) with systemd and version-2 control groups, as most boxes have: in a virtual machine of QEMU. */
 import t, { type Test } from 'tap'
 import { openVm, whyNoVm } from '../support/vm-box.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoVm()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoVm())
 
 const vm = await openVm(t)
 const { ok } = vm

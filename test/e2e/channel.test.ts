@@ -2,11 +2,8 @@
 import t from 'tap'
 import { channelSuite } from '../support/channel-suite.ts'
 import { whyNoMachines } from '../support/machine.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 t.test('the channel', t => channelSuite(t, 'runc'))

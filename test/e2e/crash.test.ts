@@ -9,12 +9,9 @@ import { whyNoMachines } from '../support/machine.ts'
 import { loopsLeft, traces } from '../support/oci.ts'
 import { scratchInstance, server, type Server } from '../support/server.ts'
 import { sample } from '../support/thorough.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 const create = (s: Server, name: string) =>

@@ -11,6 +11,7 @@ import t, { type Test } from 'tap'
 import { chromium, withoutChromium } from '../support/chromium.ts'
 import { freePort } from '../support/keyed.ts'
 import { previewHost } from '../support/previews.ts'
+import { skipFile } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 
 const home = fileURLToPath(new URL('../../.runtime/dev-servers', import.meta.url))
@@ -29,11 +30,7 @@ const install = (): string | undefined => {
   }
 }
 
-const why = withoutChromium || install()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(withoutChromium || install())
 
 t.setTimeout(600_000)
 

@@ -2,12 +2,9 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 t.test('every disaster of the drill', async t => {
   const program = new URL('../drill/main.ts', import.meta.url).pathname

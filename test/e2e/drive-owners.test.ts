@@ -7,6 +7,7 @@ import t from 'tap'
 import { drivesDirectory } from '../support/drives.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server, type Server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
 /** The file system of the drives is a tmpfs, which can be shown under other owners since Linux 6.3. */
 const isOlder = (): boolean => {
@@ -14,11 +15,7 @@ const isOlder = (): boolean => {
   return major < 6 || (major === 6 && minor < 3)
 }
 
-const why = whyNoMachines() ?? (isOlder() ? 'needs Linux 6.3' : undefined)
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? (isOlder() ? 'needs Linux 6.3' : undefined))
 
 const sandbox = async (s: Server, name: string, user?: string): Promise<string> => {
   const given = user === undefined ? {} : { SVC_SANDBOX_USER: user, SVC_SANDBOX_USER_ENABLED: 'true' }

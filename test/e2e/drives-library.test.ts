@@ -6,12 +6,9 @@ import { openHost } from '../../control/index.ts'
 import { drivesDirectory } from '../support/drives.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { scratchInstance } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 t.test('a program mounts a drive, lists it, and takes it away', async t => {
   const drivesDir = realpathSync(drivesDirectory(t))

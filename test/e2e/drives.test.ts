@@ -6,12 +6,9 @@ import { drivesDirectory } from '../support/drives.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server, type Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const sandbox = async (s: Server, name: string, workspace: string): Promise<string> => {
   const headers = { 'x-svc-workspace': workspace }

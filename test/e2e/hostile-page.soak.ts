@@ -9,11 +9,9 @@ import t from 'tap'
 import { chromium, withoutChromium, type Page } from '../support/chromium.ts'
 import { freePort } from '../support/keyed.ts'
 import { previewHost } from '../support/previews.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-if (withoutChromium) {
-  t.pass(`skipped: ${withoutChromium}`, { skip: withoutChromium })
-  process.exit(0)
-}
+skipFile(withoutChromium)
 
 t.setTimeout(300_000)
 

@@ -9,12 +9,9 @@ import { systemClock } from '../../shared/clock.ts'
 import { inUpper } from '../support/machine-files.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const clock = systemClock()
 

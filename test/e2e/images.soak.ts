@@ -7,12 +7,9 @@ import { hostileRegistry, tar } from '../support/hostile-registry.ts'
 import { makeRootfs, whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 const root = makeRootfs(join(t.testdir(), 'rootfs'))

@@ -6,12 +6,9 @@ import t from 'tap'
 import { hostileRegistry, tar } from '../support/hostile-registry.ts'
 import { makeRootfs, whyNoMachines } from '../support/machine.ts'
 import { server, type Server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const root = makeRootfs(join(t.testdir(), 'rootfs'))
 const busybox = execFileSync('tar', ['-C', root, '-c', '.'], { maxBuffer: 64 * 1024 * 1024 })

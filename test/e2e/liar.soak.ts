@@ -6,12 +6,9 @@ import { hostileBundle } from '../support/hijacked-suite.ts'
 import { triesOfLiar } from '../support/liar-suite.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines() ?? whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? whyNoInternet())
 enterOwnNetwork()
 t.setTimeout(1_200_000)
 t.test('a daemon that lies', async t => {

@@ -4,12 +4,9 @@ import { whyNoInternet } from '../support/internet/network.ts'
 import { hijackedSuite } from '../support/hijacked-suite.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines('runsc') ?? whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines('runsc') ?? whyNoInternet())
 enterOwnNetwork()
 t.setTimeout(600_000)
 t.test('outbound policies against a daemon that is the tenant', t => hijackedSuite(t, 'runsc'))

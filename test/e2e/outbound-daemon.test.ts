@@ -3,13 +3,11 @@ import t from 'tap'
 import { whyNoInternet } from '../support/internet/network.ts'
 import { hijackedSuite } from '../support/hijacked-suite.ts'
 import { whyNoMachines } from '../support/machine.ts'
+import { thorough } from '../support/thorough.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines() ?? whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? whyNoInternet())
 enterOwnNetwork()
-t.setTimeout(300_000)
+t.setTimeout(thorough ? 1_200_000 : 300_000)
 t.test('outbound policies against a daemon that is the tenant', t => hijackedSuite(t, 'runc'))

@@ -4,12 +4,9 @@ import { whyNoInternet } from '../support/internet/network.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { outboundSuite } from '../support/outbound-suite.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines() ?? whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? whyNoInternet())
 enterOwnNetwork()
 t.setTimeout(300_000)
 t.test('outbound policies of sandboxes', t => outboundSuite(t, 'runc'))

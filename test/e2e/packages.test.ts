@@ -6,12 +6,9 @@ import { npmPackage, pythonPackage, startRegistries } from '../support/internet/
 import { startWorld, type World } from '../support/internet/world.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines() ?? whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? whyNoInternet())
 enterOwnNetwork()
 t.setTimeout(240_000)
 

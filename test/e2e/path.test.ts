@@ -8,6 +8,7 @@ import { whyNoMachines } from '../support/machine.ts'
 import { traces } from '../support/oci.ts'
 import { server } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { skipFile } from '../support/skip-file.ts'
 
 /** The tree of the image busybox of this box. */
 const busyboxTree = (): string => {
@@ -16,11 +17,7 @@ const busyboxTree = (): string => {
   return join(images, 'trees', digest)
 }
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 t.test('from nothing to code running in a sandbox, asleep, awake, gone, with a bill', async t => {
   const s = await server(t, { HUTCH_STANDBY_SECONDS: '1' })

@@ -4,12 +4,9 @@ import { whyNoInternet } from '../support/internet/network.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { installQuic, quicSuite } from '../support/quic-suite.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines() ?? whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? whyNoInternet())
 installQuic()
 enterOwnNetwork()
 t.setTimeout(400_000)

@@ -7,12 +7,9 @@ import { whyNoMachines } from '../support/machine.ts'
 import { loopsLeft } from '../support/oci.ts'
 import { server, type Server } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const diskMb = 400
 const image = join(t.testdir(), 'disk')

@@ -8,12 +8,9 @@ import { checkout } from '../support/chroot.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { traces } from '../support/oci.ts'
 import { scratchInstance, server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const { sleep } = systemClock()
 

@@ -6,12 +6,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const program = readFileSync(new URL('../programs/tenant.py', import.meta.url), 'utf8')
 

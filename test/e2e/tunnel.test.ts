@@ -17,12 +17,9 @@ import {
   tunnelAddress,
   whyNoTunnels,
 } from '../support/tunnel-net.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines() ?? whyNoTunnels()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines() ?? whyNoTunnels())
 enterOwnNetwork()
 
 const [own, peer] = [makeKeys(), makeKeys()]

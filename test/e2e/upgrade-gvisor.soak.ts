@@ -2,11 +2,8 @@
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 import { upgradeSuite } from '../support/upgrade-suite.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines('runsc')
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines('runsc'))
 
 t.test('an upgrade inside a sandbox of gVisor', t => upgradeSuite(t, 'runsc'))

@@ -3,12 +3,9 @@ import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 import { olderMachine } from '../support/older-machine.ts'
 import { upgradeSuite } from '../support/upgrade-suite.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines('runc')
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines('runc'))
 
 t.test('an upgrade inside a sandbox', t => upgradeSuite(t, 'runc'))
 t.test('a machine from before the channel', olderMachine)

@@ -4,12 +4,9 @@ import { whyNoInternet } from '../support/internet/network.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { enterOwnNetwork } from '../support/tunnel-net.ts'
 import { vpcSuite } from '../support/vpc-suite.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines('runsc') ?? whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines('runsc') ?? whyNoInternet())
 enterOwnNetwork()
 t.setTimeout(480_000)
 t.test('networks of sandboxes', t => vpcSuite(t, 'runsc'))

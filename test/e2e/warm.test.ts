@@ -8,12 +8,9 @@ import { readMarker } from '../../control/drivers/oci/marker.ts'
 import { inUpper } from '../support/machine-files.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { server } from '../support/server.ts'
+import { skipFile } from '../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 
 const host = await server(t, { HUTCH_WARM: 'busybox=3', HUTCH_LOG_LEVEL: 'info' })
 

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Where C is built, and of what: addons, and programs that the host runs for what a tenant has made. */
 const places: Readonly<Record<string, { addons?: string; programs?: string }>> = {
   'daemon/native/build': { addons: 'daemon/native/*/*.c' },
-  'control/relay/build': { addons: 'control/relay/relay.c' },
+  'control/relay/build': { addons: 'control/relay/*.c' },
   'control/drivers/oci/process/build': { addons: 'control/drivers/oci/process/run-process.c' },
   'control/drivers/oci/claim/build': { addons: 'control/drivers/oci/claim/enter-machine.c' },
   'control/drivers/oci/view/build': {
@@ -40,8 +40,9 @@ const tests = [
   'test/control/drivers/oci/view-v2.test.ts',
   'test/control/drivers/oci/drives.test.ts',
   'test/control/drivers/oci/users/before.test.ts',
-  // The relay: connections that are passed on unread, and parts of them.
+  // The relay: connections that are passed on unread, and parts of them; and where datagrams wanted to go.
   'test/control/egress/late.test.ts',
+  'test/control/egress/datagrams.test.ts',
   'test/control/relay/move.test.ts',
 ]
 

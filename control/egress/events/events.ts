@@ -19,7 +19,7 @@ export interface EgressEvent {
   readonly port?: number | undefined
   /** Where the connection went or wanted to go. */
   readonly address?: string | undefined
-  readonly protocol?: 'http' | 'tls' | 'https' | 'h2' | 'tcp' | 'dns' | undefined
+  readonly protocol?: 'http' | 'tls' | 'https' | 'h2' | 'tcp' | 'udp' | 'dns' | undefined
   readonly method?: string | undefined
   /** Without its query. */
   readonly path?: string | undefined

@@ -3,6 +3,7 @@ import type { Workload } from '../../reconcile/rules.ts'
 import type { Sealer } from '../../secrets.ts'
 import { storedSandbox, type StoredSandbox } from '../stored.ts'
 import { alwaysBypassed, policyOf } from './policy.ts'
+import { checkStored } from './stored.ts'
 
 export const outboundOf =
   (sealer: Sealer): NonNullable<Workload['outbound']> =>
@@ -13,7 +14,7 @@ export const outboundOf =
     const gateway = network?.egress?.gateway
     return {
       version: JSON.stringify(network ?? {}),
-      open: () => policyOf(network, sealer),
+      open: () => policyOf(checkStored(network), sealer),
       // The one that everything is in connects nothing: sandboxes of a workspace need not trust each other.
       ...(vpc === 'default' ? {} : { network: `${workspace}/${vpc}` }),
       ...(gateway ? { leavesBy: `${workspace}/default/${gateway}` } : {}),

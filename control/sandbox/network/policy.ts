@@ -1,4 +1,5 @@
 /** From what an owner said about the network to the policy that the egress engine holds the sandbox to. */
+import { datagramEntries } from '../../../shared/policy/datagrams.ts'
 import type { EgressPolicy } from '../../../shared/policy/policy.ts'
 import type { Sealer } from '../../secrets.ts'
 import { openTexts, type StoredNetwork } from './stored.ts'
@@ -25,6 +26,8 @@ export const policyOf = (network: StoredNetwork | undefined, sealer: Sealer): Eg
     allowedDomains: both('allowedDomains'),
     forbiddenDomains: both('forbiddenDomains'),
     bypass: [...alwaysBypassed, ...(proxy?.bypass ?? [])],
+    // Of his own entries: what is always bypassed he has not allowed.
+    datagrams: datagramEntries(both('allowedDomains'), proxy?.bypass ?? []),
     routing: (proxy?.routing ?? []).map(({ destinations = [], headers = {}, body = {}, secrets }) => ({
       destinations: [...destinations],
       headers: { ...headers },

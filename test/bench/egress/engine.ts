@@ -36,7 +36,7 @@ const [, , worldCa] = process.argv
 const engine = await createEgress(
   {
     host: '127.0.0.1',
-    ports: { proxy: 0, transparent: 0, dns: 0 },
+    ports: { proxy: 0, transparent: 0, dns: 0, datagrams: 0 },
     authority: makeAuthorityKeys('Hutch bench', Date.now()),
     extraCa: worldCa,
     allowNetworks: ['127.0.0.0/8'],

@@ -19,6 +19,7 @@ t.test('what an operator gets', async t => {
     'Restart=on-failure',
     'StartLimitIntervalSec=0',
     'OOMPolicy=continue',
+    'LimitCORE=0',
     'Environment="HUTCH_DATA_DIR=/srv/100%% mine"',
     'Environment="HUTCH_PORT=8090"',
     'Environment="HUTCH_WARM=base=2"',

@@ -6,12 +6,9 @@ import t from 'tap'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 const internet = await startInternet()
 t.teardown(internet.close)

@@ -10,12 +10,9 @@ import { oddRequests } from '../../support/odd-heads.ts'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 const net = createLastNet()
 /** What every connection of a sandbox does besides, while it is set. */
@@ -150,6 +147,14 @@ t.test('odd heads are refused, and nothing of them arrives', async t => {
   const said = await Promise.all(heads.map(([, head]) => sandbox.say(Buffer.from(`${head}\r\n\r\n`, 'latin1'))))
   for (const [at, [name]] of heads.entries()) t.match(said[at], /^(HTTP\/1\.1 400 |$)/, name)
   t.same(seen, [])
+})
+
+t.test('who waits to be asked for a body is asked by nobody where it may not go', async t => {
+  egress.setPolicy('sandbox', { forbiddenDomains: ['single.example'] })
+  const head = (host: string) =>
+    `POST http://${host}/ HTTP/1.1\r\nHost: ${host}\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n`
+  t.match(await sandbox.say(head('single.example')), /^HTTP\/1\.1 403/)
+  t.match(await sandbox.say(head('open.example')), /^HTTP\/1\.1 100/)
 })
 
 t.test('an early hint that is none is not passed on, and ends nothing', async t => {

@@ -7,12 +7,9 @@ import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
 import { until } from '../../support/until.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 
 /** Who has the address, and what happens while it is woken. */

@@ -10,12 +10,9 @@ import { startInternet } from '../../support/internet/index.ts'
 import { whyNoInternet } from '../../support/internet/network.ts'
 import { parseAnswer, readAll } from '../../support/internet/sandbox.ts'
 import { enterOwnNetwork, shell } from '../../support/tunnel-net.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 
 const host = 'deb.example'

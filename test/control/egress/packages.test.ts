@@ -9,12 +9,9 @@ import { npmPackage, pythonPackage, registryAddress, startRegistries } from '../
 import { ask, type Answer, type Sandbox } from '../../support/internet/sandbox.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
 import { until } from '../../support/until.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 
 const hosts = [

@@ -1,16 +1,14 @@
 /** What is under way when a new policy comes: from then on nothing passes that it would not have let begin. */
 import { once } from 'node:events'
+import { createServer } from 'node:http2'
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 const internet = await startInternet()
 t.teardown(internet.close)
@@ -73,6 +71,26 @@ t.test('and so does a stream of HTTP/2, alone', async t => {
   t.equal(stream.closed, true)
   const [headers] = await once(session.request({ ':path': '/other' }), 'response')
   t.equal(headers[':status'], 200, 'the connection is still good for what is allowed')
+  session.destroy()
+})
+
+t.test('a stream of HTTP/2 that comes later is on a connection that was judged by then', async t => {
+  hold({ allowedDomains: ['single.example'] })
+  let connections = 0
+  const server = createServer().on('session', () => connections++)
+  server.on('stream', stream => stream.respond({ ':status': 204 }, { endStream: true }))
+  server.listen(9120, addresses.single)
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const session = await sandbox.h2(await opened('single.example:9120'), 'single.example:9120')
+  const ask = () =>
+    once(session.request({ ':path': '/', ':scheme': 'http', ':authority': 'single.example:9120' }).resume(), 'response')
+  await ask()
+  await ask()
+  t.equal(connections, 1)
+  hold({ allowedDomains: ['single.example', 'open.example'] })
+  await ask()
+  t.equal(connections, 2)
   session.destroy()
 })
 

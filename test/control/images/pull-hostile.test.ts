@@ -10,11 +10,9 @@ import { hostileRegistry, sha256, tar, type Entry, type Served } from '../../sup
 import { interceptingProxy } from '../../support/intercepting-proxy.ts'
 import { encodeHeader } from '../../support/tar-header.ts'
 import { pullingStore, reasonOf, settle } from '../../support/pulls.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-if (process.getuid?.() !== 0) {
-  t.pass('skipped: needs root', { skip: 'needs root' })
-  process.exit(0)
-}
+skipFile(process.getuid?.() !== 0 && 'needs root')
 
 const h = await hostileRegistry(t)
 const registries = [{ host: 'localhost', port: h.port, plain: true }]

@@ -21,13 +21,10 @@ import {
   whyNoTunnels,
 } from '../../support/tunnel-net.ts'
 import { generousMs, until } from '../../support/processes.ts'
+import { skipFile } from '../../support/skip-file.ts'
 import '../../support/native.ts'
 
-const why = whyNoTunnels()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoTunnels())
 enterOwnNetwork()
 
 const main = resolve(import.meta.dirname, '../../../daemon/main.ts')

@@ -13,12 +13,9 @@ import { checkout } from '../../support/chroot.ts'
 import { inCleanRoot, npmVersions, withoutCleanRoot } from '../../support/clean-root.ts'
 import { traces } from '../../support/oci.ts'
 import { sample } from '../../support/thorough.ts'
+import { skipFile } from '../../support/skip-file.ts'
 
-const why = withoutCleanRoot()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(withoutCleanRoot())
 
 const work = mkdtempSync(join(tmpdir(), 'hutch-package-'))
 const dataDir = join(work, 'data')

@@ -55,7 +55,7 @@ export const startInternet = async (
   const egress = await createEgress(
     {
       host: addresses.engine,
-      ports: { proxy: 0, transparent: 0, dns: 0 },
+      ports: { proxy: 0, transparent: 0, dns: 0, datagrams: 0 },
       authority: makeAuthorityKeys('Hutch', Date.now()),
       extraCa: worldKeys.certificate,
       allowNetworks: [],

@@ -2,7 +2,7 @@
  * A small internet in a network namespace of the test's own. All its addresses are on the loopback device, and what a sandbox sends is
  * told by its source address, as the host's fence tells it by the slot:
  *
- *     10.88.0.2, 10.88.0.3   two sandboxes; TCP and DNS they send elsewhere than to the engine are redirected to it
+ *     10.88.0.2, 10.88.0.3   two sandboxes; TCP, UDP and DNS they send elsewhere than to the engine are redirected to it
  *     10.88.0.1              the engine
  *     203.0.113.10           a CDN: many names, one address        203.0.113.20   a server with one name
  *     198.51.100.66          the attacker's server                 192.0.2.53     DNS
@@ -56,7 +56,7 @@ export const buildNetwork = (): void => {
 }
 
 /** What sandboxes send to anywhere but the engine ends in the engine. */
-export const redirect = (ports: { transparent: number; dns: number }): void => {
+export const redirect = (ports: { transparent: number; dns: number; datagrams: number }): void => {
   const { sandbox, neighbour, engine } = addresses
   shell(
     [sandbox, neighbour]
@@ -64,6 +64,7 @@ export const redirect = (ports: { transparent: number; dns: number }): void => {
         `iptables -t nat -A OUTPUT -s ${source} ! -d ${engine} -p tcp --dport 53 -j DNAT --to-destination ${engine}:${ports.dns}`,
         `iptables -t nat -A OUTPUT -s ${source} ! -d ${engine} -p udp --dport 53 -j DNAT --to-destination ${engine}:${ports.dns}`,
         `iptables -t nat -A OUTPUT -s ${source} ! -d ${engine} -p tcp -j DNAT --to-destination ${engine}:${ports.transparent}`,
+        `iptables -t nat -A OUTPUT -s ${source} ! -d ${engine} -p udp ! --dport 443 -j DNAT --to-destination ${engine}:${ports.datagrams}`,
         `iptables -A OUTPUT -s ${source} ! -d ${engine} -p udp ! --dport ${ports.dns} -m conntrack --ctstate NEW -j DROP`,
       ])
       .join('\n'),

@@ -200,7 +200,7 @@ export const startServers = async (log: Log, world: Authority): Promise<Servers>
   await start(rawTcp(log, 'raw', ''), single, 7000)
   await start(rawTcp(log, 'attacker raw', ''), attacker, 7000)
   for (const address of [single, attacker])
-    for (const port of [443, 9000]) {
+    for (const port of [443, 9000, 9100]) {
       const udp = createSocket('udp4')
       udp.on('message', (piece, from) => {
         log.add('udp', address, piece.toString('latin1'))

@@ -8,7 +8,7 @@
  *     FORWARD          more connections than a machine may have                       → dropped
  *     FORWARD          to other machines, metadata, private networks, multicast       → dropped; other new ones pass
  *     FORWARD          from anywhere to a machine, but for answers                    → dropped
- *     nat PREROUTING   TCP and questions of names from a machine that is held         → the outbound proxy
+ *     nat PREROUTING   TCP, UDP and questions of names from a machine that is held    → the outbound proxy
  *     nat POSTROUTING  leaves under the host's address
  */
 import { fail } from '../../../../shared/errors.ts'

@@ -35,7 +35,7 @@ export interface Held extends Pick<Slot, 'interface' | 'address'> {
 }
 
 /** Below the ephemeral ones, on an address that is ours alone. */
-const ports: OutboundPorts = { proxy: 14_080, transparent: 14_081, dns: 14_053 }
+const ports: OutboundPorts = { proxy: 14_080, transparent: 14_081, dns: 14_053, datagrams: 14_082 }
 
 /** No group that people give to devices by hand; the fences ask for the instance's interfaces besides. */
 const group = 0x4855
@@ -49,7 +49,7 @@ const quic = '-p udp -m udp --dport 443'
 const to = (address: string, port: number) => `-j DNAT --to-destination ${address}:${port}`
 
 /**
- * Questions of names and TCP end at the proxy; what it gets by name of its own is left alone. QUIC ends at its address too, where it is
+ * Questions of names, TCP and UDP end at the proxy; what it gets by name of its own is left alone. QUIC ends at its address too, where it is
  * refused: a client that hears nothing waits before it goes on with TCP.
  */
 export const redirections = (chain: string, { address }: Pick<Outbound, 'address'>): string[] => [
@@ -57,16 +57,21 @@ export const redirections = (chain: string, { address }: Pick<Outbound, 'address
   `-A ${chain} ${heldLink} -p tcp -m tcp --dport 53 ${to(address, ports.dns)}`,
   `-A ${chain} ${heldLink} ! -d ${address} -p tcp ${to(address, ports.transparent)}`,
   `-A ${chain} ${heldLink} ${quic} ${to(address, 443)}`,
+  `-A ${chain} ${heldLink} ! -d ${address} -p udp ${to(address, ports.datagrams)}`,
 ]
 
 /** What held machines may send to the box itself. */
 export const admissions = (chain: string, { address }: Pick<Outbound, 'address'>): string[] => [
-  ...Object.values(ports).map(port => `-A ${chain} ${heldLink} -d ${address} -p tcp -m tcp --dport ${port} -j ACCEPT`),
-  `-A ${chain} ${heldLink} -d ${address} -p udp -m udp --dport ${ports.dns} -j ACCEPT`,
+  ...[ports.proxy, ports.transparent, ports.dns].map(
+    port => `-A ${chain} ${heldLink} -d ${address} -p tcp -m tcp --dport ${port} -j ACCEPT`,
+  ),
+  ...[ports.dns, ports.datagrams].map(
+    port => `-A ${chain} ${heldLink} -d ${address} -p udp -m udp --dport ${port} -j ACCEPT`,
+  ),
   `-A ${chain} ${heldLink} -d ${address} ${quic} -j REJECT --reject-with icmp-port-unreachable`,
 ]
 
-/** Nothing of theirs is passed on, whatever it is: UDP, ICMP, raw packets, protocols nobody has heard of. */
+/** Nothing of theirs is passed on by the kernel, whatever it is: UDP, ICMP, raw packets, protocols nobody has heard of. */
 export const stop = (chain: string): string => `-A ${chain} ${heldLink} -j DROP`
 
 const trial = `--wait 10 -t nat -A PREROUTING ${heldLink} -p tcp -j DNAT --to-destination 10.0.0.1:1`

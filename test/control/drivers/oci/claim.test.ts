@@ -4,12 +4,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { makeRootfs, whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh } from '../../../support/oci.ts'
+import { skipFile } from '../../../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 const dir = t.testdir()
 const kit = makeKit(dir)
 

@@ -7,12 +7,9 @@ import type { Machine } from '../../../../control/drivers/driver.ts'
 import { fencesStand, lowerFences } from '../../../../control/drivers/oci/net/firewall.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh } from '../../../support/oci.ts'
+import { skipFile } from '../../../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 const kit = makeKit(t.testdir())
 
 const listener = async (t: Test): Promise<number> => {

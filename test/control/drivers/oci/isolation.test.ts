@@ -3,12 +3,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh } from '../../../support/oci.ts'
+import { skipFile } from '../../../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 const kit = makeKit(t.testdir())
 
 t.test('what a tenant as root inside a machine can and cannot do', async t => {

@@ -12,12 +12,9 @@ import { silentLog } from '../../../../shared/log.ts'
 import { killedHost } from '../../../support/killed-host.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, traces } from '../../../support/oci.ts'
+import { skipFile } from '../../../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 const kit = makeKit(t.testdir())
 const clock = systemClock()
 

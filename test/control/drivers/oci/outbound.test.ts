@@ -7,12 +7,9 @@ import t, { type Test } from 'tap'
 import type { Driver, Machine } from '../../../../control/drivers/driver.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh } from '../../../support/oci.ts'
+import { skipFile } from '../../../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 const kit = makeKit(t.testdir())
 
 const outboundOf = (driver: Driver) => {

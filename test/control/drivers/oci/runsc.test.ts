@@ -6,12 +6,9 @@ import { systemClock } from '../../../../shared/clock.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { filling, makeKit, openBox, sh } from '../../../support/oci.ts'
 import { withSwap } from '../../../support/swap.ts'
+import { skipFile } from '../../../support/skip-file.ts'
 
-const why = whyNoMachines('runsc')
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines('runsc'))
 
 t.test('with runsc a machine has a kernel of its own, freezes, and leaves no trace', async t => {
   const box = await openBox(t, makeKit(t.testdir()), { runtime: 'runsc', settings: { slotsAhead: 1 } })

@@ -8,12 +8,9 @@ import type { Machine } from '../../../../control/drivers/driver.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { cgroupMounts, makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
 import { until } from '../../../support/until.ts'
+import { skipFile } from '../../../support/skip-file.ts'
 
-const why = whyNoMachines()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoMachines())
 const kit = makeKit(t.testdir())
 
 const placeOf = ({ runDir }: Box['names']): string => join(runDir, 'view')

@@ -51,7 +51,7 @@ export const dns: readonly Attempt[] = [
   asks('PTR', 'PTR', token => `${token}.in-addr.arpa`),
   asks('IPv6', 'AAAA', token => `${token}.open.example`),
   asks('aliases', 'CNAME', token => `${token}.open.example`),
-  asks('HTTPS records', 'HTTPS', token => `${token}.open.example`),
+  asks('HTTPS records', 'UNKNOWN_65', token => `${token}.open.example`),
   asks('a local name', 'A', token => `${token}.internal`, false, {}),
   sends(
     'another class',

@@ -3,11 +3,9 @@ import t from 'tap'
 import { namesOf } from '../../../../../control/drivers/oci/names.ts'
 import { claimBlock, claims, releaseBlock } from '../../../../../control/drivers/oci/net/block.ts'
 import { networkText, overlaps, parseNetwork, type Network } from '../../../../../control/config/ipv4.ts'
+import { skipFile } from '../../../../support/skip-file.ts'
 
-if (process.getuid?.() !== 0) {
-  t.pass('skipped: needs root', { skip: 'needs root' })
-  process.exit(0)
-}
+skipFile(process.getuid?.() !== 0 && 'needs root')
 
 /** A network for benchmarks (RFC 2544) that no other run has; four blocks of /24. */
 const subnet = parseNetwork(`198.18.${(process.pid % 64) * 4}.0/22`) as Network

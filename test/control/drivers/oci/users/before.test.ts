@@ -14,12 +14,9 @@ import { silentLog } from '../../../../../shared/log.ts'
 import { makeRootfs } from '../../../../support/machine.ts'
 import { makeKit, openBox, sh, type Box } from '../../../../support/oci.ts'
 import { whyNoOwnUsers } from '../../../../support/users.ts'
+import { skipFile } from '../../../../support/skip-file.ts'
 
-const why = await whyNoOwnUsers(t.testdir())
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(await whyNoOwnUsers(t.testdir()))
 
 const kit = makeKit(t.testdir())
 

@@ -9,12 +9,9 @@ import { systemClock } from '../../../../../shared/clock.ts'
 import { silentLog, type Log } from '../../../../../shared/log.ts'
 import { makeKit, openBox, sh } from '../../../../support/oci.ts'
 import { whyNoOwnUsers } from '../../../../support/users.ts'
+import { skipFile } from '../../../../support/skip-file.ts'
 
-const why = await whyNoOwnUsers(t.testdir())
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(await whyNoOwnUsers(t.testdir()))
 
 const kit = makeKit(t.testdir())
 const plain = mkdtempSync(join(tmpdir(), 'hutch-plain-'))

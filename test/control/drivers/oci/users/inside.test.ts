@@ -10,12 +10,9 @@ import { readMarker } from '../../../../../control/drivers/oci/marker.ts'
 import { inUpper } from '../../../../support/machine-files.ts'
 import { makeKit, openBox, sh, type Box } from '../../../../support/oci.ts'
 import { whyNoOwnUsers } from '../../../../support/users.ts'
+import { skipFile } from '../../../../support/skip-file.ts'
 
-const why = await whyNoOwnUsers(t.testdir())
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(await whyNoOwnUsers(t.testdir()))
 
 const kit = makeKit(t.testdir())
 const out = async (machine: Machine, line: string): Promise<string> => (await sh(machine, line)).out
