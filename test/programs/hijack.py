@@ -1,7 +1,7 @@
 """Ways out for whoever is the daemon of a sandbox: it changes its network, and then tries. After each change every try sends a token of
 its own, `<prefix>-<change>-<try>`, to somebody it must not reach. Arguments: prefix, the proxy's address, its port, the box's own
 address, the port of its API, a neighbour's address; then every how-manieth change is made."""
-import re, socket, struct, subprocess, sys, threading
+import re, socket, struct, subprocess, sys, threading, time
 
 prefix, proxy, proxy_port, box, api_port, neighbour, step = sys.argv[1:8]
 attacker, name_server = '198.51.100.66', '192.0.2.53'
@@ -123,7 +123,9 @@ for change, line in chosen:
     threads = [threading.Thread(target=attempt, args=(f'{change}-{name}', function), daemon=True) for name, function in tries.items()]
     for thread in threads:
         thread.start()
+    # All together: a SYN that is to leave has left twice by then.
+    end = time.monotonic() + 2
     for thread in threads:
-        thread.join(1.5)
+        thread.join(max(0, end - time.monotonic()))
     sh(back)
 print(len(chosen) * len(tries))
