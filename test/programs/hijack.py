@@ -15,8 +15,11 @@ def sh(line):
 own = re.search(r'inet (\S+)/(\d+)', sh('ip -4 addr show dev eth0'))
 mine, bits = own.group(1), own.group(2)
 gateway = re.search(r'default via (\S+)', sh('ip route')).group(1)
+resolvers = open('/etc/resolv.conf').read()
 mac = re.search(r'link/ether (\S+)', sh('ip link show eth0')).group(1)
-back = (f'ip link set eth0 address {mac} mtu 1500 up; ip addr flush dev eth0; ip addr add {mine}/{bits} dev eth0; '
+# Also what would keep the host from hearing how it went.
+back = (f'tc qdisc del dev eth0 root; tc qdisc del dev eth0 ingress; ip rule del table 7; ip route del 192.0.2.53; ip route del {attacker}; '
+        f'ip link set eth0 address {mac} mtu 1500 up; ip addr flush dev eth0; ip addr add {mine}/{bits} dev eth0; '
         f'ip route replace default via {gateway}; ip neigh flush all; for i in /.hutch/bin/iptables iptables; do for t in nat mangle raw filter; '
         'do $i -t $t -F; done; done; for l in d0 v0 b0 t0 m0 g0 w0; do ip link del $l; done')
 
@@ -128,4 +131,5 @@ for change, line in chosen:
     for thread in threads:
         thread.join(max(0, end - time.monotonic()))
     sh(back)
+    open('/etc/resolv.conf', 'w').write(resolvers)
 print(len(chosen) * len(tries))
