@@ -11,12 +11,14 @@ export interface Ran {
   readonly error: string
 }
 
-/** Starts it; `ended` resolves with how it went. */
+/** Starts it, by the command `within` where one is given; `ended` resolves with how it went. */
 export const startCommand = (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
+  within: readonly string[] = [],
 ): { child: ChildProcess; ended: Promise<Ran> } => {
-  const child = spawn(process.execPath, [...programArguments, 'control/main.ts', ...args], {
+  const [file = '', ...all] = [...within, process.execPath, ...programArguments, 'control/main.ts', ...args]
+  const child = spawn(file, all, {
     cwd: root,
     env: { ...coverageEnvironment, PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -28,5 +30,8 @@ export const startCommand = (
   return { child, ended }
 }
 
-export const runCommand = (args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> =>
-  startCommand(args, env).ended
+export const runCommand = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  within: readonly string[] = [],
+): Promise<Ran> => startCommand(args, env, within).ended

@@ -15,7 +15,8 @@ const deploy = async ({ call, until }: Server, name: string, variable: string, v
   const runtime = { image: 'base', memory: 256, envs: [{ name: variable, value }], ...more }
   const made = await call('POST', '/v0/sandboxes', { metadata: { name }, spec: { runtime } })
   if (made.status !== 200) throw new Error(`no sandbox: ${made.text}`)
-  await until(name, ({ status }) => status !== 'DEPLOYING')
+  // A daemon that never answers is waited for three times.
+  await until(name, ({ status }) => status !== 'DEPLOYING', undefined, 300_000)
 }
 
 /** The most memory and descriptors that the server has more while `work` goes on. */

@@ -3,10 +3,14 @@ import { spawn, spawnSync } from 'node:child_process'
 import type { Test } from 'tap'
 import { countPackets, escape, escapeArgs, make, namespaceOf, packets, put, quoted, upload } from './held-sandboxes.ts'
 import { datagramsSuite } from './datagrams-suite.ts'
+import { addresses } from './internet/network.ts'
 import { startWorld } from './internet/world.ts'
 import { until } from './processes.ts'
+import { placesWith } from './secret-places.ts'
 import { sample } from './thorough.ts'
 
+const silent = 'sh-of-the-rule-4711'
+const bait = 'canary-of-the-rule-4711'
 const policy = {
   allowedDomains: ['open.example', '*.open.example', 'api.example', '203.0.113.20:9100'],
   forbiddenDomains: ['bad.open.example'],
@@ -18,7 +22,10 @@ const policy = {
         body: { token: '{{SECRET:key}}' },
         secrets: { key: 'hush-hush' },
       },
+      // Whose server is not heard: what it says back is the sandbox's.
+      { destinations: ['quiet.open.example'], headers: { 'x-key': '{{SECRET:key}}' }, secrets: { key: silent } },
     ],
+    canaries: { bait },
   },
 }
 
@@ -60,7 +67,11 @@ except Exception as error:
 `
 
 export const outboundSuite = async (t: Test, runtime: string): Promise<void> => {
-  const world = await startWorld(t, { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '600' })
+  const world = await startWorld(t, {
+    HUTCH_RUNTIME: runtime,
+    HUTCH_STANDBY_SECONDS: '600',
+    HUTCH_LOG_LEVEL: 'debug',
+  })
   const { server, reached } = world
   countPackets()
   const held = await make(world, 'held', policy)
@@ -117,7 +128,13 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       ),
       'hush',
     )
-    t.notMatch((await server.call('GET', '/v0/sandboxes/held?show_secrets=true')).text, 'hush')
+    world.names.table.set('quiet.open.example', [addresses.cdn])
+    await held.run('curl -sS -o /dev/null -m 10 https://quiet.open.example/silent')
+    t.match(reached('/silent').at(-1)?.text, silent)
+    await server.call('PUT', '/v0/sandboxes/held', { spec: { network: { proxy: { canaries: [bait, silent] } } } })
+    const { looked, found } = await placesWith(server, 'held', [silent, bait], world.within)
+    t.same(found, [], 'nor in any answer, file, backup, log or list of processes')
+    t.ok(looked > 200, `${looked} places`)
     t.notMatch(server.output(), 'hush')
   })
 

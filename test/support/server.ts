@@ -34,11 +34,12 @@ export interface Server {
   readonly key: string
   /** JSON in and out; `target` is a path of the host or a whole URL. */
   call(method: string, target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** Polls a sandbox until `look` is true of its record; throws after two minutes. */
+  /** Polls a sandbox until `look` is true of its record; throws after two minutes, or `withinMs`. */
   until(
     name: string,
     look: (body: Answer['body'], status: number) => boolean,
     headers?: Record<string, string>,
+    withinMs?: number,
   ): Promise<Answer['body']>
   /** SIGKILL, as a crash is; where coverage is measured, it is written before. */
   kill(): Promise<void>
@@ -148,8 +149,8 @@ export const server = async (
     },
     key,
     call,
-    async until(name, look, headers) {
-      for (const end = performance.now() + 120_000; ; ) {
+    async until(name, look, headers, withinMs = 120_000) {
+      for (const end = performance.now() + withinMs; ; ) {
         const { body, status } = await call('GET', `/v0/sandboxes/${name}`, undefined, headers)
         if (look(body, status)) return body
         if (performance.now() > end) throw new Error(`sandbox ${name} stays ${JSON.stringify(body)}`)

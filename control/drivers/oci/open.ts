@@ -1,5 +1,5 @@
 /** Opens what the verbs of the driver share, and closes it. */
-import { mkdir, open, realpath, rm } from 'node:fs/promises'
+import { mkdir, open, realpath } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { fail } from '../../../shared/errors.ts'
 import { semaphore } from '../../../shared/sync.ts'
@@ -14,14 +14,13 @@ import { filesOf, machinesDir } from './layout.ts'
 import { machineIds } from './list.ts'
 import { readMarker } from './marker.ts'
 import { namesOf, openStage, tagOf, type Names } from './names.ts'
-import { claimBlock, releaseBlock } from './net/block.ts'
+import { claimBlock } from './net/block.ts'
 import { connectionLimit } from './net/connections.ts'
-import { lowerFences } from './net/firewall.ts'
 import { allowForwarding } from './net/forwarding.ts'
 import { guardFences } from './net/guard.ts'
 import { allowedNetwork, subnetOf } from '../../config/ipv4.ts'
 import { interfaceOf } from './net/link.ts'
-import { openOutbound, removeProxyAddress, type Held } from './net/outbound.ts'
+import { openOutbound, type Held } from './net/outbound.ts'
 import { networkSlots } from './net/slots.ts'
 import { trimOutputs } from './outputs.ts'
 import { carriesOverlay } from './overlay.ts'
@@ -31,12 +30,10 @@ import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
 import { hasRoomForAio, raiseSharedLimits } from './shared-limits.ts'
-import { removeStraySlots, sweepDead } from './sweep.ts'
+import { removeStraySlots, removeTraces, sweepDead } from './sweep.ts'
 import { untilUnswept } from './sweep-turn.ts'
 import { createImageCheck } from './users/layers.ts'
 import { openUsers } from './users/open.ts'
-import { releaseIds } from './users/ranges.ts'
-import { removePlace } from './view/place.ts'
 import { openViews } from './view/views.ts'
 
 export interface Opened {
@@ -113,14 +110,8 @@ const openNetwork = async (
 const leave = async (context: Context): Promise<void> => {
   const { names, hierarchy } = context
   if ((await machineIds(context)).length > 0) return
-  await removeStraySlots(names, [])
   await removeParent(hierarchy, names.cgroup)
-  await lowerFences(names)
-  await removeProxyAddress(names)
-  await removePlace(names)
-  await rm(names.runDir, { recursive: true, force: true })
-  await releaseBlock(names)
-  await releaseIds(names)
+  await removeTraces(names)
 }
 
 /** Throws `driver_failed` naming what the box lacks, `invalid_argument` naming a variable that cannot be used. */

@@ -39,9 +39,8 @@ export const removeStraySlots = async (names: Names, kept: readonly number[]): P
   await removeLinks(strays.map(index => slotAt(names, { base: 0, prefix: 0 }, index, undefined)))
 }
 
-/** Everything of one instance but its data directory. */
-export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: Clock): Promise<void> => {
-  await removeGroups(hierarchy, names, clock)
+/** What an instance without machines has on the box, but for its groups and its data directory. */
+export const removeTraces = async (names: Names): Promise<void> => {
   await removeStraySlots(names, [])
   await lowerFences(names)
   await removeProxyAddress(names)
@@ -49,6 +48,12 @@ export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: C
   await rm(names.runDir, { recursive: true, force: true })
   await releaseBlock(names)
   await releaseIds(names)
+}
+
+/** Everything of one instance but its data directory. */
+export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: Clock): Promise<void> => {
+  await removeGroups(hierarchy, names, clock)
+  await removeTraces(names)
 }
 
 /** Sweeps after every dead instance; one that cannot be swept is logged and left for the next time. */

@@ -32,6 +32,8 @@ type Header = Partial<FullHeader> & { name: string }
 
 /** Of archives of what is above them only the names are in it: nobody can read all of the kernel's, and the bundle is not the tenant's. */
 const closed: ReadonlySet<string> = new Set([...kernelFilesystems, bundleMount])
+/** Its loader may be run by all and read by none. */
+const isOfBundle = (path: string): boolean => path.startsWith(`${bundleMount}/`)
 const readBytes = 256 * 1024
 /** The largest values that fit into the plain header, as tar-stream writes it. */
 const [maxId, maxTime] = [0o777777, 2 ** 31 - 1]
@@ -129,7 +131,7 @@ const addDirectory = async (packing: Packing, path: string, name: string, stat: 
       await addEntry(packing, posix.join(path, entry.name), posix.join(name, entry.name))
     } catch (error) {
       // Removed since it was listed. Any other failure cuts the answer, so that the client sees it.
-      if (errno(error) !== 'ENOENT') throw error
+      if (errno(error) !== 'ENOENT' && !(errno(error) === 'EACCES' && isOfBundle(path))) throw error
     }
 }
 

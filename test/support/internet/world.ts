@@ -17,6 +17,8 @@ import { createLog, startServers, type Log, type Reached } from './servers.ts'
 
 export interface World {
   readonly server: Server
+  /** Where it runs: how whatever is to reach it is started. */
+  readonly within: readonly string[]
   readonly names: Names
   readonly log: Log
   /** Signs certificates for further servers. */
@@ -59,8 +61,10 @@ export const startWorld = async (t: Teardowns, env: Record<string, string> = {})
   const caFile = join(dir, 'world.pem')
   writeFileSync(caFile, keys.certificate)
   const settings = { HUTCH_HOST: box, HUTCH_CA_FILE: caFile, HUTCH_EGRESS_RESOLVERS: addresses.dns, ...env }
+  const within = ['nsenter', '--net=/run/netns/box']
   return {
-    server: await server(t, settings, ['nsenter', '--net=/run/netns/box']),
+    server: await server(t, settings, within),
+    within,
     names,
     log,
     authority,

@@ -8,6 +8,10 @@ import type { FilePort } from '../../../../daemon/filesystem/port.ts'
 /** A box of nothing but directories, some of which nobody reads to an end. */
 const tree: Readonly<Record<string, readonly string[]>> = {
   '/': ['proc', 'sys', '.hutch', 'srv'],
+  '/.hutch': ['own'],
+  '/.hutch/own': ['loader', 'open'],
+  '/.hutch/own/open': [],
+  '/home': ['closed'],
   '/srv': ['proc'],
   '/srv/proc': ['mine'],
   '/srv/proc/mine': [],
@@ -38,4 +42,6 @@ const namesIn = async (path: string): Promise<string[]> => {
 t.test('of what is the kernel or the daemon only the name is in an archive of all', async t => {
   t.same(await namesIn('/'), ['.hutch/', 'proc/', 'srv/', 'srv/proc/', 'srv/proc/mine/', 'sys/'])
   t.same(await namesIn('/proc'), ['fs/'], 'unless it is what was asked for')
+  t.same(await namesIn('/.hutch'), ['own/', 'own/open/'], 'without what nobody reads there')
+  await t.rejects(namesIn('/home'), { code: 'EACCES' }, 'elsewhere that is not passed over in silence')
 })
