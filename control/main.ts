@@ -5,6 +5,7 @@ import { messageOf } from '../shared/errors.ts'
 import { installation } from '../shared/installation.ts'
 import { commands } from './cli/commands.ts'
 import { helpOf, overview } from './cli/help.ts'
+import { allSaid } from './cli/last-words.ts'
 import { parseCommandLine } from './cli/parse.ts'
 
 const say = (line: string) => void process.stdout.write(`${line}\n`)
@@ -13,6 +14,8 @@ const version = (): string => {
   const { version } = JSON.parse(readFileSync(join(installation.root, 'package.json'), 'utf8')) as { version: string }
   return `hutch ${version} (Node ${process.version})`
 }
+
+const end = (code: number): Promise<never> => allSaid([process.stdout, process.stderr]).then(() => process.exit(code))
 
 const main = async (argv: readonly string[]): Promise<number> => {
   const parsed = parseCommandLine(argv, commands)
@@ -29,10 +32,7 @@ const main = async (argv: readonly string[]): Promise<number> => {
 // that is a reason to stop serving.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
-main(process.argv.slice(2)).then(
-  code => process.exit(code),
-  error => {
-    process.stderr.write(`hutch: ${messageOf(error)}\n`)
-    process.exit(1)
-  },
-)
+main(process.argv.slice(2)).then(end, (error: unknown) => {
+  process.stderr.write(`hutch: ${messageOf(error)}\n`)
+  return end(1)
+})

@@ -16,6 +16,7 @@ import { createCollector } from '../memory/collector.ts'
 import { tidyMemory } from '../memory/tidy.ts'
 import { readableLine } from '../readable-log.ts'
 import type { Invocation } from './command.ts'
+import { allSaid, isAllSaid } from './last-words.ts'
 import { stopRules, stopSignals, type StopSignal } from './stop-rules.ts'
 
 const logOf = ({ logLevel, logFormat }: Config, clock: Clock): Log => {
@@ -55,13 +56,20 @@ const watchStops = (clock: Clock, say: Invocation['say']): Stop => {
   return stop
 }
 
+/** For a reader of the log that is slow. */
+const lastWordsMs = 1_000
+
 /** Nobody knows the state of a server with an exception that is not one connection's: it ends, and the unit starts it again. */
-const watchExceptions = (log: Log): LastNet => {
+const watchExceptions = (log: Log, clock: Clock): LastNet => {
   const lastNet = createLastNet()
+  const end = () => process.exit(1)
   process.on('uncaughtException', error => {
     if (lastNet.caught(error)) return
     log.error('server.threw', { error, next: 'it ends, and sandboxes run on; systemd starts it again' })
-    process.exit(1)
+    if (isAllSaid([process.stderr])) end()
+    // Why it ended is worth a moment, in which it serves on.
+    clock.after(lastWordsMs, end)
+    void allSaid([process.stderr]).then(end)
   })
   return lastNet
 }
@@ -100,7 +108,7 @@ export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
   if (tls.httpPort !== undefined) await checkAddress({ host: name, port: tls.httpPort })
   const stop = watchStops(clock, say)
   const log = logOf(config, clock)
-  const host = await createHost(config, { clock, ids: randomIds(), log, lastNet: watchExceptions(log) })
+  const host = await createHost(config, { clock, ids: randomIds(), log, lastNet: watchExceptions(log, clock) })
   const stopTidying = tidyMemory(createCollector(), { clock, log })
   try {
     if (!stop.asked) await announce(host, config, say)

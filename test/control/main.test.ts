@@ -41,6 +41,9 @@ const serving = async (t: Test, env?: Record<string, string>) => {
   return run
 }
 
+/** Runs a line of JavaScript before anything of the program. */
+const first = (line: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(line)}` })
+
 const status = async (url: string, dataDir: string): Promise<number> => {
   const authorization = `Bearer ${readFileSync(join(dataDir, 'admin-key'), 'utf8').trim()}`
   return (await fetch(`${url}/v0/sandboxes`, { headers: { authorization } })).status
@@ -53,6 +56,9 @@ t.test('help and version; everything unknown ends in one line', async t => {
   const version = hutch(t, ['--version'])
   await version.ended
   t.match(version.said.out, /^hutch \d+\.\d+\.\d+ \(Node v\d+/)
+  const long = hutch(t, ['--version'], first('process.stdout.write(" ".repeat(1_000_000))'))
+  await long.ended
+  t.match(long.said.out.trim(), /^hutch \d/, 'all of it is read, however much it is')
   for (const [args, env] of [
     [['rnu'], {}],
     [['run', '--port', '1'], {}],
@@ -101,14 +107,15 @@ t.test('it serves on when nobody reads what it says any more', async t => {
 })
 
 t.test('an exception that nobody caught ends it with a line of the log, for the unit to start it again', async t => {
-  const thrower = encodeURIComponent('process.on("SIGUSR2", () => { throw new Error("nobodys") })')
-  const run = await serving(t, { NODE_OPTIONS: `--import=data:text/javascript,${thrower}` })
+  const thrower = 'process.on("SIGUSR2", () => { throw new Error("nobodys".padEnd(1_000_000)) })'
+  const run = await serving(t, first(thrower))
   run.child.kill('SIGUSR2')
   t.equal((await run.ended)[0], 1)
-  t.match(JSON.parse(run.said.error.trim().split('\n').at(-1) as string), {
-    event: 'server.threw',
-    error: { message: 'nobodys', stack: String },
-  })
+  t.match(
+    JSON.parse(run.said.error.trim().split('\n').at(-1) as string),
+    { event: 'server.threw', error: { message: /^nobodys +$/, stack: String } },
+    'a reader that is slow has all of it',
+  )
 })
 
 t.test('beyond loopback it says what that means, and its addresses work', async t => {

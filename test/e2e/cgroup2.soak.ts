@@ -34,10 +34,14 @@ for (const [kind, place, make] of quotas)
     `device=$(losetup -f --show ${place} --sizelimit 3G /dev/vdb) && ${make} $device && mkdir -p /mnt/${kind} && mount -o prjquota $device /mnt/${kind}`,
   )
 
+/** Runs a test in the machine, with what it makes below `where`. */
+const inside = (where: string) =>
+  `TMPDIR=${where} TAP_TIMEOUT=2400 timeout 2400 node --disable-warning=ExperimentalWarning`
+
 /** The driver's conformance suite with its data below `where`; answers how many points passed. */
 const conforms = async (t: Test, where: string): Promise<void> => {
   const suite = 'test/control/drivers/oci/conformance.test.ts'
-  const run = `TMPDIR=${where} TAP_TIMEOUT=1200 timeout 2400 node --disable-warning=ExperimentalWarning ${suite} >/run/suite 2>&1`
+  const run = `${inside(where)} ${suite} >/run/suite 2>&1`
   const { code } = await vm.run(`${run}; code=$?; losetup -ln -O BACK-FILE | grep -v /dev/vdb; exit $code`, 2500)
   const { out } = await vm.run('cat /run/suite')
   t.equal(code, 0, out.slice(-6_000))
@@ -55,5 +59,6 @@ for (const [kind] of quotas)
     const said = await ok(`HUTCH_DATA_DIR=/mnt/${kind}/doctor node control/main.ts doctor`, 600)
     t.match(said, /^ {2}ok +a disk of its own.*by project quotas of the file system, full when it was full/m)
     await conforms(t, `/mnt/${kind}`)
+    await ok(`${inside(`/mnt/${kind}`)} test/control/drivers/oci/disk/project-kills.soak.ts`, 2500)
     t.equal(await ok(`bash test/programs/projects.sh /mnt/${kind}`), '', 'no project has bounds or files any more')
   })

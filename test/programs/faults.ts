@@ -8,6 +8,8 @@ import childProcess from 'node:child_process'
 import fs, { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import files from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
+import { constants } from 'node:os'
+import { basename } from 'node:path'
 
 interface Order {
   readonly id: string
@@ -87,21 +89,37 @@ spawning['spawn'] = (...given) => {
 }
 syncBuiltinESMExports()
 
+type Addon = Record<string, Call>
+
 /** The driver's own way to run programs is an addon. */
+const failingRuns = ({ start, ...rest }: Addon): Addon => ({
+  ...rest,
+  start(...given) {
+    if (!strikes(`run ${String(given[0])} ${(given[1] as string[]).slice(0, 3).join(' ')}`)) return start?.(...given)
+    const ended = given.at(-1) as (...end: unknown[]) => void
+    setImmediate(() => ended(0, 1, 0, '', 'the fault'))
+    return undefined
+  },
+})
+
+/** So is what it asks of quotas; an answer below 0 is an error. */
+const failingQuotas = ({ join, bound, ...rest }: Addon): Addon => ({
+  ...rest,
+  join: (...given) => (strikes(`join ${given.join(' ')}`) ? -constants.errno.EIO : join?.(...given)),
+  bound: (...given) => (strikes(`bound ${given.join(' ')}`) ? -constants.errno.EIO : bound?.(...given)),
+})
+
+const failing: Readonly<Record<string, (addon: Addon) => Addon>> = {
+  'run-process.node': failingRuns,
+  'project-quota.node': failingQuotas,
+}
+
 const load = process.dlopen.bind(process)
 process.dlopen = (module: object, file: string, flags?: number) => {
   if (flags === undefined) load(module, file)
   else load(module, file, flags)
-  if (!file.endsWith('/run-process.node')) return
-  const addon = (module as { exports: Record<string, Call> }).exports
-  const start = addon['start'] as Call
-  const replaced: Call = (...given) => {
-    if (!strikes(`run ${String(given[0])} ${(given[1] as string[]).slice(0, 3).join(' ')}`)) return start(...given)
-    const ended = given.at(-1) as (...end: unknown[]) => void
-    setImmediate(() => ended(0, 1, 0, '', 'the fault'))
-    return undefined
-  }
-  ;(module as { exports: object }).exports = { ...addon, start: replaced }
+  const loaded = module as { exports: Addon }
+  loaded.exports = failing[basename(file)]?.(loaded.exports) ?? loaded.exports
 }
 
 const prototype = BetterSqlite.prototype as unknown as { transaction: Call }
