@@ -115,7 +115,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     )
   })
 
-  await datagramsSuite(t, world, held, policy)
+  await datagramsSuite(t, world, held, { policy, runtime })
   if (runtime === 'runc') await tunnelSuite(t, world)
 
   await t.test('secrets are put in on the way, and are nowhere inside', async t => {
