@@ -6,7 +6,7 @@ import { driveAnswers } from './drives/answers.ts'
 import type { MachineDrives } from './drives/machine-drives.ts'
 import { forwarder } from './gateway/forward.ts'
 import { gateway, type Gateway, type GatewayDeps } from './gateway/gateway.ts'
-import { withoutTunnels } from './gateway/no-tunnel.ts'
+import { allowedTunnels } from './gateway/held-tunnel.ts'
 import { resolver } from './gateway/resolve.ts'
 import type { KindsByName } from './host-kinds.ts'
 import type { Runner } from './instances/runner.ts'
@@ -33,7 +33,11 @@ export const gatewayOf = (
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
   const { regions, wireNames } = config
-  const answers = withoutTunnels(uid => outbound?.holds(uid) ?? false, drives && driveAnswers(drives, parts))
+  const held = {
+    holds: (uid: string) => outbound?.holds(uid) ?? false,
+    lets: (uid: string, address: string, port: number) => outbound?.engine.letsDatagrams(uid, address, port) ?? false,
+  }
+  const answers = allowedTunnels(held, drives && driveAnswers(drives, parts))
   return gateway(
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {

@@ -5,7 +5,7 @@ import type { Address, Instance } from '../store/store.ts'
 export interface Answers {
   /** `target` is path and query as the daemon would see them. */
   takes(instance: Instance, method: string, target: string): boolean
-  /** Resolves when the answer is out or the client is gone. */
+  /** Resolves when the answer is out or the client is gone; to `pass` for a request that is to be sent on after all. */
   answer(call: {
     readonly instance: Instance
     readonly target: string
@@ -13,5 +13,5 @@ export interface Answers {
     readonly upstream: Address
     readonly request: IncomingMessage
     readonly response: ServerResponse
-  }): Promise<void>
+  }): Promise<'pass' | void>
 }

@@ -95,7 +95,7 @@ export const run = async (
   try {
     if (leadToDocumentation(address, response, upstream.port)) return
     if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
-      return await answers.answer({ instance, target, upstream, request, response })
+      if ((await answers.answer({ instance, target, upstream, request, response })) !== 'pass') return
     const rules = answerRules(context, address, credential)
     await forwarder.forward({ to, target, answerRules: rules, request, response, withheld, identity })
   } finally {

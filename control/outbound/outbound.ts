@@ -21,7 +21,7 @@ export interface Outbound {
   holds(uid: string): boolean
   /** Who wakes machines that others of their network connect to. */
   wakeBy(wake: Wake): void
-  readonly engine: Pick<Egress, 'events' | 'follow' | 'learned'>
+  readonly engine: Pick<Egress, 'events' | 'follow' | 'learned' | 'letsDatagrams'>
 }
 
 interface Context {

@@ -40,13 +40,6 @@ export const policyDefences: readonly Defence[] = [
     test: datagrams,
   },
   {
-    name: 'one port sends on to where it sent first',
-    file: 'control/egress/datagrams/serve.ts',
-    text: ' && samePlace(known.to, to)',
-    instead: '',
-    test: datagrams,
-  },
-  {
     name: 'metadata services are open to who opens their network',
     file: 'control/egress/fence.ts',
     text: '      !never.check(address) &&\n',
@@ -152,10 +145,10 @@ export const policyDefences: readonly Defence[] = [
     test: outbound,
   },
   {
-    name: 'a held machine gets a tunnel',
-    file: 'control/gateway/no-tunnel.ts',
-    text: "method === 'PUT' && wanted.test(target) && holds(owner.uid)",
-    instead: 'false && holds(owner.uid) && wanted.test(method + target)',
+    name: 'a held machine gets a tunnel to anywhere',
+    file: 'control/gateway/held-tunnel.ts',
+    text: '  if (lets(uid, host, port)) return undefined\n',
+    instead: '  if (lets(uid, host, port) || uid) return undefined\n',
     test: 'test/e2e/outbound.test.ts',
   },
   {

@@ -97,10 +97,17 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       t.match(await get(url, '-i'), /403 Forbidden[^]*Proxy-Error: firewall_blocked/i, url)
     t.match(await held.run('getent hosts evil.example || echo unknown'), 'unknown')
     t.equal(await held.run(`python3 -c '${quicClient}'`), 'ConnectionRefusedError', 'QUIC goes on with TCP at once')
-    const tunnel = (name: string) =>
-      server.call('PUT', `/default/sandboxes/${name}/network/tunnel/config`, { config: 'x' })
-    t.match(await tunnel('held'), { status: 409, body: { error: /is held to an outbound policy; a tunnel is not/ } })
-    t.equal((await tunnel('free')).status, 422, 'its daemon looks at it')
+    const tunnel = (name: string, peer: string) =>
+      server.call('PUT', `/default/sandboxes/${name}/network/tunnel/config`, {
+        config: Buffer.from(JSON.stringify({ peer_endpoint: peer })).toString('base64'),
+      })
+    for (const peer of ['203.0.113.20:9000', 'open.example:9100', '[2001:db8::1]:9100']) {
+      const { status, body } = await tunnel('held', peer)
+      t.equal(status, 409, peer)
+      t.match(body.error, /is held to an outbound policy; a tunnel to .*:9[01]00 .* is not allowed$/)
+    }
+    t.equal((await tunnel('held', '203.0.113.20:9100')).status, 422, 'its daemon looks at what is allowed')
+    t.equal((await tunnel('free', '203.0.113.20:9000')).status, 422, 'and at all that is not held')
     t.match(
       await get('https://evil.example/', `-ik --resolve evil.example:443:203.0.113.10 ${direct}`),
       /403[^]*firewall_blocked/,

@@ -142,9 +142,9 @@ t.test('modes that only look on stop nothing but what the fence does', async t =
 
 t.test('it leaves from the address that the sandbox has', async t => {
   egress.setPolicy('sandbox', { datagrams: [single] }, { sourceAddress: addresses.host })
-  const far = createSocket('udp4').bind(9100, single)
+  const far = createSocket('udp4').bind(9200, single)
   const heard = once(far, 'message')
-  await ask('where from', single, { port: 9100 })
+  await ask('where from', single, { port: 9200 })
   t.equal((await heard)[1].address, addresses.host)
   far.close()
   t.same(internet.errors, [])
