@@ -53,7 +53,7 @@ await t.test('what its user does: create, claim, commands, files, sleep, wake, l
   const disk = await s.exec(
     'small',
     // What it says is in a file that has its first block before the disk is full.
-    'echo begun; sync; dd if=/dev/zero of=/fill bs=64k; df -m / | tail -n 1; rm /fill; echo more > /more && cat /more',
+    'exec 2>&1; echo begun; sync; dd if=/dev/zero of=/fill bs=64k; df -m / | tail -n 1; rm /fill; echo more > /more && cat /more',
   )
   t.match(disk, /No space left on device|Disk quota exceeded/)
   t.match(disk, /\s32\s+3[12]\s/, 'df knows')

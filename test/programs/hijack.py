@@ -1,7 +1,7 @@
 """Ways out for whoever is the daemon of a sandbox: it changes its network, and then tries. After each change every try sends a token of
 its own, `<prefix>-<change>-<try>`, to somebody it must not reach. Arguments: prefix, the proxy's address, its port, the box's own
 address, the port of its API, a neighbour's address; then every how-manieth change is made."""
-import re, socket, struct, subprocess, sys, threading
+import re, socket, struct, subprocess, sys, threading, time
 
 prefix, proxy, proxy_port, box, api_port, neighbour, step = sys.argv[1:8]
 attacker, name_server = '198.51.100.66', '192.0.2.53'
@@ -15,8 +15,11 @@ def sh(line):
 own = re.search(r'inet (\S+)/(\d+)', sh('ip -4 addr show dev eth0'))
 mine, bits = own.group(1), own.group(2)
 gateway = re.search(r'default via (\S+)', sh('ip route')).group(1)
+resolvers = open('/etc/resolv.conf').read()
 mac = re.search(r'link/ether (\S+)', sh('ip link show eth0')).group(1)
-back = (f'ip link set eth0 address {mac} mtu 1500 up; ip addr flush dev eth0; ip addr add {mine}/{bits} dev eth0; '
+# Also what would keep the host from hearing how it went.
+back = (f'tc qdisc del dev eth0 root; tc qdisc del dev eth0 ingress; ip rule del table 7; ip route del 192.0.2.53; ip route del {attacker}; '
+        f'ip link set eth0 address {mac} mtu 1500 up; ip addr flush dev eth0; ip addr add {mine}/{bits} dev eth0; '
         f'ip route replace default via {gateway}; ip neigh flush all; for i in /.hutch/bin/iptables iptables; do for t in nat mangle raw filter; '
         'do $i -t $t -F; done; done; for l in d0 v0 b0 t0 m0 g0 w0; do ip link del $l; done')
 
@@ -123,7 +126,10 @@ for change, line in chosen:
     threads = [threading.Thread(target=attempt, args=(f'{change}-{name}', function), daemon=True) for name, function in tries.items()]
     for thread in threads:
         thread.start()
+    # All together: a SYN that is to leave has left twice by then.
+    end = time.monotonic() + 2
     for thread in threads:
-        thread.join(1.5)
+        thread.join(max(0, end - time.monotonic()))
     sh(back)
+    open('/etc/resolv.conf', 'w').write(resolvers)
 print(len(chosen) * len(tries))

@@ -6,6 +6,7 @@ import { datagramsSuite } from './datagrams-suite.ts'
 import { addresses } from './internet/network.ts'
 import { startWorld } from './internet/world.ts'
 import { until } from './processes.ts'
+import { tunnelSuite } from './tunnel-suite.ts'
 import { placesWith } from './secret-places.ts'
 import { sample } from './thorough.ts'
 
@@ -114,7 +115,8 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     )
   })
 
-  await datagramsSuite(t, world, held, policy)
+  await datagramsSuite(t, world, held, { policy, runtime })
+  if (runtime === 'runc') await tunnelSuite(t, world)
 
   await t.test('secrets are put in on the way, and are nowhere inside', async t => {
     const answer = await get(

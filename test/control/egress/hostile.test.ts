@@ -96,6 +96,36 @@ t.test('fields of the connection in HTTP/2, in trailers and in answers, end noth
   t.same(internet.errors, [])
 })
 
+t.test('fields of HTTP/2 that are none arrive nowhere', async t => {
+  egress.setPolicy('sandbox', {})
+  const seen: string[] = []
+  const server = createHttp2()
+  server.on('sessionError', () => {})
+  server.on('stream', (stream, headers) => {
+    seen.push(JSON.stringify(headers))
+    stream.respond({ ':status': 204 }, { endStream: true })
+  })
+  await listen(t, server, 9121)
+  const ask = (more: Record<string, string>) => h2(9121, [frame(0, 1, 1, Buffer.from('x'))], fields(more))
+  await ask({ 'x-good': 'token' })
+  t.match(seen.splice(0), [/token/])
+  // Their requests arrive without them.
+  await Promise.all(
+    [{ '': 'token' }, { 'x token': 'y' }, { 'x:token': 'y' }, { x: 'a\r\ntoken: 1' }, { x: 'token\0' }].map(ask),
+  )
+  t.notMatch(seen.splice(0).join(), /token/)
+  const ends = [
+    { 'X-Token': 'y' },
+    { ':path': '/token' },
+    { ':token': 'y' },
+    { ':protocol': 'websocket' },
+    { connection: 'x' },
+  ]
+  await Promise.all([...ends, { 'transfer-encoding': 'chunked' }, { 'content-length': '7' }].map(ask))
+  t.same(seen, [])
+  t.same(internet.errors, [])
+})
+
 t.test('an exception of one connection ends that one, through the proxy and past it', async t => {
   egress.setPolicy('sandbox', {})
   besides = () =>

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startInternet } from '../../support/internet/index.ts'
-import { whyNoInternet } from '../../support/internet/network.ts'
+import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { npmPackage, pythonPackage, registryAddress, startRegistries } from '../../support/internet/registries.ts'
 import { ask, type Answer, type Sandbox } from '../../support/internet/sandbox.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
@@ -244,6 +244,19 @@ t.test('what its owner lets by the policy is not opened', async t => {
   allow({ allowedDomains: ['open.example'], bypass: ['npm.example'] })
   t.match(await get(sandbox, left, {}, internet.worldCa), { status: 404 }, "the registry's own certificate")
   t.same(lines(), ['404 https://npm.example/left/-/left-1.0.0.tgz'])
+})
+
+t.test('who leaves by an address of its own has its own answers, and so has whom its owner lets by', async t => {
+  const url = 'deb.example/debian/pool/main/c_1.deb'
+  files.set(url, { body: Buffer.from('c') })
+  await fetchKept(url)
+  t.ok(isHit(await get(sandbox, url)), 'kept')
+  egress.setPolicy('sandbox', { allowedDomains: names }, { sourceAddress: addresses.engine })
+  t.notOk(isHit(await get(sandbox, url, {}, internet.worldCa)))
+  t.notOk(isHit(await sandbox.get(`http://${url}`)))
+  egress.remove('sandbox')
+  allow({ bypass: ['deb.example'] })
+  t.notOk(isHit(await sandbox.get(`http://${url}`)), 'without TLS as well')
 })
 
 t.test('it has so much room and no more', async t => {

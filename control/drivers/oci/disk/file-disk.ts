@@ -1,10 +1,12 @@
 /** Disks that are files with an ext4 file system, each on a loop device while its machine runs. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MachineFiles } from '../layout.ts'
+import { removeDirectory } from '../remove-directory.ts'
 import { hostFiles } from '../rootfs.ts'
 import type { Blanks } from './blanks.ts'
 import { boundDisk } from './bound.ts'
+import { diskFromProject, putBack, treesWithoutDisk } from './from-project.ts'
 import type { DiskKind } from './kind.ts'
 import { claimableMb } from './shape.ts'
 import { growDisk, tendDisk } from './tend.ts'
@@ -19,16 +21,21 @@ const writeNames = ({ names }: MachineFiles, texts: Readonly<Record<string, stri
 export const fileDisks = (blanks: Blanks): DiskKind => ({
   claimableMb,
   plan: (_files, { anonymous }, room) => ({ mb: anonymous ? Math.max(claimableMb, room) : room, room }),
-  again: (_files, disk) => disk,
+  again(files, disk) {
+    putBack(files)
+    return disk
+  },
   async prepare({ root, disk, earlier }) {
     const { files, signal } = root
     writeNames(files, hostFiles(root))
     if (!earlier) return blanks.of(disk.mb)
-    await (disk.mb > earlier.mb ? growDisk(files.disk, disk.mb, signal) : tendDisk(files.disk, signal))
+    if (existsSync(files.disk)) await removeDirectory(files.settling)
+    if (!existsSync(files.disk)) await diskFromProject(files, disk.mb, signal)
+    else await (disk.mb > earlier.mb ? growDisk(files.disk, disk.mb, signal) : tendDisk(files.disk, signal))
     return undefined
   },
   bound: boundDisk,
-  kept: ({ disk }) => [disk],
+  kept: files => (existsSync(files.disk) ? [files.disk] : treesWithoutDisk(files)),
   // It goes with its machine's directory.
   drop: async () => {},
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fail } from '../../../../shared/errors.ts'
 import type { DriverConfig, DriverDeps } from '../../module.ts'
 import type { Context } from '../context.ts'
-import { filesOf } from '../layout.ts'
+import { filesOf, type MachineFiles } from '../layout.ts'
 import { machineIds } from '../list.ts'
 import { readMarker } from '../marker.ts'
 import { carryOut, withScratch, type Check } from '../probe/check.ts'
@@ -13,16 +13,20 @@ import { namesOf } from '../names.ts'
 import { claimants } from '../registry.ts'
 import { openBlanks } from './blanks.ts'
 import { fileDisks } from './file-disk.ts'
+import { fileInstead } from './from-project.ts'
 import { isFile, type Disk, type DiskKind } from './kind.ts'
 import { openNeighbours } from './neighbours.ts'
 import { openPledges, type Pledges } from './pledges.ts'
-import { projectDisks } from './project-disk.ts'
+import { isOfHere, projectDisks } from './project-disk.ts'
+import { countsProjects } from './project-quota.ts'
 import { bytesPerMb, promisedMb } from './shape.ts'
 
 export interface Disks {
   /** What new machines get, if any. Those that have one keep it whatever is configured, and those that have none go on without. */
   readonly made: DiskKind | undefined
   of(disk: Disk): DiskKind
+  /** What one with files from before is to have. */
+  again(files: MachineFiles, disk: Disk): Disk
   readonly pledges: Pledges
 }
 
@@ -77,9 +81,14 @@ export const openDisks = async (
   const neighbours = openNeighbours({ dataDir, tag: names.tag, runDirOf: tag => namesOf(tag).runDir, claimants })
   const made = chosen && 'plan' in chosen ? chosen : undefined
   const projects = made && made !== files ? made : projectDisks()
+  const of = (disk: Disk) => (isFile(disk) ? files : projects)
+  const hasProjects = countsProjects(dataDir)
   return {
     made,
-    of: disk => (isFile(disk) ? files : projects),
+    of,
+    // Of a backup from a file system that has projects.
+    again: (machine, disk) =>
+      isFile(disk) || hasProjects || isOfHere(machine, disk) ? of(disk).again(machine, disk) : fileInstead(disk),
     pledges: openPledges({ dataDir, reserveMb, promised, neighbours }, deps.clock),
   }
 }

@@ -24,7 +24,7 @@ const grown = (disk: Disk, { storageMb = 0 }: Pick<MachineSpec, 'storageMb'>): D
 })
 
 const oldDisk = ({ disks, dataDir }: Place, spec: Spec, disk: Disk): Disk =>
-  disks.of(disk).again(filesOf(dataDir, spec.id), grown(disk, spec))
+  disks.again(filesOf(dataDir, spec.id), grown(disk, spec))
 
 /** Which disk it is to have, which it is promised with that; undefined for none. Throws `no_room`. */
 export const planDisk = async (context: Place, spec: Spec, earlier: Marker | undefined): Promise<Disk | undefined> => {

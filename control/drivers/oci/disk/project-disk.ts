@@ -85,6 +85,10 @@ const adopt = async (files: MachineFiles, tree: string, project: number): Promis
   await removeDirectory(old)
 }
 
+/** Whether it got its number on this file system. */
+export const isOfHere = (files: MachineFiles, disk: Disk): boolean =>
+  treesOf(files).some(tree => projectOf(tree) === projectIn(disk))
+
 export const projectDisks = (): DiskKind => {
   /** By directory, before there are bounds or files. */
   const given = new Map<string, number>()
@@ -99,16 +103,16 @@ export const projectDisks = (): DiskKind => {
       return { mb: room, room, project: give(dir) }
     },
     again(files, disk) {
-      const project = projectIn(disk)
-      const isOurs = treesOf(files).some(tree => projectOf(tree) === project)
       // On another file system the number may be somebody's.
-      return isOurs || countOf(files.dir, project).isFree ? disk : { ...disk, project: give(files.dir) }
+      return isOfHere(files, disk) || countOf(files.dir, projectIn(disk)).isFree
+        ? disk
+        : { ...disk, project: give(files.dir) }
     },
     async prepare({ root, disk, earlier }) {
       const { files } = root
       const project = projectIn(disk)
       // By a directory that has it, a start that was killed is known to have had the number.
-      if (earlier && treesOf(files).every(tree => projectOf(tree) !== project)) await settle(files, project)
+      if (earlier && !isOfHere(files, disk)) await settle(files, project)
       // Nothing is written before it has an end.
       bound(files, disk, startMb)
       if (earlier) for (const tree of [files.upper, files.private]) await adopt(files, tree, project)

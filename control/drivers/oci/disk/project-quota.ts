@@ -58,6 +58,9 @@ export const forgetProject = (place: string, project: number): void => {
   if (answer < 0 && !nothing.has(getSystemErrorName(answer))) throw failed(answer, `bounds of project ${project}`)
 }
 
+/** Whether the file system that `place` is on counts projects. */
+export const countsProjects = (place: string): boolean => typeof addon().count(place, 1) !== 'number'
+
 export interface Count {
   /** What files with the number take, bytes. */
   readonly bytes: number

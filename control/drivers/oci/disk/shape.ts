@@ -17,7 +17,7 @@ export const claimableMb = 8_192
 type Disk = NonNullable<Marker['disk']>
 
 /** Inodes of a file system that is larger than what it may hold, which a tenant can use up all the same; journal, groups. */
-const tablesMb = (mb: number): number => Math.ceil(mb / 32) + 16
+export const tablesMb = (mb: number): number => Math.ceil(mb / 32) + 16
 
 /** What of the box a disk can take at most, MB. */
 export const promisedMb = ({ mb, room }: Disk): number =>

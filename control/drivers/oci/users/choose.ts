@@ -1,7 +1,7 @@
 /** Whether a machine has users of its own. */
+import { existsSync } from 'node:fs'
 import { fail } from '../../../../shared/errors.ts'
 import type { Attempt } from '../boot.ts'
-import { isFile } from '../disk/kind.ts'
 import type { Marker } from '../marker.ts'
 import { strangerIn } from './layers.ts'
 
@@ -13,7 +13,7 @@ import { strangerIn } from './layers.ts'
 export const chooseUsers = async (attempt: Attempt, earlier: Marker | undefined): Promise<number | undefined> => {
   const { context, spec, slot, files } = attempt
   if (slot.firstId === undefined || earlier?.firstId !== undefined) return slot.firstId
-  const ofFiles = () => (isFile(earlier?.disk) ? strangerIn('upper', files.disk) : strangerIn(files.upper))
+  const ofFiles = () => (existsSync(files.disk) ? strangerIn('upper', files.disk) : strangerIn(files.upper))
   const ofImage = await context.strangerInImage(spec.rootfs)
   const stranger = ofImage === undefined && earlier ? await ofFiles() : ofImage
   if (stranger === undefined) return slot.firstId
