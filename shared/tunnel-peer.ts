@@ -12,7 +12,7 @@ const member = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 
 /** The peer in a document, base64 of JSON; undefined for what is no document. */
-const peerInDocument = (encoded: string): TunnelPeer | undefined => {
+export const peerInDocument = (encoded: string): TunnelPeer | undefined => {
   try {
     const given = member(JSON.parse(Buffer.from(encoded, 'base64').toString('utf8')), 'peer_endpoint')
     const [, six, host = six, port] = endpoint.exec(typeof given === 'string' ? given : '') ?? []

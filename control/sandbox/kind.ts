@@ -8,6 +8,7 @@ import { acceptSandbox, type AcceptDeps } from './accept.ts'
 import { expiryOf, retentionMs } from './expiry.ts'
 import { sandboxLife } from './life.ts'
 import { outboundOf } from './network/outbound.ts'
+import { checkTunnel } from './network/tunnel.ts'
 import { planner, type PlanDeps } from './plan.ts'
 import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { restartAction } from './restart.ts'
@@ -95,6 +96,7 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
       const before = previous && storedSandbox(previous)
       const after = await acceptSandbox(input, before, { ...deps, workspace })
       if (before) checkStorage(before, after)
+      checkTunnel(after, before, deps)
       return after as unknown as Spec
     },
     references(spec) {

@@ -220,3 +220,39 @@ t.test('a host that does not enforce rules for outbound traffic refuses them', a
     })
   t.equal((await make({ firewall: { rulesets: ['default'] } })).status, 200, 'no rule, nothing to refuse')
 })
+
+t.test('a tunnel in the environment needs a peer that the policy lets it reach', async t => {
+  const { call } = await control(t)
+  const document = (peer: string) => Buffer.from(JSON.stringify({ peer_endpoint: peer })).toString('base64')
+  const spec = (peer: string, allowedDomains: string[] | undefined, more: object = {}) => ({
+    runtime: { envs: [{ name: 'SVC_NETWORKING_CONFIG', value: document(peer), ...more }] },
+    ...(allowedDomains ? { network: { allowedDomains } } : {}),
+  })
+  const make = (name: string, ...of: Parameters<typeof spec>) =>
+    call('POST', '/sandboxes', { metadata: { name }, spec: spec(...of) })
+  const place = '192.0.2.10:51820'
+  for (const [peer, allowed, more] of [
+    [place, ['a.example'], {}],
+    [place, ['*', '192.0.2.10:51821'], { secret: true }],
+    ['vpn.example:51820', ['vpn.example'], {}],
+    ['192.0.2.10:443', ['192.0.2.10'], {}],
+  ] as const)
+    t.match(await make('no', peer, [...allowed], more), {
+      status: 400,
+      body: {
+        message: `spec.runtime.envs: SVC_NETWORKING_CONFIG has a tunnel to ${peer}, which "${peer}" in spec.network.allowedDomains would allow`,
+      },
+    })
+  for (const [name, ...of] of [
+    ['free', place, undefined],
+    ['by-address', place, ['192.0.2.10']],
+    ['by-port', place, [place], { secret: true }],
+  ] as const) {
+    const [peer, allowed, more] = of as Parameters<typeof spec>
+    t.equal((await make(name, peer, allowed, more)).status, 200, name)
+  }
+  t.equal(
+    (await call('PUT', '/sandboxes/by-port', { spec: { network: { allowedDomains: ['a.example'] } } })).status,
+    400,
+  )
+})
