@@ -10,6 +10,8 @@ const open = (network: unknown) =>
 
 t.test('what this version writes', t => {
   t.match(open(undefined), { allowedDomains: [], mode: 'enforce' })
+  const always = ['localhost', '127.0.0.1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.169.254']
+  t.same(open({ proxy: { bypass: ['a.example'] } })?.bypass, [...always, '.local', '.internal', 'a.example'])
   const routing = [{ destinations: ['a.example'], headers: { a: 'b' }, body: {}, secrets: { k: 'v' } }]
   const proxy = {
     allowedDomains: ['a.example'],
