@@ -82,19 +82,19 @@ const choose = async (s: Server, way: string): Promise<[string[], string[]]> => 
 }
 
 /** While `work` goes on, another machine is made, and does what it is asked to. */
-const beside = async (t: Test, s: Server, work: () => Promise<unknown>) => {
+const beside = async (t: Test, s: Server, name: string, work: () => Promise<unknown>) => {
   let isOver = false
   const other = async () => {
-    await deploy(s, 'beside', 'HONEST', '1')
+    await deploy(s, name, 'HONEST', '1')
     for (let turn = 0; turn === 0 || !isOver; turn++) {
       const start = performance.now()
       const command = { command: 'echo beside', waitForCompletion: true }
-      const { body, status } = await s.call('POST', '/default/sandboxes/beside/process', command)
+      const { body, status } = await s.call('POST', `/default/sandboxes/${name}/process`, command)
       const inTime = performance.now() - start < longestMs
       t.match({ status, body, inTime }, { status: 200, body: { stdout: 'beside\n' }, inTime: true }, 'another is used')
       await new Promise(resolve => setTimeout(resolve, 200))
     }
-    await s.call('DELETE', '/v0/sandboxes/beside')
+    await s.call('DELETE', `/v0/sandboxes/${name}`)
   }
   const [{ memory, files }] = await Promise.all([watched(s, () => work().finally(() => (isOver = true))), other()])
   t.ok(memory < mostMemory, `${memory} bytes more`)
@@ -110,9 +110,11 @@ const liesToHost = async (t: Test, s: Server, way: string) => {
   return text
 }
 
-/** What clients ask, each twice and all at once. */
-const liesToClients = async (t: Test, s: Server, ways: readonly string[]) => {
-  const answers = await Promise.all(ways.concat(ways).map(way => ask(s, `${lying}/lie/${way}`, 4_000)))
+/** What clients ask, each twice, so many at once. */
+const liesToClients = async (t: Test, s: Server, ways: readonly string[], atOnce: number) => {
+  const [asked, answers] = [ways.concat(ways), [] as Asked[]]
+  while (asked.length > 0)
+    answers.push(...(await Promise.all(asked.splice(0, atOnce).map(way => ask(s, `${lying}/lie/${way}`, 4_000)))))
   const failures = answers.filter(({ isOurs }) => isOurs)
   t.ok(failures.length >= ways.length / 6, `${failures.length} of ${answers.length} are failures of the gateway's own`)
   for (const { status, text } of failures) t.match({ status, text }, { status: 502, text: /"UPSTREAM_FAILED"/ })
@@ -134,15 +136,16 @@ export const triesOfLiar = async (t: Test, s: Server, every: boolean): Promise<v
   const [ways, greetings] = await choose(s, 'silent')
   t.ok(ways.length + greetings.length >= 50, `${ways.length} ways, ${greetings.length} greetings`)
   const fails = every ? ['exits', 'absent'] : ['exits']
-  await beside(t, s, () =>
+  await beside(t, s, 'beside', () =>
     Promise.all([
       liesToHost(t, s, 'silent').then(text => t.match(text, /"applied"/)),
-      liesToClients(t, s, ways),
+      // All in one heap, a liar in Python takes seconds for the first word of each on a busy box.
+      liesToClients(t, s, ways, every ? 10 : 2 * ways.length),
       ...fails.map(way => dies(t, s, way)),
     ]),
   )
   if (every)
-    await beside(t, s, async () => {
+    await beside(t, s, 'beside-again', async () => {
       for (const way of [...ways, ...greetings]) {
         // A daemon that was not told is told again after five seconds.
         await new Promise(resolve => setTimeout(resolve, 5_000))

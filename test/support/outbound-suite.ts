@@ -301,24 +301,36 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
     await server.call('DELETE', '/v0/sandboxes/learner')
   })
 
-  await t.test('without the server nothing leaves, and with it again the same policy holds', async t => {
-    const three = await make(world, 'three', { proxy: { allowedDomains: ['open.example'] } })
-    const marker =
-      'curl -s -m 3 http://open.example/while-down; curl -s -m 3 http://evil.example/while-down; curl -s -m 3 --noproxy "*" http://203.0.113.10/while-down'
-    await three.run(`nohup sh -c 'for i in $(seq 40); do ${marker}; sleep 0.1; done' >/dev/null 2>&1 & echo`)
-    const pid = await three.run('nohup sleep 1000 >/dev/null 2>&1 & echo $!')
-    await server.kill()
-    world.log.entries.length = 0
-    await new Promise(resolve => setTimeout(resolve, 3_000))
-    t.same(reached('while-down'), [], 'nothing passes while nobody decides')
-    await server.start()
-    const status = 'curl -sS -m 10 -o /dev/null -w "%{http_code}" http://open.example/again'
-    t.equal(await three.run(status), '200')
-    t.equal(await three.run(`kill -0 ${pid} && echo lives`), 'lives', 'the sandbox has not been restarted')
-    t.match(await three.run('curl -sS -m 10 -i http://evil.example/again'), 'firewall_blocked')
-    t.equal(reached('evil.example').length, 0)
-    await server.call('DELETE', '/v0/sandboxes/three')
-  })
+  await t.test(
+    'without the server, or while it stands still, nothing leaves, and with it again the same policy holds',
+    async t => {
+      const three = await make(world, 'three', { proxy: { allowedDomains: ['open.example'] } })
+      const marker =
+        'curl -s -m 3 http://open.example/while-down; curl -s -m 3 http://evil.example/while-down; curl -s -m 3 --noproxy "*" http://203.0.113.10/while-down'
+      await three.run(`nohup sh -c 'for i in $(seq 40); do ${marker}; sleep 0.1; done' >/dev/null 2>&1 & echo`)
+      const pid = await three.run('nohup sleep 1000 >/dev/null 2>&1 & echo $!')
+      await until('what is allowed', async () => reached('while-down').length > 0)
+      const held = server.pid() as number
+      process.kill(held, 'SIGSTOP')
+      // What was on its way has arrived.
+      await new Promise(resolve => setTimeout(resolve, 200))
+      world.log.entries.length = 0
+      await new Promise(resolve => setTimeout(resolve, 1_000))
+      t.same(reached('while-down'), [], 'nor while it stands still')
+      process.kill(held, 'SIGCONT')
+      await server.kill()
+      world.log.entries.length = 0
+      await new Promise(resolve => setTimeout(resolve, 3_000))
+      t.same(reached('while-down'), [], 'nothing passes while nobody decides')
+      await server.start()
+      const status = 'curl -sS -m 10 -o /dev/null -w "%{http_code}" http://open.example/again'
+      t.equal(await three.run(status), '200')
+      t.equal(await three.run(`kill -0 ${pid} && echo lives`), 'lives', 'the sandbox has not been restarted')
+      t.match(await three.run('curl -sS -m 10 -i http://evil.example/again'), 'firewall_blocked')
+      t.equal(reached('evil.example').length, 0)
+      await server.call('DELETE', '/v0/sandboxes/three')
+    },
+  )
 
   for (const { name } of [held, free]) await server.call('DELETE', `/v0/sandboxes/${name}`)
 }
