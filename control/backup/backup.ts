@@ -156,9 +156,10 @@ const isThere = (path: string): Promise<boolean> =>
 /** Throws `already_exists` where there is a file, and what keeps it from being made; then there is none. */
 export const backUp = async (deps: BackupDeps, order: BackupOrder): Promise<BackedUp> => {
   const { to } = order
-  if (await isThere(to)) throw exists(to)
   const scratch = `${to}.part`
+  // Also where there is a whole one: what made it may have been killed before it had tidied up.
   await rm(scratch, { recursive: true, force: true })
+  if (await isThere(to)) throw exists(to)
   await mkdir(scratch, { mode: 0o700 })
   try {
     const path = join(scratch, 'archive')
