@@ -6,7 +6,9 @@ import type { Resource } from '../../../control/store/store.ts'
 
 const sealer: Sealer = { seal: text => text, open: text => text } as Sealer
 const open = (network: unknown) =>
-  outboundOf(sealer)({ workspace: 'w', spec: { held: true, network } } as unknown as Resource)?.open()
+  outboundOf(sealer)({ workspace: 'w', spec: { held: true, network } } as unknown as Resource)?.open() as {
+    bypass: string[]
+  }
 
 t.test('what this version writes', t => {
   t.match(open(undefined), { allowedDomains: [], mode: 'enforce' })
