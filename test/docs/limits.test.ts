@@ -26,6 +26,11 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
   'disk of all sandboxes': [['503', 'control/drivers/oci/disk/pledges.ts', "fail('no_room'"]],
   'processes and threads of a sandbox': [['4096', 'control/config.ts', "'HUTCH_PIDS_LIMIT', { fallback: 4_096"]],
   'connections of a sandbox to the outside': [['4096', 'control/drivers/oci/net/connections.ts', 'most = 4_096']],
+  'UDP of a sandbox with an outbound policy': [
+    ['64 flows', 'control/egress/datagrams/flows.ts', 'const most = 64'],
+    ['20000 datagrams a second in', 'control/drivers/oci/net/connections.ts', 'mostDatagrams = 20_000'],
+    ['20000 both ways', 'control/egress/datagrams/flows.ts', 'createRate(deps, 20_000, 20_000)'],
+  ],
   'body on the management API': [['5 MiB', 'control/api/surface.ts', 'bodyLimit = 5 * 1024 * 1024']],
   'page of a list': [
     ['50,', 'control/resources/define-kind.ts', 'fallback: 50, max: 200'],

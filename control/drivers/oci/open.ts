@@ -15,7 +15,7 @@ import { machineIds } from './list.ts'
 import { readMarker } from './marker.ts'
 import { namesOf, openStage, tagOf, type Names } from './names.ts'
 import { claimBlock } from './net/block.ts'
-import { connectionLimit } from './net/connections.ts'
+import { connectionLimit, datagramLimit } from './net/connections.ts'
 import { allowForwarding } from './net/forwarding.ts'
 import { guardFences } from './net/guard.ts'
 import { allowedNetwork, subnetOf } from '../../config/ipv4.ts'
@@ -94,10 +94,11 @@ const openNetwork = async (
   const allowed = (config.allowNetworks ?? []).map(allowedNetwork)
   const block = await claimBlock(subnet, names, dataDir)
   const resolvers = await hostResolvers()
-  const connections = await connectionLimit(deps)
+  const [connections, datagrams] = await Promise.all([connectionLimit(deps), datagramLimit(deps)])
   const { slots: taken, held } = await takenSlots(base)
   const outbound = await openOutbound({ names, block, taken, held }, deps)
-  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed, connections, outbound }
+  const limits = { connections, datagrams }
+  const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed, ...limits, outbound }
   const guard = await guardFences(fences, deps)
   await allowForwarding(deps.log)
   await removeStraySlots(names, taken)

@@ -21,7 +21,17 @@ const log = jsonLog({ level: 'warn', now: Date.now, write: line => void process.
 
 const outbound = await openOutbound({ names, block, taken: [], held: [] }, { log, clock: systemClock() })
 if (!outbound) throw new Error('this kernel cannot hold machines to a policy')
-const fences = { names, subnet: block, block, hostPorts: [], resolvers: [], allowed: [], connections: 4_096, outbound }
+const fences = {
+  names,
+  subnet: block,
+  block,
+  hostPorts: [],
+  resolvers: [],
+  allowed: [],
+  connections: 4_096,
+  datagrams: 20_000,
+  outbound,
+}
 await raiseFences(fences)
 for (let from = 0; from < standing; from += batch) {
   const slots = Array.from({ length: Math.min(batch, standing - from) }, (_, at) => slotOf(from + at))

@@ -64,6 +64,7 @@ t.test('an address is given to one at a time, in whatever workspace', async t =>
   const given = made.map(({ body }) => [body.status, body.spec.publicIp])
   t.same(given.map(([status]) => status).toSorted(), ['DEPLOYED', 'DEPLOYED', 'FAILED'])
   t.same(given.flatMap(([, address]) => address ?? []).toSorted(), addresses)
+  t.equal((await add('team', 'later')).body.status, 'FAILED', 'nor what was given before')
   t.match((await call('GET', '/configuration')).body.regions, [{ egressAvailable: true }, { egressAvailable: true }])
 })
 

@@ -83,6 +83,14 @@ t.test('the proxy is on or off from the start', async t => {
     await deployed(store, name)
     return made
   }
+  for (const [network, message] of [
+    [
+      { proxy: { routing: [{ destinations: [] }] } },
+      /^spec.network.proxy.routing.0.destinations: must name at least one/,
+    ],
+    [{ subnet: 'mine' }, /^spec.network.subnet: subnet "mine" not found/],
+  ] as const)
+    t.match(await call('POST', '/sandboxes', { spec: { network } }), { status: 400, body: { message } })
   await make('off')
   const on = await call('PUT', '/sandboxes/off', { spec: { network: { allowedDomains: ['a.com'] } } })
   t.match(on, { status: 400, body: { message: /^spec.network.allowedDomains: the proxy is switched on when/ } })

@@ -6,10 +6,14 @@ import type { Resource } from '../../../control/store/store.ts'
 
 const sealer: Sealer = { seal: text => text, open: text => text } as Sealer
 const open = (network: unknown) =>
-  outboundOf(sealer)({ workspace: 'w', spec: { held: true, network } } as unknown as Resource)?.open()
+  outboundOf(sealer)({ workspace: 'w', spec: { held: true, network } } as unknown as Resource)?.open() as {
+    bypass: string[]
+  }
 
 t.test('what this version writes', t => {
   t.match(open(undefined), { allowedDomains: [], mode: 'enforce' })
+  const always = ['localhost', '127.0.0.1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.169.254']
+  t.same(open({ proxy: { bypass: ['a.example'] } })?.bypass, [...always, '.local', '.internal', 'a.example'])
   const routing = [{ destinations: ['a.example'], headers: { a: 'b' }, body: {}, secrets: { k: 'v' } }]
   const proxy = {
     allowedDomains: ['a.example'],

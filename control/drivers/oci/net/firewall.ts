@@ -3,6 +3,7 @@
  * instance's prefix and sources by reverse path, so making or removing a machine changes nothing here.
  *
  *     raw PREROUTING   a packet whose source is not its slot's address                → dropped (reverse path)
+ *     INPUT            more UDP than a machine that is held may send                  → dropped
  *     INPUT            to the host itself, but for answers and the allowed ports      → dropped
  *     FORWARD          from a machine that is held to a policy                        → dropped
  *     FORWARD          more connections than a machine may have                       → dropped
@@ -15,9 +16,9 @@ import { fail } from '../../../../shared/errors.ts'
 import { command } from '../../../../shared/installation.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
-import { tooMany } from './connections.ts'
+import { tooFast, tooMany } from './connections.ts'
 import { networkText, type Network } from '../../../config/ipv4.ts'
-import { admissions, redirections, stop, type Outbound } from './outbound.ts'
+import { admissions, heldLink, redirections, stop, type Outbound } from './outbound.ts'
 
 export interface Fences {
   readonly names: Names
@@ -31,6 +32,8 @@ export interface Fences {
   readonly allowed: readonly Network[]
   /** Connections of one machine to the outside; undefined where the kernel cannot count them. */
   readonly connections: number | undefined
+  /** UDP that a machine that is held may send each second; undefined where the kernel cannot count it. */
+  readonly datagrams: number | undefined
   /** Where machines that are held to a policy are sent; undefined where none can be. */
   readonly outbound: Pick<Outbound, 'address'> | undefined
 }
@@ -64,12 +67,13 @@ const tooManyOf = (chain: string, connections: number | undefined): string[] =>
   connections === undefined ? [] : [`-A ${chain} ${tooMany(connections)} -j DROP`]
 
 const rulesOf = (fences: Fences): Record<string, string[]> => {
-  const { names, subnet, block, hostPorts, resolvers, allowed, connections, outbound } = fences
+  const { names, subnet, block, hostPorts, resolvers, allowed, connections, datagrams, outbound } = fences
   const { chain, interfacePrefix } = names
   const forward = (rest: string) => `-A ${chain} ${rest}`
   return {
     raw: [`-A ${chain} -m rpfilter --invert -j DROP`],
     filter: [
+      ...(outbound && datagrams ? [`-A ${chain}-IN ${heldLink} ${tooFast(datagrams, chain)} -j DROP`] : []),
       `-A ${chain}-IN ${answers}`,
       ...(outbound ? [...tooManyOf(`${chain}-IN`, connections), ...admissions(`${chain}-IN`, outbound)] : []),
       ...hostPorts.map(port => `-A ${chain}-IN -d ${networkText(block)} -p tcp --dport ${port} -j ACCEPT`),

@@ -40,7 +40,8 @@ const ports: OutboundPorts = { proxy: 14_080, transparent: 14_081, dns: 14_053, 
 /** No group that people give to devices by hand; the fences ask for the instance's interfaces besides. */
 const group = 0x4855
 
-const heldLink = `-m devgroup --src-group 0x${group.toString(16)}`
+/** Matches what comes by the links of held machines. */
+export const heldLink = `-m devgroup --src-group 0x${group.toString(16)}`
 const labelOf = ({ tag }: Names): string => `lo:h${tag}`
 
 /** QUIC's port, HTTP/3 of RFC 9114: nobody listens there. */
