@@ -100,8 +100,9 @@ export const hijackedSuite = async (t: Test, runtime: string): Promise<void> => 
     t.equal(await read(), '200')
     t.equal((await put(world, two, { proxy: { allowedDomains: ['www.open.example'] } })).status, 200)
     t.notMatch(await read(), /^200/)
-    const tunnel = await server.call('PUT', '/default/sandboxes/two/network/tunnel/config', { config: 'x' })
-    t.equal(tunnel.status, 409, 'it is not asked for a tunnel')
+    const config = Buffer.from(JSON.stringify({ peer_endpoint: '198.51.100.66:51820' })).toString('base64')
+    const tunnel = await server.call('PUT', '/default/sandboxes/two/network/tunnel/config', { config })
+    t.equal(tunnel.status, 409, 'it is not asked for a tunnel to a peer that is not allowed')
     await server.call('DELETE', '/v0/sandboxes/two')
   })
 
