@@ -6,6 +6,7 @@ import { datagramsSuite } from './datagrams-suite.ts'
 import { addresses } from './internet/network.ts'
 import { startWorld } from './internet/world.ts'
 import { until } from './processes.ts'
+import { shell } from './tunnel-net.ts'
 import { tunnelSuite } from './tunnel-suite.ts'
 import { placesWith } from './secret-places.ts'
 import { sample } from './thorough.ts'
@@ -332,6 +333,19 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       t.equal(await three.run(`kill -0 ${pid} && echo lives`), 'lives', 'the sandbox has not been restarted')
       t.match(await three.run('curl -sS -m 10 -i http://evil.example/again'), 'firewall_blocked')
       t.equal(reached('evil.example').length, 0)
+      if (runtime === 'runc') {
+        const [daemon] = shell(`ip netns pids ${namespaceOf(world, three)} | sort -n`).split('\n')
+        process.kill(Number(daemon), 'SIGKILL')
+        const which = () => three.run(`kill -0 ${pid} 2>/dev/null && echo old || echo new`)
+        await until('another machine', async () => (await which()) === 'new')
+        t.match(
+          await three.run('curl -sS -m 10 -i http://evil.example/after'),
+          'firewall_blocked',
+          'without its daemon',
+        )
+        t.equal(await three.run(status), '200')
+        t.equal(reached('evil.example').length, 0)
+      }
       await server.call('DELETE', '/v0/sandboxes/three')
     },
   )
