@@ -143,6 +143,7 @@ t.test('where sandboxes share the users of the box', async t => {
   const asked = { driveName: 'data', mountPath: '/mnt/asked', uidMap: '4000000000', gidMap: '0' }
   t.match(await mount(app, asked), { status: 200, body: { uidMap: '4000000000', gidMap: '0' } })
   t.equal(await run(app, 'stat -c %u:%g /mnt/asked'), '4000000000:0\n', 'there are more of them')
+  t.match(await run(app, 'ls /var/lib/hutchd'), 'No such file', "the daemon's state is not in their tree")
 
   plainDrive(base)
   t.match(await mount(app, { driveName: 'plain', mountPath: '/mnt/plain' }), { status: 200, body: { uidMap: '' } })

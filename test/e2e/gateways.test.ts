@@ -1,4 +1,5 @@
 /** Sandboxes bound to an egress gateway leave from its addresses, and from nowhere else. */
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t from 'tap'
@@ -49,6 +50,9 @@ t.test('egress gateways', async t => {
   const { server } = world
   const { create, run } = sandboxes(world)
   const place = await mirror()
+  const datagrams = createSocket('udp4').bind(9300, '203.0.113.20')
+  datagrams.on('message', (_, from) => datagrams.send(`${from.address}\n`, from.port, from.address))
+  t.teardown(() => datagrams.close())
   const seen = (name: string) => run(name, `bash -c 'exec 3<>/dev/tcp/${place}; cat <&3 | tail -n 1' 2>&1 || true`)
   const gateways = '/v0/vpcs/default/egressgateways'
   const bound = { network: { egress: { mode: 'dedicated', gateway: 'office' } } }
@@ -89,6 +93,10 @@ t.test('egress gateways', async t => {
     const before = await seen('g1')
     t.equal((await put()).status, 200)
     t.equal(await seen('g1'), before, 'cleared, it keeps its gateway')
+    t.equal((await put({ allowedDomains: ['203.0.113.20:9300'] })).status, 200)
+    const ask = "bash -c 'exec 3<>/dev/udp/203.0.113.20/9300; echo >&3; timeout 10 head -n 1 <&3'"
+    t.equal(await run('g1', ask), before, 'UDP leaves from there, too')
+    t.equal((await put()).status, 200)
     t.match(await put({ egress: { gateway: 'home' } }), {
       status: 400,
       body: { message: /bound when a sandbox is cre/ },

@@ -1,12 +1,14 @@
 import { channelDefences } from './channel.ts'
 import type { Defence } from './defence.ts'
 import { gatewayDefences } from './gateway.ts'
+import { machineDefences } from './machine.ts'
 import { policyDefences } from './policy.ts'
 import { wallDefences } from './walls.ts'
 
 export const allDefences: readonly Defence[] = [
   ...channelDefences,
   ...gatewayDefences,
+  ...machineDefences,
   ...policyDefences,
   ...wallDefences,
 ]

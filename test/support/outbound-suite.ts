@@ -6,6 +6,7 @@ import { datagramsSuite } from './datagrams-suite.ts'
 import { addresses } from './internet/network.ts'
 import { startWorld } from './internet/world.ts'
 import { until } from './processes.ts'
+import { shell } from './tunnel-net.ts'
 import { tunnelSuite } from './tunnel-suite.ts'
 import { placesWith } from './secret-places.ts'
 import { sample } from './thorough.ts'
@@ -304,12 +305,15 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
   await t.test(
     'without the server, or while it stands still, nothing leaves, and with it again the same policy holds',
     async t => {
-      const three = await make(world, 'three', { proxy: { allowedDomains: ['open.example'] } })
+      const allowedDomains = ['open.example', '203.0.113.20:9100']
+      const three = await make(world, 'three', { proxy: { allowedDomains } })
       const marker =
-        'curl -s -m 3 http://open.example/while-down; curl -s -m 3 http://evil.example/while-down; curl -s -m 3 --noproxy "*" http://203.0.113.10/while-down'
+        'bash -c "echo while-down > /dev/udp/203.0.113.20/9100"; curl -s -m 3 http://open.example/while-down; curl -s -m 3 http://evil.example/while-down; curl -s -m 3 --noproxy "*" http://203.0.113.10/while-down'
       await three.run(`nohup sh -c 'for i in $(seq 40); do ${marker}; sleep 0.1; done' >/dev/null 2>&1 & echo`)
       const pid = await three.run('nohup sleep 1000 >/dev/null 2>&1 & echo $!')
-      await until('what is allowed', async () => reached('while-down').length > 0)
+      await until('what is allowed', async () =>
+        ['cdn', 'udp'].every(one => reached('while-down').some(({ server }) => server === one)),
+      )
       const held = server.pid() as number
       process.kill(held, 'SIGSTOP')
       // What was on its way has arrived.
@@ -319,6 +323,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       t.same(reached('while-down'), [], 'nor while it stands still')
       process.kill(held, 'SIGCONT')
       await server.kill()
+      await new Promise(resolve => setTimeout(resolve, 200))
       world.log.entries.length = 0
       await new Promise(resolve => setTimeout(resolve, 3_000))
       t.same(reached('while-down'), [], 'nothing passes while nobody decides')
@@ -328,6 +333,19 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       t.equal(await three.run(`kill -0 ${pid} && echo lives`), 'lives', 'the sandbox has not been restarted')
       t.match(await three.run('curl -sS -m 10 -i http://evil.example/again'), 'firewall_blocked')
       t.equal(reached('evil.example').length, 0)
+      if (runtime === 'runc') {
+        const [daemon] = shell(`ip netns pids ${namespaceOf(world, three)} | sort -n`).split('\n')
+        process.kill(Number(daemon), 'SIGKILL')
+        const which = () => three.run(`kill -0 ${pid} 2>/dev/null && echo old || echo new`)
+        await until('another machine', async () => (await which()) === 'new')
+        t.match(
+          await three.run('curl -sS -m 10 -i http://evil.example/after'),
+          'firewall_blocked',
+          'without its daemon',
+        )
+        t.equal(await three.run(status), '200')
+        t.equal(reached('evil.example').length, 0)
+      }
       await server.call('DELETE', '/v0/sandboxes/three')
     },
   )

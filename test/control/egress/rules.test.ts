@@ -139,6 +139,18 @@ const flood = async (count: number): Promise<number> => {
   return answers
 }
 
+t.test('a question is one', async t => {
+  egress.setPolicy('sandbox', {})
+  const socket = createSocket('udp4')
+  socket.bind(0, addresses.sandbox)
+  await once(socket, 'listening')
+  const questions = ['open.example', 'single.example'].map(name => ({ type: 'A' as const, name }))
+  socket.send(packet.encode({ type: 'query', id: 1, questions }), egress.ports.dns, addresses.engine)
+  const [answer] = await once(socket, 'message')
+  t.match(packet.decode(answer as Buffer), { rcode: 'FORMERR', answers: [] })
+  socket.close()
+})
+
 t.test('names are asked for once, and so many questions are answered and no more', async t => {
   egress.setPolicy('sandbox', {})
   const asked = () => log.entries.filter(({ server, host }) => server === 'dns' && host === 'open.example').length
