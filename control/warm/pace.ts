@@ -3,8 +3,11 @@ import type { Clock } from '../../shared/clock.ts'
 
 /** The next of several that come one after another is there by then. */
 const quietMs = 150
-/** A pool with less than this share of its machines is filled beside the claims: who finds none waits longer than for that. */
-const leastShare = 1 / 8
+/**
+ * A pool with less than this share of its machines, and with fewer than so many, is filled beside the claims: who finds none waits
+ * longer than for that. A dozen left of a hundred are no reason to slow those who take them.
+ */
+const [leastShare, leastLeft] = [1 / 8, 2]
 
 export interface Pace {
   /** Somebody asks for a machine now. */
@@ -23,6 +26,6 @@ export const createPace = (clock: Pick<Clock, 'elapsed'>): Pace => {
       askedAt = clock.elapsed()
     },
     leftMs,
-    mayFill: ({ size, has }) => leftMs() === 0 || has < size * leastShare,
+    mayFill: ({ size, has }) => leftMs() === 0 || has < Math.min(size * leastShare, leastLeft),
   }
 }

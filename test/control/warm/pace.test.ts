@@ -20,6 +20,8 @@ t.test(
     t.notOk(pace.mayFill({ size: 16, has: 2 }))
     t.ok(pace.mayFill({ size: 2, has: 0 }), 'a small one that is empty')
     t.notOk(pace.mayFill({ size: 2, has: 1 }))
+    t.ok(pace.mayFill({ size: 100, has: 1 }))
+    t.notOk(pace.mayFill({ size: 100, has: 2 }), 'two of a hundred are left')
     await clock.tick(50)
     t.equal(pace.leftMs(), 0)
     t.ok(pace.mayFill(half), 'it is quiet again')
