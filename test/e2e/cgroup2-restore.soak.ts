@@ -84,10 +84,9 @@ await t.test('root of a sandbox on XFS cannot leave the quota', async t => {
   await two.exec('project', 'rm /srv/leave-project')
 })
 
-const was = await two.exec('project', shown)
-const three = await moved(second, third)
-
 await t.test('and back to a box that has none', async t => {
+  const was = await two.exec('project', shown)
+  const three = await moved(second, third)
   for (const [name, text] of [
     ['file', before],
     ['project', was],
