@@ -161,7 +161,7 @@ export const outboundSuite = async (t: Test, runtime: string): Promise<void> => 
       openssl: `sh -c 'printf "GET /tool-openssl HTTP/1.1\\r\\nHost: api.example\\r\\nConnection: close\\r\\n\\r\\n" | timeout 10 openssl s_client -quiet -verify_return_error -servername api.example -connect api.example:443'`,
     }
     // Start-up of a program takes seconds on gVisor.
-    for (const [name, command] of sample(Object.entries(tools), runtime === 'runc' ? 1 : 4)) {
+    for (const [name, command] of sample(Object.entries(tools), runtime === 'runc' ? 1 : 9)) {
       const said = await held.run(command)
       t.ok(reached(`tool-${name}`).length > 0, `${name}: ${said}`)
     }
