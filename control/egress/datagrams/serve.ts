@@ -7,7 +7,8 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { datagramDestination, type Place } from '../../relay/datagram-destination.ts'
 import type { Engine } from '../engine.ts'
 import type { Tenant } from '../tenant.ts'
-import { beginFlow, mostQueuedBytes, type Flow } from './flow.ts'
+import { beginFlow, type Flow } from './flow.ts'
+import { mostQueuedBytes } from './open-socket.ts'
 
 export interface DatagramServer {
   readonly port: number
@@ -47,7 +48,7 @@ const flowOf = (engine: Engine, tenant: Tenant, { socket, from, isOpen }: Came):
   if (!datagrams.looks.take()) return undefined
   const to = wantedBy(engine, socket.address(), from)
   if (!to) return undefined
-  if (known && !isOld && samePlace(known.to, to)) {
+  if (known && !isOld && !known.again && samePlace(known.to, to)) {
     known.lookedAt = now
     return known
   }

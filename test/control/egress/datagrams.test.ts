@@ -4,17 +4,16 @@ import { once } from 'node:events'
 import t from 'tap'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
-import { enterOwnNetwork } from '../../support/tunnel-net.ts'
+import { skipFile } from '../../support/skip-file.ts'
+import { enterOwnNetwork, shell } from '../../support/tunnel-net.ts'
 
-const why = whyNoInternet()
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(whyNoInternet())
 enterOwnNetwork()
 const internet = await startInternet({ allowNetworks: ['10.0.0.0/8'], closedNetworks: ['10.88.0.0/24'] })
 t.teardown(internet.close)
 const { egress, reached } = internet
+/** Nobody's here. */
+const nowhere = '198.51.100.200'
 const { single, attacker, metadata, shared, sandbox, neighbour } = addresses
 
 const bound = async (source: string) => {
@@ -147,6 +146,27 @@ t.test('it leaves from the address that the sandbox has', async t => {
   await ask('where from', single, { port: 9200 })
   t.equal((await heard)[1].address, addresses.host)
   far.close()
+  t.same(internet.errors, [])
+})
+
+t.test('where the box has no way: said, tried again a second later, and nothing else comes of it', async t => {
+  // The sandbox has a way to the engine, which has none.
+  shell(`ip route add default dev lo table 77; ip rule add from ${sandbox} lookup 77`)
+  egress.setPolicy('sandbox', { datagrams: [nowhere] })
+  const socket = Promise.resolve(await bound(sandbox))
+  t.equal(await ask('no way', nowhere, { socket }), undefined)
+  await settled()
+  t.match(last(), [{ verdict: 'blocked', reason: 'unreachable', host: nowhere, protocol: 'udp' }])
+  const { seq } = last()[0] as { seq: number }
+  for (let turn = 0; turn < 20; turn++) await ask('still none', nowhere, { socket, ms: 10 })
+  t.equal(last()[0]?.seq, seq, 'not with each datagram')
+  shell(`ip addr add ${nowhere}/32 dev lo`)
+  const there = createSocket('udp4').bind(9000, nowhere)
+  there.on('message', (bytes, from) => there.send(bytes, from.port, from.address))
+  await once(there, 'listening')
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+  t.equal(await ask('now', nowhere, { ...patient, socket }), `now from ${nowhere}:9000`)
+  there.close()
   t.same(internet.errors, [])
 })
 
