@@ -42,6 +42,8 @@ export interface Tenant {
   readonly dns: { inFlight: number; connections: number; readonly rate: Rate }
   /** Its flows of UDP. */
   readonly datagrams: Datagrams
+  /** Pieces of decoded bodies that are looked at for canaries, of 16 KB each. */
+  readonly decoded: Rate
   /** Kept connections for plain HTTP. */
   readonly pool: Pool
   readonly open: Set<OpenConnection>
@@ -64,6 +66,9 @@ export interface TenantLimits {
 
 /** DNS questions of one sandbox. */
 const questions = { burst: 400, perSecond: 100 } as const
+
+/** Pieces of 16 KB: 32 MB at once, then 4 MB a second. */
+const decodedPieces = { burst: 2_048, perSecond: 256 } as const
 
 const maskOf = ({ source }: CompiledPolicy): Tenant['mask'] => {
   const secrets = source.routing.flatMap((rule, at) =>
@@ -107,6 +112,7 @@ export const createTenant = (
     budget: createNameBudget(deps),
     dns: { inFlight: 0, connections: 0, rate: createRate(deps, questions.burst, questions.perSecond) },
     datagrams: createDatagrams(deps),
+    decoded: createRate(deps, decodedPieces.burst, decodedPieces.perSecond),
     pool: createPool(deps),
     open: new Set(),
     sockets: new Set(),

@@ -34,19 +34,21 @@ export interface Decoding {
 
 export interface DecodingTo {
   piece(bytes: Buffer): void
+  /** After each piece: false to have none until `goOn` is called. */
+  mayGoOn(goOn: () => void): boolean
   /** Not to be read to its end: nothing more comes out. At most once. */
   gaveUp(why: string): void
 }
 
 export interface Decoder {
-  /** Calls `done` when the piece has been read, or never will be. */
+  /** Calls `done` when all that comes out of the piece has been given out, or never will be. */
   write(piece: Buffer, done: () => void): void
   /** Calls `done` when all has come out. */
   end(done: () => void): void
   destroy(): void
 }
 
-const begin = (stream: Transform, { piece, gaveUp }: DecodingTo): Decoder => {
+const begin = (stream: Transform, { piece, mayGoOn, gaveUp }: DecodingTo): Decoder => {
   let taken = 0
   let made = 0
   let isOver = false
@@ -64,11 +66,24 @@ const begin = (stream: Transform, { piece, gaveUp }: DecodingTo): Decoder => {
     if (why !== undefined) gaveUp(why)
     settle()
   }
+  /** What was written last has been taken: what came out of it may still lie in the stream, which rests. */
+  let isTaken = false
+  const settleLookedAt = () => {
+    if (!isTaken || stream.readableLength > 0 || stream.isPaused()) return
+    isTaken = false
+    settle()
+  }
+  const goOn = () => {
+    stream.resume()
+    settleLookedAt()
+  }
   stream.on('data', (bytes: Buffer) => {
     if (isOver) return
     made += bytes.length
     if (made > freeBytes + maxRatio * taken) return finish('its decoded text is too long')
     piece(bytes)
+    if (!mayGoOn(goOn)) stream.pause()
+    settleLookedAt()
   })
   stream.once('end', () => finish())
   stream.on('error', () => finish('it does not decode'))
@@ -77,7 +92,10 @@ const begin = (stream: Transform, { piece, gaveUp }: DecodingTo): Decoder => {
       if (isOver) return done()
       taken += bytes.length
       waiting = done
-      stream.write(bytes, settle)
+      stream.write(bytes, () => {
+        isTaken = true
+        settleLookedAt()
+      })
     },
     end(done) {
       if (isOver) return done()

@@ -196,7 +196,7 @@ export const forward = async (
   const exchange: Exchange = { engine, origin, req, res, judged, open, lines, target, key, body: undefined }
   if (!judged.injection?.needsBody && lines.length !== 0) {
     const end = () => void req.socket.destroy()
-    const watch = watchBody({ origin, judged, exchange: res, end }, lines.codings)
+    const watch = watchBody({ clock: engine.clock, origin, judged, exchange: res, end }, lines.codings)
     if (watch === 'not_searched') return answer(engine, res, watch, judged.requestId)
     exchange.watch = watch
   }

@@ -202,7 +202,9 @@ const serveStream = async (session: Session, client: ServerHttp2Stream, raw: rea
   const end = () => client.close(NGHTTP2_CANCEL)
   const isHeld = judged.injection?.needsBody === true
   const watch =
-    isHeld || lines.length === 0 ? undefined : watchBody({ origin, judged, exchange: client, end }, lines.codings)
+    isHeld || lines.length === 0
+      ? undefined
+      : watchBody({ clock: engine.clock, origin, judged, exchange: client, end }, lines.codings)
   if (watch === 'not_searched') return answer(engine, client, watch, judged.requestId)
   let body: Buffer | undefined
   if (isHeld) {

@@ -98,7 +98,7 @@ const send = async (
         res.detachSocket(socket)
         socket.write(switched(engine, judged, answered), 'latin1')
         const end = () => void socket.destroy()
-        join(socket, server, head, rest, watchFrames({ origin, judged, exchange: socket, end }))
+        join(socket, server, head, rest, watchFrames({ clock: engine.clock, origin, judged, exchange: socket, end }))
       },
     },
     { toHead: false, bodiless: true },

@@ -1,6 +1,7 @@
 /** Looks for canaries in what a sandbox says, piece by piece, before each piece goes on. */
 import type { EventEmitter } from 'node:events'
 import { Transform } from 'node:stream'
+import type { Clock } from '../../../shared/clock.ts'
 import type { CanarySearch } from '../events/canary.ts'
 import { takeRoom } from './collect.ts'
 import { decodingOf, type Decoding } from './decode.ts'
@@ -9,6 +10,7 @@ import { tellCanary, type Judged } from './judge.ts'
 import type { Origin } from './origin.ts'
 
 export interface Watched {
+  readonly clock: Pick<Clock, 'after'>
   readonly origin: Origin
   readonly judged: Pick<Judged, 'host' | 'requestId'>
   /** Closes when it is over. */
@@ -56,10 +58,26 @@ const passOn = (
   return stream
 }
 
+const restMs = 50
+/** Canaries that are looked for at the price of one. */
+const cheap = 16
+
+/** A few bytes that were sent may be many when they are decoded, and each costs the host a look for every canary: only so many a second. */
+const pacing = ({ clock, origin: { tenant } }: Watched): ((goOn: () => void) => boolean) => {
+  const price = Math.ceil(tenant.canaries.names.length / cheap)
+  const mayGoOn = (goOn: () => void): boolean => {
+    if (tenant.decoded.take(price)) return true
+    clock.after(restMs, () => void (mayGoOn(goOn) && goOn()))
+    return false
+  }
+  return mayGoOn
+}
+
 const watchDecoded = (watched: Watched, search: CanarySearch, decoding: Decoding): Transform => {
   let isStopped = false
   const decoder = decoding.begin({
     piece: search.piece,
+    mayGoOn: pacing(watched),
     gaveUp(why) {
       isStopped = tellUnsearched(watched, why)
       if (isStopped) watched.end()

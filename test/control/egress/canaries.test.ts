@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
+import { decodingOf } from '../../../control/egress/http/decode.ts'
 import { startInternet } from '../../support/internet/index.ts'
 import { addresses, whyNoInternet } from '../../support/internet/network.ts'
 import { enterOwnNetwork } from '../../support/tunnel-net.ts'
 import { skipFile } from '../../support/skip-file.ts'
+import { until } from '../../support/until.ts'
 
 skipFile(whyNoInternet())
 enterOwnNetwork()
@@ -67,6 +69,38 @@ t.test('in bodies however they are coded, which arrive as they were sent', async
   await once(stream, 'end')
   t.same(told(), [found])
   h2.destroy()
+})
+
+t.test('of much that comes out of little so many pieces are looked at, and the rest waits', async t => {
+  let looked = 0
+  const waiting: (() => void)[] = []
+  const over = new Promise<void>(done => {
+    const decoder = decodingOf(['gzip'])?.begin({
+      piece: () => looked++,
+      mayGoOn: goOn => looked % 10 !== 0 || !waiting.push(goOn),
+      gaveUp: t.fail,
+    })
+    decoder?.write(gzipSync(Buffer.alloc(1024 * 1024)), () => decoder.end(done))
+  })
+  for (let turn = 1; turn <= 3; turn++) {
+    await moment()
+    t.equal(looked, 10 * turn)
+    waiting.pop()?.()
+  }
+  const going = setInterval(() => waiting.pop()?.(), 1)
+  await over
+  clearInterval(going)
+  t.equal(looked, 64)
+  hold()
+  const body = gzipSync(Buffer.concat([Buffer.alloc(17 * 1024 * 1024), Buffer.from(value)]))
+  const head = `POST http://${host}/post HTTP/1.1\r\nHost: ${host}\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}\r\n\r\n`
+  const senders = await Promise.all([sandbox.proxy(), sandbox.proxy()])
+  for (const sender of senders) sender.write(Buffer.concat([Buffer.from(head), body]))
+  await until(() => told().length === 2, 'two that are more than a sandbox has at once')
+  t.same(told(), [found, found])
+  const bytes = body.toString('latin1')
+  await until(() => log.entries.slice(-2).every(({ text }) => text.endsWith(bytes)), 'both at the server')
+  for (const sender of senders) sender.destroy()
 })
 
 t.test('across pieces, and wherever base64 begins', async t => {

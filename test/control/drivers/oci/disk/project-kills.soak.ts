@@ -10,13 +10,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { countOf, projectOf } from '../../../../../control/drivers/oci/disk/project-quota.ts'
 import { filesOf } from '../../../../../control/drivers/oci/layout.ts'
+import { skipFile } from '../../../../support/skip-file.ts'
 
 const mount = execFileSync('stat', ['-c', '%m', tmpdir()], { encoding: 'utf8' }).trim()
-const why = spawnSync('bash', ['test/programs/projects.sh', mount]).status === 0 ? undefined : 'TMPDIR has no projects'
-if (why) {
-  t.pass(`skipped: ${why}`, { skip: why })
-  process.exit(0)
-}
+skipFile(spawnSync('bash', ['test/programs/projects.sh', mount]).status !== 0 && 'TMPDIR has no projects')
 
 const place = mkdtempSync(join(tmpdir(), 'hutch-projects-'))
 t.teardown(() => rmSync(place, { recursive: true, force: true }))
