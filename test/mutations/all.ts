@@ -1,4 +1,5 @@
 import { channelDefences } from './channel.ts'
+import { daemonDefences } from './daemon.ts'
 import type { Defence } from './defence.ts'
 import { gatewayDefences } from './gateway.ts'
 import { machineDefences } from './machine.ts'
@@ -7,6 +8,7 @@ import { wallDefences } from './walls.ts'
 
 export const allDefences: readonly Defence[] = [
   ...channelDefences,
+  ...daemonDefences,
   ...gatewayDefences,
   ...machineDefences,
   ...policyDefences,
