@@ -44,14 +44,15 @@ const fromQuery = (place: Place): { key: string | undefined; target: string } =>
   return { key, target: `${target.slice(0, cut)}${search.size ? `?${search}` : ''}` }
 }
 
-/** The key that a header has brought is no application's in the query either; the rest goes on as it was sent. */
+/** The key that a header has brought is no application's in the query either, however it is written there; the rest goes on as it was sent. */
 const withoutKey = (target: string, key: string): string => {
   const [path = '', ...query] = target.split('?')
-  if (!target.includes(`token=${key}`)) return target
+  // A key has no character that has to be written otherwise.
+  if (query.length === 0 || !(target.includes(key) || target.includes('%'))) return target
   const kept = query
     .join('?')
     .split('&')
-    .filter(part => part !== `token=${key}`)
+    .filter(part => new URLSearchParams(part).get('token') !== key)
   return kept.length > 0 ? `${path}?${kept.join('&')}` : path
 }
 

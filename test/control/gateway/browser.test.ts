@@ -119,6 +119,9 @@ t.test('browsers', async t => {
     t.equal(seen().url, '/terminal?token=mine', 'an application has tokens of its own')
     await get(`${box}/port/${upstreamPort}/x?a=%20&token=${key}&b?`, bearer)
     t.equal(seen().url, '/x?a=%20&b?', 'the key that came by a header is none of them')
+    const written = [...key].map(letter => `%${letter.charCodeAt(0).toString(16)}`).join('')
+    await get(`${box}/port/${upstreamPort}/x?tok%65n=${written}&a=%20`, bearer)
+    t.equal(seen().url, '/x?a=%20', 'however it is written')
   })
 
   await t.test(
