@@ -44,7 +44,7 @@ interface Asked {
 }
 
 /** A client that waits for so long and takes the first megabyte; status 0 where no whole head has come. */
-const ask = async ({ url, key }: Server, path: string, withinMs: number): Promise<Asked> => {
+const ask = async ({ url, key }: Server, path: string, within: number | AbortSignal): Promise<Asked> => {
   const start = performance.now()
   const answered = (status: number, text: string, isOurs: boolean) => ({
     status,
@@ -52,7 +52,7 @@ const ask = async ({ url, key }: Server, path: string, withinMs: number): Promis
     isOurs,
     ms: performance.now() - start,
   })
-  const signal = AbortSignal.timeout(withinMs)
+  const signal = typeof within === 'number' ? AbortSignal.timeout(within) : within
   try {
     const answer = await fetch(new URL(path, url), {
       headers: { authorization: `Bearer ${key}` },
@@ -110,13 +110,27 @@ const liesToHost = async (t: Test, s: Server, way: string) => {
   return text
 }
 
+/** Clients have this long, and longer while too few have an answer: a liar in Python takes seconds for a heap of questions on a busy box. */
+const clientMs = 4_000
+
 /** What clients ask, each twice, so many at once. */
 const liesToClients = async (t: Test, s: Server, ways: readonly string[], atOnce: number) => {
   const [asked, answers] = [ways.concat(ways), [] as Asked[]]
-  while (asked.length > 0)
-    answers.push(...(await Promise.all(asked.splice(0, atOnce).map(way => ask(s, `${lying}/lie/${way}`, 4_000)))))
+  const isEnough = () => answers.filter(({ isOurs }) => isOurs).length >= ways.length / 6
+  while (asked.length > 0) {
+    const over = new AbortController()
+    const end = performance.now() + longestMs
+    const timer = setInterval(() => {
+      const left = end - performance.now()
+      if (left <= 0 || (left <= longestMs - clientMs && (asked.length > 0 || isEnough()))) over.abort()
+    }, 100)
+    await Promise.all(
+      asked.splice(0, atOnce).map(async way => answers.push(await ask(s, `${lying}/lie/${way}`, over.signal))),
+    )
+    clearInterval(timer)
+  }
   const failures = answers.filter(({ isOurs }) => isOurs)
-  t.ok(failures.length >= ways.length / 6, `${failures.length} of ${answers.length} are failures of the gateway's own`)
+  t.ok(isEnough(), `${failures.length} of ${answers.length} are failures of the gateway's own`)
   for (const { status, text } of failures) t.match({ status, text }, { status: 502, text: /"UPSTREAM_FAILED"/ })
 }
 
@@ -139,7 +153,6 @@ export const triesOfLiar = async (t: Test, s: Server, every: boolean): Promise<v
   await beside(t, s, 'beside', () =>
     Promise.all([
       liesToHost(t, s, 'silent').then(text => t.match(text, /"applied"/)),
-      // All in one heap, a liar in Python takes seconds for the first word of each on a busy box.
       liesToClients(t, s, ways, every ? 10 : 2 * ways.length),
       ...fails.map(way => dies(t, s, way)),
     ]),
