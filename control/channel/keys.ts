@@ -1,4 +1,4 @@
-/** Keys of the channel: one for each start of each machine, computed when needed and stored nowhere. */
+/** Keys of the channel: one for each start of each machine, computed when needed and stored nowhere; and of the daemon's seal. */
 import { hkdfSync } from 'node:crypto'
 import type { Ids } from '../../shared/ids.ts'
 import { keyBytes } from '../../shared/channel.ts'
@@ -12,13 +12,17 @@ export interface ChannelKeys {
 
 /** `secret` is the host's own. */
 export const createChannelKeys = (secret: string, ids: Pick<Ids, 'short'>): ChannelKeys => {
-  const keyOf = (machine: string, generation: string): Buffer =>
-    Buffer.from(hkdfSync('sha256', secret, '', `channel\0${machine}\0${generation}`, keyBytes))
+  const derive = (purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', purpose, keyBytes))
+  const keyOf = (machine: string, generation: string): Buffer => derive(`channel\0${machine}\0${generation}`)
   return {
     keyOf,
     forStart(machine) {
       const generation = ids.short(16)
-      return { generation, key: keyOf(machine, generation).toString('base64url') }
+      return {
+        generation,
+        key: keyOf(machine, generation).toString('base64url'),
+        sealKey: derive(`seal\0${machine}`).toString('base64url'),
+      }
     },
   }
 }

@@ -94,6 +94,8 @@ export interface MachineSpec {
 export interface ChannelStart {
   /** 32 bytes in base64url. To be given to the daemon alone; not to be kept. */
   readonly key: string
+  /** The same at each start of the machine: what its daemon may seal its files with. To be given to the daemon alone. */
+  readonly sealKey: string
   /** Which start it is. To be kept, and told as part of the address. */
   readonly generation: string
 }

@@ -32,6 +32,11 @@ const closeInput = (): void => {
 const isTexts = (value: unknown): value is Record<string, string> =>
   typeof value === 'object' && value !== null && Object.values(value).every(text => typeof text === 'string')
 
+const isKey = (text: unknown): boolean => Buffer.from(String(text), 'base64url').length === keyBytes
+
+const isSeal = (value: BootDocument['machine']['seal']): boolean =>
+  value === undefined || (isKey(value.key) && typeof value.legacy === 'boolean')
+
 const isIdentity = (value: BootDocument['configuration']['identity']): boolean =>
   value === undefined ||
   (isTexts(value.labels) && [value.name, value.workspace, value.workspaceId].every(text => typeof text === 'string'))
@@ -40,10 +45,11 @@ const isIdentity = (value: BootDocument['configuration']['identity']): boolean =
 const check = (given: unknown): BootDocument => {
   const { channel, machine, configuration, resolvers } = given as Partial<BootDocument>
   const whole =
-    Buffer.from(String(channel?.key), 'base64url').length === keyBytes &&
+    isKey(channel?.key) &&
     Number.isInteger(channel?.port) &&
     (channel?.from === undefined || typeof channel.from === 'string') &&
     typeof machine?.id === 'string' &&
+    isSeal(machine.seal) &&
     (resolvers === undefined || (Array.isArray(resolvers) && resolvers.every(one => typeof one === 'string'))) &&
     isTexts(configuration?.environment) &&
     isIdentity(configuration.identity)

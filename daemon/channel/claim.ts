@@ -18,7 +18,8 @@ export const createClaim = (boot: BootDocument | undefined, become: (next: BootD
     if (!boot || !anonymous)
       throw fail('wrong_state', { kind: 'daemon', name: boot?.machine.id ?? '', state: 'claimed', wanted: 'a claim' })
     anonymous = false
-    await become({ ...boot, machine: { id: boot.machine.id }, configuration })
+    const { anonymous: _, ...machine } = boot.machine
+    await become({ ...boot, machine, configuration })
   }
 }
 

@@ -5,6 +5,7 @@ import type { Core } from '../core.ts'
 import { tenantDrops } from '../init/capabilities.ts'
 import { portsReady } from '../network/ready.ts'
 import type { InheritedPipe } from './adopt.ts'
+import { createSeal } from '../own-files/seal.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import type { ProcessConfig } from './context.ts'
 import type { KeepAwake } from './keep-awake.ts'
@@ -51,6 +52,7 @@ export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bo
     workload: { environment, identity, dropCapabilities: tenantDrops },
     keepAwake,
     pipes,
+    seal: createSeal(hostConfiguration.document()?.machine.seal, 'journal'),
   })
   closing.add('processes', supervisor.close)
   const heartbeat = createHeartbeat(clock)

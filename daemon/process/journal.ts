@@ -3,6 +3,7 @@ import type { Log } from '../../shared/log.ts'
 import { s } from '../../shared/schema.ts'
 import { processStatuses } from '../../shared/wire/process.ts'
 import { readOwnFile } from '../own-files/own-files.ts'
+import type { Seal } from '../own-files/seal.ts'
 import { appendingFile } from './appending-file.ts'
 import type { ProcessRecord } from './record.ts'
 
@@ -49,14 +50,16 @@ const Line = s.object({
 })
 const Forgotten = s.object({ forget: s.int() })
 
-const lineOf = (record: ProcessRecord): string => `${JSON.stringify(record)}\n`
-
-/** The records of a journal, oldest first; damaged lines are counted, not trusted. */
-export const parseJournal = (text: string): { records: ProcessRecord[]; damaged: number } => {
+/** The records of a journal, oldest first; lines that are damaged or not the daemon's are counted, not trusted. */
+export const parseJournal = (text: string, seal: Seal): { records: ProcessRecord[]; damaged: number } => {
   const records = new Map<number, ProcessRecord>()
   let damaged = 0
   for (const line of text.split('\n')) {
     if (line === '') continue
+    if (!seal.holds(line)) {
+      damaged++
+      continue
+    }
     try {
       const value: unknown = JSON.parse(line)
       const forgotten = Forgotten.safeParse(value)
@@ -79,20 +82,22 @@ export const openJournal = (deps: {
   /** Nothing is written: the file is another daemon's. */
   readOnly: boolean
   log: Log
+  seal: Seal
   live: () => readonly ProcessRecord[]
 }): { journal: Journal; records: ProcessRecord[] } => {
-  const { dir, readOnly, log, live } = deps
+  const { dir, readOnly, log, seal, live } = deps
   const path = join(dir, 'processes.jsonl')
   const refused = (reason: string): void => log.warn('process.journal.refused', { path, reason })
-  const { records, damaged } = parseJournal(readOwnFile(path, maxBytes, refused))
+  const { records, damaged } = parseJournal(readOwnFile(path, maxBytes, refused), seal)
   if (damaged > 0) log.warn('process.journal.damaged', { lines: damaged })
+  const lineOf = (value: ProcessRecord | { forget: number }): string => `${seal.close(JSON.stringify(value))}\n`
   const file = appendingFile(path, () => live().map(lineOf), log)
   if (!readOnly) file.open(records.map(lineOf))
   return {
     records,
     journal: {
       put: record => file.append(lineOf(record)),
-      forget: record => file.append(`${JSON.stringify({ forget: record.id })}\n`),
+      forget: record => file.append(lineOf({ forget: record.id })),
       close: file.close,
     },
   }

@@ -7,6 +7,7 @@ import { isFull } from '../../shared/system-reason.ts'
 import type { StartProcess } from '../../shared/wire/process.ts'
 import type { Reaper } from '../init/reaper.ts'
 import { makeDirectory, makePrivateDirectory } from '../own-files/own-files.ts'
+import { noSeal, type Seal } from '../own-files/seal.ts'
 import { adopt, showOnly, type InheritedPipe } from './adopt.ts'
 import { cancelRestartPause, signalGroup } from './ending.ts'
 import { readBootId } from './pid-identity.ts'
@@ -36,6 +37,8 @@ interface SupervisorDeps {
   readonly keepAwake: Pick<KeepAwake, 'hold'>
   /** Pipes that came over an exec of the daemon. */
   readonly pipes?: readonly InheritedPipe[]
+  /** Of the journal. */
+  readonly seal?: Seal
 }
 
 export interface Supervisor {
@@ -93,13 +96,14 @@ const makeDirectories = (config: ProcessConfig, log: Log): void => {
 
 /** Follows the processes in the journal. Call it in the turn of the event loop in which the reaper is made. */
 export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): Supervisor => {
-  const { clock, ids, log, reaper, workload, keepAwake, pipes = [] } = deps
+  const { clock, ids, log, reaper, workload, keepAwake, pipes = [], seal = noSeal } = deps
   makeDirectories(config, log)
   const table = createTable()
   const { journal, records } = openJournal({
     dir: config.stateDir,
     readOnly: config.rehearsal,
     log,
+    seal,
     live: table.records,
   })
   const sweep = createSweep(() => context)

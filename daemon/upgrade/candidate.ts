@@ -30,13 +30,19 @@ interface CandidateOptions {
   readonly boot: BootDocument | undefined
 }
 
+/** It only shows what is there: without the key of the seal it believes all of it. */
+const rehearsed = (boot: BootDocument, key: string): BootDocument => {
+  const { seal: _, ...machine } = boot.machine
+  return { ...boot, channel: { ...boot.channel, key }, machine }
+}
+
 export const startCandidate = ({ command, input, env, boot }: CandidateOptions): Candidate => {
   const [file = '', ...args] = command
   // It listens already: a tenant can neither take the port before the candidate nor answer in its place.
   const { port, fd } = listenTcp(0, '127.0.0.1')
   // With a key it refuses tenants what we refuse them. Not with ours: nobody is to prove anything to it.
   const key = randomBytes(keyBytes).toString('base64url')
-  const given = boot && writeHandover({ ...nothingInherited, boot: { ...boot, channel: { ...boot.channel, key } } })
+  const given = boot && writeHandover({ ...nothingInherited, boot: rehearsed(boot, key) })
   // The place of our own records, which it reads.
   const place = privateFd(env)
   const passed = [fd, ...(given === undefined ? [] : [given])]

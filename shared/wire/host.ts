@@ -47,6 +47,15 @@ export const bootDocument = s.object({
     id: s.string(),
     /** Started ahead of need, for nobody: it is to be claimed. */
     anonymous: s.optional(s.boolean()),
+    /** Where its daemon can keep nothing out of its tenant's tree: what it keeps there is sealed with this. */
+    seal: s.optional(
+      s.object({
+        /** 32 bytes in base64url, the same at each start of this machine. */
+        key: s.string(),
+        /** No start before had a key: what is there without a seal is believed. */
+        legacy: s.boolean(),
+      }),
+    ),
   }),
   /** Addresses of the name servers that the daemon asks; it does not ask the tenant's. */
   resolvers: s.optional(s.array(s.string())),

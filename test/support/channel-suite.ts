@@ -19,6 +19,7 @@ interface Marker {
   readonly address: string
   readonly port: number
   readonly channel: { readonly port: number; readonly generation: string }
+  readonly sealed: boolean
 }
 
 /**
@@ -37,7 +38,8 @@ const machinesOf = ({ dataDir }: Server) => {
   return readdirSync(dir).map(id => {
     const marker = JSON.parse(readFileSync(join(dir, id, 'machine.json'), 'utf8')) as Marker
     const key = keys.keyOf(id, marker.channel.generation)
-    return { ...marker, id, key, config: readFileSync(join(dir, id, 'config.json'), 'utf8') }
+    const sealKey = Buffer.from(keys.forStart(id).sealKey, 'base64url')
+    return { ...marker, id, key, sealKey, config: readFileSync(join(dir, id, 'config.json'), 'utf8') }
   })
 }
 
@@ -217,15 +219,21 @@ export const channelSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<
   t.equal(await run('printf %s "$TOP"'), secret)
   const [machine] = machinesOf(s)
   if (!machine) throw new Error('there is no machine')
-  const { address, port, channel, key, id } = machine
+  const { address, port, channel, key, sealKey, id } = machine
   t.notMatch(machine.config, secret, 'it is in no file of the host')
-  t.notOk(machine.config.includes(key.toString('base64url')))
+  const secrets = [key, sealKey].flatMap(one => [one.toString('base64url'), one.toString('hex')])
+  for (const one of secrets) t.notOk(machine.config.includes(one))
+  t.equal(
+    machine.sealed,
+    runtime === 'runsc',
+    'without a place of its own its daemon seals what it keeps, from its first start on',
+  )
   for (const name of ['channel.py', 'listens.py', 'endings.py', 'walls.py', 'forged.py', 'knocks.py'])
     await s.call('PUT', `${url}/filesystem/%2Froot%2F${name}`, { content: program(name) })
 
   await t.test('root of the sandbox gets nothing', async t => {
     const tried = await run(`python3 /root/channel.py ${port} ${channel.port} ${address}`)
-    await triesOfRoot(t, JSON.parse(tried), [secret, key.toString('base64url'), key.toString('hex')], runtime)
+    await triesOfRoot(t, JSON.parse(tried), [secret, ...secrets], runtime)
   })
 
   await t.test('root of the sandbox neither ends, starves nor steers the daemon', async t => {

@@ -3,7 +3,7 @@ import './native.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import type { Test } from 'tap'
 import { systemClock } from '../../shared/clock.ts'
 import { createConnections, type Connections } from '../../control/channel/connections.ts'
 import type { Address } from '../../control/store/store.ts'
+import { createSeal } from '../../daemon/own-files/seal.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
 
 const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
@@ -26,6 +27,8 @@ export interface KeyedDaemon {
   readonly dir: string
   /** What it has printed so far. */
   readonly said: () => string
+  /** The lines of its journal that it has not sealed. */
+  readonly unsealed: () => string[]
 }
 
 /** A port that was free a moment ago. */
@@ -57,9 +60,10 @@ export const startKeyed = async (t: Test, options: KeyedOptions = {}) => {
   const { environment = {}, machine = 'm-1', key = randomBytes(32), from } = options
   const [port, channelPort] = [await freePort(), await freePort()]
   const dir = mkdtempSync(join(tmpdir(), 'keyed-'))
+  const seal = { key: randomBytes(32).toString('base64url'), legacy: false }
   const document: BootDocument = {
     channel: { key: key.toString('base64url'), port: channelPort, ...(from ? { from } : {}) },
-    machine: { id: machine, ...(options.anonymous ? { anonymous: true } : {}) },
+    machine: { id: machine, ...(options.anonymous ? { anonymous: true } : {}), seal },
     configuration: {
       environment: { PATH: process.env['PATH'] ?? '', HOME: dir, WORKDIR: dir, TMPDIR: dir, ...environment },
     },
@@ -93,7 +97,12 @@ export const startKeyed = async (t: Test, options: KeyedOptions = {}) => {
     rmSync(dir, { recursive: true, force: true })
   })
   const address = { host: '127.0.0.1', port, channel: { port: channelPort, machine, generation: 'g' } }
-  return { process: child, key, address, dir, said: () => said, ended }
+  const { holds } = createSeal(seal, 'journal')
+  const unsealed = () =>
+    readFileSync(join(dir, 'state/processes/processes.jsonl'), 'utf8')
+      .split('\n')
+      .filter(line => line !== '' && !holds(line))
+  return { process: child, key, address, dir, said: () => said, ended, unsealed }
 }
 
 /** Starts it and waits until it listens. */

@@ -39,15 +39,37 @@ export const triesOfWalls = (t: Test, { dataDir, names }: Server, run: Run, runt
     t.ok(own.includes('box-sys/kernel/hostname'), 'what names the box would be noticed')
   })
 
+/** Adds a process to the daemon's journal, changes another there, and ends the daemon. */
+const forges = `import json, os
+path = '/var/lib/hutchd/state/processes/processes.jsonl'
+lines = open(path).read().splitlines()
+real = next(line for line in lines if '"real"' in line)
+lines = [line.replace('exit 3', 'forged') if '"changed"' in line else line for line in lines]
+lines.append(json.dumps(dict(json.loads(real), id=900, pid=900, name='forged', logKey='forged')))
+open(path, 'w').write('\\n'.join(lines) + '\\n')
+os.kill(1, 9)
+`
+
 /** What gVisor does not keep root from: it ends its own sandbox, which is there again with its files, and nobody else's. */
 export const endingOfDaemon = (t: Test, s: Server, url: string, run: Run) =>
   t.test('root who ends the daemon has a sandbox again, with its files', async t => {
     const health = async () => (await s.call('GET', `${url}/health`)).body
     const { startedAt } = await health()
     await run('echo kept > /kept')
-    await s.call('POST', `${url}/process`, { command: 'kill -9 1' })
+    for (const name of ['real', 'changed'])
+      await s.call('POST', `${url}/process`, { command: 'exit 3', name, waitForCompletion: true })
+    await s.call('PUT', `${url}/filesystem/%2Froot%2Fforges.py`, { content: forges })
+    await s.call('POST', `${url}/process`, { command: 'exec python3 /root/forges.py' })
     await s.until('a', ({ status, errors }) => status === 'DEPLOYED' && errors?.length > 0)
     t.match((await s.call('GET', '/v0/sandboxes/a')).body.errors, [{ code: 'MACHINE_LOST', fatal: false }])
     t.equal(await run('cat /kept'), 'kept\n')
     t.not((await health()).startedAt, startedAt, 'it is another daemon')
+    const listed = (await s.call('GET', `${url}/process`)).body as { name: string; command: string; exitCode: number }[]
+    t.match(
+      listed.filter(({ name }) => name === 'real'),
+      [{ command: 'exit 3', exitCode: 3 }],
+      'it knows the processes that were',
+    )
+    const forged = listed.filter(({ name, command }) => [name, command].includes('forged'))
+    t.same(forged, [], 'and none that never were')
   })

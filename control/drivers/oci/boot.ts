@@ -86,7 +86,11 @@ const start = async (
 const listening = '"daemon.listening"'
 
 /** Resolves when the daemon is up and the machine is limited to its share; its marker says so then. */
-const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker, from: number): Promise<void> => {
+const untilUp = async (
+  { context, spec, files, document, signal }: Attempt,
+  marker: Marker,
+  from: number,
+): Promise<void> => {
   const { hierarchy, names, clock } = context
   const group = groupOf(names, spec.id)
   await untilReady(
@@ -106,7 +110,8 @@ const untilUp = async ({ context, spec, files, signal }: Attempt, marker: Marker
   await limitSockets(hierarchy, group, spec.memoryMb)
   // Nobody's machine gets its share when it is somebody's.
   if (!spec.anonymous) await limitCpu(hierarchy, group, spec.id, spec.cpus)
-  writeMarkerNow(files.marker, { ...marker, ready: true, kept: true })
+  const sealed = document?.machine.seal !== undefined
+  writeMarkerNow(files.marker, { ...marker, ready: true, kept: true, sealed: marker.sealed || sealed })
 }
 
 /** Resolves when the machine is up. `blank` is what a new disk of its own is made of. */

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
-import { bootDocumentOf } from './boot-document.ts'
+import { bootDocumentOf, sealOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
 import { checkSpec } from './check-spec.ts'
 import { groupDirs } from './cgroup/hierarchy.ts'
@@ -32,6 +32,7 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   cpus: spec.cpus,
   ready: false,
   kept: earlier !== undefined,
+  sealed: earlier?.sealed ?? false,
   marks: earlier?.marks ?? 'user',
   held: spec.held ?? false,
   ...(earlier?.disk ? { disk: earlier.disk } : {}),
@@ -131,7 +132,7 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   const clear = earlier ? endMachine : removeMachine
   if (await hasTraces(context, files, spec.id)) await clear(context, spec.id, signal)
   const slot = await slots.take(signal)
-  const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec))
+  const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec), sealOf(context, earlier))
   const attempt: Attempt = { context, spec, slot, files, document, signal }
   try {
     mkdirSync(files.dir, { mode: 0o700, recursive: earlier !== undefined })

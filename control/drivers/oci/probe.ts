@@ -50,6 +50,7 @@ const doesNotProtect = ({ runtime, ownUsers, ownDisks }: Walls): string[] => [
     ? [
         'holes in gVisor itself, and side channels of the processor',
         'the daemon of a sandbox from root of that sandbox, who can end or stop it, and so the sandbox',
+        'what the daemon of a sandbox remembers from root of that sandbox, who can make it forget, or know what once was true',
       ]
     : [
         'holes in the host kernel: it is shared; use HUTCH_RUNTIME=runsc for strangers, or a machine of their own',

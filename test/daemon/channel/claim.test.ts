@@ -37,6 +37,7 @@ t.test('it begins anew by what it is told, once, and only the host can tell it',
   const { uptimeSeconds } = await host.ask(health)
   t.ok(uptimeSeconds < 60)
   t.match(said(), /daemon\.claimed".*"anew":true/)
+  t.same(started.unsealed(), [], 'what it keeps is sealed as before')
   await t.rejects(host.ask(claim, { body: { environment } }), { code: 'wrong_state' })
   t.match(await host.ask(startProcess, { body: echo }), { logs: '/new/nobody/named//\n' })
 })
@@ -65,6 +66,7 @@ t.test(
     t.not(after.startedAt, before.startedAt)
     t.equal((said().match(/daemon.listening/g) ?? []).length, 1)
     t.match(said(), /daemon\.claimed".*"anew":false/, 'it is not made anew')
+    t.same(started.unsealed(), [])
     await t.rejects(host.ask(claim, { body: { environment } }), { code: 'wrong_state' })
   },
 )

@@ -1,7 +1,8 @@
 /** A daemon that has a key becomes another: the channel goes on, and only with one that can tell its callers apart. */
 import { fstatSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
+import { startCandidate } from '../../../daemon/upgrade/candidate.ts'
 import { receiveHandover, sendHandover, writeHandover } from '../../../daemon/upgrade/handover.ts'
 import { keyedDaemon } from '../../support/keyed.ts'
 import { standIn } from '../../support/stand-in.ts'
@@ -15,7 +16,12 @@ ${'// release\n'.repeat(200)}`
 const upgraded = async (t: Test, before = '') => {
   const { url } = await standIn(t, (_, response) => void response.end(release(before)))
   const daemon = await keyedDaemon(t, { env: { HUTCH_RELEASES_URL: url }, environment: { A: '1', B: '1' } })
-  const ask = async (role: 'client' | 'host', method: 'GET' | 'PUT' | 'POST', path: string, body?: object) => {
+  const ask = async (
+    role: 'client' | 'host',
+    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
+    path: string,
+    body?: object,
+  ) => {
     const headers = { 'content-type': 'application/json' }
     const sent = body === undefined ? {} : { body: JSON.stringify(body), headers }
     const answer = await daemon.connections.pool({ address: daemon.address }, role).request({ method, path, ...sent })
@@ -23,6 +29,7 @@ const upgraded = async (t: Test, before = '') => {
     return { status: answer.statusCode, body: (await answer.body.json()) as any }
   }
   await ask('host', 'PUT', '/host/configuration', { environment: { A: '2', PATH: process.env['PATH'] } })
+  await ask('client', 'POST', '/process', { command: 'sleep 60', name: 'sleeps' })
   const begun = await ask('client', 'POST', '/upgrade')
   t.equal(begun.status, 200)
   const ended = async () => {
@@ -41,6 +48,9 @@ t.test('it goes on with its key, its roles and what the host has configured', as
   t.match(await ask('client', 'GET', '/health'), { body: { upgradeCount: 1 } })
   t.equal((await ask('host', 'GET', '/system/activity')).status, 200)
   t.equal((await ask('client', 'GET', '/system/activity')).status, 403)
+  t.match(await ask('client', 'GET', '/process/sleeps'), { body: { status: 'running' } }, 'it knows its processes')
+  t.equal((await ask('client', 'DELETE', '/process/sleeps/kill')).status, 200)
+  t.same(daemon.unsealed(), [], 'with the key that they are sealed with')
   const { host, port } = daemon.address
   t.equal((await fetch(`http://${host}:${port}/upgrade`, { method: 'POST' })).status, 403, 'a tenant stays one')
   const run = await ask('client', 'POST', '/process', { command: 'printf %s "$A-$B"', waitForCompletion: true })
@@ -58,6 +68,8 @@ t.test('a release from before the channel is refused', async t => {
 t.test('the key is in no file on its way', async t => {
   const key = Buffer.alloc(32, 'k').toString('base64url')
   const boot = { channel: { key, port: 1 }, machine: { id: 'm' }, configuration: { environment: { A: 'b' } } }
+  const sealKey = Buffer.alloc(32, 's').toString('base64url')
+  const sealed = { ...boot, machine: { id: 'm', seal: { key: sealKey, legacy: true } } }
   const sent = sendHandover({ environment: {}, pipes: [], terminals: [], boot })
   const { fd } = JSON.parse(sent.env['HUTCH_HANDOVER'] as string)
   const document = readFileSync(`/proc/self/fd/${fd}`, 'utf8')
@@ -68,6 +80,18 @@ t.test('the key is in no file on its way', async t => {
     'a socket opens for nobody',
   )
   t.same(receiveHandover(sent.env).boot, boot)
+  const more = sendHandover({ environment: {}, pipes: [], terminals: [], boot: sealed })
+  t.notMatch(readFileSync(`/proc/self/fd/${JSON.parse(more.env['HUTCH_HANDOVER'] as string).fd}`, 'utf8'), sealKey)
+  t.same(
+    receiveHandover(more.env).boot,
+    { ...boot, machine: { id: 'm', seal: { key: sealKey, legacy: false } } },
+    'whoever had the key has sealed all that there is',
+  )
+  const seen = join(t.testdir({}), 'seen')
+  const command = ['sh', '-c', `cat /proc/self/fd/4 > ${seen}`]
+  await startCandidate({ command, input: undefined, env: process.env, boot: sealed }).ended
+  t.match(readFileSync(seen, 'utf8'), /"machine":{"id":"m"}/, 'who only shows what is there is told neither of them')
+  t.notMatch(readFileSync(seen, 'utf8'), sealKey)
   // Without its key there is no daemon, rather than one that answers everybody.
   const lost = writeHandover({ environment: {}, pipes: [], terminals: [], boot, key: { fd: 0, inode: 1 } })
   t.throws(

@@ -6,6 +6,7 @@ import t from 'tap'
 import { systemClock } from '../../../../shared/clock.ts'
 import { jsonLog } from '../../../../shared/log.ts'
 import { semaphore } from '../../../../shared/sync.ts'
+import { sealOf } from '../../../../control/drivers/oci/boot-document.ts'
 import { inTurn } from '../../../../control/drivers/oci/in-turn.ts'
 import { createQuickMoves, ownList } from '../../../../control/drivers/oci/cgroup/quick-moves.ts'
 import { cgroupMounts, openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
@@ -26,6 +27,17 @@ t.test('control group mounts are told from others, version by version', async t 
     { point: '/sys/fs/cgroup/unified', type: 'cgroup2', options: ['rw'] },
   ])
 })
+
+t.test(
+  'a daemon seals where it has no place of its own, and believes what has no seal once, after an update',
+  async t => {
+    for (const name of ['runc', 'crun'] as const) t.equal(sealOf({ runtime: { name } }, { sealed: false }), undefined)
+    const runtime = { name: 'runsc' } as const
+    t.same(sealOf({ runtime }, undefined), { legacy: false }, 'what a new machine has there is its image’s')
+    t.same(sealOf({ runtime }, { sealed: false }), { legacy: true })
+    t.same(sealOf({ runtime }, { sealed: true }), { legacy: false })
+  },
+)
 
 t.test('resolvers on the loopback are no use to a machine', async t => {
   t.same(nameservers('# x\nnameserver 127.0.0.53\nnameserver 192.0.2.1\n nameserver 198.51.100.2 \nsearch a\n'), [
