@@ -48,12 +48,15 @@ export const requestHeaders = (
   const headers: string[] = []
   const named = namedByConnection(raw)
   let forwarded = ''
+  let authorizations = 0
   // What a proxy in front has said holds where it is the one that speaks TLS.
   let proto = isSecure ? 'https' : 'http'
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
     // Applications that see headers as variables (CGI, WSGI) cannot tell an underscore from a hyphen.
     if (withheld.headers.has(name.includes('_') ? name.replaceAll('_', '-') : name)) continue
+    // There is only one (RFC 9110, section 5.3): a further one nobody has looked at, and it may hold our credential.
+    if (name === 'authorization' && authorizations++ > 0) continue
     if (name === 'x-forwarded-for') forwarded += `${raw[i + 1]}, `
     else if (name === 'x-forwarded-proto') proto = isSecure ? 'https' : (raw[i + 1] as string)
     else if (keepUpgrade && (name === 'connection' || name === 'upgrade')) headers.push(name, raw[i + 1] as string)

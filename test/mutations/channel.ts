@@ -152,8 +152,8 @@ export const channelDefences: readonly Defence[] = [
   {
     name: 'an upgrade forgets what was configured',
     file: 'daemon/channel/configuration.ts',
-    text: 'configuration: context.current ?? boot.configuration',
-    instead: 'configuration: boot.configuration',
+    text: 'configuration: context.current ?? context.boot.configuration',
+    instead: 'configuration: context.boot.configuration',
     test: keyed,
   },
   {
@@ -180,8 +180,8 @@ export const channelDefences: readonly Defence[] = [
   {
     name: 'a stand-in may be silent for ever',
     file: 'control/channel/connect.ts',
-    text: 'const nonceMs = 5_000',
-    instead: 'const nonceMs = 500_000',
+    text: 'await readNonce(socket, withinMs)',
+    instead: 'await readNonce(socket, 500_000)',
     test: connect,
   },
   {

@@ -101,13 +101,6 @@ export const daemonDefences: readonly Defence[] = [
     test: browser,
   },
   {
-    name: 'an application is told the key that a header has brought too',
-    file: 'control/gateway/credential.ts',
-    text: '    .filter(part => part !== `token=${key}`)\n',
-    instead: '',
-    test: browser,
-  },
-  {
     name: 'a bill of another account is told',
     file: 'control/api/billing.ts',
     text: 'if (account !== accountId)',

@@ -47,7 +47,7 @@ export const policyDefences: readonly Defence[] = [
     test: layers,
   },
   {
-    name: 'private networks are open',
+    name: 'the egress proxy leads into private networks',
     file: 'control/egress/fence.ts',
     text: '!(closed.check(address) || options.ownAddresses().has(address))',
     instead: '!options.ownAddresses().has(address)',

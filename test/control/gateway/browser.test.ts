@@ -105,6 +105,8 @@ t.test('browsers', async t => {
     t.equal(seen().url, '/terminal/ws?cols=9')
     await get(`${box}/terminal/ws?token=${key}&cols=9`, bearer)
     t.equal(seen().url, '/terminal/ws?cols=9', 'also when it was not needed')
+    await get(`${box}/terminal/ws?token=another&cols=9`, bearer)
+    t.equal(seen().url, '/terminal/ws?cols=9', 'nor does another one')
     for (const path of [
       '/health',
       `/port/${upstreamPort}/terminal`,
@@ -112,7 +114,8 @@ t.test('browsers', async t => {
       '/terminal/x',
     ]) {
       const before = asked.length
-      t.equal((await get(`${box}${path}?token=${key}`)).status, 401, path)
+      const refused = await get(`${box}${path}?token=${key}`)
+      t.same([refused.status, refused.header('referrer-policy')], [401, 'no-referrer'], path)
       t.equal(asked.length, before)
     }
     await get(`${box}/port/${upstreamPort}/terminal?token=mine`, bearer)
@@ -131,8 +134,14 @@ t.test('browsers', async t => {
       t.same([seen().headers.authorization, seen().headers['x-svc-authorization']], [undefined, undefined])
       await get(`${box}/x`, { 'x-svc-authorization': `Bearer ${key}`, authorization: 'Bearer own' })
       t.equal(seen().headers.authorization, 'Bearer own')
+      const twice = `Basic own\r\nauthorization: Bearer ${key}\r\nAuthorization: bearer ${key}`
+      await get(`${box}/x`, { 'x-svc-authorization': `Bearer ${key}`, authorization: twice })
+      t.match(seen().headers.authorization, 'Basic own')
+      t.notMatch(seen().rawHeaders.join(), key, 'in no further one either')
       await get(`${box}/x`, { ...bearer, referer: `${box}/terminal?token=${key}` })
       t.equal(seen().headers.referer, `${box}/terminal`)
+      await get(`${box}/x`, { ...bearer, referer: `${url}/_hutch/open?a=b&ticket=c` })
+      t.equal(seen().headers.referer, `${url}/_hutch/open`)
       await get(`${box}/x`, { ...bearer, referer: 'http://a/b?c=d' })
       t.equal(seen().headers.referer, 'http://a/b?c=d')
     },
@@ -166,6 +175,12 @@ t.test('browsers', async t => {
     t.equal(page.header('clear-site-data'), undefined)
     t.equal(page.header('referrer-policy'), 'no-referrer')
     t.equal(seen().headers.cookie, undefined)
+    more['Referrer-Policy'] = 'origin'
+    t.same(
+      (await get(`${box}/x`, bearer)).head.match(/referrer-policy: .*/gi),
+      ['Referrer-Policy: origin'],
+      'one may say more',
+    )
     await get(`${box}/x`, { ...bearer, cookie: 'a=1; hutch_access=x; b=2' })
     t.equal(seen().headers.cookie, 'a=1; b=2')
     const own = await get('/x', { ...bearer, ...asBrowser, cookie: 'hutch_access=x;a=1' }, sandboxHost)
@@ -297,6 +312,7 @@ t.test('browsers', async t => {
     t.match(await new Promise(done => foreign.once('error', done)), { message: /401/ })
     const byKey = await get(`${box}/terminal?token=${key}&sessionId=a`, asBrowser)
     t.match(byKey, { status: 303 })
+    t.equal(byKey.header('referrer-policy'), 'no-referrer')
     t.equal(byKey.header('location'), '/default/sandboxes/web/terminal?sessionId=a', 'the key is left behind')
     t.equal((await get(`${box}/terminal?token=${key}`)).status, 200, 'a program gets the page')
     const other = await get(`/terminal?token=${key}`, asBrowser, sandboxHost)
@@ -369,6 +385,7 @@ t.test('browsers', async t => {
       t.equal(page.status, status, target)
       t.match(page.header('content-type'), /^text\/html/, target)
       t.match(page.header('vary'), /Accept/)
+      t.equal(page.header('referrer-policy'), 'no-referrer', target)
       t.match(page.header('content-security-policy'), /default-src 'none'/)
       for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.9']) {
         const plain = await get(target, { accept })
@@ -377,6 +394,7 @@ t.test('browsers', async t => {
         t.match(plain.header('vary'), /Accept/)
       }
     }
+    t.equal((await get('/')).header('referrer-policy'), 'no-referrer')
     t.match((await get(`/default/sandboxes/web/port/80/<script>`, asBrowser)).text, /&lt;script&gt;|%3Cscript/)
     t.match((await get(`/<b>`, asBrowser)).text, /&lt;b&gt;/, 'what was asked for is text')
     t.match(
@@ -450,7 +468,7 @@ t.test('browsers', async t => {
 
   await t.test('who has not said who they are costs little: few connections, and small heads', async t => {
     t.match(
-      await exchange(t, port, `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`),
+      await exchange(t, port, `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`),
       /^HTTP\/1\.1 431 /,
     )
     const ended: number[] = []

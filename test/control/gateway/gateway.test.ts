@@ -176,6 +176,8 @@ t.test('our credential never reaches the workload; its own does', async t => {
   t.equal(ofAnother['authorization'], undefined, 'the first header that carries a bearer is the credential')
   const wrongOurs = await seen({ 'x-svc-authorization': 'not a bearer', authorization: `Bearer ${key}` })
   t.notMatch(JSON.stringify(wrongOurs), new RegExp(key))
+  const forged = { 'x-svc-subject-id': 'forged', x_svc_auth_method: 'forged', 'X-Request-Id': 'forged' }
+  t.notMatch(JSON.stringify(await seen({ authorization: `Bearer ${key}`, ...forged })), /forged/)
 })
 
 t.test('streams pass piece by piece, both ways', async t => {

@@ -284,6 +284,30 @@ both(
   },
 )
 
+both('what follows the request for an upgrade goes nowhere until that is agreed to', async (t, isSecure) => {
+  const { port, head, connections, answering } = await behind(t, isSecure)
+  const upgrade = head('GET /ws', 'Upgrade: websocket\r\n', 'Upgrade')
+  const asked = () => connections.filter(({ text }) => text.includes('/ws'))
+  answering(() => {})
+  const eager = await raw(t, port)
+  eager.send(upgrade + head('GET /one'))
+  await until(async () => asked().length === 1, 'the request')
+  eager.send(head('GET /two'))
+  // Another goes all the way meanwhile.
+  answering((socket, text) => void (text.includes('/x') && socket.write(ok)))
+  t.match(await exchange(t, port, head('GET /x')), /\r\n\r\nok$/)
+  t.notMatch(asked()[0]?.text, /GET \/(one|two)|Bearer/, 'neither it nor the credential in it')
+  asked()[0]?.socket.write('HTTP/1.1 418 No\r\nContent-Length: 2\r\n\r\nno')
+  t.match(await eager.ended, /^HTTP\/1\.1 418 [^]*\r\n\r\nno$/)
+  t.notMatch(connections.map(({ text }) => text).join(), /GET \/(one|two)/, 'nor after a refusal')
+  const long = await raw(t, port)
+  long.send(upgrade)
+  await until(async () => asked().length === 2, 'the request')
+  long.send('x'.repeat(80 * 1024))
+  await long.ended
+  t.pass('and it is not kept without end')
+})
+
 both('a WebSocket ends at both ends, whichever vanishes, and whenever', async (t, isSecure) => {
   const { port, head, connections, answering } = await behind(t, isSecure)
   const upgrade = 'Upgrade: websocket\r\nX: caf\xe9\r\n'
