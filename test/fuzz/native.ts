@@ -7,36 +7,44 @@
  * They take the place of the built ones in a mount namespace of their own, so that what runs beside it keeps its own.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** Where C is built, and of what: addons, and programs that the host runs for what a tenant has made. */
-const places: Readonly<Record<string, { addons?: string; programs?: string }>> = {
-  'daemon/native/build': { addons: 'daemon/native/*/*.c' },
-  'control/relay/build': { addons: 'control/relay/*.c' },
-  'control/drivers/oci/process/build': { addons: 'control/drivers/oci/process/run-process.c' },
-  'control/drivers/oci/claim/build': { addons: 'control/drivers/oci/claim/enter-machine.c' },
-  'control/drivers/oci/view/build': {
-    addons: 'control/drivers/oci/view/mount-views.c',
-    programs: 'control/drivers/oci/view/keep-views.c',
-  },
-  'control/drivers/oci/native/build': { programs: 'control/drivers/oci/native/*.c' },
-  'control/drivers/oci/drives/build': { programs: 'control/drivers/oci/drives/*.c' },
+interface Sources {
+  readonly addons: string[]
+  readonly programs: string[]
+}
+
+/** Where C is built (images/setup/native.sh), and of what: addons, and programs that the host runs for what a tenant has made. */
+const places = new Map<string, Sources>()
+for (const source of globSync(['daemon/native/*/*.c', 'control/**/*.c'], { cwd: root })) {
+  const place = source.startsWith('daemon/') ? 'daemon/native/build' : join(dirname(source), 'build')
+  const { addons, programs } = places.get(place) ?? { addons: [], programs: [] }
+  const isAddon = readFileSync(join(root, source), 'utf8').includes('NAPI_MODULE_INIT')
+  ;(isAddon ? addons : programs).push(source)
+  places.set(place, { addons, programs })
 }
 const checkedOf = (place: string): string => join(root, '.runtime/fuzz', place)
 const out = (line: string) => process.stdout.write(`fuzz: ${line}\n`)
 
 const tests = [
-  ...['receive', 'hole', 'md5-lanes', 'uapi', 'sys', 'spawn'].map(name => `test/daemon/native/${name}.test.ts`),
+  ...['receive', 'hole', 'md5-lanes', 'uapi', 'sys', 'spawn', 'mount'].map(
+    name => `test/daemon/native/${name}.test.ts`,
+  ),
   'test/daemon/filesystem/native-port.test.ts',
   'test/daemon/filesystem/search/routes.test.ts',
+  'test/daemon/watch/watch.test.ts',
+  'test/daemon/terminal/terminal.test.ts',
+  'test/daemon/process/output/file-pool.test.ts',
   'test/daemon/filesystem/transfer/chunked-upload.test.ts',
   'test/daemon/node-internals/send-file.test.ts',
   'test/daemon/filesystem/transfer/download.test.ts',
   'test/control/drivers/oci/process/run-process.test.ts',
   'test/control/drivers/oci/enter.test.ts',
+  'test/control/drivers/oci/disk/from-project.test.ts',
+  'test/control/memory/tidy.test.ts',
   'test/control/drivers/oci/view-v2.test.ts',
   'test/control/drivers/oci/drives.test.ts',
   'test/control/drivers/oci/users/before.test.ts',
@@ -61,7 +69,7 @@ const gcc = (args: readonly string[]): void => {
 
 const compile = (): void => {
   const optionsFile = join(root, '.runtime/fuzz/options.c')
-  for (const [place, { addons = '', programs = '' }] of Object.entries(places)) {
+  for (const [place, { addons, programs }] of places) {
     const checked = checkedOf(place)
     rmSync(checked, { recursive: true, force: true })
     mkdirSync(dirname(checked), { recursive: true })
@@ -69,14 +77,12 @@ const compile = (): void => {
     cpSync(join(root, place), checked, { recursive: true })
     writeFileSync(optionsFile, options)
     const target = (source: string, ending = '') => join(checked, `${basename(source, '.c')}${ending}`)
-    for (const source of globSync(addons, { cwd: root })) gcc([...asAddon, '-o', target(source, '.node'), source])
-    for (const source of globSync(programs, { cwd: root })) gcc(['-o', target(source), source, optionsFile])
+    for (const source of addons) gcc([...asAddon, '-o', target(source, '.node'), source])
+    for (const source of programs) gcc(['-o', target(source), source, optionsFile])
   }
 }
 
-const binds = Object.keys(places)
-  .map(place => `mount --bind ${checkedOf(place)} ${join(root, place)}`)
-  .join(' && ')
+const binds = [...places.keys()].map(place => `mount --bind ${checkedOf(place)} ${join(root, place)}`).join(' && ')
 
 /** Runs Node with the checked addons; true when it ended well. */
 const run = (args: readonly string[]): boolean => {

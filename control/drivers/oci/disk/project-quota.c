@@ -44,7 +44,8 @@ static int64_t project_of(int directory) {
   return facts.fsx_xflags & FS_XFLAG_PROJINHERIT ? facts.fsx_projid : 0;
 }
 
-static int quota(int place, int command, uint32_t project, struct if_dqblk *block) {
+/* Commands are shifted beyond what a signed number holds. */
+static int quota(int place, uint32_t command, uint32_t project, struct if_dqblk *block) {
   return syscall(SYS_quotactl_fd, place, QCMD(command, PRJQUOTA), project, block) < 0 ? -errno : 0;
 }
 
