@@ -2,6 +2,7 @@
 import { messageOf } from '../../shared/errors.ts'
 import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Core } from '../core.ts'
+import { createSeal } from '../own-files/seal.ts'
 import { listenOnLoopback } from './loopback.ts'
 import { createShimServer } from './shim.ts'
 import { loadState, saveState, type ShimState } from './state.ts'
@@ -67,10 +68,13 @@ const trusted =
  * Uses the directives in the variables, or those that an earlier daemon has saved; does nothing when there are none.
  */
 export const startProxy = async (core: Core): Promise<void> => {
-  const { config, environment, clock, log, closing } = core
+  const { config, environment, hostConfiguration, clock, log, closing } = core
+  const seal = createSeal(hostConfiguration.document()?.machine.seal, 'proxy')
   const given = templatesIn(core)
   const state: ShimState | undefined =
-    Object.keys(given).length > 0 ? { port: config.localProxyPort, templates: given } : loadState(config.proxyStateFile)
+    Object.keys(given).length > 0
+      ? { port: config.localProxyPort, templates: given }
+      : loadState(config.proxyStateFile, seal)
   const upstreams = Object.values(state?.templates ?? {}).map(parseTemplate)
   const [upstream] = upstreams.filter(one => one !== undefined)
   if (!state || !upstream) return
@@ -94,7 +98,7 @@ export const startProxy = async (core: Core): Promise<void> => {
   })
   for (const name of Object.keys(state.templates)) environment.set(name, addressOf(port))
   try {
-    saveState(config.proxyStateFile, { ...state, port })
+    saveState(config.proxyStateFile, { ...state, port }, seal)
   } catch (error) {
     log.warn('egress.not-saved', { path: config.proxyStateFile, reason: messageOf(error) })
   }

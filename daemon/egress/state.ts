@@ -5,6 +5,7 @@ import { readRegularFile } from '../config/read-regular-file.ts'
 import { document } from '../config/read.ts'
 import { proxyVariables } from './template.ts'
 import { replaceFile } from '../own-files/own-files.ts'
+import type { Seal } from '../own-files/seal.ts'
 
 const shape = s.object({
   version: s.literal(2),
@@ -18,11 +19,11 @@ export interface ShimState {
   readonly templates: Readonly<Record<string, string>>
 }
 
-export const saveState = (path: string, state: ShimState): void =>
-  replaceFile(path, `${JSON.stringify({ version: 2, ...state }, null, 2)}\n`, 0o600)
+export const saveState = (path: string, state: ShimState, seal: Seal): void =>
+  replaceFile(path, `${seal.close(JSON.stringify({ version: 2, ...state }, null, 2))}\n`, 0o600)
 
-/** The saved state; undefined when there is none or it is not valid. */
-export const loadState = (path: string): ShimState | undefined => {
+/** The saved state; undefined when there is none, or it is not valid or not the daemon's. */
+export const loadState = (path: string, seal: Seal): ShimState | undefined => {
   let text: string
   try {
     // The state names files that the daemon reads for others: only the daemon's user may have written it.
@@ -33,6 +34,7 @@ export const loadState = (path: string): ShimState | undefined => {
     // Missing, or not a regular file any more: there is nothing to restore.
     return undefined
   }
+  if (!seal.holds(text.trimEnd())) return undefined
   const found = document(shape, text)
   if (!found) return undefined
   const names: readonly string[] = proxyVariables

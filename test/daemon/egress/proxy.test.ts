@@ -11,6 +11,7 @@ import { loadConfig } from '../../../daemon/config/config.ts'
 import { parseFlags } from '../../../daemon/config/flags.ts'
 import type { Core } from '../../../daemon/core.ts'
 import { beginEgress } from '../../../daemon/egress/index.ts'
+import type { SealTerms } from '../../../daemon/own-files/seal.ts'
 import { createEnvironment } from '../../../daemon/environment.ts'
 import { systemClock, type Clock } from '../../../shared/clock.ts'
 import { closing } from '../../../shared/closing.ts'
@@ -66,9 +67,9 @@ const serve = (t: Test, listener: RequestListener) => listening(t, createServer(
 const start = async (
   t: Test,
   env: Record<string, string>,
-  options: { changes?: Record<string, string>; clock?: Clock; dir?: string; port?: number } = {},
+  options: { changes?: Record<string, string>; clock?: Clock; dir?: string; port?: number; seal?: SealTerms } = {},
 ) => {
-  const { changes, port = 0, clock = systemClock(), dir = t.testdir({}) } = options
+  const { changes, seal, port = 0, clock = systemClock(), dir = t.testdir({}) } = options
   const lines: string[] = []
   const log = jsonLog({ level: 'info', now: clock.now, write: line => void lines.push(line) })
   const config = loadConfig({
@@ -86,6 +87,7 @@ const start = async (
   const core = {
     config: { ...config, localProxyPort: port },
     environment,
+    hostConfiguration: { document: () => ({ machine: { id: 'm', seal } }) },
     clock,
     log,
     closing: stop,
@@ -205,6 +207,27 @@ t.test('the daemon that comes after uses the same port, from the state or from w
     const { environment, lines } = await start(t, { HTTP_PROXY: 'http://plain' }, { dir })
     t.equal(environment.get('HTTP_PROXY'), 'http://plain', what)
     t.same(lines, [], what)
+  }
+})
+
+t.test('with a seal, a state that the daemon has not written points nobody to another proxy', async t => {
+  const seal = { key: Buffer.alloc(32, 'k').toString('base64url'), legacy: false }
+  const dir = t.testdir({ token: 'first' })
+  const path = join(dir, 'proxy.json')
+  const template = `http://user:{{file(${dir}/token)}}@127.0.0.1:9`
+  const first = await start(t, { HTTP_PROXY: template }, { dir, seal })
+  await first.stop.close()
+  const later = async () => {
+    const next = await start(t, {}, { dir, seal })
+    await next.stop.close()
+    return next.environment.get('HTTP_PROXY')
+  }
+  t.equal(await later(), `http://localhost:${first.shim}`, 'its own is believed')
+  const own = readFileSync(path, 'utf8')
+  for (const forged of [own.replace('127.0.0.1:9', '127.0.0.1:8'), own.replace(/,"seal".*/, '}')]) {
+    t.not(forged, own)
+    writeFileSync(path, forged)
+    t.equal(await later(), undefined)
   }
 })
 
