@@ -76,7 +76,7 @@ const asksOf = (route: Route, workspace: Workspace, account: string): Asked[] =>
     .replace(':workspaceName', workspace)
     .replace(/:\w+/g, `in-${workspace}`)
   if (path.includes('/metrics'))
-    return ['', 'workspace', 'resourceName', 'resourceUuid'].flatMap(groupBy => {
+    return ['resource_name', 'workspace', 'resource_uuid', ''].flatMap(groupBy => {
       const asked = { ...metered, ...(groupBy && { groupBy }) }
       return [asked, { ...asked, workspace }].map(all => ({ target: `${path}?${new URLSearchParams(all)}` }))
     })
@@ -125,6 +125,7 @@ const countTelling = async (made: TestControl, routes: readonly Route[]): Promis
     const headers = { authorization: `Bearer ${key}` }
     const { text } = await made.call('GET', asked?.target ?? '', undefined, { headers })
     if (namesOf(['beside']).test(text)) told++
+    else if (route.path.endsWith('/:accountId/metrics')) throw new Error(`no bill: ${text}`)
   }
   return told
 }
