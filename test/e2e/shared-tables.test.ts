@@ -91,6 +91,11 @@ const attack = async (t: Test, scene: Scene, who: Who, tried: readonly Attack[])
     unhurt(t, 'the neighbour', some, alone, await countIn(s, neighbour, some))
     unhurt(t, 'the box', some, here, countHere(some))
   }
+  const own = runtime === 'runc' ? some.filter(one => one.own) : []
+  for (const [kind, { count }] of Object.entries(own.length > 0 ? await countIn(s, attacker, own) : {}))
+    t.equal(count, 0, `${kind}: the attacker has taken all of his own`)
+  if (runtime === 'runc')
+    for (const { kind, cap, inUse } of tried) if (inUse) t.ok(inUse() > cap / 3, `${kind}: the box has ${inUse()}`)
   t.equal((await s.call('GET', `${attacker}/health`)).status, 200, 'nor is the daemon of the attacker')
   await giveBack(s, attacker, name)
   return taken

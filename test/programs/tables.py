@@ -199,23 +199,39 @@ def listening():
 
 
 def flows(held):
-    """Ports of our own address, and connections that a firewall follows."""
+    """Ports of our own address, and connections that a firewall follows; more than a process may have open."""
     there = listening()
+    address = ('127.0.0.1', there.getsockname()[1])
     held.append(there)
     while True:
         one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         held.append(one)
         one.bind(('127.0.0.1', 0))
-        one.sendto(b'', ('127.0.0.1', there.getsockname()[1]))
+        one.sendto(b'', address)
         yield
+        if len(held) > 10000:
+            parent = os.getpid()
+            if os.fork() == 0:
+                # PR_SET_PDEATHSIG: it ends with who has begun it.
+                checked(libc.prctl(1, signal.SIGKILL))
+                while os.getppid() == parent:
+                    signal.pause()
+                os._exit(0)
+            while held:
+                held.pop().close()
 
 
 def neighbours(held):
-    """Addresses next to us; the kernel says ENOBUFS when it has no room for one more."""
-    there, one = listening(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    held.extend([there, one])
+    """
+    Addresses of multicast: each is an entry of its own, where loopback has one for all of its addresses. With IP_RECVERR (11)
+    it is said when the kernel has no room for one more.
+    """
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.setsockopt(socket.IPPROTO_IP, 11, 1)
+    one.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+    held.append(one)
     for number in range(1, 1 << 24):
-        one.sendto(b'', ('127.%d.%d.%d' % (number >> 16, number >> 8 & 255, number & 255), there.getsockname()[1]))
+        one.sendto(b'', ('233.%d.%d.%d' % (number >> 16, number >> 8 & 255, number & 255), 9))
         yield
 
 

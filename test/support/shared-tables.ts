@@ -15,6 +15,10 @@ export interface Attack {
   readonly usual: number
   /** What the attacker may get at most, where there is a bound that he can reach in a test. */
   readonly bound?: number
+  /** Of its network's own table: who has taken all of it gets no more of it. */
+  readonly own?: true
+  /** How much of it the box has, where all are in one table. */
+  readonly inUse?: () => number
 }
 
 export interface SharedTable {
@@ -38,6 +42,10 @@ const limit = (name: string): string => String(sharedLimits[name])
 /** Memory of the sandboxes that are attacked. */
 export const attackedMb = 1_024
 const sockets = socketBytes(attackedMb) / 2 ** 20
+
+/** Of all network namespaces; the first line has names, the others have it first. */
+const neighboursInUse = (): number =>
+  Number.parseInt(readFileSync('/proc/net/stat/arp_cache', 'latin1').split('\n')[1] ?? '', 16)
 
 const memory = "the sandbox's memory"
 const charged = 'charged to its memory'
@@ -152,10 +160,11 @@ export const sharedTables: readonly SharedTable[] = [
     what: "its own network's connections, routes, ports, neighbours",
     owner: 'network namespace',
     bound: '`nf_conntrack_max` connections where a tunnel is up; tenants change no routes or addresses',
-    keptBy: `tenants have no CAP_NET_ADMIN; \`gc_thresh3\` of neighbours is raised to ${limit('net/ipv4/neigh/default/gc_thresh3')}`,
+    keptBy: `tenants have no CAP_NET_ADMIN; \`gc_thresh3\` of neighbours is raised to ${limit('net/ipv4/neigh/default/gc_thresh3')}; of those that a tenant can name itself, which are of multicast, the kernel throws out any where another needs the room`,
     attacks: [
-      { kind: 'flows', cap: 20_000, usual: 500 },
-      { kind: 'neighbours', cap: 20_000, usual: 500 },
+      // There are 28,232 ports.
+      { kind: 'flows', cap: 30_000, usual: 500, own: true },
+      { kind: 'neighbours', cap: 70_000, usual: 500, inUse: neighboursInUse },
       { kind: 'routes', cap: 10, usual: 0, bound: 0 },
     ],
   },
