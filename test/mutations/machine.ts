@@ -103,6 +103,13 @@ export const machineDefences: readonly Defence[] = [
     test: tables,
   },
   {
+    name: 'shared tables: tenants change routes',
+    file: 'daemon/init/capabilities.ts',
+    text: '  NET_RAW: 13,\n',
+    instead: '  NET_ADMIN: 12,\n  NET_RAW: 13,\n',
+    test: tables,
+  },
+  {
     name: 'the daemon keeps its state where tenants can write',
     file: 'control/drivers/oci/boot.ts',
     text: "HUTCH_PRIVATE_FD: handsOnDescriptors(runtime) ? String(privateFd) : '',",
