@@ -29,7 +29,7 @@ export interface ListenerOptions {
 export const listener = (dispatcher: Dispatcher, { log, remoteOf }: ListenerOptions): Listener => {
   const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const gone = new AbortController()
-    // Nobody listens any more for the end of an answer that was given whole, and the event of the signal costs more than finding the route.
+    // Nobody listens any more for the end of an answer that was given whole: an abort that nobody hears costs half a microsecond.
     response.on('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
     const result = await dispatcher.dispatch(
       toRequest(message, exchangeOfResponse(response), remoteOf?.(message)),
