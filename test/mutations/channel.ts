@@ -145,7 +145,7 @@ export const channelDefences: readonly Defence[] = [
   {
     name: 'the key is in the document of the handover',
     file: 'daemon/upgrade/handover-key.ts',
-    text: "boot: withKey(boot, '')",
+    text: "boot: withKeys(boot, '', '')",
     instead: 'boot',
     test: keyed,
   },
