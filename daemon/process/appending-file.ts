@@ -21,12 +21,12 @@ const replaceAll = (path: string, lines: readonly string[]): number => {
   const fd = makeFile(next, 0o600)
   try {
     writeFileSync(fd, lines.join(''))
+    putInPlace(next, path)
   } catch (error) {
     closeSync(fd)
-    rmSync(next)
+    rmSync(next, { force: true })
     throw error
   }
-  putInPlace(next, path)
   return fd
 }
 
