@@ -15,7 +15,7 @@ import { machineIds } from './list.ts'
 import { readMarker } from './marker.ts'
 import { namesOf, openStage, tagOf, type Names } from './names.ts'
 import { claimBlock } from './net/block.ts'
-import { connectionLimit, datagramLimit } from './net/connections.ts'
+import { limitOf } from './net/connections.ts'
 import { allowForwarding } from './net/forwarding.ts'
 import { guardFences } from './net/guard.ts'
 import { allowedNetwork, subnetOf } from '../../config/ipv4.ts'
@@ -94,7 +94,7 @@ const openNetwork = async (
   const allowed = (config.allowNetworks ?? []).map(allowedNetwork)
   const block = await claimBlock(subnet, names, dataDir)
   const resolvers = await hostResolvers()
-  const [connections, datagrams] = await Promise.all([connectionLimit(deps), datagramLimit(deps)])
+  const [connections, datagrams] = await Promise.all([limitOf('connections', deps), limitOf('datagrams', deps)])
   const { slots: taken, held } = await takenSlots(base)
   const outbound = await openOutbound({ names, block, taken, held }, deps)
   const limits = { connections, datagrams }

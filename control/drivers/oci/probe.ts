@@ -4,6 +4,7 @@ import { rebuild } from '../../../shared/installation.ts'
 import type { Probe } from '../driver.ts'
 import type { DriverConfig } from '../module.ts'
 import { readBundle } from './bundle.ts'
+import { connectionBound, datagramBound, datagramTable, sharedTables } from './probe/bounds.ts'
 import { commands, disk, inotify, kvm, root, size, swap } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
 import { diskQuota, fileQuota } from './probe/disk.ts'
@@ -93,12 +94,16 @@ const checks = (config: ProbeConfig, { users, disks }: Optional): Check[] => [
   freezer,
   firewall,
   outboundPolicies,
+  datagramTable(),
+  connectionBound,
+  datagramBound,
   network,
   forwarding,
   overlay,
   disk,
   ...disks,
   inotify,
+  sharedTables,
   startsContainer(config.runtime),
   ...(config.runtime === 'runsc' ? [ownNetworkStack] : []),
   ...users,

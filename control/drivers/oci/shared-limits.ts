@@ -2,7 +2,7 @@
  * Tables of the kernel that the box and all machines share, and that are large enough when one machine has taken what it
  * may. What their entries cost is charged to the machine that has them, so each meets its own memory limit first.
  */
-import { readFile, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { errno } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 
@@ -25,20 +25,42 @@ export const sharedLimits: Readonly<Record<string, bigint>> = {
   'net/ipv4/neigh/default/gc_thresh1': 16_384n,
 }
 
-/** Raises what is lower; a box that does not let us is told what to do. They stay, as other instances need them. */
-export const raiseSharedLimits = async (log: Log): Promise<void> => {
+const nextFor = (least: bigint): string => `write ${least} to it: machines share what it allows`
+
+/** Calls `raise` with the file of each that is lower, and `failed` with what keeps it from that. */
+const eachLower = async (
+  raise: (file: string, least: bigint) => Promise<void>,
+  failed: (file: string, why: { error: unknown; next: string }) => void,
+): Promise<void> => {
   for (const [name, least] of Object.entries(sharedLimits)) {
     const file = `/proc/sys/${name}`
     try {
-      if (BigInt((await readFile(file, 'utf8')).trim()) >= least) continue
-      await writeFile(file, String(least))
-      log.info('limit.raised', { file, value: String(least) })
+      if (BigInt((await readFile(file, 'utf8')).trim()) < least) await raise(file, least)
     } catch (error) {
       // A kernel without the part has no such table.
-      if (errno(error) === 'ENOENT') continue
-      log.warn('limit.low', { file, error, next: `write ${least} to it: machines share what it allows` })
+      if (errno(error) !== 'ENOENT') failed(file, { error, next: nextFor(least) })
     }
   }
+}
+
+/** Raises what is lower; a box that does not let us is told what to do. They stay, as other instances need them. */
+export const raiseSharedLimits = (log: Log): Promise<void> =>
+  eachLower(
+    async (file, least) => {
+      await writeFile(file, String(least))
+      log.info('limit.raised', { file, value: String(least) })
+    },
+    (file, why) => log.warn('limit.low', { file, ...why }),
+  )
+
+/** The files of those that are lower and that a server could not raise; raises none. */
+export const lowLimits = async (): Promise<string[]> => {
+  const low: string[] = []
+  await eachLower(
+    async file => (await open(file, 'r+')).close(),
+    (file, { next }) => void low.push(`${file} (${next})`),
+  )
+  return low
 }
 
 /** Whether asynchronous I/O has room for all; where not, machines do without it, as one could take all of it. */

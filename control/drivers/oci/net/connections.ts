@@ -21,30 +21,33 @@ const mostDatagrams = 20_000
 export const tooFast = (datagrams: number, name: string): string =>
   `-p udp -m hashlimit --hashlimit-above ${datagrams}/sec --hashlimit-burst ${datagrams} --hashlimit-mode srcip --hashlimit-name ${name}`
 
+/** What is bounded, by the match of the rule that does it. */
+const bounds = {
+  connections: { most, match: tooMany(most), module: 'xt_connlimit' },
+  datagrams: { most: mostDatagrams, match: tooFast(mostDatagrams, 'hutch-trial'), module: 'xt_hashlimit' },
+} as const
+
+export type Bounded = keyof typeof bounds
+
+/** What to do where it cannot be bounded. */
+export const nextFor = (what: Bounded): string => `load the kernel module ${bounds[what].module}`
+
+/** Why the box cannot bound it, or undefined where it can. Tried in a network namespace that ends with the attempt. */
+export const failureToBound = (what: Bounded, clock: Pick<Clock, 'sleep'>): Promise<unknown> => {
+  const rule = ['--wait', '10', '-A', 'FORWARD', ...bounds[what].match.split(' '), '-j', 'DROP']
+  const args = ['--net', tool('iptables'), ...rule]
+  return failureOf(() => run({ step: `limit of ${what}`, file: tool('unshare'), args }), clock)
+}
+
 interface Deps {
   readonly log: Log
   readonly clock: Clock
 }
 
-/** Tried in a network namespace that ends with the attempt. */
-const failureToMatch = (step: string, match: string, { clock }: Deps): Promise<unknown> => {
-  const rule = ['--wait', '10', '-A', 'FORWARD', ...match.split(' '), '-j', 'DROP']
-  const args = ['--net', tool('iptables'), ...rule]
-  return failureOf(() => run({ step, file: tool('unshare'), args }), clock)
-}
-
 /** The limit, or undefined where it cannot be kept. */
-export const datagramLimit = async (deps: Deps): Promise<number | undefined> => {
-  const error = await failureToMatch('datagram limit', tooFast(mostDatagrams, 'hutch-trial'), deps)
-  if (!error) return mostDatagrams
-  deps.log.warn('datagrams.unlimited', { error, next: 'load the kernel module xt_hashlimit' })
-  return undefined
-}
-
-/** The limit, or undefined where it cannot be kept. */
-export const connectionLimit = async (deps: Deps): Promise<number | undefined> => {
-  const error = await failureToMatch('connection limit', tooMany(most), deps)
-  if (!error) return most
-  deps.log.warn('connections.unlimited', { error, next: 'load the kernel module xt_connlimit' })
+export const limitOf = async (what: Bounded, { log, clock }: Deps): Promise<number | undefined> => {
+  const error = await failureToBound(what, clock)
+  if (!error) return bounds[what].most
+  log.warn(`${what}.unlimited`, { error, next: nextFor(what) })
   return undefined
 }

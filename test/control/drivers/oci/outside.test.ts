@@ -3,10 +3,9 @@ import { createInterface } from 'node:readline'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { connectionLimit } from '../../../../control/drivers/oci/net/connections.ts'
+import { failureToBound } from '../../../../control/drivers/oci/net/connections.ts'
 import { trimOutputs } from '../../../../control/drivers/oci/outputs.ts'
 import { systemClock } from '../../../../shared/clock.ts'
-import { silentLog } from '../../../../shared/log.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
 import { skipFile } from '../../../support/skip-file.ts'
@@ -59,7 +58,7 @@ t.test('one machine cannot use up the connections of the box', async t => {
     /^\s*(\d+) .*DROP.*#conn src\/32 > 4096/m.exec(
       execFileSync('iptables', ['-w', '10', '-vxnL', box.names.chain], { encoding: 'utf8' }),
     )?.[1]
-  if ((await connectionLimit({ log: silentLog, clock: systemClock() })) === undefined) {
+  if (await failureToBound('connections', systemClock())) {
     t.pass('this kernel cannot count them')
     return
   }
