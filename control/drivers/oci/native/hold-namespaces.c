@@ -1,23 +1,25 @@
 /*
- * Makes pairs of a user namespace and a network namespace that belongs to it, and keeps them until somebody has named
+ * Makes pairs of a user namespace and a network namespace that belongs to it, and keeps them while a program names
  * the second:
  *
- *     hold-namespaces <first id> ...
+ *     hold-namespaces <first id> ... -- <program> [<argument> ...]
  *
- * In each pair the ids 0 to 65535 are those from <first id> on outside. Prints a process id for each pair, of a process
- * that is in both, and waits until its input ends. A user namespace needs no name: its network namespace keeps it.
+ * In each pair the ids 0 to 65535 are those from <first id> on outside. For each pair a process is in both, and this
+ * one becomes the program, on whose end they end, too. It reads what this one was given to read, with the process ids in
+ * the places of `@0`, `@1` and so on. A user namespace needs no name: its network namespace keeps it.
  *
  * What the kernel counts per user inside of a user namespace (pending signals, message queues, inotify) it counts again
  * for the user outside who made it. Made by root they would all share what root may have; so each is made under its own
  * first id, and its machine has in all what one user of the box may have.
  *
- * Exits with 0, or says `<step> <errno>` and exits with 1.
+ * Where that cannot be done it says which step failed, and why, on its standard error and exits with 1.
  */
 #define _GNU_SOURCE
 #include "id-map.h"
 #include <linux/securebits.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -26,7 +28,7 @@
 #define PENDING 65536
 
 static void fail(const char *step) {
-  printf("%s %d\n", step, errno);
+  fprintf(stderr, "user namespaces: %s: %s\n", step, strerror(errno));
   exit(1);
 }
 
@@ -77,15 +79,36 @@ static pid_t pair(unsigned id) {
   await(ready[0], "users");
   snprintf(lines, sizeof lines, "0 %u %u\n", id, RANGE);
   if (write_map(child, "uid_map", lines) < 0 || write_map(child, "gid_map", lines) < 0) fail("map");
-  if (write(gate[1], "", 1) != 1) fail("gate");
+  /* The program has it until it ends, however it does. */
+  if (write(gate[1], "", 1) != 1 || fcntl(gate[1], F_SETFD, 0) < 0) fail("gate");
   await(ready[0], "network");
   return child;
 }
 
+/* Copies the input into a file in memory, which takes its place. */
+static void fill_in(const pid_t *pids, int count) {
+  int fd = memfd_create("input", MFD_CLOEXEC), at;
+  FILE *filled = fd < 0 ? NULL : fdopen(fd, "w");
+  if (!filled) fail("memory");
+  for (int next; (next = getchar()) != EOF;) {
+    if (next != '@') {
+      putc(next, filled);
+      continue;
+    }
+    errno = EINVAL;
+    if (scanf("%d", &at) != 1 || at < 0 || at >= count) fail("input");
+    fprintf(filled, "%d", (int)pids[at]);
+  }
+  if (ferror(stdin) || fflush(filled) == EOF || lseek(fd, 0, SEEK_SET) < 0 || dup2(fd, 0) < 0) fail("input");
+}
+
 int main(int count, char **argument) {
-  char nothing;
-  for (int at = 1; at < count; at++) printf("%d\n", (int)pair((unsigned)strtoul(argument[at], NULL, 10)));
-  fflush(stdout);
-  while (read(0, &nothing, 1) > 0) continue;
-  return 0;
+  pid_t pids[count];
+  int at = 1;
+  for (; at < count && strcmp(argument[at], "--") != 0; at++) pids[at - 1] = pair((unsigned)strtoul(argument[at], NULL, 10));
+  errno = EINVAL;
+  if (at + 1 >= count) fail("arguments");
+  fill_in(pids, at - 1);
+  execv(argument[at + 1], argument + at + 1);
+  fail(argument[at + 1]);
 }

@@ -10,7 +10,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { errno } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
-import { withNamespaces } from '../users/hold.ts'
+import { memberAt, nameNamespaces } from '../users/hold.ts'
 import { idsOfSlot } from '../users/ranges.ts'
 import { addressText, type Network } from '../../../config/ipv4.ts'
 
@@ -39,10 +39,10 @@ export const slotAt = (names: Names, block: Network, index: number, firstId: num
   address: addressText(block.base + index * 2 + 1),
 })
 
-/** `pid` is in the slot's namespace, where that has been made already. */
-const hostSide = ({ netns, interface: name, gateway }: Slot, pid: number | undefined): string =>
+/** `place` is the slot's among those whose namespaces are made already; all of them are or none. */
+const hostSide = ({ netns, interface: name, gateway, firstId }: Slot, place: number): string =>
   [
-    pid === undefined ? `netns add ${netns}` : `netns attach ${netns} ${pid}`,
+    firstId === undefined ? `netns add ${netns}` : `netns attach ${netns} ${memberAt(place)}`,
     `link add ${name} type veth peer name eth0 netns ${netns}`,
     // No IPv6 on the way: there is no fence for it, so there is no address for it.
     `link set dev ${name} addrgenmode none`,
@@ -68,16 +68,17 @@ const refuseIpv6 = async (slot: Slot): Promise<void> => {
   }
 }
 
-const makeHostSides = async (slots: readonly Slot[], pids: readonly number[], signal?: AbortSignal): Promise<void> => {
-  const input = `${slots.map((slot, at) => hostSide(slot, pids[at])).join('\n')}\n`
-  await run({ step: 'network slots', file: tool('ip'), args: ['-batch', '-'], input, signal })
+const makeHostSides = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
+  const step = 'network slots'
+  const commands = `${slots.map(hostSide).join('\n')}\n`
+  const ranges = slots.flatMap(({ firstId }) => firstId ?? [])
+  if (ranges.length > 0) await nameNamespaces({ step, ranges, commands, signal })
+  else await run({ step, file: tool('ip'), args: ['-batch', '-'], input: commands, signal })
 }
 
 /** Makes the slots: one process for the host's side of all, one for the inside of each. */
 export const makeLinks = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
-  const ranges = slots.flatMap(({ firstId }) => firstId ?? [])
-  if (ranges.length === 0) await makeHostSides(slots, [], signal)
-  else await withNamespaces(ranges, pids => makeHostSides(slots, pids, signal))
+  await makeHostSides(slots, signal)
   for (const slot of slots) {
     await refuseIpv6(slot)
     await run({

@@ -15,7 +15,7 @@ import { daemonCapabilities } from '../spec/capabilities.ts'
 import { seccompProfile } from '../spec/seccomp.ts'
 import { userNamespace, usersOf } from '../spec/users.ts'
 import { stageCommand } from '../start.ts'
-import { withNamespaces } from '../users/hold.ts'
+import { memberAt, nameNamespaces } from '../users/hold.ts'
 import { probeIds } from '../users/ranges.ts'
 import { carryOut, type Check, type ProbeContext } from './check.ts'
 
@@ -64,9 +64,9 @@ const config = (group: string, netns: string, firstId: number | undefined): obje
 
 /** A network namespace called `name`, with a user namespace where the trial has one. */
 const addNetwork = async (name: string, { firstId }: Trial): Promise<void> => {
-  const add = (args: string[]) => run({ step: 'network', file: tool('ip'), args: ['netns', ...args] })
-  if (firstId === undefined) await add(['add', name])
-  else await withNamespaces([firstId], ([pid]) => add(['attach', name, String(pid)]))
+  const step = 'network'
+  if (firstId === undefined) await run({ step, file: tool('ip'), args: ['netns', 'add', name] })
+  else await nameNamespaces({ step, ranges: [firstId], commands: `netns attach ${name} ${memberAt(0)}\n` })
 }
 
 /** Where the trial's container is on disk; a root file system of nothing but mount points. */

@@ -1,60 +1,24 @@
 /** Pairs of a user namespace and a network namespace that belongs to it, for as long as it takes to name the second. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { getSystemErrorMessage } from 'node:util'
-import { fail } from '../../../../shared/errors.ts'
-import { rebuild } from '../../../../shared/installation.ts'
-import { toolEnvironment } from '../command.ts'
+import { run, tool } from '../command.ts'
 import { program } from '../native/programs.ts'
 
-const impossible = (reason: string, cause?: unknown) =>
-  fail('driver_failed', { driver: 'oci', step: 'user namespaces', reason }, cause)
-
-const wrong = (text: string): string => {
-  const [, step, number] = /^(\w+) (\d+)$/m.exec(text) ?? []
-  return step === undefined ? `it said "${text.slice(0, 200)}"` : `${step}: ${getSystemErrorMessage(-Number(number))}`
+export interface NamingInput {
+  readonly step: string
+  /** The first id of each user namespace. */
+  readonly ranges: readonly number[]
+  /** For `ip -batch`; `memberAt` is a process in a pair. */
+  readonly commands: string
+  readonly signal?: AbortSignal | undefined
 }
+
+/** Stands in commands for the id of a process that is in the pair of that place among the ranges. */
+export const memberAt = (place: number): string => `@${place}`
 
 /**
- * Calls `use` with a process id for each range, of a process in a user namespace with this range and in a network
- * namespace of its own; they end when `use` is done. Throws `driver_failed` where the kernel makes none.
+ * Has `ip` carry out commands beside a pair of namespaces for each range, which end with it but for what it has named: one
+ * chain of `exec`, as nobody has to hear of the process ids. Throws `driver_failed` where the kernel makes none.
  */
-export const withNamespaces = async <T>(
-  ranges: readonly number[],
-  use: (pids: readonly number[]) => Promise<T>,
-): Promise<T> => {
-  const child = spawn(program('hold-namespaces'), ranges.map(String), {
-    stdio: ['pipe', 'pipe', 'ignore'],
-    env: toolEnvironment,
-    // In a session of its own: a Ctrl-C that stops the server does not end what it is about to use.
-    detached: true,
-    timeout: 60_000,
-    killSignal: 'SIGKILL',
-  })
-  const ended = once(child, 'close').catch((error: unknown) => {
-    throw impossible(`${program('hold-namespaces')} cannot be started; ${rebuild}`, error)
-  })
-  // Whoever waits for it hears of a failure; nobody has to.
-  ended.catch(() => {})
-  try {
-    return await use(await readPids(child.stdout, ranges.length, ended))
-  } finally {
-    child.stdin.destroy()
-    await ended
-  }
-}
-
-const readPids = async (
-  output: AsyncIterable<Buffer>,
-  count: number,
-  ended: Promise<unknown>,
-): Promise<readonly number[]> => {
-  let text = ''
-  for await (const piece of output) {
-    text += piece.toString()
-    const lines = text.split('\n').slice(0, -1)
-    if (lines.length >= count && lines.every(line => /^\d+$/.test(line))) return lines.map(Number)
-  }
-  await ended
-  throw impossible(wrong(text))
+export const nameNamespaces = async ({ step, ranges, commands, signal }: NamingInput): Promise<void> => {
+  const args = [...ranges.map(String), '--', tool('ip'), '-batch', '-']
+  await run({ step, file: program('hold-namespaces'), args, input: commands, signal })
 }
