@@ -1,5 +1,6 @@
 /** The first start: one account, its workspace `default`, and an API key that may do everything. */
 import { join } from 'node:path'
+import { isError } from '../shared/errors.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Ids } from '../shared/ids.ts'
 import { hashKey, newKey } from './auth/keys.ts'
@@ -32,6 +33,19 @@ export const operator: Omit<ApiKey, 'hash' | 'createdAt'> = {
   defaultWorkspace: workspace,
 }
 
+/** What is asked, or `instead` where its row cannot be read: that keeps nobody else from being served. */
+const orElse = async <T>(asked: Promise<T>, instead: T): Promise<T> => {
+  try {
+    return await asked
+  } catch (error) {
+    if (!isError(error, 'unavailable')) throw error
+    return instead
+  }
+}
+
+const hasWorkspace = async (tenants: Pick<Store['tenants'], 'workspaces'>): Promise<boolean> =>
+  (await tenants.workspaces(account)).length > 0
+
 /**
  * Makes what is missing; every step may be repeated, so a start that died anywhere is finished by the next one.
  * The key is on disk (0600, durable) before the store knows its hash: a key that works can always be read.
@@ -47,10 +61,11 @@ export const bootstrap = async (
   const createdAt = clock.now()
   if (!(await tenants.account(account))) await tenants.addAccount({ id: account, displayName: 'Default', createdAt })
   // One that was deleted stays so: there are others then.
-  if ((await tenants.workspaces(account)).length === 0)
+  if (!(await orElse(hasWorkspace(tenants), true)))
     await tenants.addWorkspace({ id: ids.uuid(), name: workspace, account, displayName: 'Default', createdAt })
   const hash = hashKey(adminKey)
-  if (!(await tenants.apiKeyByHash(hash))) {
+  // One whose row cannot be read is made anew.
+  if (!(await orElse(tenants.apiKeyByHash(hash), undefined))) {
     await tenants.removeApiKey(operator.id)
     await tenants.addApiKey({ ...operator, hash, createdAt })
   }

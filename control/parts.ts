@@ -85,7 +85,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     shares: imageShares({ store, clock }),
   })
   closer.add('image pulls', images.close)
-  const inUse = new Set((await store.instances.every()).map(({ driver }) => driver))
+  const inUse = new Set((await store.instances.every(() => {})).map(({ driver }) => driver))
   const drivers = deps.drivers
     ? driversOf(deps.drivers[0], deps.drivers.slice(1))
     : await openDrivers(config, inUse, { log, clock })

@@ -24,10 +24,14 @@ const one = ({ driver, configured, probe }: Diagnosis): string[] => [
   '',
 ]
 
-/** The report, and whether Hutch can run here as configured; `others` are findings that decide nothing about that. */
+const section = (title: string, findings: readonly Finding[]): string[] =>
+  findings.length === 0 ? [] : [title, ...findingLines(findings), '']
+
+/** The report, and whether Hutch can run here as configured; the others are findings that decide nothing about that. */
 export const report = (
   diagnoses: readonly Diagnosis[],
-  others: readonly Finding[],
+  images: readonly Finding[],
+  records: readonly Finding[] = [],
 ): { text: string; healthy: boolean } => {
   const healthy = diagnoses.some(({ configured, probe }) => configured && probe.usable)
   const usable = diagnoses.filter(({ probe }) => probe.usable).map(({ driver }) => driver)
@@ -36,5 +40,6 @@ export const report = (
     : usable.length > 0
       ? `The configured driver cannot be used. These can: ${usable.join(', ')} (set HUTCH_RUNTIME).`
       : `No driver can be used. Do what the arrows say, then run ${command('doctor')} again.`
-  return { text: [...diagnoses.flatMap(one), 'images:', ...findingLines(others), '', verdict, ''].join('\n'), healthy }
+  const others = [...section('images:', images), ...section('database:', records)]
+  return { text: [...diagnoses.flatMap(one), ...others, verdict, ''].join('\n'), healthy }
 }

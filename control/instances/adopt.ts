@@ -4,23 +4,32 @@ import type { Instance } from '../store/store.ts'
 import type { Context } from './context.ts'
 
 /** Machines of before drivers were written down are of the configured one, as they were then. */
-const withDriver = async ({ store, transition }: Context, configured: string): Promise<Instance[]> => {
-  const unknown = (await store.instances.every()).filter(({ driver }) => driver === '')
+const withDriver = async ({ store, transition, log }: Context, configured: string): Promise<Instance[]> => {
+  const unreadable = (instance: string, error: unknown) => log.error('instance.unreadable', { instance, error })
+  const unknown = (await store.instances.every(unreadable)).filter(({ driver }) => driver === '')
   for (const instance of unknown) await transition.write([{ instance, change: { driver: configured } }])
-  return store.instances.every()
+  // Said once.
+  return store.instances.every(() => {})
 }
 
 /** Looks at the box and goes on with what is up; returns all instances there are. Throws when a driver cannot look. */
 export const adopt = async (context: Context, configured: string): Promise<Instance[]> => {
-  const { store, rules, census, standby } = context
+  const { store, rules, census, standby, log } = context
   const instances = await withDriver(context, configured)
   const { failures } = await census.survey()
   if (failures.length > 0) throw failures[0]
   for (const instance of instances) {
     const machine = census.found(instance.id)
-    const owner = machine && isUp(instance) ? await store.resources.getByUid(instance.owner.uid) : undefined
-    const workload = owner && rules.get(owner.kind)?.workload
-    if (machine && owner && workload) await standby.up(instance, machine, workload.standby(owner))
+    if (!machine || !isUp(instance)) continue
+    try {
+      const owner = await store.resources.getByUid(instance.owner.uid)
+      const workload = owner && rules.get(owner.kind)?.workload
+      if (workload) await standby.up(instance, machine, workload.standby(owner))
+    } catch (error) {
+      // Of one whose record cannot be read nobody knows when it sleeps; the others are not to wait for it.
+      log.error('record.unreadable', { record: instance.owner.uid, error })
+      await standby.up(instance, machine, undefined)
+    }
   }
   return instances
 }

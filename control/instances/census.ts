@@ -1,4 +1,5 @@
 /** What runs on the box, as last seen; removes what no instance claims and reports what went missing. */
+import { isError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Driver, Machine } from '../drivers/driver.ts'
 import type { Drivers } from '../drivers/drivers.ts'
@@ -38,13 +39,24 @@ const removeOrphan = async ({ log }: Context, driver: Driver, machine: Machine):
   }
 }
 
+/** Also by what is known of it no more: a machine whose row cannot be read is somebody's, and is left alone. */
+const isClaimed = async ({ store, log }: Context, driver: Driver, { id }: Machine): Promise<boolean> => {
+  try {
+    return (await store.instances.get(id))?.driver === driver.name
+  } catch (error) {
+    if (!isError(error, 'unavailable')) throw error
+    log.warn('machine.unreadable', { driver: driver.name, machine: id, error })
+    return true
+  }
+}
+
 /** Machines of one driver on the box, without those that nobody claims. */
 const claimed = async (context: Context, driver: Driver): Promise<Map<string, Machine>> => {
-  const { store, machines, touched } = context
+  const { machines, touched } = context
   const seen = new Map((await driver.list()).map(machine => [machine.id, machine]))
   for (const machine of seen.values()) {
     if (touched.has(machine.id) || machines.get(machine.id)?.driver === driver.name) continue
-    if ((await store.instances.get(machine.id))?.driver === driver.name) continue
+    if (await isClaimed(context, driver, machine)) continue
     await removeOrphan(context, driver, machine)
     seen.delete(machine.id)
   }

@@ -124,7 +124,8 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     },
     async start() {
       for (const instance of await adopt(context, drivers.preferred.name)) instances.poke(instance.id)
-      for (const kind of kinds) for (const { uid } of await store.resources.everyOf(kind)) owners.poke(uid)
+      const unreadable = (record: string, error: unknown) => log.error('record.unreadable', { record, error })
+      for (const kind of kinds) for (const { uid } of await store.resources.everyOf(kind, unreadable)) owners.poke(uid)
       surveyed = { at: clock.elapsed(), failed: 0 }
       const stopSurveying = surveying(context, seen => {
         surveyed = seen

@@ -150,12 +150,20 @@ export const createOutbound = (deps: {
       for (const instance of instances) takeInstance(context, instance)
     },
     async load() {
+      const unread: string[] = []
+      // No policy is no way out: of what cannot be read, and of what would have left by it.
+      const shutFor = (record: string, error: unknown): void => {
+        unread.push(record)
+        log.error('outbound.shut', { record, error })
+      }
       for (const [kind, { gives }] of rules)
-        if (gives) for (const record of await store.resources.everyOf(kind)) given(record)
+        if (gives) for (const record of await store.resources.everyOf(kind, shutFor)) given(record)
       for (const [kind, { workload }] of rules)
-        if (workload?.outbound) for (const record of await store.resources.everyOf(kind)) takeRecord(context, record)
-      files.keepOnly(new Set(context.held.keys()))
-      for (const instance of await store.instances.every()) takeInstance(context, instance)
+        if (workload?.outbound)
+          for (const record of await store.resources.everyOf(kind, shutFor)) takeRecord(context, record)
+      files.keepOnly(new Set([...context.held.keys(), ...unread]))
+      // Whose machine such a row is nobody knows: it has no owner here, and what comes from it is refused.
+      for (const instance of await store.instances.every(() => {})) takeInstance(context, instance)
     },
   }
 }

@@ -1,5 +1,5 @@
 /** Machines, apart from the records they run for. */
-import type { Key } from './resources.ts'
+import type { Key, Unreadable } from './resources.ts'
 
 export interface Instance {
   /** The driver's name for the machine, and whom intervals of the bill belong to. */
@@ -76,6 +76,6 @@ export interface Instances {
   ofOwners(uids: readonly string[]): Promise<Instance[]>
   /** Of the owner with that key, oldest first: for every request, so it does not look at the owner. */
   ofKey(key: Key): Promise<Instance[]>
-  /** Of all owners; for start-up only. */
-  every(): Promise<Instance[]>
+  /** Of all owners; for start-up only. What cannot be read is told as by `Resources.everyOf`. */
+  every(unreadable?: Unreadable): Promise<Instance[]>
 }

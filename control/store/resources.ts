@@ -77,6 +77,9 @@ export interface Usage {
   readonly field: string
 }
 
+/** Told of a row that cannot be read, by uid or id, and why. */
+export type Unreadable = (id: string, error: unknown) => void
+
 export interface Resources {
   get(key: Key): Promise<Resource | undefined>
   getByUid(uid: string): Promise<Resource | undefined>
@@ -90,8 +93,11 @@ export interface Resources {
   list(listing: Listing): Promise<{ items: Resource[]; hasMore: boolean }>
   /** All in the workspace, whatever the filters. */
   count(kind: string, workspace: string, parent?: string): Promise<number>
-  /** Across workspaces; for reconcilers at start-up only. */
-  everyOf(kind: string): Promise<Resource[]>
+  /**
+   * Across workspaces; for reconcilers at start-up only. Rows that cannot be read are given to `unreadable` and left out; without it the first
+   * of them is thrown.
+   */
+  everyOf(kind: string, unreadable?: Unreadable): Promise<Resource[]>
   /** Oldest first. */
   events(uid: string): Promise<ResourceEvent[]>
   /** Which resource of that kind and workspace has the claim. */

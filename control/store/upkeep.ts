@@ -17,6 +17,8 @@ export interface Upkeep {
    * one before has to read it again to write it. A value that is stored by itself is given as JSON, too.
    */
   rewrite(change: (body: string) => string | undefined): Promise<void>
+  /** What is wrong with each row that cannot be read, a sentence each. Reads all rows of resources and instances, keys and workspaces. */
+  unreadable(): Promise<readonly string[]>
   /** Resources of these kinds by status, and all instances by the kind of their owner and status. */
   tally(kinds: readonly string[]): Promise<{ readonly resources: Tallied[]; readonly instances: Tallied[] }>
 }

@@ -25,7 +25,8 @@ const moveFor = (pool: WantedPool, record: Resource | undefined, ids: Ids): Move
 /** Resolves with the uids of the records that are other than before, those that went among them. */
 export const keepPools = async (deps: KeepDeps, wanted: readonly WantedPool[]): Promise<readonly string[]> => {
   const { store, transition, ids } = deps
-  const records = await store.resources.everyOf(poolKind)
+  // One that cannot be read is in the log of the runner, and neither filled nor removed.
+  const records = await store.resources.everyOf(poolKind, () => {})
   const byName = new Map(records.map(record => [record.name, record]))
   const names = new Set(wanted.map(({ image }) => image))
   const moves = [

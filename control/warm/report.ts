@@ -33,7 +33,7 @@ export const report = async (context: {
   readonly obstacle: string | undefined
 }): Promise<WarmReport> => {
   const { store, book, wanted, tally, obstacle } = context
-  const records = new Map((await store.resources.everyOf(poolKind)).map(record => [record.name, record]))
+  const records = new Map((await store.resources.everyOf(poolKind, () => {})).map(record => [record.name, record]))
   const pools = wanted.map(({ image, configured, demanded, problem }): PoolReport => {
     const record = records.get(image)
     const machines = record ? book.of(record.uid) : []

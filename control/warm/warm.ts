@@ -108,12 +108,14 @@ const fillSoon = (context: Context, ms = quietMs): void => {
     if (context.closed || !context.poke || !canMake(context)) return
     const { poke } = context
     if (pace.leftMs() > 0) fillSoon(context, pace.leftMs())
-    store.resources.everyOf(poolKind).then(
-      records => {
-        for (const record of records) if (mayMake(context, record) > 0) poke(poolKind, record.uid)
-      },
-      error => log.warn('warm.unfilled', { error }),
-    )
+    store.resources
+      .everyOf(poolKind, () => {})
+      .then(
+        records => {
+          for (const record of records) if (mayMake(context, record) > 0) poke(poolKind, record.uid)
+        },
+        error => log.warn('warm.unfilled', { error }),
+      )
   })
 }
 
@@ -204,7 +206,7 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
     },
     async load({ transition, line }) {
       Object.assign(context, { transition, line })
-      book.written({ instances: await store.instances.every() })
+      book.written({ instances: await store.instances.every(() => {}) })
       await look(context)
     },
     begin(poke) {

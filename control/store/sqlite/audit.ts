@@ -1,6 +1,7 @@
 /** The audit as rows. A row's hash is over the hash before it and all of its members, in their order. */
 import { createHash } from 'node:crypto'
 import type { Audit, AuditEntry, AuditHead, AuditPage, AuditQuery, AuditRecord, AuditVerdict } from '../store.ts'
+import { readJson } from './read-json.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { AuditRow } from './tables.ts'
 import type { Transact } from './transact.ts'
@@ -33,7 +34,7 @@ const hashOf = (before: string, row: Omit<AuditRow, 'hash'>): string => {
 const toRecord = ({ request_id: requestId, detail, ...row }: AuditRow): AuditRecord => ({
   ...row,
   requestId,
-  detail: JSON.parse(detail) as Record<string, unknown>,
+  detail: readJson<Record<string, unknown>>(detail, { table: 'audit', row: String(row.seq), column: 'detail' }),
 })
 
 const newest = query.selectFrom('audit').selectAll().orderBy('seq', 'desc')

@@ -1,6 +1,7 @@
 import type { Instance, Instances, Key } from '../store.ts'
 import { sql } from 'kysely'
 import { query, type Prepare } from './prepared.ts'
+import { readEach } from './read-json.ts'
 import { toInstance } from './rows.ts'
 import type { Remembered } from './remembered.ts'
 import type { InstanceRow } from './tables.ts'
@@ -59,6 +60,13 @@ export const sqliteInstances = (prepare: Prepare, { look }: Transact, memory: Pi
     ofOwners: owners => look(() => found(run.byOwners.all({ owners: JSON.stringify(owners) }))),
     ofKey: ({ kind, workspace, parent, name }) =>
       look(() => [...(ofKey(`${kind}\n${workspace}\n${parent}\n${name}`) ?? [])]),
-    every: () => look(() => found(run.every.all({}))),
+    every: unreadable =>
+      look(() =>
+        readEach(
+          run.every.all({}).toSorted(byAge),
+          toInstance,
+          unreadable && (({ id }, error) => unreadable(id, error)),
+        ),
+      ),
   }
 }

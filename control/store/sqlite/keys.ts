@@ -1,6 +1,7 @@
 /** API keys as rows, and the statements that read and write them. */
 import { sql } from 'kysely'
 import type { ApiKey, KeyHolder } from '../store.ts'
+import { readJson } from './read-json.ts'
 import { query, type Prepare } from './prepared.ts'
 import type { ApiKeyRow } from './tables.ts'
 
@@ -21,6 +22,9 @@ export const toApiKeyRow = (key: ApiKey): ApiKeyRow => ({
   last_used_at: null,
 })
 
+const partOf = <T extends object>(row: ApiKeyRow, column: 'scopes' | 'person', text: string): T =>
+  readJson<T>(text, { table: 'api_keys', row: row.id, column })
+
 export const toApiKey = (row: ApiKeyRow): ApiKey => ({
   id: row.id,
   hash: row.hash,
@@ -31,9 +35,9 @@ export const toApiKey = (row: ApiKeyRow): ApiKey => ({
   accountAdmin: row.account_admin === 1,
   createdAt: row.created_at,
   expiresAt: row.expires_at,
-  scopes: row.scopes === null ? null : (JSON.parse(row.scopes) as string[]),
+  scopes: row.scopes === null ? null : partOf<string[]>(row, 'scopes', row.scopes),
   owner: row.owner,
-  person: row.person === null ? null : (JSON.parse(row.person) as KeyHolder),
+  person: row.person === null ? null : partOf<KeyHolder>(row, 'person', row.person),
   defaultWorkspace: row.default_workspace,
 })
 

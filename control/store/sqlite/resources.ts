@@ -2,6 +2,7 @@ import type { Key, Resources } from '../store.ts'
 import type { Claims } from './claims.ts'
 import type { lister } from './listing.ts'
 import { query, type Prepare } from './prepared.ts'
+import { readEach } from './read-json.ts'
 import type { References } from './references.ts'
 import type { Remembered } from './remembered.ts'
 import { toEvent, toResource } from './rows.ts'
@@ -118,7 +119,10 @@ export const sqliteResources = (parts: Parts): Resources => {
           parent === undefined ? run.count.get({ kind, workspace }) : run.countIn.get({ kind, workspace, parent })
         return row?.count ?? 0
       }),
-    everyOf: kind => look(() => run.everyOf.all({ kind }).map(toResource)),
+    everyOf: (kind, unreadable) =>
+      look(() =>
+        readEach(run.everyOf.all({ kind }), toResource, unreadable && (({ uid }, error) => unreadable(uid, error))),
+      ),
     events: uid => look(() => [...(events(uid) ?? [])]),
     claimant: (kind, workspace, claim) => look(() => claimant(`${kind}\n${workspace}\n${claim}`)),
     byClaim: (kind, claim) => look(() => byClaim(`${kind}\n${claim}`)),

@@ -1,3 +1,4 @@
+import { readJson } from './read-json.ts'
 import type { Instance, Resource, ResourceEvent, StoredMetadata } from '../store.ts'
 import type { EventRow, InstanceRow, ResourceRow } from './tables.ts'
 
@@ -24,7 +25,12 @@ export const toRow = (resource: Resource): ResourceRow => {
 }
 
 export const toResource = (row: ResourceRow): Resource => {
-  const { metadata, spec, internal } = JSON.parse(row.body) as Pick<Resource, 'metadata' | 'spec' | 'internal'>
+  const place = { table: 'resources', row: `${row.kind} ${row.uid}`, column: 'body' }
+  const { metadata, spec, internal } = readJson<Pick<Resource, 'metadata' | 'spec' | 'internal'>>(row.body, place, [
+    'metadata',
+    'spec',
+    'internal',
+  ])
   return {
     uid: row.uid,
     kind: row.kind,
@@ -77,6 +83,9 @@ export const toInstanceRow = (instance: Instance): InstanceRow => {
   }
 }
 
+const partOf = <T extends object>(row: InstanceRow, column: 'address' | 'image' | 'errors' | 'body', text: string): T =>
+  readJson<T>(text, { table: 'instances', row: row.id, column })
+
 export const toInstance = (row: InstanceRow): Instance => ({
   id: row.id,
   owner: { uid: row.owner, kind: row.kind, workspace: row.workspace, parent: row.parent, name: row.name },
@@ -84,13 +93,13 @@ export const toInstance = (row: InstanceRow): Instance => ({
   driver: row.driver,
   version: row.version,
   status: row.status,
-  ...(row.address === null ? {} : { address: JSON.parse(row.address) as NonNullable<Instance['address']> }),
-  ...(row.image === null ? {} : { image: JSON.parse(row.image) as NonNullable<Instance['image']> }),
+  ...(row.address === null ? {} : { address: partOf<NonNullable<Instance['address']>>(row, 'address', row.address) }),
+  ...(row.image === null ? {} : { image: partOf<NonNullable<Instance['image']>>(row, 'image', row.image) }),
   createdAt: row.created_at,
   ...(row.started_at === null ? {} : { startedAt: row.started_at }),
   ...(row.turned_at === null ? {} : { turnedAt: row.turned_at }),
   ...(row.last_used_at === null ? {} : { lastUsedAt: row.last_used_at }),
   attempts: row.attempts,
-  errors: JSON.parse(row.errors) as Instance['errors'],
-  ...(JSON.parse(row.body) as Pick<Instance, 'memoryMb' | 'heldBytes' | 'claimed'>),
+  errors: partOf<Instance['errors']>(row, 'errors', row.errors),
+  ...partOf<Pick<Instance, 'memoryMb' | 'heldBytes' | 'claimed'>>(row, 'body', row.body),
 })

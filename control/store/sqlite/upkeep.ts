@@ -2,7 +2,12 @@ import type { Database } from 'better-sqlite3'
 import { sql } from 'kysely'
 import { closeSync, openSync } from 'node:fs'
 import type { Tallied, Upkeep } from '../store.ts'
+import { messageOf } from '../../../shared/errors.ts'
+import { toApiKey } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
+import { readEach } from './read-json.ts'
+import { toInstance, toResource } from './rows.ts'
+import { toWorkspace } from './workspace-row.ts'
 import type { Remembered } from './remembered.ts'
 import { translate, type Transact } from './transact.ts'
 
@@ -56,6 +61,10 @@ const statements = (prepare: Prepare) => ({
       .where('type', '=', given.type)
       .where('id', '=', given.id),
   ),
+  allResources: prepare(() => query.selectFrom('resources').selectAll()),
+  allInstances: prepare(() => query.selectFrom('instances').selectAll()),
+  allKeys: prepare(() => query.selectFrom('api_keys').selectAll()),
+  allWorkspaces: prepare(() => query.selectFrom('workspaces').selectAll()),
   instances: prepare(() =>
     query
       .selectFrom('instances')
@@ -114,6 +123,16 @@ export const sqliteUpkeep = ({ db, prepare, transact, ofRecords }: Parts): Upkee
         })
       }
     },
+    unreadable: () =>
+      read(() => {
+        const said: string[] = []
+        const say = (_row: unknown, error: unknown): void => void said.push(messageOf(error))
+        readEach(run.allResources.all({}), toResource, say)
+        readEach(run.allInstances.all({}), toInstance, say)
+        readEach(run.allKeys.all({}), toApiKey, say)
+        readEach(run.allWorkspaces.all({}), toWorkspace, say)
+        return said
+      }),
     tally: kinds =>
       read(() => ({
         resources: run.resources.all({ kinds: JSON.stringify(kinds) }) as Tallied[],

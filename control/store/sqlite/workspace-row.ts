@@ -1,9 +1,10 @@
 /** A workspace as a row. */
+import { readJson } from './read-json.ts'
 import type { Workspace } from '../store.ts'
 import type { WorkspaceRow } from './tables.ts'
 
 export const toWorkspace = (row: WorkspaceRow): Workspace => {
-  const labels = JSON.parse(row.labels) as Record<string, string>
+  const labels = readJson<Record<string, string>>(row.labels, { table: 'workspaces', row: row.name, column: 'labels' })
   return {
     id: row.id,
     name: row.name,

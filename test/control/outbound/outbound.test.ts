@@ -101,3 +101,40 @@ t.test('without a policy, sandboxes are told of the network that the host is in,
   for (const caFile of [`${file}x`, file.replace('ca.pem', 'no.pem')])
     await t.rejects(surroundingsOf({ ...none, caFile }), { code: 'invalid_argument', message: /^HUTCH_CA_FILE: / })
 })
+
+t.test(
+  'at the start a record that cannot be read has no way out, keeps its events, and the others have theirs',
+  async t => {
+    const told: string[] = []
+    const shut: unknown[] = []
+    const kept: string[] = []
+    const owners = createOwners({ machineAt: () => 'm1' })
+    const outbound = createOutbound({
+      egress: { setPolicy: (uid: string) => void told.push(`set ${uid}`), disconnect() {} } as unknown as Egress,
+      owners,
+      members: createMembers(),
+      files: { of: () => nothingKept, remove() {}, keepOnly: uids => void kept.push(...uids) },
+      rules: new Map([['box', { workload: { outbound: () => saying('1') } }]]) as unknown as RulesByKind,
+      store: {
+        resources: {
+          everyOf: async (_kind: string, unreadable: (uid: string, error: unknown) => void) => {
+            unreadable('torn', new Error('no JSON'))
+            return [record('whole')]
+          },
+        },
+        instances: {
+          every: async (unreadable: (id: string, error: unknown) => void) => {
+            unreadable('m1', new Error('no JSON'))
+            return []
+          },
+        },
+      } as unknown as Store,
+      log: { ...silentLog, error: (event, fields) => void shut.push([event, fields]) },
+    })
+    await outbound.load()
+    t.same(told, ['set whole'])
+    t.match(shut, [['outbound.shut', { record: 'torn' }]])
+    t.same(kept.toSorted(), ['torn', 'whole'])
+    t.equal(owners.of('10.0.0.3'), undefined, 'whose machine it is nobody knows')
+  },
+)

@@ -38,7 +38,9 @@ const watched = (path: string) => {
 t.test('every page is a range of an index in the order asked for: nothing is scanned, nothing is sorted', async t => {
   const { db, plans } = watched(join(t.testdir(), 'hutch.db'))
   t.teardown(() => db.close())
-  const add = db.prepare(`INSERT INTO resources VALUES (?, 'sandbox', 'main', '', ?, 1, ?, NULL, '', 1, 1, '{}')`)
+  const add = db.prepare(
+    `INSERT INTO resources VALUES (?, 'sandbox', 'main', '', ?, 1, ?, NULL, '', 1, 1, '{"metadata":{},"spec":{},"internal":{}}')`,
+  )
   for (const status of ['DEPLOYED', 'FAILED', 'TERMINATED']) add.run(status, status, status)
   const list = lister(db, preparer(db))
   const filters: Partial<Listing>[] = [{}, { parent: '' }, { exceptStatuses: ['TERMINATED'] }, { statuses: ['FAILED'] }]
