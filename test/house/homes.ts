@@ -33,9 +33,11 @@ export const notImported: readonly string[] = [
 
 /** Node's own modules that reach out of the process or into its engine; their types may be named anywhere. */
 export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
+  // Its `fork` copies the server: what runs for a sandbox is started by the driver's `process`.
   'node:child_process': [
     'control/backup',
-    'control/drivers/oci',
+    'control/drivers/oci/probe',
+    'control/drivers/oci/view',
     'control/runtime',
     'daemon/tunnel',
     'daemon/upgrade',

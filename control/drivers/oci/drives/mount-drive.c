@@ -1,9 +1,9 @@
 /*
  * Shows a directory of the host in a machine, or takes it away again, from outside of the machine:
  *
- *     mount-drive mount <drives> <drive> <path> <make path: 0|1> <read-only: 0|1> <uid|-> <gid|-> <first id|-> <mount point>
- *                                                                                                      3< mount namespace
- *     mount-drive unmount <mount id> <mount point>   3< mount namespace
+ *     mount-drive <mount namespace> mount <drives> <drive> <path> <make path: 0|1> <read-only: 0|1> <uid|-> <gid|->
+ *                                         <first id|-> <mount point>
+ *     mount-drive <mount namespace> unmount <mount id> <mount point>
  *
  * With a uid or gid, what belongs to the drive's own owner is shown as theirs, and what they make is the owner's on disk:
  * the two change places, everybody else stays who he is (an idmapped mount). With a first id, the machine has users of its
@@ -28,7 +28,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define NAMESPACE 3
 #define DIRECTORY (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 /* <sys/mount.h> cannot be included beside <linux/mount.h>. */
 #define PRIVATE (1 << 18)
@@ -74,9 +73,9 @@ static int walk(int from, char *path, const struct stat *owner) {
 }
 
 /* Both the root and the working directory are the machine's afterwards; never stays with the host's. */
-static void enter(void) {
+static void enter(int namespace) {
   struct stat before, after;
-  if (stat("/", &before) < 0 || setns(NAMESPACE, CLONE_NEWNS) < 0 || stat("/", &after) < 0) fail("enter");
+  if (stat("/", &before) < 0 || setns(namespace, CLONE_NEWNS) < 0 || stat("/", &after) < 0) fail("enter");
   errno = EXDEV;
   if (before.st_dev == after.st_dev && before.st_ino == after.st_ino) fail("enter");
 }
@@ -189,7 +188,7 @@ static void show_as(int tree, const struct stat *owner, const struct look *look)
   if (users < 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) fail("map");
 }
 
-static void mount_drive(char **argument) {
+static void mount_drive(int namespace, char **argument) {
   int drives = open(argument[0], DIRECTORY);
   int drive = drives < 0 ? -1 : walk(drives, argument[1], NULL);
   struct stat owner;
@@ -206,13 +205,13 @@ static void mount_drive(char **argument) {
   if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0) fail("restrict");
   struct look look = look_of(argument + 5, &owner);
   show_as(tree, &owner, &look);
-  enter();
+  enter(namespace);
   int target = inside(argument[8], 1, look.ids.first);
   if (syscall(SYS_move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) fail("mount");
 }
 
-static void unmount_drive(char **argument) {
-  enter();
+static void unmount_drive(int namespace, char **argument) {
+  enter(namespace);
   int target = inside(argument[1], 0, 0);
   struct statx facts;
   if (statx(target, "", AT_EMPTY_PATH, STATX_MNT_ID, &facts) < 0) fail("look");
@@ -224,9 +223,11 @@ static void unmount_drive(char **argument) {
 
 int main(int count, char **argument) {
   umask(022);
+  int namespace = count < 3 ? -1 : open(argument[1], O_RDONLY | O_CLOEXEC);
+  if (count >= 3 && namespace < 0) fail("enter");
   errno = EINVAL;
-  if (count == 11 && strcmp(argument[1], "mount") == 0) mount_drive(argument + 2);
-  else if (count == 4 && strcmp(argument[1], "unmount") == 0) unmount_drive(argument + 2);
+  if (count == 12 && strcmp(argument[2], "mount") == 0) mount_drive(namespace, argument + 3);
+  else if (count == 5 && strcmp(argument[2], "unmount") == 0) unmount_drive(namespace, argument + 3);
   else fail("arguments");
   return 0;
 }

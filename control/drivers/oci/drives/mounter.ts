@@ -2,18 +2,17 @@
  * Mounts in a machine's mount namespace, made by a small program of the host (`mount-drive.c`) that enters it. So neither
  * tenants nor their daemon need CAP_SYS_ADMIN or the mount calls, which stay forbidden to everything in the machine.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { open, readFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
-import { fail, messageOf, type AppError } from '../../../../shared/errors.ts'
+import { fail, type AppError } from '../../../../shared/errors.ts'
 import { rebuild } from '../../../../shared/installation.ts'
 import type { DirectoryMount, Mounter } from '../../driver.ts'
 import { toolEnvironment } from '../command.ts'
 import type { Context } from '../context.ts'
 import { filesOf } from '../layout.ts'
 import { readMarker } from '../marker.ts'
+import { runProcess } from '../process/run-process.ts'
 import { idsPerMachine } from '../users/ranges.ts'
 import { ofFirstProcess } from './first-process.ts'
 
@@ -26,25 +25,24 @@ interface Failure {
   readonly errno: number
 }
 
+const boundMs = 20_000
+
 /** Undefined when the program did what it should; throws when it could not even be started. */
 const enter = async (namespace: FileHandle, args: readonly string[]): Promise<Failure | undefined> => {
-  const child = spawn(program, args, {
-    stdio: ['ignore', 'pipe', 'ignore', namespace.fd],
+  const end = await runProcess({
+    file: program,
+    // By our own descriptor: the first process may have ended since, and its number be somebody else's.
+    args: [`/proc/${process.pid}/fd/${namespace.fd}`, ...args],
     env: toolEnvironment,
-    timeout: 20_000,
-    killSignal: 'SIGKILL',
+    capture: true,
+    session: false,
+    signal: AbortSignal.timeout(boundMs),
   })
-  const said: Buffer[] = []
-  child.stdout?.on('data', (piece: Buffer) => said.push(piece))
-  const impossible = (reason: string, cause?: unknown) =>
-    fail('driver_failed', { driver: 'oci', step: 'drive', reason }, cause)
-  // 'close' comes after 'exit' and the last of the output.
-  const [code, signal] = await once(child, 'close').catch(error => {
-    throw impossible(`${messageOf(error)}; ${rebuild}`, error)
-  })
-  if (code === 0) return undefined
-  const [, step, number] = /^(\w+) (\d+)$/m.exec(Buffer.concat(said).toString()) ?? []
-  if (step === undefined) throw impossible(`${program} ended with ${signal ?? code} and said nothing`)
+  if (end.errno === 0 && end.code === 0 && !end.signal) return undefined
+  const impossible = (reason: string) => fail('driver_failed', { driver: 'oci', step: 'drive', reason })
+  if (end.errno !== 0) throw impossible(`${program}: ${getSystemErrorMessage(-end.errno)}; ${rebuild}`)
+  const [, step, number] = /^(\w+) (\d+)$/m.exec(end.output) ?? []
+  if (step === undefined) throw impossible(`${program} ended with ${end.signal ?? end.code} and said nothing`)
   return { step, errno: Number(number) }
 }
 
