@@ -48,6 +48,7 @@ const tests = [
   'test/control/drivers/oci/view-v2.test.ts',
   'test/control/drivers/oci/drives.test.ts',
   'test/control/drivers/oci/users/before.test.ts',
+  'test/control/drivers/oci/users/hold.test.ts',
   // The relay: connections that are passed on unread, and parts of them; and where datagrams wanted to go.
   'test/control/egress/late.test.ts',
   'test/control/egress/datagrams.test.ts',
