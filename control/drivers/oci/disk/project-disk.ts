@@ -6,12 +6,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fail } from '../../../../shared/errors.ts'
-import { run, tool } from '../command.ts'
 import type { MachineFiles } from '../layout.ts'
 import { removeDirectory } from '../remove-directory.ts'
-import { prepareAgain, prepareRoot } from '../rootfs.ts'
+import { prepareAgain, prepareRoot, type RootInput } from '../rootfs.ts'
+import { copyTree } from './copy-tree.ts'
 import type { Disk, DiskKind } from './kind.ts'
 import { boundProject, countOf, forgetProject, joinProject, projectOf } from './project-quota.ts'
 import { bytesPerMb } from './shape.ts'
@@ -68,18 +68,17 @@ const settle = async ({ settling }: MachineFiles, project: number): Promise<void
 
 /**
  * A tree without the number, of a backup, is copied by way of `settling` into one that has it. Interrupted, the tree is under one of its two
- * names, and is copied anew.
+ * names, and the copy goes on from what there is.
  */
-const adopt = async (files: MachineFiles, tree: string, project: number): Promise<void> => {
+const adopt = async (root: RootInput, tree: string, project: number): Promise<void> => {
+  const { files, signal } = root
   const old = `${tree}.old`
   if (!existsSync(tree) && existsSync(old)) await rename(old, tree)
   await removeDirectory(old)
   if (!existsSync(tree) || projectOf(tree) === project) return
   await settle(files, project)
-  const copy = join(files.settling, 'copy')
-  await removeDirectory(copy)
-  const args = ['--archive', '--reflink=auto', '--no-target-directory', '--', tree, copy]
-  await run({ step: 'copy files', file: tool('cp'), args, timeoutMs: 110_000 })
+  const copy = join(files.settling, basename(tree))
+  await copyTree({ from: tree, to: copy, signal })
   await rename(tree, old)
   await rename(copy, tree)
   await removeDirectory(old)
@@ -115,7 +114,7 @@ export const projectDisks = (): DiskKind => {
       if (earlier && !isOfHere(files, disk)) await settle(files, project)
       // Nothing is written before it has an end.
       bound(files, disk, startMb)
-      if (earlier) for (const tree of [files.upper, files.private]) await adopt(files, tree, project)
+      if (earlier) for (const tree of [files.upper, files.private]) await adopt(root, tree, project)
       await removeDirectory(files.settling)
       const made = (directory: string) => joinProject(directory, project)
       if (!existsSync(files.private)) {
