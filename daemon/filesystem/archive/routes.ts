@@ -9,6 +9,7 @@ import { attachment } from '../transfer/content-type.ts'
 import { nameOf } from '../describe.ts'
 import { asNotFound, asUnprocessable } from '../failures.ts'
 import type { Owners } from '../owners.ts'
+import { isOfKernel } from '../kernel-filesystems.ts'
 import type { FilePort } from '../port.ts'
 import { discard } from '../transfer/consume.ts'
 
@@ -22,6 +23,9 @@ export const archiveRoutes = (deps: { port: FilePort; owners: Owners; paths: Pat
       try {
         // The start may be a link; links below it are archived as links.
         const real = await port.realpath(path)
+        // Sizes there are not those of the contents, and some files cannot be read by anybody: it would end in the middle, or lie.
+        if (isOfKernel(real))
+          throw fail('unprocessable', { reason: `${path} is the kernel's own (${real}); read its files one by one` })
         const { kind } = await port.stat(real)
         if (kind !== 'directory' && kind !== 'file') throw fail('unprocessable', { reason: `${path} is a ${kind}` })
         if (kind === 'directory') await port.readdir(real)

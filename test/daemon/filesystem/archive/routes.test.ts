@@ -161,3 +161,14 @@ t.test('one file, a link to a directory, errors', async t => {
   t.equal((await call('GET', `/filesystem-archive${encodeURIComponent('/dev/null')}`)).status, 422)
   t.equal((await call('GET', '/filesystem-archive/f/x')).status, 422)
 })
+
+t.test("the kernel's own files are no archive: it is said before anything is sent, also through a link", async t => {
+  const { call, dir } = await daemon(t, { files: { mine: { file: 'mine' } } })
+  symlinkSync('/proc/self', join(dir, 'link'))
+  for (const path of ['/proc', '/proc/self/status', '/sys/kernel', join(dir, 'link')]) {
+    const { status, body } = await call('GET', at(path))
+    t.equal(status, 422, path)
+    t.match(JSON.stringify(body), /the kernel's own/)
+  }
+  t.equal((await call('GET', at(join('/proc/self/root', dir, 'mine')))).status, 200)
+})
