@@ -55,8 +55,9 @@ const maker = ({ names, block, firstId }: SlotOptions, numbers: Numbers, { log, 
       })
       return slots
     } catch (error) {
-      await removeLinks(slots)
+      // Also where they cannot be removed now: whoever gets such a number removes what is there first. Kept, all would be taken one day.
       for (const { index } of slots) numbers.free(index)
+      await removeLinks(slots)
       throw error
     }
   }
