@@ -3,6 +3,7 @@ import { daemonDefences } from './daemon.ts'
 import type { Defence } from './defence.ts'
 import { gatewayDefences } from './gateway.ts'
 import { machineDefences } from './machine.ts'
+import { ownFileDefences } from './own-files.ts'
 import { policyDefences } from './policy.ts'
 import { wallDefences } from './walls.ts'
 
@@ -11,6 +12,7 @@ export const allDefences: readonly Defence[] = [
   ...daemonDefences,
   ...gatewayDefences,
   ...machineDefences,
+  ...ownFileDefences,
   ...policyDefences,
   ...wallDefences,
 ]

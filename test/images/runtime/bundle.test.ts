@@ -136,6 +136,44 @@ t.test('nothing that the daemon runs has a path of the tenant compiled in', asyn
   t.equal(withoutTenantPaths('libc.so.6', (copyFileSync(join(made, 'lib/libc.so.6'), copy), copy)), true)
 })
 
+/** What each of them looks for, and whoever is root in a sandbox could write there, if it were below the tenant's root. */
+const lookedFor: Readonly<Record<string, readonly string[]>> = {
+  'ld-': ['ld.so.preload', 'ld.so.cache'],
+  'libc.so': [
+    'nsswitch.conf',
+    'resolv.conf',
+    'host.conf',
+    'hosts',
+    'services',
+    'passwd',
+    'gconv',
+    'locale',
+    'zoneinfo',
+  ],
+  libxtables: ['xtables'],
+}
+
+t.test('what the loader, the C library and iptables look for is where nobody can make a file', async t => {
+  const dir = join(made, ownLibraries)
+  for (const [beginning, names] of Object.entries(lookedFor)) {
+    const files = readdirSync(dir).filter(file => file.startsWith(beginning))
+    t.ok(files.length > 0, beginning)
+    for (const file of files) {
+      const text = readFileSync(join(dir, file), 'latin1')
+      for (const name of names) {
+        const paths = text.match(new RegExp(`(?:/[\\w.-]+)+/${name.replaceAll('.', '\\.')}(?![\\w.])`, 'g')) ?? []
+        t.not(paths.length, 0, `${file} looks for ${name}`)
+        t.same(
+          paths.filter(path => !path.startsWith('/sys/')),
+          [],
+          `${file}: ${name}`,
+        )
+      }
+      t.notMatch(text, /\/lib\//, `${file} takes no library of the tenant's`)
+    }
+  }
+})
+
 /** Says in which program it is; loaded by whoever believes the root file system. */
 const trap = `#include <stdio.h>
 #include <unistd.h>
