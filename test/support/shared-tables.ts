@@ -37,6 +37,8 @@ const numberIn = (path: string, pattern: RegExp): number =>
   Number((pattern.exec(source(path))?.[1] ?? '').replaceAll('_', ''))
 
 export const pending = numberIn('native/hold-namespaces.c', /#define PENDING (\d+)/)
+/** Record locks. */
+export const locks = numberIn('locks/watch.ts', /mostLocks = ([\d_]+)/)
 const connections = numberIn('net/connections.ts', /most = ([\d_]+)/)
 const limit = (name: string): string => String(sharedLimits[name])
 /** Memory of the sandboxes that are attacked. */
@@ -184,12 +186,20 @@ export const sharedTables: readonly SharedTable[] = [
     elsewhere: ['test/programs/walls.py', "'system-call'"],
   },
   {
-    what: 'locks of files',
+    what: 'record locks of files (`fcntl`, `lockf`)',
     owner: 'box',
-    bound: 'any number',
+    bound: `${locks}`,
     keptBy:
-      '**nothing**: there is no table to fill, but each lock is 192 bytes of the box that are charged to nobody (measured on Linux 6.18: a million take 195 MB and 4 s of a processor, and no control group is charged). They go with the process. No limit of the kernel counts them (`RLIMIT_LOCKS` has had no effect since Linux 2.4, and charging them was taken back in 5.15), and a count kept by the host could be passed by. `/proc/locks` has the device of the file, and the root, `/dev/shm`, `/dev/pts` and `/proc` of a sandbox have each their own; pipes, sockets, eventfds and memfds are of one device for all (`-1 00:10:1038` is every eventfd), and there `/proc/PID/fdinfo` of who has the descriptor lists its locks. But a lock of an open file (`F_OFD_SETLK`) stays when its descriptor was sent to a socket, not received and closed, and then nothing says whose it is (all tried). Refusing those would break programs that need them. An operator sees them in `file_lock_cache` of `/proc/slabinfo`',
-    attacks: [{ kind: 'locks', cap: 10_000, usual: 1_000 }],
+      'the server, as no limit of the kernel counts them and no control group is charged their 192 bytes (Linux 6.18; `RLIMIT_LOCKS` has had no effect since 2.4): every two seconds it looks how many the box has, and when they have become more by that many, whose descriptors show them (`/proc/PID/fdinfo`, as whoever holds such a lock has the file open); processes with the most are ended (SIGKILL) until the sandbox has no more than it may, and the log says so (`locks.ended`). Between two looks a processor makes some 50 MB of them. Locks of open files (`F_OFD_SETLK`), which could stay where nobody has the file, are `EINVAL`, as before Linux 3.15',
+    attacks: [{ kind: 'locks', cap: 9_000, usual: 1_000, bound: locks }],
+  },
+  {
+    what: 'locks of whole files (`flock`), leases',
+    owner: 'box',
+    bound: 'one for each open file',
+    keptBy: 'open files are charged to its memory, 232 bytes and more each; a lock is 192 of the box besides',
+    attacks: [],
+    elsewhere: ['test/e2e/shared-tables.test.ts', 'tables of the kernel'],
   },
 ]
 

@@ -12,6 +12,7 @@ import type { Context, Runtime } from './context.ts'
 import { openDisks } from './disk/open.ts'
 import { filesOf, machinesDir } from './layout.ts'
 import { machineIds } from './list.ts'
+import { watchLocks } from './locks/watch.ts'
 import { readMarker } from './marker.ts'
 import { namesOf, openStage, tagOf, type Names } from './names.ts'
 import { claimBlock } from './net/block.ts'
@@ -161,9 +162,11 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
   const stopTrimming = clock.every(5_000, trim)
+  const stopWatching = config.runtime === 'runsc' ? undefined : watchLocks({ hierarchy, names }, { log, clock })
   await views?.adopt(await machineIds(context))
   const close = async () => {
     stopTrimming()
+    await stopWatching?.()
     await guard.close()
     await network.slots.close()
     await hold.close()

@@ -10,7 +10,7 @@ const architectures: Readonly<Record<string, readonly string[]>> = {
   arm64: ['SCMP_ARCH_AARCH64'],
 }
 
-const [eperm, enosys, eprotonosupport] = [1, 38, 93]
+const [eperm, einval, enosys, eprotonosupport] = [1, 22, 38, 93]
 /** CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}: no new namespaces, so no capabilities by way of a user namespace. */
 const newNamespaces = 0x7e02_0000
 /** personality(2): Linux, 32-bit, the two with UNAME26, and the query. */
@@ -26,6 +26,20 @@ const [unix, netlink] = [1, 16]
 const netlinks = [0, 4, 12, 15, 16]
 /** NETLINK_AUDIT is the log of the box. Refused as if the kernel had none, which programs that log users go on after. */
 const audit = 9
+
+/**
+ * F_OFD_{GETLK,SETLK,SETLKW}, 36 to 38 of fcntl, are the only commands with this bit (asm-generic/fcntl.h, linux/fcntl.h). Their locks
+ * stay with a file that was sent to a socket and closed, where nobody can tell whose they are, and the kernel bounds them by
+ * nothing. Refused as by a kernel before 3.15, which programs that have use for them go on after with others (QEMU, etcd).
+ * The kernel looks at the lower half of the command alone, and so does a masked comparison.
+ */
+const openFileLocks = 0x20
+
+const commandIn = (bits: number, action: object): object => ({
+  names: ['fcntl'],
+  ...action,
+  args: [{ index: 1, value: openFileLocks, valueTwo: bits, op: 'SCMP_CMP_MASKED_EQ' }],
+})
 
 /** The arguments of `socket`: a family, and a protocol where it matters. */
 const socketArgs = (family: number, protocol?: number) => [
@@ -52,6 +66,8 @@ export const seccompProfile = (arch: string, { aio }: { aio: boolean }): object 
     ...[...families.map(family => socketArgs(family)), ...netlinks.map(protocol => socketArgs(netlink, protocol))].map(
       args => ({ names: ['socket'], action: 'SCMP_ACT_ALLOW', args }),
     ),
+    commandIn(0, { action: 'SCMP_ACT_ALLOW' }),
+    commandIn(openFileLocks, { action: 'SCMP_ACT_ERRNO', errnoRet: einval }),
     { names: ['socket'], action: 'SCMP_ACT_ERRNO', errnoRet: eprotonosupport, args: socketArgs(netlink, audit) },
     { names: ['socketpair'], action: 'SCMP_ACT_ALLOW', args: [{ index: 0, value: unix, op: 'SCMP_CMP_EQ' }] },
     {
