@@ -128,5 +128,5 @@ export const boot = async (attempt: Attempt, marker: Marker, blank: string | und
     // While the daemon begins; nothing of a tenant runs yet.
     await Promise.all([untilUp(attempt, marker, from), context.views?.show(attempt.spec.id)])
   }
-  await inTurn({ turns: context.starting, clock: context.clock }, begin, up)
+  await inTurn(context, begin, up)
 }

@@ -51,8 +51,6 @@ export interface Context {
   readonly quickMoves: QuickMoves
   /** Limits how many machines start at the same time. */
   readonly starting: <T>(task: () => Promise<T>) => Promise<T>
-  /** Limits how many become somebody's at the same time. */
-  readonly claiming: <T>(task: () => Promise<T>) => Promise<T>
   readonly log: Log
   readonly clock: Clock
 }

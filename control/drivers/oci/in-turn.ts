@@ -1,4 +1,4 @@
-/** Machines start, and become somebody's, a few at a time, and none of them can make the others wait. */
+/** Machines start a few at a time, and none of them can make the others wait. */
 import type { Context } from './context.ts'
 
 /**
@@ -7,13 +7,13 @@ import type { Context } from './context.ts'
  */
 const settleMs = 250
 
-/** Runs `begin` in one of `turns`, which ends when `up` has settled or takes long; then waits for `up` without it. */
-export const inTurn = async <T>(
-  { turns, clock }: { turns: Context['starting'] } & Pick<Context, 'clock'>,
+/** Runs `begin` in a turn of its own, which ends when `up` has settled or takes long; then waits for `up` without it. */
+export const inTurn = async (
+  { starting, clock }: Pick<Context, 'starting' | 'clock'>,
   begin: () => Promise<void>,
-  up: () => Promise<T>,
-): Promise<T> => {
-  const { rising } = await turns(async () => {
+  up: () => Promise<void>,
+): Promise<void> => {
+  const { rising } = await starting(async () => {
     await begin()
     const rising = up()
     const late = new AbortController()
@@ -24,5 +24,5 @@ export const inTurn = async <T>(
     late.abort()
     return { rising }
   })
-  return rising
+  await rising
 }

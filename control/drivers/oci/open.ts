@@ -158,7 +158,6 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
     strangerInImage: createImageCheck(),
     quickMoves: createQuickMoves(ownList(hierarchy), { clock, log }),
     starting: semaphore(availableParallelism() * 2),
-    claiming: semaphore(availableParallelism() * 2),
   }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
   const stopTrimming = clock.every(5_000, trim)

@@ -9,7 +9,6 @@ import { groupOf, type Context } from '../context.ts'
 import { checkSpec } from '../check-spec.ts'
 import { holdOutbound, resolversOf } from '../create.ts'
 import { isFile } from '../disk/kind.ts'
-import { inTurn } from '../in-turn.ts'
 import { leastDiskMb, promisedMb } from '../disk/shape.ts'
 import { filesOf } from '../layout.ts'
 import { readMarkerNow, writeMarkerNow, type Marker } from '../marker.ts'
@@ -62,7 +61,8 @@ const needAnonymous = (context: Context, id: string): Marker => {
   return marker
 }
 
-const claim = async (context: Context, spec: Spec, tell: Tell): Promise<Machine> => {
+export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Promise<Machine> => {
+  checkSpec(spec)
   const { hierarchy, clock } = context
   const { id, memoryMb, cpus, held = false } = spec
   const files = filesOf(context.dataDir, id)
@@ -89,18 +89,4 @@ const claim = async (context: Context, spec: Spec, tell: Tell): Promise<Machine>
   await all([told, rest()])
   await limitCpu(hierarchy, group, id, cpus)
   return machine
-}
-
-/**
- * Makes the machine, which was made for nobody, what `spec` says. In turn: of many that wake at once none is ready before nearly all are,
- * and half of them are sooner so, the last no later.
- */
-export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Promise<Machine> => {
-  checkSpec(spec)
-  const { claiming: turns, clock } = context
-  return inTurn(
-    { turns, clock },
-    async () => {},
-    () => claim(context, spec, tell),
-  )
 }
