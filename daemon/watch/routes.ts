@@ -69,12 +69,7 @@ export const watchRoutes = (deps: WatchDeps): Bound[] => {
       let cancel = () => {}
       const late = new Promise<void>(resolve => (cancel = clock.after(patienceMs, resolve)))
       await Promise.race([tree.ready, late])
-        // The answer is then an error that is given whole, after which the signal says nothing.
-        .catch(error => {
-          close()
-          throw error
-        })
-        .finally(cancel)
+      cancel()
       const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-accel-buffering': 'no' }
       return reply(200, headers, feed.pump)
     }),

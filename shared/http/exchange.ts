@@ -8,10 +8,3 @@ export const exchangeOf = (answer: ServerResponse | Duplex): Exchange => ({
   onOver: run => void answer.once('close', run),
   cut: () => void answer.destroy(),
 })
-
-/** The exchange of an HTTP answer. One that has not begun is still given when it is cut: a call may be what ended its own credential. */
-export const exchangeOfResponse = (response: ServerResponse): Exchange => ({
-  isOver: () => response.destroyed,
-  onOver: run => void response.once('close', run),
-  cut: () => void (response.headersSent && response.destroy()),
-})

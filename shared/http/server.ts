@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import { SocketUpgrade } from '../route.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { connectionClosed } from './connection-closed.ts'
-import { exchangeOf, exchangeOfResponse } from './exchange.ts'
+import { exchangeOf } from './exchange.ts'
 import { endRaw } from './raw-answer.ts'
 import { drain, send } from './reply.ts'
 import { createTurns } from './turns.ts'
@@ -29,12 +29,11 @@ export interface ListenerOptions {
 export const listener = (dispatcher: Dispatcher, { log, remoteOf }: ListenerOptions): Listener => {
   const request = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
     const gone = new AbortController()
-    // Nobody listens any more for the end of an answer that was given whole: an abort that nobody hears costs half a microsecond.
-    response.on('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
-    const result = await dispatcher.dispatch(
-      toRequest(message, exchangeOfResponse(response), remoteOf?.(message)),
-      gone.signal,
-    )
+    response.once('close', () => gone.abort(connectionClosed))
+    const ofResponse = exchangeOf(response)
+    // An answer that has not begun is still given: a call may be what ended its own credential.
+    const exchange = { ...ofResponse, cut: () => void (response.headersSent && ofResponse.cut()) }
+    const result = await dispatcher.dispatch(toRequest(message, exchange, remoteOf?.(message)), gone.signal)
     if (response.destroyed) return
     // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
@@ -113,7 +112,7 @@ export const attach = (server: Server, on: Listener): ApiServer => {
   server.timeout = 0
   server.on('request', (message, response) => {
     answers.add(response)
-    response.on('close', () => answers.delete(response))
+    response.once('close', () => answers.delete(response))
     // Clients on old connections are to reconnect.
     if (!server.listening) response.shouldKeepAlive = false
     if (settleTarget(message)) {

@@ -302,30 +302,6 @@ t.test('clients that vanish end what was done for them, and leave no descriptor'
   t.equal(lines.filter(line => line.includes('"error"')).length, 0, 'and it is no error of ours')
 })
 
-t.test('an answer that was given whole is no client that left; an answer that nobody waits for is', async t => {
-  const signals: AbortSignal[] = []
-  const prompt = handle(route('GET /prompt', { id: 'prompt', summary: '' }), (_, { signal }) => {
-    signals.push(signal)
-    return { done: true }
-  })
-  const slow = handle(route('GET /slow', { id: 'slow', summary: '' }), async (_, { signal }) => {
-    signals.push(signal)
-    await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
-    return { done: false }
-  })
-  const { port, server: made } = await server(t, [prompt, slow])
-  const connections = () => new Promise<number>(resolve => made.getConnections((_error, count) => resolve(count)))
-  t.match(await exchange(t, port, head('GET /prompt', last)), /^HTTP\/1.1 200 /)
-  await until(async () => (await connections()) === 0, 'the connection to be closed')
-  t.equal(signals[0]?.aborted, false, 'nothing is told to those who listen for a client that leaves')
-  const leaving = await raw(t, port)
-  leaving.send(head('GET /slow'))
-  await until(async () => signals.length === 2, 'the second to be under way')
-  leaving.socket.destroy()
-  await until(async () => signals[1]?.aborted === true, 'the signal')
-  t.equal(signals[1]?.reason.name, 'AbortError')
-})
-
 t.test('a reader that does not read holds the writer up', async t => {
   let written = 0
   const flood = handle(route('GET /flood', { id: 'flood', summary: '', produces: ['text/plain'] }), () =>
