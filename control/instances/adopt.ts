@@ -1,4 +1,5 @@
 /** What an earlier host has left on the box is taken over. */
+import { isError } from '../../shared/errors.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { Instance } from '../store/store.ts'
 import type { Context } from './context.ts'
@@ -21,15 +22,18 @@ export const adopt = async (context: Context, configured: string): Promise<Insta
   for (const instance of instances) {
     const machine = census.found(instance.id)
     if (!machine || !isUp(instance)) continue
-    try {
-      const owner = await store.resources.getByUid(instance.owner.uid)
-      const workload = owner && rules.get(owner.kind)?.workload
-      if (workload) await standby.up(instance, machine, workload.standby(owner))
-    } catch (error) {
-      // Of one whose record cannot be read nobody knows when it sleeps; the others are not to wait for it.
+    const owner = await store.resources.getByUid(instance.owner.uid).catch((error: unknown) => {
+      if (!isError(error, 'unavailable')) throw error
       log.error('record.unreadable', { record: instance.owner.uid, error })
+      return 'unreadable' as const
+    })
+    if (owner === 'unreadable') {
+      // Nobody knows when it sleeps; the others are not to wait for it.
       await standby.up(instance, machine, undefined)
+      continue
     }
+    const workload = owner && rules.get(owner.kind)?.workload
+    if (workload) await standby.up(instance, machine, workload.standby(owner))
   }
   return instances
 }

@@ -190,7 +190,7 @@ export const sharedTables: readonly SharedTable[] = [
     owner: 'box',
     bound: `${locks}`,
     keptBy:
-      'the server, as no limit of the kernel counts them and no control group is charged their 192 bytes (Linux 6.18; `RLIMIT_LOCKS` has had no effect since 2.4): every two seconds it looks how many the box has, and when they have become more by that many, whose descriptors show them (`/proc/PID/fdinfo`, as whoever holds such a lock has the file open); processes with the most are ended (SIGKILL) until the sandbox has no more than it may, and the log says so (`locks.ended`). Between two looks a processor makes some 50 MB of them. Locks of open files (`F_OFD_SETLK`), which could stay where nobody has the file, are `EINVAL`, as before Linux 3.15',
+      'the server, as no limit of the kernel counts them and no control group is charged their 192 bytes (Linux 6.18; `RLIMIT_LOCKS` has had no effect since 2.4): every two seconds (less often when the box has tens of thousands) it looks how many there are, and when they have become more by that many, whose descriptors show them (`/proc/PID/fdinfo`, as whoever holds such a lock has the file open); processes with the most are ended (SIGKILL) until the sandbox has no more than it may, and the log says so (`locks.ended`). Between two looks a processor makes some 50 MB of them. Locks of open files (`F_OFD_SETLK`), which could stay where nobody has the file, are `EINVAL`, as before Linux 3.15',
     attacks: [{ kind: 'locks', cap: 9_000, usual: 1_000, bound: locks }],
   },
   {

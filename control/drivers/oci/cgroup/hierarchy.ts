@@ -57,6 +57,10 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
 /** Version 2 groups count swap whenever the kernel has any. */
 const hasSwapFile = async (): Promise<boolean> => (await readControl('/proc/swaps')) !== undefined
 
+/** Directory of the group `path` in one tree: the runtime puts a machine's processes into all of them. */
+export const treeDir = (hierarchy: Hierarchy, path: string): string =>
+  join(hierarchy.mountOf('freezer') ?? '/sys/fs/cgroup', path)
+
 /** Directories of the group `path` in every tree where it exists. */
 export const groupDirs = async (hierarchy: Hierarchy, path: string): Promise<string[]> => {
   const found: string[] = []

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { rmdir, writeFile } from 'node:fs/promises'
 import type { Clock } from '../../../../shared/clock.ts'
 import { errno, fail } from '../../../../shared/errors.ts'
-import { children, groupDirs, readControl, type Hierarchy } from './hierarchy.ts'
+import { children, groupDirs, readControl, treeDir, type Hierarchy } from './hierarchy.ts'
 
 const boundMs = 20_000
 
@@ -27,9 +27,9 @@ export const processesIn = async (hierarchy: Hierarchy, path: string): Promise<n
   return [...pids]
 }
 
-/** Whether anything runs in the group. One tree is asked: the runtime puts a machine's processes into all of them. */
+/** Whether anything runs in the group. */
 export const isPopulated = async (hierarchy: Hierarchy, path: string): Promise<boolean> => {
-  const directory = join(hierarchy.mountOf('freezer') ?? '/sys/fs/cgroup', path)
+  const directory = treeDir(hierarchy, path)
   if (hierarchy.version === 2) return /^populated 1$/m.test((await readControl(join(directory, 'cgroup.events'))) ?? '')
   return ((await readControl(join(directory, 'cgroup.procs'))) ?? '') !== ''
 }

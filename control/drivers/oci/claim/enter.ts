@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { fail } from '../../../../shared/errors.ts'
-import type { Hierarchy } from '../cgroup/hierarchy.ts'
+import { treeDir, type Hierarchy } from '../cgroup/hierarchy.ts'
 import { nativeAddon } from '../../../native-addon.ts'
 
 interface Addon {
@@ -32,7 +32,7 @@ export interface Visit {
  */
 export const enterMachine = async (hierarchy: Hierarchy, group: string, visit: Visit): Promise<void> => {
   const { hostname, shmBytes, rootId, etc } = visit
-  const processes = join(hierarchy.mountOf('freezer') ?? '/sys/fs/cgroup', group, 'cgroup.procs')
+  const processes = join(treeDir(hierarchy, group), 'cgroup.procs')
   const failure = await addon().enter(processes, hostname, shmBytes, rootId, Object.entries(etc).flat())
   if (failure)
     throw fail('driver_failed', {

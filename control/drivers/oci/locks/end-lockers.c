@@ -58,6 +58,8 @@ static int keep_processes(const char *path, const struct stat *, int kind, struc
 
 static void list_machines(const char *directory) {
   DIR *list = opendir(directory);
+  /* There has been no machine yet. */
+  if (!list && errno == ENOENT) return;
   if (!list) fail(directory);
   for (struct dirent *entry; (entry = readdir(list));) {
     char path[4096];
@@ -82,8 +84,10 @@ static struct process *process_of(int pid) {
   return bsearch(&(struct process){.pid = pid}, processes, count, sizeof *processes, by_pid);
 }
 
-/* `1: POSIX  ADVISORY  WRITE <pid> …`. Answers how many are listed that are not those of a living process of the box's own, or
- * that it cannot be told. */
+/*
+ * `1: POSIX  ADVISORY  WRITE <pid> …`. Answers how many are listed of machines and of processes that have ended, or SIZE_MAX when the
+ * list is too long to say.
+ */
 static size_t read_list(void) {
   FILE *text = fopen("/proc/locks", "re");
   char line[256];
@@ -143,6 +147,7 @@ static int is_ending(const struct process *process) {
 static void look_at(struct process *process, int must) {
   int descriptor = syscall(SYS_pidfd_open, process->pid, 0);
   if (descriptor < 0) {
+    if (errno != ESRCH) fail("open process");
     process->locks = 0;
     return;
   }

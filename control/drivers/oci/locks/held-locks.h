@@ -75,10 +75,12 @@ static size_t locks_of_table(int task, size_t most) {
   int facts_of = openat(task, "fdinfo", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *list = open_files < 0 || facts_of < 0 ? NULL : fdopendir(open_files);
   for (struct dirent *entry; list && found <= most && (entry = readdir(list));) {
-    struct statx facts;
-    if (entry->d_name[0] == '.' || statx(open_files, entry->d_name, AT_STATX_DONT_SYNC, STATX_INO, &facts) < 0) continue;
+    struct statx facts = {0};
+    if (entry->d_name[0] == '.') continue;
+    int known = statx(open_files, entry->d_name, AT_STATX_DONT_SYNC, STATX_INO, &facts) == 0;
     struct file_id id = {(uint64_t)facts.stx_dev_major << 32 | facts.stx_dev_minor, facts.stx_ino};
-    if (is_first(&seen, id)) found += locks_in(facts_of, entry->d_name, most);
+    /* One that says nothing of itself is counted by every descriptor. */
+    if (!known || is_first(&seen, id)) found += locks_in(facts_of, entry->d_name, most);
   }
   if (list) closedir(list);
   else if (open_files >= 0) close(open_files);

@@ -5,7 +5,7 @@ import { getSystemErrorMessage } from 'node:util'
 import type { Clock } from '../../../../shared/clock.ts'
 import { errno, fail, messageOf } from '../../../../shared/errors.ts'
 import type { Log } from '../../../../shared/log.ts'
-import { readControl, type Hierarchy } from '../cgroup/hierarchy.ts'
+import { readControl, treeDir, type Hierarchy } from '../cgroup/hierarchy.ts'
 import { groupOf } from '../context.ts'
 import { innermostPid } from '../drives/first-process.ts'
 import type { Names } from '../names.ts'
@@ -42,9 +42,9 @@ interface Place {
   readonly names: Names
 }
 
-/** The first process of a machine, by number; undefined when none runs. One tree is asked, as all of them have it. */
+/** The first process of a machine, by number; undefined when none runs. */
 const firstProcess = async ({ hierarchy, names }: Place, id: string): Promise<string | undefined> => {
-  const directory = join(hierarchy.mountOf('freezer') ?? '/sys/fs/cgroup', groupOf(names, id))
+  const directory = treeDir(hierarchy, groupOf(names, id))
   const pids = (await readControl(join(directory, 'cgroup.procs')))?.split('\n') ?? []
   for (const pid of pids) {
     const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(error => {
