@@ -131,14 +131,14 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   if (earlier) await planDisk(context, spec, earlier)
   const clear = earlier ? endMachine : removeMachine
   if (await hasTraces(context, files, spec.id)) await clear(context, spec.id, signal)
-  const slot = await slots.take(signal)
+  const slot = await slots.take(spec.id, signal)
   const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec), sealOf(context, earlier))
   const attempt: Attempt = { context, spec, slot, files, document, signal }
   try {
     mkdirSync(files.dir, { mode: 0o700, recursive: earlier !== undefined })
     writeMarkerNow(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })
   } catch (error) {
-    await slots.drop(slot.index)
+    await slots.drop(spec.id)
     throw error
   }
   try {

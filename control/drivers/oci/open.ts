@@ -8,7 +8,8 @@ import { readBundle, releasesBeside } from './bundle.ts'
 import { openHierarchy } from './cgroup/hierarchy.ts'
 import { createQuickMoves, ownList } from './cgroup/quick-moves.ts'
 import { prepareParent, removeParent } from './cgroup/parent.ts'
-import type { Context, Runtime } from './context.ts'
+import { isPopulated } from './cgroup/processes.ts'
+import { groupOf, type Context, type Runtime } from './context.ts'
 import { openDisks } from './disk/open.ts'
 import { filesOf, machinesDir } from './layout.ts'
 import { machineIds } from './list.ts'
@@ -44,23 +45,27 @@ export interface Opened {
 }
 
 interface Taken {
-  /** Numbers of the slots that machines of this instance have. */
-  readonly slots: readonly number[]
+  /** Numbers of the slots that machines of this instance have, with whose they are. */
+  readonly slots: ReadonlyMap<number, string>
   /** Those that are held to a policy. */
   readonly held: readonly Held[]
 }
 
 const takenSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<Taken> => {
-  const slots: number[] = []
-  const held: Held[] = []
+  const { dataDir, hierarchy, names } = context
+  const slots = new Map<number, string>()
+  const held = new Map<number, Held>()
   for (const id of await machineIds(context)) {
-    const marker = await readMarker(filesOf(context.dataDir, id).marker)
+    const marker = await readMarker(filesOf(dataDir, id).marker)
     if (!marker) continue
-    slots.push(marker.slot)
-    if (marker.held)
-      held.push({ machine: id, address: marker.address, interface: interfaceOf(context.names, marker.slot) })
+    const { slot, address } = marker
+    // One that has ended may have given it back since, and another taken it.
+    if (slots.has(slot) && !(await isPopulated(hierarchy, groupOf(names, id)))) continue
+    slots.set(slot, id)
+    held.delete(slot)
+    if (marker.held) held.set(slot, { machine: id, address, interface: interfaceOf(names, slot) })
   }
-  return { slots, held }
+  return { slots, held: [...held.values()] }
 }
 
 const openRuntime = async (
@@ -102,7 +107,7 @@ const openNetwork = async (
   const fences = { names, subnet, block, hostPorts: deps.hostPorts ?? [], resolvers, allowed, ...limits, outbound }
   const guard = await guardFences(fences, deps)
   await allowForwarding(deps.log)
-  await removeStraySlots(names, taken)
+  await removeStraySlots(names, [...taken.keys()])
   const ahead = config.slotsAhead ?? 8
   const slots = networkSlots({ names, block, firstId, ahead, taken }, { log: deps.log, beforeMaking: guard.mend })
   return { block, resolvers, guard, slots, outbound }

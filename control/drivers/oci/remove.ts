@@ -60,16 +60,15 @@ export const endMachine = async (context: Context, id: string, signal?: AbortSig
   const files = filesOf(dataDir, id)
   const group = groupOf(names, id)
   signal?.throwIfAborted()
-  const marker = await readMarker(files.marker)
   await stopStarter(files)
   await killGroup(hierarchy, group, clock)
   signal?.throwIfAborted()
   await forget(context, id)
   await removeGroup(hierarchy, group, clock)
   await views?.drop(id)
-  if (!marker) return
-  outbound?.release(marker.address)
-  await slots.drop(marker.slot)
+  // By who has them, not by the marker: of a machine that has ended before it names what may be another's by now.
+  outbound?.release(id)
+  await slots.drop(id)
 }
 
 /** Ends the machine and removes all of it. */

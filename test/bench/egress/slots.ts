@@ -19,7 +19,7 @@ const names = namesOf(String(standing).padStart(8, '0'))
 const slotOf = (index: number) => slotAt(names, block, index, undefined)
 const log = jsonLog({ level: 'warn', now: Date.now, write: line => void process.stderr.write(line) })
 
-const outbound = await openOutbound({ names, block, taken: [], held: [] }, { log, clock: systemClock() })
+const outbound = await openOutbound({ names, block, taken: new Map(), held: [] }, { log, clock: systemClock() })
 if (!outbound) throw new Error('this kernel cannot hold machines to a policy')
 const fences = {
   names,

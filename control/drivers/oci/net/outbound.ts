@@ -19,8 +19,8 @@ export interface Outbound {
   readonly ports: OutboundPorts
   /** Sends the slot's traffic there, before anything runs in it. */
   hold(slot: Pick<Slot, 'interface' | 'address'>, machine: string): Promise<void>
-  /** The slot is nobody's any more. */
-  release(address: string): void
+  /** The machine has no slot any more. */
+  release(machine: string): void
   machineAt(address: string): string | undefined
 }
 
@@ -115,14 +115,14 @@ export const removeProxyAddress = async (names: Names): Promise<void> => {
 
 /** Opens the way out; undefined where the kernel cannot hold machines to it. `held` are the machines that run already. */
 export const openOutbound = async (
-  options: { names: Names; block: Network; taken: readonly number[]; held: readonly Held[] },
+  options: { names: Names; block: Network; taken: ReadonlyMap<number, string>; held: readonly Held[] },
   deps: OutboundDeps,
 ): Promise<Outbound | undefined> => {
   const { names, block, taken, held } = options
   const { log } = deps
   if (!(await canHold(deps))) return undefined
   const last = sizeOf(block) / 2 - 1
-  if (taken.includes(last)) {
+  if (taken.has(last)) {
     log.warn('outbound.unavailable', {
       next: 'a machine of an earlier version has its address; start again when it is gone',
     })
@@ -142,7 +142,9 @@ export const openOutbound = async (
       await stopForwarding(slot.interface)
       machines.set(slot.address, machine)
     },
-    release: given => void machines.delete(given),
+    release(machine) {
+      for (const [address, holder] of machines) if (holder === machine) machines.delete(address)
+    },
     machineAt: given => machines.get(given),
   }
 }

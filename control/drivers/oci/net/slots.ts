@@ -9,10 +9,10 @@ import { ring, type Numbers } from './numbers.ts'
 import { queue } from './queue.ts'
 
 export interface Slots {
-  /** A slot that nobody else has; waits for one to be made when none is ready. Throws `busy` when all are taken. */
-  take(signal?: AbortSignal): Promise<Slot>
-  /** Removes the slot from the box; its number can be used again. */
-  drop(index: number): Promise<void>
+  /** A slot for the machine that nobody else has; waits for one to be made when none is ready. Throws `busy` when all are taken. */
+  take(machine: string, signal?: AbortSignal): Promise<Slot>
+  /** Removes what the machine has from the box; its number can be used again. What another has by now stays, whatever the machine's marker says. */
+  drop(machine: string): Promise<void>
   /** Stops making and removes the spare ones. */
   close(): Promise<void>
 }
@@ -24,8 +24,8 @@ interface SlotOptions {
   readonly firstId: number | undefined
   /** Spare slots kept ready. */
   readonly ahead: number
-  /** Numbers of slots that running machines hold. */
-  readonly taken: readonly number[]
+  /** Numbers of slots that machines have, with whose they are. */
+  readonly taken: ReadonlyMap<number, string>
 }
 
 interface SlotDeps {
@@ -63,9 +63,15 @@ const maker = ({ names, block, firstId }: SlotOptions, numbers: Numbers, { log, 
   }
 }
 
-export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
-  const { names, block, ahead, taken } = options
-  const numbers = ring(slotsIn(block), taken)
+interface Stock {
+  /** The next slot that is ready, or is made for who waits. */
+  next(signal: AbortSignal | undefined): Slot | Promise<Slot>
+  close(): Promise<void>
+}
+
+/** Slots that are nobody's yet, made a few at a time. */
+const stockOf = (options: SlotOptions, numbers: Numbers, deps: SlotDeps): Stock => {
+  const { ahead } = options
   const make = maker(options, numbers, deps)
   const spare: Slot[] = []
   const waiting = queue<Slot>()
@@ -96,8 +102,7 @@ export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
 
   refill()
   return {
-    async take(signal) {
-      signal?.throwIfAborted()
+    next(signal) {
       if (closed) throw closing()
       const ready = waiting.length === 0 ? spare.shift() : undefined
       if (!ready) {
@@ -109,15 +114,35 @@ export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
       if (spare.length <= ahead / 2) refill()
       return ready
     },
-    async drop(index) {
-      await removeLinks([slotAt(names, block, index, undefined)])
-      numbers.free(index)
-    },
     async close() {
       closed = true
       await making
       waiting.fail(closing())
       await removeLinks(spare.splice(0))
     },
+  }
+}
+
+export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
+  const { names, block, taken } = options
+  const numbers = ring(slotsIn(block), [...taken.keys()])
+  const stock = stockOf(options, numbers, deps)
+  const holders = new Map(taken)
+  return {
+    async take(machine, signal) {
+      signal?.throwIfAborted()
+      const slot = await stock.next(signal)
+      holders.set(slot.index, machine)
+      return slot
+    },
+    async drop(machine) {
+      for (const [index, holder] of holders) {
+        if (holder !== machine) continue
+        await removeLinks([slotAt(names, block, index, undefined)])
+        holders.delete(index)
+        numbers.free(index)
+      }
+    },
+    close: stock.close,
   }
 }

@@ -1,9 +1,11 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
+import type { Marker } from '../../../../control/drivers/oci/marker.ts'
+import { interfaceOf } from '../../../../control/drivers/oci/net/link.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { killedHost } from '../../../support/killed-host.ts'
@@ -74,6 +76,32 @@ t.test(
     await driver.close()
   },
 )
+
+t.test('what a machine that has ended had of the network is not taken from who has it by now', async t => {
+  const box = await openBox(t, kit)
+  const { driver, dataDir, names, spec } = box
+  const [ended, running] = [['a', 'c'], 'b'] as const
+  for (const id of ['a', 'b', 'c']) await driver.create(spec(id))
+  const markerOf = (id: string) => JSON.parse(readFileSync(filesOf(dataDir, id).marker, 'utf8')) as Marker
+  const { slot, address } = markerOf(running)
+  const isThere = () => existsSync(join('/sys/class/net', interfaceOf(names, slot)))
+  /** As when all numbers have been given out once more since it ended. */
+  const age = (id: string) =>
+    writeFileSync(filesOf(dataDir, id).marker, JSON.stringify({ ...markerOf(id), slot, address }))
+  for (const id of ended) {
+    await driver.end(id)
+    age(id)
+    await driver.end(id)
+  }
+  t.ok(isThere(), 'not by being ended again')
+  await driver.close()
+  const again = await box.reopen()
+  t.equal((await again.create(spec('a'))).phase, 'running')
+  t.ok(isThere(), 'nor by being started again, by the next server')
+  t.not(markerOf('a').slot, slot, 'it has another place')
+  await again.remove('c')
+  t.ok(isThere(), 'nor by being removed')
+})
 
 t.test("what a version before has kept in the tenant's tree is taken in once, and nothing by a link", async t => {
   const { driver, dataDir, spec } = await openBox(t, kit, { settings: { slotsAhead: 0, diskQuota: 'off' } })

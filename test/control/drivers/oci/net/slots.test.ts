@@ -18,14 +18,14 @@ t.test(
     // A directory with something in it is in the way of a namespace, and ip(8) does not remove it.
     for (const place of places) mkdirSync(`${place}/in-the-way`, { recursive: true })
     const slots = networkSlots(
-      { names, block, firstId: undefined, ahead: 0, taken: [] },
+      { names, block, firstId: undefined, ahead: 0, taken: new Map() },
       { log: silentLog, beforeMaking: async () => {} },
     )
     t.teardown(slots.close)
-    for (const _ of places) await t.rejects(slots.take(), { code: 'driver_failed' })
+    for (const _ of places) await t.rejects(slots.take('a'), { code: 'driver_failed' })
     clear()
-    const slot = await slots.take()
+    const slot = await slots.take('a')
     t.ok(slot.index < places.length)
-    await slots.drop(slot.index)
+    await slots.drop('a')
   },
 )
