@@ -28,6 +28,9 @@ export interface Standby {
   close(): Promise<void>
 }
 
+/** One that is to sleep at once, and cannot, is not asked without a pause. */
+const leastAgainMs = 100
+
 /** Looks again in `ms`. A look that is due earlier stays: it finds out by itself how long the machine has been idle. */
 const schedule = (context: Context, entry: Entry, ms: number): void => {
   const { clock, log } = context
@@ -39,7 +42,8 @@ const schedule = (context: Context, entry: Entry, ms: number): void => {
     const left = entry.usedAt + entry.rule.afterMs - clock.now()
     if (left > 0) return schedule(context, entry, left)
     const again = (ms = entry.rule?.afterMs) => {
-      if (isKnown(context, entry) && ms !== undefined && entry.rule) schedule(context, entry, ms)
+      if (isKnown(context, entry) && ms !== undefined && entry.rule)
+        schedule(context, entry, Math.max(ms, leastAgainMs))
     }
     inTurn(entry, async () => {
       const look = await suspend(context, entry)

@@ -102,6 +102,20 @@ t.test('while it is held it never sleeps, and the time counts from the last rele
   t.equal(phase(), 'frozen')
 })
 
+t.test('one that is to sleep at once and does not is looked at with pauses', async t => {
+  let asked = 0
+  const { clock, sleep, phase, instance, machine } = await prepared(t, {
+    keepAlive: async () => {
+      if (++asked < 1_000) throw new Error('nobody answers')
+      return 0
+    },
+  })
+  await sleep.up(instance, machine, { afterMs: 0 })
+  await clock.tick(1_000)
+  t.equal(phase(), 'running')
+  t.ok(asked > 1 && asked < 20, `asked ${asked} times`)
+})
+
 t.test('keep-alive processes keep it awake; when they end it sleeps', async t => {
   let running = 1
   const { clock, phase, up } = await prepared(t, { keepAlive: async () => running })
