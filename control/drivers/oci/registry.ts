@@ -80,8 +80,10 @@ export const takeClaim = (kind: Kind, name: string, claimant: Claimant): Promise
 export const renewClaim = (kind: Kind, name: string, claimant: Claimant): Promise<void> =>
   placed(claimant, beside => rename(beside, join(directoryOf(kind), name)))
 
+export const releaseClaim = (kind: Kind, name: string): Promise<void> =>
+  rm(join(directoryOf(kind), name), { force: true })
+
 /** Gives back what the instance has claimed. */
 export const releaseClaims = async (kind: Kind, tag: string): Promise<void> => {
-  for (const claim of await claimsOf(kind))
-    if (claim.tag === tag) await rm(join(directoryOf(kind), claim.name), { force: true })
+  for (const claim of await claimsOf(kind)) if (claim.tag === tag) await releaseClaim(kind, claim.name)
 }

@@ -2,7 +2,7 @@
 import { fail } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
-import { claimsOf, releaseClaims, renewClaim, takeClaim, type Claim } from '../registry.ts'
+import { claimsOf, releaseClaim, releaseClaims, renewClaim, takeClaim, type Claim } from '../registry.ts'
 import { networkText, overlaps, parseNetwork, sizeOf, type Network } from '../../../config/ipv4.ts'
 
 const kind = 'blocks'
@@ -55,7 +55,10 @@ export const claimBlock = async (subnet: Network, names: Names, dataDir: string)
     const block = { base: subnet.base + ((start + step) % count) * 2 ** (32 - prefix), prefix }
     const others = [...used, ...(await claims()).map(claim => claim.network)]
     if (others.some(network => overlaps(network, block))) continue
-    if (await takeClaim(kind, nameOf(block), claimant)) return block
+    if (!(await takeClaim(kind, nameOf(block), claimant))) continue
+    // A block of another size has another name: of two that take overlapping ones at once, one at least sees the other here.
+    if (!(await claims()).some(claim => claim.tag !== names.tag && overlaps(claim.network, block))) return block
+    await releaseClaim(kind, nameOf(block))
   }
   throw fail('busy', {
     what: `every block of ${networkText(subnet)} is used by another instance, an interface or a route of this box`,

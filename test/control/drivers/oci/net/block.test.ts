@@ -3,6 +3,7 @@ import t from 'tap'
 import { namesOf } from '../../../../../control/drivers/oci/names.ts'
 import { claimBlock, claims, releaseBlock } from '../../../../../control/drivers/oci/net/block.ts'
 import { networkText, overlaps, parseNetwork, type Network } from '../../../../../control/config/ipv4.ts'
+import { isError } from '../../../../../shared/errors.ts'
 import { skipFile } from '../../../../support/skip-file.ts'
 
 skipFile(process.getuid?.() !== 0 && 'needs root')
@@ -39,3 +40,25 @@ t.test(
     for (const { tag } of others) t.ok(left.includes(tag))
   },
 )
+
+t.test('of two that claim at once from subnets of other sizes neither gets what the other has', async t => {
+  const around = parseNetwork('198.18.0.0/16') as Network
+  // Of the blocks of /21 in the larger subnet the one that the smaller lies in is looked at first.
+  const place = ((subnet.base - around.base) / 2 ** 11) % 32
+  const large = namesOf(`${randomBytes(3).toString('hex')}${place.toString(16).padStart(2, '0')}`)
+  const small = instance()
+  t.teardown(async () => {
+    for (const names of [large, small]) await releaseBlock(names)
+  })
+  for (let round = 0; round < 20; round++) {
+    const [one, other] = await Promise.all([
+      claimBlock(around, large, '/data/large'),
+      // The larger block leaves nothing of the smaller subnet.
+      claimBlock(subnet, small, '/data/small').catch(error => {
+        if (!isError(error, 'busy')) throw error
+      }),
+    ])
+    t.notOk(other && overlaps(one, other), `${networkText(one)} and ${other && networkText(other)}`)
+    for (const names of [large, small]) await releaseBlock(names)
+  }
+})
