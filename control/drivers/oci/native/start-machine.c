@@ -16,26 +16,17 @@
  *     <stage>/users       the user namespace, by the network namespace <users> that belongs to it
  *     <stage>/dev         device nodes of this machine alone
  *
- * The mounts end with the namespace, so that no crash of the host leaves one behind. The overlays name their directories
- * relative to the stage, for the machine reads these names in its table of mounts; and the bundle is one of them, since a
- * bind mount would show where on the host it is, and share locks and watches with everybody who has it. Its directory
- * keeps its name there, and the image that of the directory it is in: by these the host sees what is in use.
- *
- * With a user namespace, image and machine are shown with their ids mapped and their overlay is mounted from inside of it:
- * mounted from outside, the upper directory's root would be nobody, and the overlay read-only. The mount comes out by
- * descriptor, since the machine's own mount namespace is made by the runtime, which has to be root of the host.
+ * How the root is put together stands in machine-root.h. The bundle is an overlay too, since a bind mount would show where on the host it
+ * is, and share locks and watches with everybody who has it. Its directory keeps its name there: by that the host sees what is in use.
  *
  * Whatever fails is said in <output>; exits with 1 then. Needs Linux 5.12, with a user namespace 5.19.
  */
 #define _GNU_SOURCE
 #include "mounts.h"
 #include "machine-disk.h"
+#include "machine-root.h"
 #include "private-place.h"
-#include <linux/nsfs.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #ifndef CLONE_NEWTIME
@@ -46,11 +37,6 @@ static const struct {
   const char *name;
   unsigned major, minor;
 } nodes[] = {{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}, {"tun", 10, 200}};
-
-/* Of names that mean nothing to overlay mounts. */
-static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-
-static const char *chosen(const char *argument) { return strcmp(argument, "-") == 0 ? NULL : argument; }
 
 /*
  * Without an input it is at its end: a pipe that nobody writes to, and not the box's /dev/null, as runsc gives the files it
@@ -97,24 +83,6 @@ static void begin_uptime(void) {
   if (own < 0 || setns(own, CLONE_NEWTIME) < 0 || close(own) < 0) fail("uptime");
 }
 
-static int user_namespace(const char *network) {
-  int owned = open(network, O_RDONLY | O_CLOEXEC);
-  int users = owned < 0 ? -1 : ioctl(owned, NS_GET_USERNS);
-  if (users < 0) fail(network);
-  close(owned);
-  return users;
-}
-
-static void make_stage(const char *stage) {
-  if (unshare(CLONE_NEWNS) < 0) fail("mount namespace");
-  if (mount(NULL, "/", NULL, RECURSIVE | SLAVE, NULL) < 0) fail("mount namespace");
-  if (mount("tmpfs", stage, "tmpfs", 0, "mode=755,size=64k,nr_inodes=64") < 0) fail(stage);
-  if (chdir(stage) < 0) fail(stage);
-  const char *const places[] = {"root", "hutch", "releases", "image", "bundle", "none"};
-  for (size_t at = 0; at < sizeof places / sizeof *places; at++)
-    if (mkdir(places[at], 0755) < 0) fail(places[at]);
-}
-
 /*
  * Nodes of the box itself, bound into a machine, would be shared with everybody: their locks, and who opens them when.
  * The runtime binds what is at /dev, as nobody makes nodes in a user namespace; so these are put there.
@@ -141,98 +109,36 @@ static void name_users(int users) {
   if (mount(path, "users", NULL, BIND, NULL) < 0) fail("users");
 }
 
-/* Which id of the box the namespace's root is: the owner of what is 0 on disk and shown with mapped ids. */
-static unsigned owner_of(const char *shown) {
-  struct stat facts;
-  if (stat(shown, &facts) < 0) fail(shown);
-  return facts.st_uid;
-}
-
-static void enter(int users, const char *stage) {
-  if (setns(users, CLONE_NEWUSER) < 0) fail("user namespace");
-  if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0) fail("user namespace");
-  /* The copy belongs to the user namespace, whose root may mount in it. */
-  if (unshare(CLONE_NEWNS) < 0 || chdir(stage) < 0) fail("mount namespace");
-}
-
-/* `<kind>/<name>`, or `<kind>/<kind>` for a name that overlay mounts would misread. The name is `length` long. */
-static void name_place(char *place, size_t room, const char *kind, const char *name, size_t length) {
-  int plain = length > 0 && length < 64 && name[0] != '.' && strspn(name, letters) >= length;
-  if (plain) snprintf(place, room, "%s/%.*s", kind, (int)length, name);
-  else snprintf(place, room, "%s/%s", kind, kind);
-}
-
-static const char *base_of(const char *path, const char *end) {
-  while (end > path && end[-1] != '/') end--;
-  return end;
-}
-
 struct plan {
-  const char *starter, *input, *output, *stage, *network, *files, *image, *machine, *bundle, *releases, *private_place;
+  const char *starter, *input, *output, *network, *files, *machine, *bundle, *releases, *private_place;
+  struct root root;
   struct disk disk;
-  char image_place[96], bundle_place[96];
+  char bundle_place[96];
 };
 
-/* The image is `<name>/rootfs`, the bundle `<name>`. */
-static void name_places(struct plan *plan) {
+static void name_bundle(struct plan *plan) {
   const char *end = plan->bundle + strlen(plan->bundle), *name = base_of(plan->bundle, end);
   name_place(plan->bundle_place, sizeof plan->bundle_place, "bundle", name, (size_t)(end - name));
-  if (!plan->image) return;
-  end = base_of(plan->image, plan->image + strlen(plan->image));
-  if (end > plan->image) end--;
-  name = base_of(plan->image, end);
-  name_place(plan->image_place, sizeof plan->image_place, "image", name, (size_t)(end - name));
 }
 
-struct trees {
-  int root, hutch, releases;
+struct bundles {
+  int hutch, releases;
 };
-
-/* A second layer, for the kernel makes no overlay of a single one. */
-static int readable_overlay(const char *place) {
-  char layers[160];
-  snprintf(layers, sizeof layers, "%s:none", place);
-  return overlay_of((const char *const[][2]){{"lowerdir", layers}, {"userxattr", NULL}, {NULL, NULL}});
-}
-
-static void mount_root(struct trees *trees, const struct plan *plan) {
-  if (plan->image)
-    trees->root = overlay_of((const char *const[][2]){{"lowerdir", plan->image_place},
-                                                       {"upperdir", "machine/upper"},
-                                                       {"workdir", "machine/work"},
-                                                       {"userxattr", NULL},
-                                                       {NULL, NULL}});
-}
 
 /*
  * The bundles keep their owners, who are nobody in a user namespace, and are mounted from outside of it: a program that
  * its first process may run and not read is none that a tenant may trace, or write to the files of in /proc.
  */
-static void mount_bundles(struct trees *trees, const struct plan *plan) {
-  trees->hutch = readable_overlay(plan->bundle_place);
-  if (plan->releases) trees->releases = readable_overlay("bundles");
-}
-
-/* In a child, which enters the user namespace for good. It shares the descriptors, but not the memory. */
-static void mount_from_inside(struct trees *trees, const struct plan *plan, int users) {
-  int channel[2], status;
-  if (pipe2(channel, O_CLOEXEC) < 0) fail("pipe");
-  pid_t child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
-  if (child < 0) fail("fork");
-  if (child == 0) {
-    enter(users, plan->stage);
-    mount_root(trees, plan);
-    _exit(write(channel[1], trees, sizeof *trees) == sizeof *trees ? 0 : 1);
-  }
-  if (waitpid(child, &status, 0) < 0 || status != 0) exit(1);
-  if (read(channel[0], trees, sizeof *trees) != sizeof *trees) fail("pipe");
+static struct bundles mount_bundles(const struct plan *plan) {
+  return (struct bundles){.hutch = readable_overlay(plan->bundle_place),
+                          .releases = plan->releases ? readable_overlay("bundles") : -1};
 }
 
 /* Gives whether there is a private place. */
 static int show_layers(const struct plan *plan, int users) {
-  if (plan->image) show(plan->image, plan->image_place, users);
-  int machine = plan->disk.file ? open_disk(&plan->disk, plan->image) : clone_tree(plan->machine);
-  int is_private = plan->private_place && make_private_place(machine, plan->image ? "upper" : "root");
+  if (plan->root.image) show(plan->root.image, plan->root.image_place, users);
+  int machine = plan->disk.file ? open_disk(&plan->disk, plan->root.image) : clone_tree(plan->machine);
+  int is_private = plan->private_place && make_private_place(machine, plan->root.image ? "upper" : "root");
   place_tree(machine, plan->disk.file ? plan->disk.file : plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
   if (plan->releases) show(plan->releases, "bundles", -1);
@@ -241,7 +147,7 @@ static int show_layers(const struct plan *plan, int users) {
 
 /* The overlays have layers of their own; nobody after us has business with these. */
 static void hide_layers(const struct plan *plan) {
-  const char *const places[] = {plan->image ? plan->image_place : NULL, "machine", plan->bundle_place,
+  const char *const places[] = {plan->root.image ? plan->root.image_place : NULL, "machine", plan->bundle_place,
                                 plan->releases ? "bundles" : NULL};
   for (size_t at = 0; at < sizeof places / sizeof *places; at++)
     if (places[at] && syscall(SYS_umount2, places[at], DETACH) < 0) fail(places[at]);
@@ -249,15 +155,13 @@ static void hide_layers(const struct plan *plan) {
 
 /* Gives the private place, or -1. */
 static int put_together(const struct plan *plan, int users) {
-  struct trees trees = {-1, -1, -1};
   int own = show_layers(plan, users) ? clone_tree("machine/" private_name) : -1;
-  if (users >= 0) mount_from_inside(&trees, plan, users);
-  else mount_root(&trees, plan);
-  mount_bundles(&trees, plan);
-  if (plan->image) move(trees.root, "root");
+  int root = plan->root.image ? mount_root(&plan->root, users) : -1;
+  struct bundles bundles = mount_bundles(plan);
+  if (plan->root.image) move(root, "root");
   else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
-  move(trees.hutch, "hutch");
-  if (plan->releases) move(trees.releases, "releases");
+  move(bundles.hutch, "hutch");
+  if (plan->releases) move(bundles.releases, "releases");
   if (users >= 0) {
     name_users(users);
     make_nodes(owner_of("machine"));
@@ -270,10 +174,9 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
   struct plan plan = {.starter = argument[1],
                       .input = chosen(argument[2]),
                       .output = argument[3],
-                      .stage = argument[4],
                       .network = chosen(argument[5]),
                       .files = chosen(argument[6]),
-                      .image = chosen(argument[7]),
+                      .root = root_of(argument[4], chosen(argument[7])),
                       .machine = argument[8],
                       .disk = {chosen(argument[9]), chosen(argument[10]), chosen(argument[11]), device, names},
                       .bundle = argument[12],
@@ -281,7 +184,7 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
                       .private_place = chosen(argument[14])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
   snprintf(names, PATH_MAX, "%s/names", plan.machine);
-  name_places(&plan);
+  name_bundle(&plan);
   return plan;
 }
 
@@ -290,11 +193,11 @@ int main(int count, char **argument) {
   char device[PATH_MAX], names[PATH_MAX];
   struct plan plan = plan_of(argument, device, names);
   announce(plan.starter, plan.input, plan.output);
-  if (plan.disk.file && !plan.image) return 1;
+  if (plan.disk.file && !plan.root.image) return 1;
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);
   begin_uptime();
-  make_stage(plan.stage);
+  make_stage(plan.root.stage, (const char *const[]){"root", "hutch", "releases", "image", "bundle", "none", NULL});
   int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
   // The runtime is told of one descriptor, so there is one.
