@@ -67,6 +67,7 @@ const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Dead
 })
 
 const supervisedClaimer = (claimer: Claimer, bounded: Bounded, { otherMs }: Deadlines): Claimer => ({
+  ...claimer,
   claim: (spec, tell) => bounded('claim', { machine: spec.id }, otherMs, undefined, () => claimer.claim(spec, tell)),
 })
 

@@ -26,15 +26,15 @@ const scale = async (context: Context, { owner, instances, rules }: Looked): Pro
   if (unwanted.length + count === 0) return []
   const { uid, kind, workspace, parent, name } = owner
   const whose = { owner: { uid, kind, workspace, parent, name }, revision: workload.revision(owner) }
-  return fromSpare(context, { owner, workload, count }, async taken => {
-    const made = Array.from({ length: count - taken.length }, () => ids.uuid())
+  return fromSpare(context, { owner, workload, count }, async ({ machines, image }) => {
+    const made = Array.from({ length: count - machines.length }, () => ids.uuid())
     await transition.write([
       { expect: owner },
       ...unwanted.map(instance => ({ instance, event: 'stop' as const })),
-      ...taken.map(instance => taking(instance, whose)),
+      ...machines.map(instance => taking(instance, { ...whose, image })),
       ...made.map(id => ({ add: { ...whose, id, driver: drivers.preferred.name } })),
     ])
-    return [...taken.map(({ id }) => id), ...made]
+    return [...machines.map(({ id }) => id), ...made]
   })
 }
 

@@ -35,20 +35,26 @@ const planFor = async (
   }
 }
 
+export interface Taken {
+  readonly machines: readonly Instance[]
+  /** What those become who were made for any image. */
+  readonly image: Instance['image'] | undefined
+}
+
 /** Calls `use` with those that will do, `count` at most: none when there are none, or the record needs new ones. */
-export const fromSpare = async <T>(
-  context: Context,
-  wanted: Wanted,
-  use: (machines: readonly Instance[]) => Promise<T>,
-): Promise<T> => {
+export const fromSpare = async <T>(context: Context, wanted: Wanted, use: (taken: Taken) => Promise<T>): Promise<T> => {
   const { spare } = context
   const plan = spare?.asks && wanted.count > 0 ? await planFor(context, wanted) : undefined
-  if (!spare || !plan || plan.onlyNew || plan.spec.anonymous) return use([])
-  return spare.giving(plan, wanted.count, use)
+  if (!spare || !plan || plan.onlyNew || plan.spec.anonymous) return use({ machines: [], image: undefined })
+  const { image } = plan
+  return spare.giving(plan, wanted.count, machines => use({ machines, image }))
 }
 
 /** From that transaction on it is the record's; what it was to its owner before is forgotten. */
-export const taking = (instance: Instance, whose: Pick<Instance, 'owner' | 'revision'>): Move => ({
+export const taking = (
+  instance: Instance,
+  whose: Pick<Instance, 'owner' | 'revision'> & Pick<Taken, 'image'>,
+): Move => ({
   instance,
   event: 'claimed',
   change: {

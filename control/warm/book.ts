@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ownEnvironment } from '../../shared/guarded-env.ts'
 import type { MachinePlan } from '../reconcile/rules.ts'
 import type { Instance, Written } from '../store/store.ts'
-import { poolKind } from './pool.ts'
+import { anyImage, poolKind } from './pool.ts'
 
 export interface Book {
   /** True when something of a pool has changed. */
@@ -12,7 +12,7 @@ export interface Book {
   of(uid: string): readonly Instance[]
   /** Those that begin just now, of all pools. */
   readonly beginning: number
-  /** Takes up to `count` that can become what the plan says; nobody else gets them until `giveBack`. */
+  /** Takes up to `count` that can become what the plan says, those of its image first; nobody else gets them until `giveBack`. */
   pick(plan: MachinePlan, count: number): readonly Instance[]
   giveBack(machines: readonly Instance[]): void
 }
@@ -25,17 +25,18 @@ export interface BookOptions {
   readonly mostStorageMb: number
 }
 
+const isShell = ({ image }: Instance): boolean => image?.digest === anyImage
+
 export const createBook = (options: BookOptions): Book => {
   const machines = new Map<string, Instance>()
   const reserved = new Set<string>()
 
-  const fits = ({ id, status, driver, image }: Instance, plan: MachinePlan): boolean =>
+  const fits = ({ id, status, driver }: Instance, plan: MachinePlan): boolean =>
     // One that is awake may be falling asleep at this moment.
     status === 'standby' &&
     driver === options.driver &&
     !reserved.has(id) &&
     (plan.spec.storageMb ?? 0) <= options.mostStorageMb &&
-    isDeepStrictEqual(image, plan.image) &&
     isDeepStrictEqual(ownEnvironment(plan.spec.env), options.ownEnvironment)
 
   return {
@@ -54,10 +55,12 @@ export const createBook = (options: BookOptions): Book => {
     },
     pick(plan, count) {
       const found: Instance[] = []
-      for (const machine of machines.values()) {
-        if (found.length >= count) break
-        if (fits(machine, plan)) found.push(machine)
-      }
+      const isOfImage = ({ image }: Instance): boolean => isDeepStrictEqual(image, plan.image)
+      for (const suits of [isOfImage, isShell])
+        for (const machine of machines.values()) {
+          if (found.length >= count) break
+          if (suits(machine) && fits(machine, plan)) found.push(machine)
+        }
       for (const { id } of found) reserved.add(id)
       return found
     },

@@ -3,10 +3,12 @@
  * name. To everything else it is a record with machines like any other.
  */
 import type { Image, Images } from '../images/images.ts'
-import type { Rules } from '../reconcile/rules.ts'
-import type { Resource } from '../store/store.ts'
+import type { MachinePlan, Rules } from '../reconcile/rules.ts'
+import type { Instance, Resource } from '../store/store.ts'
 
 export const poolKind = 'warm-pool'
+/** The name of the pool whose machines are shells: they become ones of any image when they are claimed. */
+export const anyImage = '*'
 /** No workspace has this name. */
 export const nobody = ''
 
@@ -21,39 +23,51 @@ export const specOf = ({ spec }: Pick<Resource, 'spec'>): PoolSpec => spec as un
 /** A machine's size until it is somebody's: it is made beside those that somebody waits for, and yields to them. */
 const small = { memoryMb: 1024, cpus: 0.25, storageMb: 16 } as const
 
+/** What most sandboxes of an image are told. */
+export type EnvironmentOf = (image: Pick<Image, 'env' | 'user' | 'workdir'>) => Readonly<Record<string, string>>
+
+/** What a shell is told: what images say is theirs. */
+const noImage = { env: {}, user: '', workdir: '/' }
+
 export interface PoolDeps {
   readonly images: Pick<Images, 'resolve'>
+  /** What shells are made with; undefined where there are none. */
+  readonly shellRoot: string | undefined
   /** The daemon's own variables, which it cannot be told later. */
   readonly ownEnvironment: Readonly<Record<string, string>>
   /** What those who are given its machines would tell them anyway: the less is told, the sooner it is done. */
-  readonly environmentOf: (image: Image) => Readonly<Record<string, string>>
+  readonly environmentOf: EnvironmentOf
   /** How many machines the pool may begin to make just now. */
   readonly mayMake: (owner: Resource) => number
 }
 
-export const poolRules = ({ images, ownEnvironment, environmentOf, mayMake }: PoolDeps): Rules => ({
+type Made = Pick<MachinePlan, 'image'> & { readonly spec: Pick<MachinePlan['spec'], 'workdir' | 'env'> }
+
+const madeOf = async (deps: PoolDeps, { name }: Resource, instance: Instance): Promise<Made> => {
+  const { images, shellRoot, environmentOf } = deps
+  if (name === anyImage)
+    return {
+      image: { digest: anyImage, rootfs: shellRoot ?? '' },
+      spec: { workdir: noImage.workdir, env: environmentOf(noImage) },
+    }
+  const image = await images.resolve(name)
+  const { digest, rootfs } = instance.image ?? image
+  return { image: { digest, rootfs }, spec: { workdir: image.workdir || '/', env: environmentOf(image) } }
+}
+
+export const poolRules = (deps: PoolDeps): Rules => ({
   kind: poolKind,
   hiddenStatuses: [],
   workload: {
     instances: owner => specOf(owner).size,
-    mayMake,
+    mayMake: deps.mayMake,
     revision: owner => specOf(owner).made,
     rates: () => [],
     async plan(owner, instance) {
-      const image = await images.resolve(owner.name)
-      const { digest, rootfs } = instance.image ?? image
-      return {
-        image: { digest, rootfs },
-        spec: {
-          ...small,
-          id: instance.id,
-          rootfs,
-          hostname: 'nobody',
-          workdir: image.workdir || '/',
-          env: { ...environmentOf(image), ...ownEnvironment },
-          anonymous: true,
-        },
-      }
+      const { image, spec } = await madeOf(deps, owner, instance)
+      const { rootfs } = image
+      const env = { ...spec.env, ...deps.ownEnvironment }
+      return { image, spec: { ...small, ...spec, env, id: instance.id, rootfs, hostname: 'nobody', anonymous: true } }
     },
     standby: () => ({ afterMs: 0 }),
   },

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { messageOf } from '../../shared/errors.ts'
 import type { Image, Images } from '../images/images.ts'
 import { shareOf, type Demand } from './demand.ts'
-import type { PoolSpec } from './pool.ts'
+import { anyImage, type PoolSpec } from './pool.ts'
 
 export interface WantedPool {
   /** As configured, or as the image is called. */
@@ -21,15 +21,29 @@ export interface WantedDeps {
   /** Machines for what was asked for lately, at most. */
   readonly mostDemanded: number
   readonly demand: Pick<Demand, 'lately'>
+  /** What shells are made with; undefined where there are none. */
+  readonly shellRoot: string | undefined
   /** What all machines are made of beside their image. */
   readonly made: readonly string[]
 }
 
-const stampOf = (image: Image, made: readonly string[]): string =>
+const stampOf = (image: Pick<Image, 'digest' | 'rootfs'>, made: readonly string[]): string =>
   createHash('sha256')
     .update(JSON.stringify([image.digest, image.rootfs, ...made]))
     .digest('hex')
     .slice(0, 16)
+
+/** The pool of shells; of any image that has no pool, or too small a one. */
+const shells = ({ shellRoot, made }: WantedDeps, configured: number): WantedPool => {
+  const pool = { image: anyImage, configured, demanded: 0 }
+  return shellRoot === undefined
+    ? {
+        ...pool,
+        spec: undefined,
+        problem: 'machines that become ones of any image are for runc and crun, on an overlay',
+      }
+    : { ...pool, spec: { size: configured, made: stampOf({ digest: anyImage, rootfs: shellRoot }, made) } }
+}
 
 /** Looks at the images as they are now: a pool of one that has moved is made anew. */
 export const wantedPools = async (deps: WantedDeps): Promise<WantedPool[]> => {
@@ -38,6 +52,10 @@ export const wantedPools = async (deps: WantedDeps): Promise<WantedPool[]> => {
   const listed = shares.size > 0 ? await images.list() : []
   const pools = new Map<string, WantedPool>()
   for (const [image, configured] of Object.entries(sizes)) {
+    if (image === anyImage) {
+      pools.set(anyImage, shells(deps, configured))
+      continue
+    }
     try {
       const found = await images.resolve(image)
       const demanded = shares.get(found.digest) ?? 0

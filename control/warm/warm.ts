@@ -10,7 +10,7 @@ import type { Closing } from '../../shared/closing.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Drivers } from '../drivers/drivers.ts'
-import type { Image, Images } from '../images/images.ts'
+import type { Images } from '../images/images.ts'
 import type { Spare } from '../instances/spare.ts'
 import type { Rules } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
@@ -20,7 +20,7 @@ import { createBook, type Book } from './book.ts'
 import { createDemand, type Demand } from './demand.ts'
 import { keepPools } from './keep.ts'
 import { createPace, type Pace } from './pace.ts'
-import { poolKind, poolRules, specOf } from './pool.ts'
+import { poolKind, poolRules, specOf, type EnvironmentOf } from './pool.ts'
 import { report, type WarmReport } from './report.ts'
 import { wantedPools, type WantedPool } from './wanted.ts'
 
@@ -55,7 +55,7 @@ export interface WarmOptions {
   readonly mostDemanded: number
   readonly ownEnvironment: Readonly<Record<string, string>>
   /** What most of those who are given one of its machines would tell them. */
-  readonly environmentOf: (image: Image) => Readonly<Record<string, string>>
+  readonly environmentOf: EnvironmentOf
   /** What the daemon of new machines is: another one, other machines. */
   readonly bundle: string
 }
@@ -72,6 +72,8 @@ interface Context extends WarmDeps, WarmOptions {
   readonly demand: Demand
   readonly pace: Pace
   readonly tally: { claimed: number; missed: number }
+  /** What shells are made with; undefined where there are none. */
+  readonly shellRoot: string | undefined
   /** Undefined when machines can be made ahead; else why not. */
   readonly obstacle: string | undefined
   wanted: readonly WantedPool[]
@@ -120,7 +122,7 @@ const fillSoon = (context: Context, ms = quietMs): void => {
 }
 
 const look = async (context: Context): Promise<readonly string[]> => {
-  const { obstacle, transition, bundle, drivers, ownEnvironment } = context
+  const { obstacle, transition, bundle, drivers, ownEnvironment, shellRoot } = context
   const { sizes, mostDemanded } = context
   if (!transition) return []
   const made = [
@@ -128,7 +130,7 @@ const look = async (context: Context): Promise<readonly string[]> => {
     drivers.preferred.name,
     JSON.stringify([ownEnvironment, drivers.preferred.storage?.claimableMb ?? 0]),
   ]
-  context.wanted = obstacle === undefined ? await wantedPools({ ...context, sizes, mostDemanded, made }) : []
+  context.wanted = obstacle === undefined ? await wantedPools({ ...context, sizes, mostDemanded, shellRoot, made }) : []
   return keepPools({ ...context, transition }, context.wanted)
 }
 
@@ -190,15 +192,16 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
     demand: createDemand(clock),
     pace: createPace(clock),
     tally: { claimed: 0, missed: 0 },
+    shellRoot: drivers.preferred.claimer?.shellRoot,
     obstacle: obstacleOf(drivers),
     wanted: [],
     closed: false,
   }
-  const { book, obstacle } = context
+  const { book, obstacle, shellRoot } = context
   const asks = isOn(options) && obstacle === undefined
   if (isOn(options) && obstacle !== undefined) log.warn('warm.unavailable', { reason: obstacle })
   return {
-    rules: poolRules({ images, ownEnvironment, environmentOf, mayMake: owner => mayMake(context, owner) }),
+    rules: poolRules({ images, shellRoot, ownEnvironment, environmentOf, mayMake: owner => mayMake(context, owner) }),
     spare: { asks, giving: giving(context) },
     written(written) {
       book.written(written)

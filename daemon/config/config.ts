@@ -6,6 +6,7 @@ import { boolean, driveVendor, integer, integerOr, vendor, wordsOf, type Env } f
 import { durationMs } from '../../shared/durations.ts'
 import { privatePath } from './private-place.ts'
 import { parseWireNames, wireNames, type WireNames } from '../../shared/wire-names.ts'
+import { defaultLogDir } from '../../shared/log-dir.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -95,7 +96,7 @@ const logLimits = (env: Env): LogLimits => {
   const percent = integerOr(env['SANDBOX_MAX_LOG_PERCENT'], 1, 100, 10)
   const share = memory > 0 ? Math.floor((memory * percent) / 100) : 96 * MiB
   return {
-    dir: env['SANDBOX_LOG_DIR'] || '/var/log/sandbox-api',
+    dir: env['SANDBOX_LOG_DIR'] || defaultLogDir,
     telemetry: !boolean(env['SANDBOX_DISABLE_PROCESS_LOGGING']),
     maxFileBytes: integerOr(env['SANDBOX_MAX_LOG_FILE_BYTES'], 0, maxInteger, 32 * MiB),
     maxTotalBytes: integerOr(env['SANDBOX_MAX_LOG_BYTES_TOTAL'], 0, maxInteger, share),

@@ -31,30 +31,42 @@ const toFirst = (host: MeasuredHost, prefix: string) => async (round: number) =>
   return took
 }
 
+/** From a pool that is half full at least. */
+const given = (host: MeasuredHost, prefix: string) => {
+  const claim = toFirst(host, prefix)
+  return async (round: number) => {
+    await filled(host, poolSize / 2)
+    return claim(round)
+  }
+}
+
+const compared = (name: string, took: readonly number[], made: readonly number[]): Row[] =>
+  (['p50', 'p99'] as const).map((which, at) => {
+    const share = at === 0 ? 0.5 : 0.99
+    return row(`${name}.${which}`, percentile(took, share), 'ms', percentile(made, share))
+  })
+
 export const warmBench = async (bench: Bench): Promise<Row[]> => {
   const why = whyNoMachines()
   if (why) {
     bench.skip('warm.*', why)
     return []
   }
-  bench.say(`filling a pool of ${poolSize}`)
-  const [warm, cold] = [await measuredHost(bench, { HUTCH_WARM: `${image}=${poolSize}` }), await measuredHost(bench)]
-  await filled(warm, poolSize)
-  bench.say('create to the first exec, from the pool and without')
-  const claim = toFirst(warm, 'claim')
-  const given = async (round: number) => {
-    await filled(warm, poolSize / 2)
-    return claim(round)
+  bench.say(`filling two pools of ${poolSize}, of the image and of none`)
+  const pooled = (of: string) => measuredHost(bench, { HUTCH_WARM: `${of}=${poolSize}` })
+  const [warm, any, cold] = [await pooled(image), await pooled('*'), await measuredHost(bench)]
+  for (const host of [warm, any]) await filled(host, poolSize)
+  bench.say('create to the first exec, from the pools and without')
+  const ways = { given: given(warm, 'claim'), shell: given(any, 'shell'), made: toFirst(cold, 'cold') }
+  await inTurns(2, { given: () => ways.given(1_000), shell: () => ways.shell(1_000), made: () => ways.made(1_000) })
+  const { given: took, shell, made } = await inTurns(rounds, ways)
+  const rows = [...compared('warm.create-exec', took, made), ...compared('any-image.create-exec', shell, made)]
+  for (const [host, name] of [
+    [warm, 'warm'],
+    [any, 'any-image'],
+  ] as const) {
+    await filled(host, poolSize)
+    rows.push(...(await burst(bench, host, poolSize, name)))
   }
-  const ways = { given, made: toFirst(cold, 'cold') }
-  await inTurns(2, { given: () => given(1_000), made: () => ways.made(1_000) })
-  const { given: took, made } = await inTurns(rounds, ways)
-  await filled(warm, poolSize)
-  const bursts = await burst(bench, warm, poolSize, 'warm')
-  const p50 = percentile(took, 0.5)
-  return [
-    row('warm.create-exec.p50', p50, 'ms', percentile(made, 0.5)),
-    row('warm.create-exec.p99', percentile(took, 0.99), 'ms', percentile(made, 0.99)),
-    ...bursts,
-  ]
+  return rows
 }

@@ -51,6 +51,10 @@ const accepts = ({ host, port }: { host: string; port: number }): Promise<void> 
     })
   })
 
+/** What one is made with that is to be claimed; undefined where there are no shells. */
+const rootOf = ({ claimer }: Driver, what: 'machine' | 'shell', { rootfs }: MachineSpec): string | undefined =>
+  what === 'shell' ? claimer?.shellRoot : rootfs
+
 /** `open` is called once for each test; it registers its own teardown. */
 export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Subject>): void => {
   t.test(`${name}: a box that can run machines is found usable`, async t => {
@@ -232,43 +236,45 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     await t.rejects(resizer.resize(id, { memoryMb, cpus: 1 }), { code: 'driver_failed' })
   })
 
-  t.test(
-    `${name}: a machine that was made for nobody is given to somebody, and one that is somebody's is not`,
-    async t => {
-      const { driver, spec, leftovers, claimed } = await open(t)
-      const { claimer } = driver
-      if (!claimer) {
-        t.pass('cannot give machines to others')
-        return
-      }
-      const [id, other] = [randomUUID(), randomUUID()]
-      const made = await driver.create({ ...spec(id), anonymous: true })
-      await driver.freezer?.freeze(id)
-      const { memoryMb } = spec(id)
-      const wanted = { ...spec(id), hostname: 'claimed', memoryMb: memoryMb * 2, etc: { 'claim-test': 'yes\n' } }
-      const phases: (string | undefined)[] = []
-      const look = async (machine: Machine) => {
-        t.same(machine, made)
-        phases.push((await find(driver, id))?.phase)
-      }
-      t.same(await claimer.claim(wanted, look), made, 'it runs, where it did')
-      t.same(phases, ['running'], 'its daemon is told, once, when it can hear')
-      t.same(await claimer.claim(wanted, tell), made, 'which may be repeated')
-      t.same(await find(driver, id), made)
-      await claimed?.(t, made)
-      const deaf = claimer.claim(wanted, async () => {
-        throw new Error('it does not hear')
-      })
-      await t.rejects(deaf, /it does not hear/, 'one whose daemon cannot be told')
-      await driver.create(spec(other))
-      await t.rejects(claimer.claim(spec(other), tell), { code: 'driver_failed' })
-      await t.rejects(claimer.claim(spec(randomUUID()), tell), { code: 'driver_failed' })
-      t.equal((await find(driver, other))?.phase, 'running')
-      await driver.remove(id)
-      await driver.remove(other)
-      t.same(await leftovers(id), [])
-    },
-  )
+  for (const what of ['machine', 'shell'] as const)
+    t.test(
+      `${name}: a ${what} that was made for nobody is given to somebody, and one that is somebody's is not`,
+      async t => {
+        const { driver, spec, leftovers, claimed } = await open(t)
+        const { claimer } = driver
+        const rootfs = rootOf(driver, what, spec(''))
+        if (!claimer || rootfs === undefined) {
+          t.pass('cannot give machines to others')
+          return
+        }
+        const [id, other] = [randomUUID(), randomUUID()]
+        const made = await driver.create({ ...spec(id), rootfs, anonymous: true })
+        await driver.freezer?.freeze(id)
+        const { memoryMb } = spec(id)
+        const wanted = { ...spec(id), hostname: 'claimed', memoryMb: memoryMb * 2, etc: { 'claim-test': 'yes\n' } }
+        const phases: (string | undefined)[] = []
+        const look = async (machine: Machine) => {
+          t.same(machine, made)
+          phases.push((await find(driver, id))?.phase)
+        }
+        t.same(await claimer.claim(wanted, look), made, 'it runs, where it did')
+        t.same(phases, ['running'], 'its daemon is told, once, when it can hear')
+        t.same(await claimer.claim(wanted, tell), made, 'which may be repeated')
+        t.same(await find(driver, id), made)
+        await claimed?.(t, made)
+        const deaf = claimer.claim(wanted, async () => {
+          throw new Error('it does not hear')
+        })
+        await t.rejects(deaf, /it does not hear/, 'one whose daemon cannot be told')
+        await driver.create(spec(other))
+        await t.rejects(claimer.claim(spec(other), tell), { code: 'driver_failed' })
+        await t.rejects(claimer.claim(spec(randomUUID()), tell), { code: 'driver_failed' })
+        t.equal((await find(driver, other))?.phase, 'running')
+        await driver.remove(id)
+        await driver.remove(other)
+        t.same(await leftovers(id), [])
+      },
+    )
 
   t.test(`${name}: a machine writes what it was promised and no more, and keeps it over a restart`, async t => {
     const { driver, spec, leftovers, fill, empty } = await open(t)
@@ -306,33 +312,37 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     t.same(await leftovers(id), [])
   })
 
-  t.test(`${name}: one that was made for nobody may write what its owner was promised`, async t => {
-    const { driver, spec, fill, leftovers } = await open(t)
-    const { storage, claimer } = driver
-    if (!storage || !claimer || !fill) {
-      t.pass('cannot give machines with quotas to others')
-      return
-    }
-    const id = randomUUID()
-    await driver.create({ ...spec(id), storageMb: 16, anonymous: true })
-    await t.rejects(claimer.claim({ ...spec(id), storageMb: storage.claimableMb + 1 }, tell), { code: 'driver_failed' })
-    const claimed = await claimer.claim({ ...spec(id), storageMb: 96 }, tell)
-    const { said, mb } = await fill(claimed)
-    t.match(said, /No space left on device|Disk quota exceeded/)
-    t.ok(mb > 80 && mb <= 96, `${mb} MB`)
-    t.ok(((await storage.room()).promised.get(id) ?? 0) >= 96)
-    await storage.grow(id, 128)
-    const { mb: grown } = await fill(claimed)
-    t.ok(grown > 24 && grown <= 32, `${grown} MB more, at once`)
-    t.ok(((await storage.room()).promised.get(id) ?? 0) >= 128, 'which it was promised')
-    await storage.grow(id, 64)
-    t.ok(((await storage.room()).promised.get(id) ?? 0) >= 128, 'and never less')
-    await driver.end(id)
-    const { mb: more } = await fill(await driver.create({ ...spec(id), storageMb: 96 }))
-    t.ok(more < 1, 'which holds after a restart')
-    await driver.remove(id)
-    t.same(await leftovers(id), [])
-  })
+  for (const what of ['machine', 'shell'] as const)
+    t.test(`${name}: a ${what} that was made for nobody may write what its owner was promised`, async t => {
+      const { driver, spec, fill, leftovers } = await open(t)
+      const { storage, claimer } = driver
+      const rootfs = rootOf(driver, what, spec(''))
+      if (!storage || !claimer || !fill || rootfs === undefined) {
+        t.pass('cannot give machines with quotas to others')
+        return
+      }
+      const id = randomUUID()
+      await driver.create({ ...spec(id), rootfs, storageMb: 16, anonymous: true })
+      await t.rejects(claimer.claim({ ...spec(id), storageMb: storage.claimableMb + 1 }, tell), {
+        code: 'driver_failed',
+      })
+      const claimed = await claimer.claim({ ...spec(id), storageMb: 96 }, tell)
+      const { said, mb } = await fill(claimed)
+      t.match(said, /No space left on device|Disk quota exceeded/)
+      t.ok(mb > 80 && mb <= 96, `${mb} MB`)
+      t.ok(((await storage.room()).promised.get(id) ?? 0) >= 96)
+      await storage.grow(id, 128)
+      const { mb: grown } = await fill(claimed)
+      t.ok(grown > 24 && grown <= 32, `${grown} MB more, at once`)
+      t.ok(((await storage.room()).promised.get(id) ?? 0) >= 128, 'which it was promised')
+      await storage.grow(id, 64)
+      t.ok(((await storage.room()).promised.get(id) ?? 0) >= 128, 'and never less')
+      await driver.end(id)
+      const { mb: more } = await fill(await driver.create({ ...spec(id), storageMb: 96 }))
+      t.ok(more < 1, 'which holds after a restart')
+      await driver.remove(id)
+      t.same(await leftovers(id), [])
+    })
 
   t.test(`${name}: nothing is promised that the disk has not got`, async t => {
     const { driver, spec, withRoom } = await open(t)

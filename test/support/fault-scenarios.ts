@@ -137,4 +137,13 @@ export const scenarios: readonly Scenario[] = [
     act: (s, name) => create(s, name, 'base'),
     done: async (s, name) => (await usable(s, name)) && (await ready(s)),
   },
+  {
+    name: 'claim of any image and refill',
+    onGvisor: 'never',
+    sample: { kind: 'fails', at: 4 },
+    env: { HUTCH_WARM: '*=1' },
+    prepare: s => until(() => ready(s), 'a machine ahead of need'),
+    act: (s, name) => create(s, name, 'base'),
+    done: async (s, name) => (await usable(s, name)) && (await ready(s)),
+  },
 ]

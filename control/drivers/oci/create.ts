@@ -5,6 +5,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
 import { bootDocumentOf, sealOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
+import { isShell } from './claim/shell.ts'
 import { checkSpec } from './check-spec.ts'
 import { groupDirs } from './cgroup/hierarchy.ts'
 import { groupOf, type Context } from './context.ts'
@@ -72,7 +73,7 @@ const earlierLife = ({ overlay }: Context, files: MachineFiles): Marker | undefi
 }
 
 /** Makes ready what the machine writes to; resolves with what a new disk of its own is made of. */
-const prepare = async (
+export const prepare = async (
   context: Context,
   root: RootInput,
   { disk, earlier }: { disk: Marker['disk']; earlier: Marker | undefined },
@@ -81,6 +82,21 @@ const prepare = async (
   await (earlier ? prepareAgain(root) : prepareRoot(root))
   return undefined
 }
+
+/** What the machine writes to, as it is to be. */
+export const rootOf = (
+  context: Pick<Context, 'dataDir' | 'overlay' | 'outbound' | 'resolvers'>,
+  spec: Omit<MachineSpec, 'channel'>,
+  { address }: Pick<Slot, 'address'>,
+): RootInput => ({
+  files: filesOf(context.dataDir, spec.id),
+  image: spec.rootfs,
+  hostname: spec.hostname,
+  address,
+  resolvers: resolversOf(context, spec),
+  etc: spec.etc ?? {},
+  overlay: context.overlay,
+})
 
 /** From a slot and an empty directory to a machine that runs. */
 const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Marker> => {
@@ -101,9 +117,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   }
   writeMarkerNow(files.marker, marker)
   await holdOutbound(attempt)
-  const { hostname, etc = {}, rootfs } = spec
-  const resolvers = resolversOf(context, spec)
-  const root = { files, image: rootfs, hostname, address: slot.address, resolvers, etc, overlay, signal }
+  const root = { ...rootOf(context, spec, slot), shell: isShell(context, spec.rootfs), signal }
   const blank = await prepare(context, root, { disk, earlier })
   writeConfig(attempt, firstId)
   await boot(attempt, marker, blank)

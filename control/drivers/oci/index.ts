@@ -18,6 +18,7 @@ import { processesIn } from './cgroup/processes.ts'
 import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
+import { openShellRoot } from './claim/shell.ts'
 import { run, tool } from './command.ts'
 import { growNow } from './disk/grow.ts'
 import { shareOf } from './disk/used.ts'
@@ -112,7 +113,11 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       ? {}
       : {
           mounter: ociMounter(context),
-          claimer: { claim: (spec, tell) => claimMachine(context, spec, tell) },
+          claimer: {
+            claim: (spec, tell) => claimMachine(context, spec, tell),
+            // A whole copy is the machine's own, and takes as long as it takes.
+            ...(context.overlay ? { shellRoot: openShellRoot(context.dataDir) } : {}),
+          },
         }),
     ...(context.outbound ? { outbound: outboundOf(context, context.outbound, config) } : {}),
     close,

@@ -100,6 +100,27 @@ t.test(
   },
 )
 
+t.test('a machine of no image becomes one of any: of an image that has none of its own, or none left', async t => {
+  const on = await box(t)
+  const host = await open(t, on, { config: { warm: { '*': 2, base: 1 } } })
+  await until(host, ({ pools }) => pools.every(({ ready }) => ready > 0) && pools[0]?.ready === 2)
+  const shells = [...on.world.machines].filter(([, { spec }]) => spec.rootfs === '/').map(([id]) => id)
+  t.equal(shells.length, 2)
+  const images = { a: 'base', b: 'busybox', c: 'base' }
+  for (const [name, image] of Object.entries(images)) {
+    await create(host, name, { image })
+    await host.until(name, 'DEPLOYED')
+  }
+  for (const [name, image] of Object.entries(images)) {
+    const [instance] = await machinesOf(host, name)
+    const { digest, rootfs } = await host.host.images.resolve(image)
+    t.same(instance?.image, { digest, rootfs }, `${name} is of its image`)
+    t.equal(on.world.machines.get(instance?.id ?? '')?.spec.rootfs, rootfs)
+    t.equal(shells.includes(instance?.id ?? ''), name !== 'a', 'those of the image are taken first')
+  }
+  t.match(await pools(host), { claimed: 3, missed: 0 })
+})
+
 t.test('a daemon that does not become somebody’s: its machine goes, and a new one is made', async t => {
   const on = await box(t)
   const host = await open(t, on)

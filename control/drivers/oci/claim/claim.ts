@@ -2,12 +2,12 @@
 import { truncateSync } from 'node:fs'
 import { fail } from '../../../../shared/errors.ts'
 import type { Machine, MachineSpec, Tell } from '../../driver.ts'
-import { isImageGone } from '../image-files.ts'
+import { imageMark, isImageGone } from '../image-files.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
 import { hurryCpu, limitCpu, limitMemory } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
 import { checkSpec } from '../check-spec.ts'
-import { holdOutbound, resolversOf } from '../create.ts'
+import { holdOutbound, prepare, resolversOf, rootOf } from '../create.ts'
 import { isFile } from '../disk/kind.ts'
 import { leastDiskMb, promisedMb } from '../disk/shape.ts'
 import { filesOf } from '../layout.ts'
@@ -17,6 +17,7 @@ import { addressOf } from '../phase.ts'
 import { hostFiles } from '../rootfs.ts'
 import { sharedMemoryMb } from '../spec/mounts.ts'
 import { enterMachine } from './enter.ts'
+import { isShell, recast } from './shell.ts'
 
 type Spec = Omit<MachineSpec, 'channel'>
 
@@ -46,6 +47,21 @@ const claimDisk = async (
   return bounded
 }
 
+/** A shell gets the image's root, and is a machine of that image from then on. A server that dies meanwhile leaves it half-made, to be removed. */
+const withRoot = async (context: Context, marker: Marker, spec: Spec): Promise<Marker> => {
+  if (!isShell(context, marker.image?.path)) return marker
+  const files = filesOf(context.dataDir, spec.id)
+  const stranger = marker.firstId === undefined ? undefined : await context.strangerInImage(spec.rootfs)
+  if (stranger !== undefined) throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: stranger })
+  writeMarkerNow(files.marker, { ...marker, ready: false })
+  await prepare(context, rootOf(context, spec, marker), { disk: marker.disk, earlier: undefined })
+  await recast(context, { files, marker, spec })
+  const image = imageMark(spec.rootfs)
+  const whole = { ...marker, ...(image ? { image } : {}) }
+  writeMarkerNow(files.marker, whole)
+  return whole
+}
+
 /** Waits for all of it: whoever hears of a failure removes the machine, in which nothing may go on then. */
 const all = async (steps: readonly Promise<unknown>[]): Promise<void> => {
   const broken = (await Promise.allSettled(steps)).find(step => step.status === 'rejected')
@@ -66,8 +82,9 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   const { hierarchy, clock } = context
   const { id, memoryMb, cpus, held = false } = spec
   const files = filesOf(context.dataDir, id)
-  const marker = needAnonymous(context, id)
-  const disk = await claimDisk(context, marker, spec)
+  const anonymous = needAnonymous(context, id)
+  const disk = await claimDisk(context, anonymous, spec)
+  const marker = await withRoot(context, { ...anonymous, ...(disk ? { disk } : {}) }, spec)
   const group = groupOf(context.names, id)
   const slot = { address: marker.address, interface: interfaceOf(context.names, marker.slot) }
   truncateSync(files.output)
@@ -84,7 +101,7 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   // What its daemon does not look at is done while it is told.
   const rest = async (): Promise<void> => {
     if (disk) context.disks.of(disk).bound(files, disk)
-    writeMarkerNow(files.marker, { ...marker, memoryMb, cpus, held, ...(disk ? { disk } : {}) })
+    writeMarkerNow(files.marker, { ...marker, memoryMb, cpus, held })
   }
   await all([told, rest()])
   await limitCpu(hierarchy, group, id, cpus)

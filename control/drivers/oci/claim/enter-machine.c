@@ -9,15 +9,13 @@
  * file goes, for opening a pipe would wait for ever.
  */
 #include "../native/visit.h"
-#include <fcntl.h>
+#include "../native/only-process.h"
 #include <linux/securebits.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define MOST_FILES 16
 
@@ -44,35 +42,13 @@ static int put(int directory, const char *name, const char *text, size_t length)
   return length == 0 ? 0 : -1;
 }
 
-/* The only process of a machine that nobody has used; 0 when there is none, or another one besides. */
-static long only_process(const char *processes) {
-  char text[32], *end;
-  int fd = open(processes, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  ssize_t length = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (length <= 0) return 0;
-  text[length] = 0;
-  long pid = strtol(text, &end, 10);
-  return pid > 0 && end[0] == '\n' && end[1] == 0 ? pid : 0;
-}
-
-static int open_namespace(long pid, const char *name) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%ld/ns/%s", pid, name);
-  return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Its namespaces: the number may have been another process's when they were opened, and that one is not in the group. */
 static int find(struct entry *entry, int *mounts, int *names) {
   struct visit *visit = &entry->visit;
   long pid = only_process(entry->processes);
   if (pid == 0) return errno = ESRCH, failed(visit, "not one process runs in the machine, as in one that nobody has used"), 0;
-  *mounts = open_namespace(pid, "mnt");
-  *names = open_namespace(pid, "uts");
-  if (*mounts < 0 || *names < 0) return failed(visit, "its namespaces"), 0;
-  if (only_process(entry->processes) != pid) return errno = ESRCH, failed(visit, "its process ended"), 0;
-  return 1;
+  *mounts = open_of_process(pid, "ns/mnt", entry->processes);
+  *names = open_of_process(pid, "ns/uts", entry->processes);
+  return *mounts < 0 || *names < 0 ? failed(visit, "its namespaces"), 0 : 1;
 }
 
 /* The thread's own: its directories, its user for files, its namespaces. */

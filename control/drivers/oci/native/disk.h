@@ -76,6 +76,7 @@ static int attach(int file, int *number) {
   return -1;
 }
 
+/* What the node `loop` shows; another mount of the same when it is mounted already. */
 static int mount_ext4(void) {
   int context = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
   if (context < 0) fail("ext4");
@@ -93,6 +94,16 @@ static int mount_file(const char *file, int *number) {
   int locked = lock_file(file), device = attach(locked, number), tree = mount_ext4();
   close(device);
   close(locked);
+  unlink("loop");
+  return tree;
+}
+
+/* One more mount, nowhere yet, of the file system that a machine which runs has on that device. */
+static inline int mount_again(int number) {
+  int device = open_loop(number);
+  if (device < 0) fail("loop device");
+  int tree = mount_ext4();
+  close(device);
   unlink("loop");
   return tree;
 }

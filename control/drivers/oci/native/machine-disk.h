@@ -108,11 +108,10 @@ struct disk {
 };
 
 /* The disk, mounted nowhere yet. */
-static int open_disk(const struct disk *disk, const char *image) {
+static inline int open_disk(const struct disk *disk) {
   int number;
   if (disk->blank) copy_blank(disk->blank, disk->file);
   int tree = mount_file(disk->file, &number);
   bound(tree, number, disk->blocks, disk->device);
-  furnish(tree, image, disk->names);
   return tree;
 }

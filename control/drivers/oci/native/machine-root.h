@@ -81,29 +81,33 @@ static struct root root_of(const char *stage, const char *image) {
 }
 
 /* A second layer, for the kernel makes no overlay of a single one. */
-static inline int readable_overlay(const char *place) {
+static int readable_overlay(const char *place) {
   char layers[160];
   snprintf(layers, sizeof layers, "%s:none", place);
   return overlay_of((const char *const[][2]){{"lowerdir", layers}, {"userxattr", NULL}, {NULL, NULL}});
 }
 
-static int overlay_root(const struct root *root) {
+/* Without an upper directory nobody writes to it. */
+static int overlay_root(const struct root *root, const char *upper) {
+  char directory[32];
+  if (!upper) return readable_overlay(root->image_place);
+  snprintf(directory, sizeof directory, "machine/%s", upper);
   return overlay_of((const char *const[][2]){{"lowerdir", root->image_place},
-                                              {"upperdir", "machine/upper"},
+                                              {"upperdir", directory},
                                               {"workdir", "machine/work"},
                                               {"userxattr", NULL},
                                               {NULL, NULL}});
 }
 
 /* In a child, which enters the user namespace for good. It shares the descriptors, but not the memory. */
-static int overlay_from_inside(const struct root *root, int users) {
+static int overlay_from_inside(const struct root *root, const char *upper, int users) {
   int channel[2], status, tree;
   if (pipe2(channel, O_CLOEXEC) < 0) fail("pipe");
   pid_t child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
   if (child < 0) fail("fork");
   if (child == 0) {
     enter(users, root->stage);
-    tree = overlay_root(root);
+    tree = overlay_root(root, upper);
     _exit(write(channel[1], &tree, sizeof tree) == sizeof tree ? 0 : 1);
   }
   if (waitpid(child, &status, 0) < 0 || status != 0) exit(1);
@@ -112,6 +116,6 @@ static int overlay_from_inside(const struct root *root, int users) {
 }
 
 /* The overlay, mounted nowhere yet. */
-static int mount_root(const struct root *root, int users) {
-  return users < 0 ? overlay_root(root) : overlay_from_inside(root, users);
+static int mount_root(const struct root *root, const char *upper, int users) {
+  return users < 0 ? overlay_root(root, upper) : overlay_from_inside(root, upper, users);
 }

@@ -36,7 +36,7 @@ static void fill(int top, int place) {
 }
 
 /*
- * In `machine`, whose directory `layer` is the tenant's tree. Interrupted, it is done again. A machine of a version before whose disk is
+ * In `machine`, whose directory `layer` is the tenant's tree, if it has one. Interrupted, it is done again. A machine of a version before whose disk is
  * full starts without, so that something can be deleted: then the daemon looks where it did before.
  */
 static int make_private_place(int machine, const char *layer) {
@@ -47,10 +47,12 @@ static int make_private_place(int machine, const char *layer) {
     return 0;
   }
   int place = openat(machine, private_name ".new", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  int top = openat(machine, layer, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (place < 0 || top < 0) fail(private_name);
-  fill(top, place);
-  close(top);
+  int top = layer ? openat(machine, layer, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+  if (place < 0 || (layer && top < 0)) fail(private_name);
+  if (layer) {
+    fill(top, place);
+    close(top);
+  }
   close(place);
   if (renameat(machine, private_name ".new", machine, private_name) < 0) fail(private_name);
   return 1;

@@ -2,11 +2,12 @@
  * Starts a machine in a mount namespace of its own: puts together what it sees of the host below <stage>, then becomes
  * <command>, the runtime.
  *
- *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <machine> <disk|-> <blocks|->
+ *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <upper|-> <machine> <disk|-> <blocks|->
  *         <blank|-> <bundle> <releases|-> <private|-> <command> ...
  *
  * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
- * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper.
+ * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper. <upper> is `-` for a machine whose root is
+ * the image alone, which nobody can write to: a shell, that is to become a machine of another image (claim/recast-machine.c).
  *
  * With <private>, which is a 3, the directory `private` beside the upper one is the open descriptor 3 of <command> (private-place.h).
  *
@@ -110,7 +111,7 @@ static void name_users(int users) {
 }
 
 struct plan {
-  const char *starter, *input, *output, *network, *files, *machine, *bundle, *releases, *private_place;
+  const char *starter, *input, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place;
   struct root root;
   struct disk disk;
   char bundle_place[96];
@@ -137,8 +138,9 @@ static struct bundles mount_bundles(const struct plan *plan) {
 /* Gives whether there is a private place. */
 static int show_layers(const struct plan *plan, int users) {
   if (plan->root.image) show(plan->root.image, plan->root.image_place, users);
-  int machine = plan->disk.file ? open_disk(&plan->disk, plan->root.image) : clone_tree(plan->machine);
-  int is_private = plan->private_place && make_private_place(machine, plan->root.image ? "upper" : "root");
+  int machine = plan->disk.file ? open_disk(&plan->disk) : clone_tree(plan->machine);
+  if (plan->disk.file && plan->upper) furnish(machine, plan->root.image, plan->disk.names);
+  int is_private = plan->private_place && make_private_place(machine, plan->root.image ? plan->upper : "root");
   place_tree(machine, plan->disk.file ? plan->disk.file : plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
   if (plan->releases) show(plan->releases, "bundles", -1);
@@ -156,7 +158,7 @@ static void hide_layers(const struct plan *plan) {
 /* Gives the private place, or -1. */
 static int put_together(const struct plan *plan, int users) {
   int own = show_layers(plan, users) ? clone_tree("machine/" private_name) : -1;
-  int root = plan->root.image ? mount_root(&plan->root, users) : -1;
+  int root = plan->root.image ? mount_root(&plan->root, plan->upper, users) : -1;
   struct bundles bundles = mount_bundles(plan);
   if (plan->root.image) move(root, "root");
   else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
@@ -177,11 +179,12 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
                       .network = chosen(argument[5]),
                       .files = chosen(argument[6]),
                       .root = root_of(argument[4], chosen(argument[7])),
-                      .machine = argument[8],
-                      .disk = {chosen(argument[9]), chosen(argument[10]), chosen(argument[11]), device, names},
-                      .bundle = argument[12],
-                      .releases = chosen(argument[13]),
-                      .private_place = chosen(argument[14])};
+                      .upper = chosen(argument[8]),
+                      .machine = argument[9],
+                      .disk = {chosen(argument[10]), chosen(argument[11]), chosen(argument[12]), device, names},
+                      .bundle = argument[13],
+                      .releases = chosen(argument[14]),
+                      .private_place = chosen(argument[15])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
   snprintf(names, PATH_MAX, "%s/names", plan.machine);
   name_bundle(&plan);
@@ -189,7 +192,7 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
 }
 
 int main(int count, char **argument) {
-  if (count < 16) return 1;
+  if (count < 17) return 1;
   char device[PATH_MAX], names[PATH_MAX];
   struct plan plan = plan_of(argument, device, names);
   announce(plan.starter, plan.input, plan.output);
@@ -202,6 +205,6 @@ int main(int count, char **argument) {
   if (chdir("/") < 0) fail("/");
   // The runtime is told of one descriptor, so there is one.
   if (plan.private_place) hand_over(own < 0 ? open_input(NULL) : own);
-  execv(argument[15], argument + 15);
-  fail(argument[15]);
+  execv(argument[16], argument + 16);
+  fail(argument[16]);
 }

@@ -29,11 +29,13 @@ export interface Slot {
 
 export const interfaceOf = ({ interfacePrefix }: Names, index: number): string => `${interfacePrefix}${index}`
 
+export const netnsOf = ({ netnsPrefix }: Names, index: number): string => `${netnsPrefix}${index}`
+
 /** `firstId` of the instance, undefined where machines have no users of their own. */
 export const slotAt = (names: Names, block: Network, index: number, firstId: number | undefined): Slot => ({
   index,
   firstId: firstId === undefined ? undefined : idsOfSlot(firstId, index),
-  netns: `${names.netnsPrefix}${index}`,
+  netns: netnsOf(names, index),
   interface: interfaceOf(names, index),
   gateway: addressText(block.base + index * 2),
   address: addressText(block.base + index * 2 + 1),

@@ -30,6 +30,7 @@ const filled = async (
     usersOf: undefined,
     openFiles: undefined,
     image,
+    shell: false,
     disk,
     bundleDir: image,
     releasesDir: undefined,

@@ -100,6 +100,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
       usersOf: network,
       openFiles: undefined,
       image,
+      shell: false,
       disk: undefined,
       bundleDir: bundleDir ?? join(dir, 'image'),
       releasesDir: undefined,

@@ -1,0 +1,135 @@
+/*
+ * Makes a shell, a machine whose daemon runs with an empty root and whom nobody has used yet, one of an image:
+ *
+ *     recast-machine <stage> <users|-> <image> <machine> <loop|-> <processes>
+ *
+ * <users> is the network namespace that the machine's user namespace has. Its disk is on the device <loop>; without, it is the directory
+ * <machine>, with its upper and work directories. <processes> is the file of its control group that lists its one process.
+ *
+ * The new root is put together as that of a machine that starts (machine-root.h). In the machine's own mount namespace it is attached at
+ * /next, the mounts of the shell's root (its /proc, /dev, /sys, /.hutch) are moved to it, and pivot_root(2) makes it the root of the
+ * namespace and of every process in it. Mounts are moved, not made anew: what the daemon has open of them stays what it is, and what was masked
+ * stays masked. The image may be a tenant's: of its paths none is followed that is not a directory.
+ *
+ * Whatever fails is said on the standard error; exits with 1 then, and the machine is good for nothing but its removal.
+ */
+#define _GNU_SOURCE
+#include "../native/mounts.h"
+#include "../native/machine-disk.h"
+#include "../native/machine-root.h"
+#include "../native/only-process.h"
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+
+/* Where the shell's root has a place for it. */
+#define next_root "/next"
+
+enum { most_of_a_table = 1 << 16, most_mounts = 32 };
+
+struct mounts {
+  char table[most_of_a_table];
+  const char *points[most_mounts];
+  size_t count;
+};
+
+struct line {
+  int id, parent;
+  char *point;
+};
+
+/* `id parent major:minor root point …`, proc(5). Gives the next line, or NULL. */
+static char *read_line(char *at, struct line *line) {
+  int point = 0, end = 0;
+  if (sscanf(at, "%d %d %*s %*s %n%*s%n", &line->id, &line->parent, &point, &end) < 2 || end == 0) return NULL;
+  line->point = at + point;
+  char *next = strchr(at + end, '\n');
+  at[end] = 0;
+  return next ? next + 1 : NULL;
+}
+
+/* What is mounted at the root of its namespace: what is below these moves with them. */
+static void read_mounts(int fd, struct mounts *mounts) {
+  struct line line;
+  int root = -1;
+  ssize_t length = 0, more = 1;
+  while (more > 0 && length < most_of_a_table - 1) {
+    more = read(fd, mounts->table + length, (size_t)(most_of_a_table - 1 - length));
+    if (more > 0) length += more;
+  }
+  if (more != 0) fail("table of mounts");
+  mounts->table[length] = 0;
+  for (char *at = mounts->table; at && *at;) {
+    at = read_line(at, &line);
+    if (strcmp(line.point, "/") == 0) root = line.id;
+    else if (line.parent == root && mounts->count < most_mounts) mounts->points[mounts->count++] = line.point;
+  }
+  if (root < 0 || mounts->count == 0 || mounts->count == most_mounts) {
+    fprintf(stderr, "its table of mounts is not a shell's\n");
+    exit(1);
+  }
+}
+
+/* The directory of that name below `at`, made when it is missing. */
+static int step_into(int at, const char *name) {
+  if (mkdirat(at, name, 0755) < 0 && errno != EEXIST) fail(name);
+  int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (next < 0) fail(name);
+  close(at);
+  return next;
+}
+
+static void move_below(int root, const char *point) {
+  char path[256], *rest, *name;
+  int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
+  if (at < 0 || snprintf(path, sizeof path, "%s", point) >= (int)sizeof path) fail(point);
+  for (name = strtok_r(path, "/", &rest); name; name = strtok_r(NULL, "/", &rest)) at = step_into(at, name);
+  if (syscall(SYS_move_mount, AT_FDCWD, point, at, "", MOVE_MOUNT_T_EMPTY_PATH) < 0) fail(point);
+  close(at);
+}
+
+/* In the machine's mount namespace, for good; what is made there is its root's. */
+static void go_in(int namespace, unsigned owner) {
+  umask(022);
+  /* Without it the capabilities over files go with the id. */
+  if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0) fail("user");
+  if (setns(namespace, CLONE_NEWNS) < 0) fail("mount namespace of the machine");
+  syscall(SYS_setfsgid, owner);
+  syscall(SYS_setfsuid, owner);
+}
+
+static void become_root(int tree, const struct mounts *mounts) {
+  move(tree, next_root);
+  int root = open(next_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) fail(next_root);
+  for (size_t at = 0; at < mounts->count; at++) move_below(root, mounts->points[at]);
+  /* The old root comes to lie upon the new one, and goes. */
+  if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0) fail("pivot_root");
+  if (syscall(SYS_umount2, ".", DETACH) < 0) fail("old root");
+}
+
+static int show_machine(const char *machine, const char *loop, const struct root *root, int users) {
+  char names[PATH_MAX];
+  int tree = loop ? mount_again(atoi(loop)) : clone_tree(machine);
+  snprintf(names, sizeof names, "%s/names", machine);
+  if (loop) furnish(tree, root->image, names);
+  place_tree(tree, machine, "machine", users);
+  return mount_root(root, "upper", users);
+}
+
+int main(int count, char **argument) {
+  static struct mounts mounts;
+  if (count != 7) return 1;
+  struct root root = root_of(argument[1], argument[3]);
+  const char *network = chosen(argument[2]), *machine = argument[4], *loop = chosen(argument[5]), *processes = argument[6];
+  int users = network ? user_namespace(network) : -1;
+  long pid = only_process(processes);
+  int namespace = open_of_process(pid, "ns/mnt", processes), table = open_of_process(pid, "mountinfo", processes);
+  if (namespace < 0 || table < 0) fail("the one process of a machine that nobody has used");
+  read_mounts(table, &mounts);
+  make_stage(root.stage, (const char *const[]){"image", "none", NULL});
+  show(root.image, root.image_place, users);
+  int tree = show_machine(machine, loop, &root, users);
+  go_in(namespace, owner_of("machine"));
+  become_root(tree, &mounts);
+  return 0;
+}
