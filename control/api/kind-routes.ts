@@ -33,13 +33,15 @@ const nameIn = ({ kind }: Crud, { params }: Asked): string => params[paramOf(kin
 
 const list = async (verbs: Crud, asked: Asked, context: Context, across = false) => {
   const { kind } = verbs
-  const { version } = factsOf(context)
+  const { version, warn } = factsOf(context)
   const { method, rawPath: path } = context.request
   if (kind.listedSince && version < kind.listedSince) throw fail('route_not_found', { method, path })
   const lite = !(kind.paginated && pages(version))
   const where = across ? { across } : inside(verbs, asked)
-  const page = await verbs.list(actorOf(context), asked.query, { ...where, lite })
-  return lite ? page.data : page
+  const { unreadable, ...page } = await verbs.list(actorOf(context), asked.query, { ...where, lite })
+  const body = lite ? page.data : page
+  if (unreadable.length === 0) return body
+  return json(body, { headers: warn(unreadable.map(name => ({ path: name, says: 'cannot be read' }))) })
 }
 
 /** What a delete answers: the record's last form, unless the kind says otherwise. */

@@ -14,7 +14,7 @@ import { corsHeaders, warningHeaders } from './cross-origin.ts'
 import { errorBody, errorHeaders } from './error-answers.ts'
 import { versionOf, type Version, type VersionNames } from './versions.ts'
 import { challengeOf } from './challenge.ts'
-import { warningsOf } from './warnings.ts'
+import { warningsOf, warningText, type Warning } from './warnings.ts'
 import { wantsHtml } from '../html/accept.ts'
 import { errorPageReply } from '../html/error-page.ts'
 import type { WireNames } from '../wire/names.ts'
@@ -27,6 +27,8 @@ export interface Facts {
   readonly actor: Actor
   /** What the audit says of the caller. */
   readonly by: AuditedBy
+  /** Headers of an answer that say it. */
+  readonly warn: (warnings: readonly Warning[]) => Record<string, string>
 }
 
 export const factsOf = (context: Context): Facts => context.facts as unknown as Facts
@@ -115,6 +117,9 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
   const knownOf = new WeakMap<Request, Partial<Facts>>()
   const warned = warningsOf(names.isOwnLabel, deps.idle)
   const { cors, preflight } = corsHeaders(names)
+  const saying = (text: string | undefined): Record<string, string> =>
+    text === undefined ? {} : Object.fromEntries(warningHeaders(names).map(name => [name, text]))
+  const warn: Facts['warn'] = warnings => saying(warningText(warnings))
   const renderError: Surface['renderError'] = (error, { request, route, requestId }): Reply => {
     if (route && [401, 403].includes(error.status))
       denials.note(deniedOf(error, { request, route, requestId, facts: knownOf.get(request) }))
@@ -136,8 +141,7 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
     logRequests,
     renderError,
     remarks(route, body) {
-      const text = warned(route, body)
-      return text === undefined ? {} : Object.fromEntries(warningHeaders(names).map(name => [name, text]))
+      return saying(warned(route, body))
     },
     intercept: request => (request.method === 'OPTIONS' ? reply(204, preflight) : undefined),
     unmatched(request, methods) {
@@ -156,7 +160,7 @@ export const managementSurface = (deps: SurfaceDeps): Surface => {
         if (request.exchange) standing.watch(keys.right(facts.key, facts.workspace), request.exchange)
       }
       known(facts)
-      return { ...facts }
+      return { ...facts, warn }
     },
   }
 }

@@ -7,7 +7,8 @@ import { toJsonSchema, withoutEffect } from '../../shared/schema.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-interface Warning {
+export interface Warning {
+  /** Of what: a member of a body, or a name. */
   readonly path: string
   readonly says: string
 }
@@ -80,17 +81,20 @@ const itemOf = (schemas: readonly Json[]): readonly Json[] =>
 const isOpen = (schemas: readonly Json[]): boolean =>
   schemas.some(schema => !(schema['properties'] ?? schema['additionalProperties'] ?? schema['type']))
 
-interface Walk {
-  /** Paths that have no effect on this host, whatever the schemas say. */
-  readonly idle: ReadonlySet<string>
+interface Found {
   readonly found: Warning[]
   /** Found, and not kept. */
   more: number
 }
 
-const note = (walk: Walk, path: string, says: string): void => {
-  if (walk.found.length < bounds.warnings) walk.found.push({ path, says })
-  else walk.more++
+interface Walk extends Found {
+  /** Paths that have no effect on this host, whatever the schemas say. */
+  readonly idle: ReadonlySet<string>
+}
+
+const note = (into: Found, path: string, says: string): void => {
+  if (into.found.length < bounds.warnings) into.found.push({ path, says })
+  else into.more++
 }
 
 const look = (walk: Walk, given: unknown, known: Known, path: string): void => {
@@ -129,7 +133,7 @@ const quoted = ({ path, says }: Warning): string => {
   )
 }
 
-const written = ({ found, more }: Walk): string | undefined => {
+const written = ({ found, more }: Found): string | undefined => {
   const parts: string[] = []
   let left = bounds.bytes
   for (const one of found.map(quoted)) {
@@ -140,6 +144,13 @@ const written = ({ found, more }: Walk): string | undefined => {
   return parts.length + omitted === 0
     ? undefined
     : [...parts, ...(omitted > 0 ? [`"and ${omitted} more"`] : [])].join(', ')
+}
+
+/** As the value of a header, undefined when there is none. */
+export const warningText = (warnings: readonly Warning[]): string | undefined => {
+  const said: Found = { found: [], more: 0 }
+  for (const { path, says } of warnings) note(said, path, says)
+  return written(said)
 }
 
 /**

@@ -48,6 +48,7 @@ const told = (move: Move): Located | undefined => {
     const entry = { uid: '', kind: 'workspace', workspace: name, name, action: 'delete', detail: {} }
     return { entry, within: '', path: name }
   }
+  if ('lost' in move) return of(move.lost, move.event.name, { event: move.event.name, unreadable: true })
   if (!('record' in move)) return undefined
   const { record, event, change } = move
   const fields = [

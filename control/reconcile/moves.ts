@@ -41,6 +41,11 @@ export type Move =
       readonly event?: { readonly name: string; readonly message: string; readonly revisions?: OfRevisions }
       readonly change?: Omit<ResourceChange, 'status'>
     }
+  /**
+   * Moves a record of which something cannot be read, its own row or those of instances: it is taken for what `lost` says, and such
+   * instances are stopped.
+   */
+  | { readonly lost: Resource; readonly event: { readonly name: string; readonly message: string } }
   /** Removes a record with all that lives inside it, and stops its instances. */
   | { readonly remove: Resource }
   /** Throws `quota_exceeded` when the account of the workspace then has more than so many of the kind that are not over. */

@@ -1,9 +1,13 @@
 /** From what happens to a record to what is written, by the rules of its kind. */
 import type { Reference, Resource, ResourceEvent, Within, Write } from '../store/store.ts'
+import { instanceLife } from './instance-life.ts'
 import type { Move, OfRevisions } from './moves.ts'
 import { leavingStatuses, type Rules, type RulesByKind } from './rules.ts'
 
-export type RecordMove = Extract<Move, { create: unknown } | { record: unknown } | { remove: unknown }>
+export type RecordMove = Extract<
+  Move,
+  { create: unknown } | { record: unknown } | { lost: unknown } | { remove: unknown }
+>
 
 interface RecordWrites {
   readonly uid: string
@@ -124,8 +128,26 @@ const removing = (rules: RulesByKind, { remove: record }: Extract<Move, { remove
   return { uid, after: undefined, writes: ending(rules, record, write) }
 }
 
+/** What is left of it is gone with its event. */
+const losing = (rules: RulesByKind, { lost, event }: Extract<Move, { lost: unknown }>, now: number): RecordWrites => {
+  const { uid, after, writes } = changing(rules, { record: lost, event }, now)
+  return {
+    uid,
+    after,
+    writes: [
+      ...writes.map(write => (write.type === 'update' ? { ...write, instead: lost } : write)),
+      {
+        type: 'mendInstances',
+        owner: uid,
+        status: instanceLife.next('running', 'stop', { kind: 'instance', name: uid }),
+      },
+    ],
+  }
+}
+
 /** What is written for a record; throws `wrong_state` for an event that its table does not allow. */
 export const recordWrites = (rules: RulesByKind, move: RecordMove, now: number): RecordWrites => {
   if ('create' in move) return creating(rules, move, now)
+  if ('lost' in move) return losing(rules, move, now)
   return 'record' in move ? changing(rules, move, now) : removing(rules, move)
 }

@@ -32,7 +32,12 @@ interface Context {
   readonly after: Map<string, Resource | undefined>
 }
 
-const isRecordMove = (move: Move): move is RecordMove => 'create' in move || 'record' in move || 'remove' in move
+const isRecordMove = (move: Move): move is RecordMove =>
+  'create' in move || 'record' in move || 'lost' in move || 'remove' in move
+
+/** The record that a move is about as it is before it. */
+const recordBefore = (move: Move): Resource | undefined =>
+  'record' in move ? move.record : 'lost' in move ? move.lost : 'remove' in move ? move.remove : undefined
 
 /** The owner as it is after this transaction. */
 const ownerOf = async ({ store, after }: Context, uid: string): Promise<Resource | undefined> =>
@@ -44,10 +49,11 @@ const stopping = async (context: Context, moves: readonly Move[]): Promise<Move[
   const about = new Set(moves.map(move => ('instance' in move ? move.instance.id : 'drop' in move ? move.drop.id : '')))
   const stops: Move[] = []
   for (const move of moves) {
-    const before = 'record' in move ? move.record : 'remove' in move ? move.remove : undefined
+    const before = recordBefore(move)
     const workload = before && rules.get(before.kind)?.workload
     if (!workload) continue
-    const instances = await store.instances.ofOwner(before.uid)
+    // Those of a lost record that cannot be read are stopped with it.
+    const instances = await store.instances.ofOwners([before.uid], 'lost' in move ? () => {} : undefined)
     const owner = after.get(before.uid)
     const unwanted = owner ? unwantedOf(owner, instances, workload) : instances
     for (const instance of unwanted)
@@ -96,6 +102,7 @@ const writesOf = async (context: Context, move: Move): Promise<readonly Write[]>
 const concerned = (move: Move): readonly string[] => {
   if ('create' in move) return [move.create.uid]
   if ('record' in move) return [move.record.uid]
+  if ('lost' in move) return [move.lost.uid]
   if ('remove' in move) return [move.remove.uid]
   // Whoever waits for one of its records is told of each.
   if ('expect' in move || 'atMost' in move || 'identity' in move || 'audit' in move) return []

@@ -192,6 +192,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly createsIfMissing: boolean
   /** `reconciled`: a delete is an event of the table and a loop does the rest; `immediate`: the row goes at once. */
   readonly removal: 'reconciled' | 'immediate'
+  /** What the spec of a record is taken for that cannot be read, when it is deleted; without it such a one stays. */
+  lostSpec?(): Spec
   /** The event of a delete; `delete` unless given. */
   readonly removalEvent: string
   readonly removed?: Removed

@@ -1,6 +1,6 @@
 /** One page of a kind, in the shape of either API version. */
 import { fail } from '../../shared/errors.ts'
-import type { Position, Resource, Sort } from '../store/store.ts'
+import type { Listed, Position, Resource, Sort } from '../store/store.ts'
 import type { Actor, Context } from './context.ts'
 import { implied } from './implied.ts'
 import { askedOf, bindingOf, type Asked, type ListingOptions, type ListQuery } from './list-query.ts'
@@ -13,6 +13,8 @@ export type { ListQuery } from './list-query.ts'
 export interface Page {
   readonly data: Presented[]
   readonly meta: { readonly hasMore: boolean; readonly nextCursor: string; readonly total: number }
+  /** Names of those that cannot be read, wholly or the rows of their machines: left out, or shown without their machines. */
+  readonly unreadable: readonly string[]
 }
 
 /** Rows per query when everything is wanted. */
@@ -25,53 +27,51 @@ const reversed: Readonly<Record<Sort, Sort>> = {
   'name:desc': 'name:asc',
 }
 
-const positionOf = (resource: Resource, sort: Sort): Position => ({
-  value: sort.startsWith('name') ? resource.name : resource.createdAt,
-  uid: resource.uid,
-})
-
 /** Those that are there without a row. */
 const unwritten = async (
   { kind, store }: Context,
   { workspace, parent = '' }: Asked['base'],
-  rows: readonly Resource[],
+  written: readonly string[],
 ) => {
-  const names = (kind.implicit ?? []).filter(name => !rows.some(row => row.name === name))
+  const names = (kind.implicit ?? []).filter(name => !written.includes(name))
   const found = await Promise.all(names.map(name => implied(store, kind, { kind: kind.kind, workspace, parent, name })))
   return found.filter(one => one !== undefined)
 }
 
+/** Rows as they are answered, and which of them could not be read. */
+const shown = async (context: Context, hide: boolean, { items, unreadable }: Pick<Listed, 'items' | 'unreadable'>) => {
+  const rendered = await render(context, hide, items)
+  return { data: rendered.data, unreadable: [...unreadable, ...rendered.unreadable] }
+}
+
 const everything = async (context: Context, { base, hide }: Asked): Promise<Page> => {
   const items: Resource[] = []
+  const unreadable: string[] = []
   for (let after: Position | undefined; ; ) {
     const page = await context.store.resources.list({ ...base, limit: chunk, ...(after ? { after } : {}) })
     items.push(...page.items)
-    const last = page.items.at(-1)
-    if (!page.hasMore || !last) break
-    after = positionOf(last, base.sort)
+    unreadable.push(...page.unreadable)
+    if (!page.hasMore || !page.last) break
+    after = page.last
   }
-  items.push(...(await unwritten(context, base, items)))
+  items.push(...(await unwritten(context, base, [...items.map(({ name }) => name), ...unreadable])))
   const meta = { hasMore: false, nextCursor: '', total: items.length }
-  return { data: await render(context, hide, items), meta }
+  return { ...(await shown(context, hide, { items, unreadable })), meta }
 }
 
 /** So many from there on, as older versions page. */
 const part = async (context: Context, { base, hide }: Asked, limit: number, offset: number): Promise<Page> => {
-  const { items, hasMore } = await context.store.resources.list({ ...base, limit, offset })
-  return { data: await render(context, hide, items), meta: { hasMore, nextCursor: '', total: items.length } }
+  const found = await context.store.resources.list({ ...base, limit, offset })
+  const meta = { hasMore: found.hasMore, nextCursor: '', total: found.items.length }
+  return { ...(await shown(context, hide, found)), meta }
 }
 
-const lastPage = async (
-  context: Context,
-  { base, hide }: Asked,
-  limit: number,
-  query: ListQuery,
-): Promise<Presented[]> => {
+const lastPage = async (context: Context, { base, hide }: Asked, limit: number, query: ListQuery) => {
   const { sort } = base
   if (query.cursor || sort.startsWith('name'))
     throw fail('invalid_argument', { field: 'anchor', reason: 'goes with a createdAt sort and without a cursor' })
-  const { items } = await context.store.resources.list({ ...base, sort: reversed[sort], limit })
-  return render(context, hide, items.toReversed())
+  const { items, unreadable } = await context.store.resources.list({ ...base, sort: reversed[sort], limit })
+  return shown(context, hide, { items: items.toReversed(), unreadable })
 }
 
 const pageItems = (kind: Kind, items: Presented[]): Presented[] =>
@@ -94,14 +94,13 @@ export const listing = async (
   if (lite) return kind.olderOffset ? part(context, asked, limit, query.offset ?? 0) : everything(context, asked)
   const total = await store.resources.count(kind.kind, base.workspace, base.parent)
   if (query.anchor === 'end') {
-    const data = await lastPage(context, asked, limit, query)
-    return { data: pageItems(kind, data), meta: { hasMore: false, nextCursor: '', total } }
+    const { data, unreadable } = await lastPage(context, asked, limit, query)
+    return { data: pageItems(kind, data), meta: { hasMore: false, nextCursor: '', total }, unreadable }
   }
   const binding = bindingOf(kind, asked)
   const after = query.cursor ? (cursors.read(binding, query.cursor) as Position) : undefined
-  const { items, hasMore } = await store.resources.list({ ...base, limit, ...(after ? { after } : {}) })
-  const last = items.at(-1)
-  const nextCursor = hasMore && last ? cursors.issue(binding, positionOf(last, base.sort)) : ''
-  const data = pageItems(kind, await render(context, hide, items))
-  return { data, meta: { hasMore: nextCursor !== '', nextCursor, total } }
+  const found = await store.resources.list({ ...base, limit, ...(after ? { after } : {}) })
+  const nextCursor = found.hasMore && found.last ? cursors.issue(binding, found.last) : ''
+  const { data, unreadable } = await shown(context, hide, found)
+  return { data: pageItems(kind, data), meta: { hasMore: nextCursor !== '', nextCursor, total }, unreadable }
 }

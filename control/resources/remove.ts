@@ -1,6 +1,16 @@
-import { fail } from '../../shared/errors.ts'
+import { fail, isError } from '../../shared/errors.ts'
 import { onNewest } from '../reconcile/transition.ts'
-import { answer, attempts, find, needParents, pokeAll, type Actor, type Context, type Inside } from './context.ts'
+import {
+  answer,
+  attempts,
+  find,
+  keyOf,
+  needParents,
+  pokeAll,
+  type Actor,
+  type Context,
+  type Inside,
+} from './context.ts'
 import { carried } from './carried.ts'
 import { isImplied } from './implied.ts'
 import type { Found } from './kind.ts'
@@ -32,6 +42,38 @@ const leave = async (context: Context, found: Found): Promise<Found> => {
   return { record: written.resources[0] ?? record, instances }
 }
 
+/** What it was asked for, or the error that says that it cannot be read. */
+const readable = <T>(asked: Promise<T>): Promise<T | { readonly error: unknown }> =>
+  asked.catch((error: unknown) => {
+    if (!isError(error, 'unavailable')) throw error
+    return { error }
+  })
+
+/**
+ * One of which something cannot be read goes as what is left of it: nobody knows what it may do, but that it is not wanted any more. Throws
+ * `error`, which kept it from being read, where the kind cannot do that.
+ */
+const leaveLost = async (
+  context: Context,
+  { actor, name, inside, error }: { actor: Actor; name: string; inside: Inside; error: unknown },
+): Promise<Found> => {
+  const { kind, store, transition } = context
+  const { lostSpec, removalEvent } = kind
+  const outline = await store.resources.outline(keyOf(context, actor, name, inside.parents))
+  if (!lostSpec || !outline) throw error
+  const metadata = { createdBy: '', updatedBy: actor.name }
+  // It may be the row of its machine that cannot be read.
+  const read = (await readable(store.resources.getByUid(outline.uid))) ?? { error }
+  const lost = 'error' in read ? { ...outline, metadata, spec: lostSpec(), internal: {} } : read
+  const message = `${kind.kind} ${name} deleted; not all of it could be read`
+  const written = await transition.write([
+    { lost, event: { name: removalEvent, message } },
+    ...(await carried(context, lost, removalEvent)),
+  ])
+  pokeAll(context, written)
+  return { record: written.resources[0] ?? lost, instances: [] }
+}
+
 /** What was deleted: its record, and its last form as answered. */
 export interface Gone {
   readonly record: Found['record']
@@ -46,7 +88,8 @@ export const remove = async (context: Context, actor: Actor, name: string, insid
   const { kind } = context
   await needParents(context, actor, inside)
   const gone = await onNewest(async () => {
-    const found = await find(context, actor, name, inside)
+    const found = await readable(find(context, actor, name, inside))
+    if ('error' in found) return leaveLost(context, { actor, name, inside, ...found })
     if (isImplied(found.record))
       throw fail('wrong_state', { kind: kind.kind, name, state: 'always there', wanted: 'a delete' })
     await kind.beforeRemoval?.(context, found.record)

@@ -13,7 +13,7 @@ import { planner, type PlanDeps } from './plan.ts'
 import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { restartAction } from './restart.ts'
 import { sandboxSpec } from './spec.ts'
-import { storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
+import { lostSandbox, storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
 import { notAvailable } from './not-available.ts'
 import { redeployed, sandboxWorkload } from './workload.ts'
 
@@ -82,6 +82,7 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     initialStatus: spec => (storedSandbox({ spec }).enabled ? sandboxLife.initial : 'DEACTIVATED'),
     replaceableStatuses: ['TERMINATED', 'FAILED'],
     removal: 'reconciled',
+    lostSpec: () => lostSandbox(deps.regions[0] as string),
     filterStatusOnEveryVersion: true,
     listsEvents: false,
     workload: sandboxWorkload({

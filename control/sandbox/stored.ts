@@ -40,6 +40,13 @@ export interface StoredSandbox extends AcceptedNetwork {
 /** The smallest that a machine has a file system in. */
 const leastStorageMb = 32
 
+/** What one is taken for whose spec cannot be read: it has nothing, and is only to be deleted. */
+export const lostSandbox = (region: string): Resource['spec'] => ({
+  enabled: false,
+  region,
+  runtime: { image: '', memory: 0 },
+})
+
 /** What the sandbox may write, MB. */
 export const storageMbOf = ({ memory, storageMb }: Pick<StoredRuntime, 'memory' | 'storageMb'>): number =>
   Math.max(leastStorageMb, storageMb ?? Math.floor(memory / 2))

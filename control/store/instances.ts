@@ -72,8 +72,8 @@ export interface Instances {
   get(id: string): Promise<Instance | undefined>
   /** Oldest first. */
   ofOwner(uid: string): Promise<Instance[]>
-  /** Of all these owners, oldest first. */
-  ofOwners(uids: readonly string[]): Promise<Instance[]>
+  /** Of all these owners, oldest first. What cannot be read is told by its owner, as by `Resources.everyOf`. */
+  ofOwners(uids: readonly string[], unreadable?: Unreadable): Promise<Instance[]>
   /** Of the owner with that key, oldest first: for every request, so it does not look at the owner. */
   ofKey(key: Key): Promise<Instance[]>
   /** Of all owners; for start-up only. What cannot be read is told as by `Resources.everyOf`. */

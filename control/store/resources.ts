@@ -80,6 +80,18 @@ export interface Usage {
 /** Told of a row that cannot be read, by uid or id, and why. */
 export type Unreadable = (id: string, error: unknown) => void
 
+/** What the columns of a record say, whether or not the rest of it can be read. */
+export type Outline = Omit<Resource, 'metadata' | 'spec' | 'internal'>
+
+export interface Listed {
+  readonly items: Resource[]
+  readonly hasMore: boolean
+  /** Of the last row, which may be one that cannot be read; undefined when there is none. */
+  readonly last?: Position
+  /** Names of those that cannot be read and are left out. */
+  readonly unreadable: readonly string[]
+}
+
 export interface Resources {
   get(key: Key): Promise<Resource | undefined>
   getByUid(uid: string): Promise<Resource | undefined>
@@ -90,7 +102,9 @@ export interface Resources {
     externalId: string,
     exceptStatuses: readonly string[],
   ): Promise<Resource | undefined>
-  list(listing: Listing): Promise<{ items: Resource[]; hasMore: boolean }>
+  /** Also of a record that cannot be read. */
+  outline(key: Key): Promise<Outline | undefined>
+  list(listing: Listing): Promise<Listed>
   /** All in the workspace, whatever the filters. */
   count(kind: string, workspace: string, parent?: string): Promise<number>
   /**

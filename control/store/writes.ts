@@ -73,10 +73,11 @@ export type Write =
     }
   /**
    * `references` and `claims`, when given, replace those it had; missing targets as above. Throws `in_use` when `unlessReferenced` and
-   * another resource names it. Stamps updatedAt.
+   * another resource names it. Stamps updatedAt. `instead` is what the row is taken for, which cannot be read.
    */
   | {
       readonly type: 'update'
+      readonly instead?: Resource
       readonly uid: string
       readonly version: number
       readonly change: ResourceChange
@@ -134,6 +135,11 @@ export type Write =
     }
   /** Closes its intervals; they stay for the bill. */
   | { readonly type: 'removeInstance'; readonly id: string; readonly version: number }
+  /**
+   * Gives the instances of an owner whose rows cannot be read that status, and closes their intervals; what could not be read is empty
+   * from then on. Done when there are none.
+   */
+  | { readonly type: 'mendInstances'; readonly owner: string; readonly status: string }
   /** About people; throws what `IdentityChange` says. */
   | { readonly type: 'identity'; readonly change: IdentityChange }
   /** Writes down who did what is written beside it. */

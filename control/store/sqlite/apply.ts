@@ -9,6 +9,7 @@ import type { ChangePeople } from './people-changes.ts'
 import type { Prepare } from './prepared.ts'
 import type { Quotas } from './quotas.ts'
 import type { Recorder } from './recorder.ts'
+import { readEach } from './read-json.ts'
 import { usersNamed, type References } from './references.ts'
 import type { Remembered } from './remembered.ts'
 import { toInstance, toInstanceRow, toResource, toRow } from './rows.ts'
@@ -47,11 +48,11 @@ interface Context extends ApplyParts {
 type Steps = { readonly [T in Write['type']]: (context: Context, write: Extract<Write, { type: T }>) => void }
 
 /** The row as it is; throws `changed_meanwhile` when it has moved on or is gone. */
-const resourceAt = ({ run }: Context, uid: string, version: number): Resource => {
+const resourceAt = ({ run }: Context, uid: string, version: number, instead?: Resource): Resource => {
   const row = run.byUid.get({ uid })
   if (row?.version !== version)
     throw fail('changed_meanwhile', { kind: row?.kind ?? 'resource', name: row?.name ?? uid })
-  return toResource(row)
+  return instead ?? toResource(row)
 }
 
 const instanceAt = ({ run }: Context, id: string, version: number): Instance => {
@@ -117,8 +118,8 @@ const steps: Steps = {
     addEvent(context, resource.uid, event)
     context.resources.push(resource)
   },
-  update(context, { uid, version, change, references, claims, membership, unlessReferenced, event }) {
-    const before = resourceAt(context, uid, version)
+  update(context, { uid, version, instead, change, references, claims, membership, unlessReferenced, event }) {
+    const before = resourceAt(context, uid, version, instead)
     const after: Resource = {
       ...before,
       version: version + 1,
@@ -183,6 +184,16 @@ const steps: Steps = {
     instanceAt(context, id, version)
     context.run.removeInstance.run({ id })
     context.recorder.close(id, context.now)
+  },
+  mendInstances(context, { owner, status }) {
+    context.ofMachines.forget()
+    const { run, recorder, now, instances } = context
+    readEach(run.instancesOf.all({ owner }), toInstance, row => {
+      const mended = { ...row, status, version: row.version + 1, address: null, image: null, errors: '[]', body: '{}' }
+      run.updateInstance.run(mended)
+      recorder.close(row.id, now)
+      instances.push(toInstance(mended))
+    })
   },
   removeWorkspace(context, { name }) {
     context.memory.forget()

@@ -39,7 +39,9 @@ const byAge = (a: InstanceRow, b: InstanceRow): number =>
 
 export const sqliteInstances = (prepare: Prepare, { look }: Transact, memory: Pick<Remembered, 'of'>): Instances => {
   const run = statements(prepare)
-  const found = (rows: readonly InstanceRow[]): Instance[] => rows.toSorted(byAge).map(toInstance)
+  const each = (rows: readonly InstanceRow[], unreadable?: (row: InstanceRow, error: unknown) => void): Instance[] =>
+    readEach(rows.toSorted(byAge), toInstance, unreadable)
+  const found = (rows: readonly InstanceRow[]): Instance[] => each(rows)
   // Each request to a workload looks for its machines, and each read of a record.
   const ofKey = memory.of(text => {
     const [kind = '', workspace = '', parent = '', name = ''] = text.split('\n')
@@ -57,16 +59,15 @@ export const sqliteInstances = (prepare: Prepare, { look }: Transact, memory: Pi
         return row && toInstance(row)
       }),
     ofOwner: owner => look(() => [...(ofOwner(owner) ?? [])]),
-    ofOwners: owners => look(() => found(run.byOwners.all({ owners: JSON.stringify(owners) }))),
-    ofKey: ({ kind, workspace, parent, name }) =>
-      look(() => [...(ofKey(`${kind}\n${workspace}\n${parent}\n${name}`) ?? [])]),
-    every: unreadable =>
+    ofOwners: (owners, unreadable) =>
       look(() =>
-        readEach(
-          run.every.all({}).toSorted(byAge),
-          toInstance,
-          unreadable && (({ id }, error) => unreadable(id, error)),
+        each(
+          run.byOwners.all({ owners: JSON.stringify(owners) }),
+          unreadable && (({ owner }, error) => unreadable(owner, error)),
         ),
       ),
+    ofKey: ({ kind, workspace, parent, name }) =>
+      look(() => [...(ofKey(`${kind}\n${workspace}\n${parent}\n${name}`) ?? [])]),
+    every: unreadable => look(() => each(run.every.all({}), unreadable && (({ id }, error) => unreadable(id, error)))),
   }
 }

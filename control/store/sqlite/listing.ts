@@ -4,8 +4,9 @@
  */
 import type { Database } from 'better-sqlite3'
 import { sql } from 'kysely'
-import type { Listing, Resource } from '../store.ts'
+import type { Listed, Listing } from '../store.ts'
 import { query, shaped, type Prepare } from './prepared.ts'
+import { readEach } from './read-json.ts'
 import { toResource } from './rows.ts'
 import type { ResourceRow } from './tables.ts'
 
@@ -85,7 +86,7 @@ export const lister = (db: Database, prepare: Prepare) => {
         )
         SELECT status FROM present WHERE status IS NOT NULL`.compile(provider),
   }))
-  return (listing: Listing): { items: Resource[]; hasMore: boolean } => {
+  return (listing: Listing): Listed => {
     const { kind, workspace, limit } = listing
     const wanted = listing.statuses && new Set(listing.statuses)
     const unwanted = new Set(listing.exceptStatuses)
@@ -98,6 +99,15 @@ export const lister = (db: Database, prepare: Prepare) => {
     const ranges = !filtered ? [undefined] : isNarrow(listing) ? [kept()] : kept().map(status => [status])
     const rows = ranges.flatMap(range => run(rangeOf(listing, range)))
     if (ranges.length > 1) rows.sort(comparing(orders[listing.sort]))
-    return { items: rows.slice(0, limit).map(toResource), hasMore: rows.length > limit }
+    const page = rows.slice(0, limit)
+    const unreadable: string[] = []
+    const items = readEach(page, toResource, ({ name }) => void unreadable.push(name))
+    const last = page.at(-1)
+    return {
+      items,
+      hasMore: rows.length > limit,
+      ...(last ? { last: { value: last[orders[listing.sort].column], uid: last.uid } } : {}),
+      unreadable,
+    }
   }
 }

@@ -5,7 +5,7 @@ import { query, type Prepare } from './prepared.ts'
 import { readEach } from './read-json.ts'
 import type { References } from './references.ts'
 import type { Remembered } from './remembered.ts'
-import { toEvent, toResource } from './rows.ts'
+import { toEvent, toOutline, toResource } from './rows.ts'
 import type { Transact } from './transact.ts'
 
 const statements = (prepare: Prepare) => ({
@@ -111,6 +111,11 @@ export const sqliteResources = (parts: Parts): Resources => {
         const rows = run.byExternalId.all({ kind, workspace, externalId })
         const row = rows.find(({ status }) => !exceptStatuses.includes(status))
         return row && toResource(row)
+      }),
+    outline: key =>
+      look(() => {
+        const row = run.byKey.get(key)
+        return row && toOutline(row)
       }),
     list: listing => read(() => list(listing)),
     count: (kind, workspace, parent) =>

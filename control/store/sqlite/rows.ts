@@ -1,5 +1,5 @@
 import { readJson } from './read-json.ts'
-import type { Instance, Resource, ResourceEvent, StoredMetadata } from '../store.ts'
+import type { Instance, Outline, Resource, ResourceEvent, StoredMetadata } from '../store.ts'
 import type { EventRow, InstanceRow, ResourceRow } from './tables.ts'
 
 /** Lower-cased name, display name, label keys and values, one a line: no match can reach over two of them. */
@@ -24,6 +24,18 @@ export const toRow = (resource: Resource): ResourceRow => {
   }
 }
 
+export const toOutline = (row: ResourceRow): Outline => ({
+  uid: row.uid,
+  kind: row.kind,
+  workspace: row.workspace,
+  parent: row.parent,
+  name: row.name,
+  version: row.version,
+  status: row.status,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
 export const toResource = (row: ResourceRow): Resource => {
   const place = { table: 'resources', row: `${row.kind} ${row.uid}`, column: 'body' }
   const { metadata, spec, internal } = readJson<Pick<Resource, 'metadata' | 'spec' | 'internal'>>(row.body, place, [
@@ -31,20 +43,7 @@ export const toResource = (row: ResourceRow): Resource => {
     'spec',
     'internal',
   ])
-  return {
-    uid: row.uid,
-    kind: row.kind,
-    workspace: row.workspace,
-    parent: row.parent,
-    name: row.name,
-    version: row.version,
-    status: row.status,
-    metadata,
-    spec,
-    internal,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
+  return { ...toOutline(row), metadata, spec, internal }
 }
 
 export const toEvent = (row: Omit<EventRow, 'id'>): ResourceEvent => ({

@@ -106,7 +106,7 @@ const changing = (given: InstanceRow) => ({
 const ofInstances = (prepare: Prepare) => ({
   instance: prepare((given: { id: string }) => query.selectFrom('instances').selectAll().where('id', '=', given.id)),
   instancesOf: prepare((given: { owner: string }) =>
-    query.selectFrom('instances').select('id').where('owner', '=', given.owner),
+    query.selectFrom('instances').selectAll().where('owner', '=', given.owner),
   ),
   insertInstance: prepare((given: InstanceRow) =>
     query.insertInto('instances').values({

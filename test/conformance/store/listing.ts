@@ -59,11 +59,10 @@ const walk = async (resources: Resources, listing: Omit<Listing, 'limit'>, limit
   const uids: string[] = []
   let after: Listing['after']
   for (;;) {
-    const { items, hasMore } = await resources.list({ ...listing, limit, ...(after ? { after } : {}) })
+    const { items, hasMore, last } = await resources.list({ ...listing, limit, ...(after ? { after } : {}) })
     uids.push(...items.map(({ uid }) => uid))
-    const last = items.at(-1)
     if (!hasMore || !last) return uids
-    after = { value: valueOf(last, listing.sort), uid: last.uid }
+    after = last
   }
 }
 

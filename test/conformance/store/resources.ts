@@ -12,10 +12,13 @@ export const resourcesSuite = async (t: Test, open: Open): Promise<void> => {
     const { kind, workspace, parent, name, uid } = made
     t.same(await resources.get({ kind, workspace, parent, name }), made)
     t.same(await resources.getByUid(uid), made)
+    const { metadata: _metadata, spec: _spec, internal: _internal, ...outline } = made
+    t.same(await resources.outline({ kind, workspace, parent, name }), outline)
     t.same(await resources.getByExternalId('sandbox', 'main', 'e-1', []), made)
     t.same(await resources.everyOf('sandbox'), [made])
     for (const wrong of [{ kind: 'agent' }, { workspace: 'other' }, { parent: 'p' }, { name: 'bo' }])
-      t.equal(await resources.get({ kind, workspace, parent, name, ...wrong }), undefined)
+      for (const look of [resources.get, resources.outline])
+        t.equal(await look({ kind, workspace, parent, name, ...wrong }), undefined)
     t.equal(await resources.getByExternalId('sandbox', 'other', 'e-1', []), undefined)
     t.same(await resources.everyOf('agent'), [])
   })
