@@ -104,7 +104,7 @@ export const server = async (
     for (const stream of [started.stdout, started.stderr]) stream.on('data', piece => (output += piece))
     const end = performance.now() + 120_000
     while (!/serving on (\S+)/.test(output)) {
-      if (started.exitCode !== null) throw new Error(`the server ended: ${output}`)
+      if (started.exitCode !== null || started.signalCode !== null) throw new Error(`the server ended: ${output}`)
       if (performance.now() > end) throw new Error(`the server does not serve: ${output}`)
       await clock.sleep(10)
     }
