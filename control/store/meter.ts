@@ -63,8 +63,8 @@ export interface Interval {
 export interface Meter {
   /** Records `quantity` at a moment, for dimensions that are counted. `now` is rounded down to a second. */
   count(subject: Subject, dimension: string, quantity: number, now: number): Promise<void>
-  /** Marks open intervals as accounted up to `now`, and moves what was completed into the rollups. */
-  checkpoint(now: number): Promise<void>
+  /** Marks open intervals as accounted up to `now`, but for those of the instances `except`, and moves what was completed into the rollups. */
+  checkpoint(now: number, except?: readonly string[]): Promise<void>
   /** Sums of rollups, plus what the open intervals add up to `now`. */
   usage(query: UsageQuery, now: number): Promise<UsageRow[]>
   /** Resource types with any usage in the window, sorted. */

@@ -47,6 +47,10 @@ const play = async (t: Test, seed: number): Promise<void> => {
   await s.start()
 
   const world = newWorld(s)
+  // Also when something goes wrong: nobody goes on beyond the test.
+  t.teardown(() => {
+    world.over = true
+  })
   const stopWatching = watchSleep(hierarchy, s.names.cgroup)
   const people = ['ann', 'bob', 'cy', 'dee'].map((word, at) => person(world, random(seed * 100 + at), word))
   const lives = people.map(({ live }) => live())

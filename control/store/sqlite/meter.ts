@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import { sql } from 'kysely'
 import { fromQuanta } from '../amounts.ts'
 import type { Meter } from '../store.ts'
 import { query, type Prepare } from './prepared.ts'
@@ -8,12 +9,18 @@ import type { Transact } from './transact.ts'
 import { usageReader } from './usage.ts'
 
 const statements = (prepare: Prepare) => ({
-  account: prepare((given: { now: number }) =>
+  account: prepare((given: { now: number; except: string }) =>
     query
       .updateTable('intervals')
       .set({ accounted_to: given.now })
       .where('to_at', 'is', null)
-      .where('accounted_to', '<', given.now),
+      .where('accounted_to', '<', given.now)
+      .where('subject', 'not in', from =>
+        from
+          .selectFrom('subjects')
+          .select('id')
+          .where('uid', 'in', sql<string>`(SELECT value FROM json_each(${given.except}))`),
+      ),
   ),
   intervals: prepare((given: { uid: string }) =>
     query
@@ -48,9 +55,9 @@ export const sqliteMeter = (parts: {
   const { roll, rebuild } = rolling(db)
   const usage = usageReader(db)
   return {
-    checkpoint: now =>
+    checkpoint: (now, except = []) =>
       write(() => {
-        run.account.run({ now })
+        run.account.run({ now, except: JSON.stringify(except) })
         roll()
       }),
     count: (subject, dimension, quantity, now) => write(() => recorder.count(subject, dimension, quantity, now)),

@@ -32,6 +32,25 @@ t.test('a machine that is gone after a crash is not billed for the time nobody s
   t.match(await store.meter.intervals(instance.id), [{ from: start, to: start + 60_000, quantity: 2 }])
 })
 
+t.test('one that a host finds is billed until then, however many hosts were killed before', async t => {
+  const made = await runner(t)
+  const { clock, store, world, drivers } = made
+  const start = clock.now()
+  const { instance } = await made.add({ memoryMb: 2048, lastUsedAt: start + 50_000 }, [
+    { dimension: compute, quantity: 2 },
+  ])
+  const { id } = instance
+  await drivers.preferred.create({ id, rootfs: '/', memoryMb: 2048, cpus: 1, hostname: 'a', env: {}, workdir: '/' })
+  await clock.tick(50_000)
+  await made.runner.start()
+  await clock.tick(3_000)
+  world.machines.delete(id)
+  await becomes(made, 'its loss to be seen', async () =>
+    (await store.meter.intervals(id)).some(({ to }) => to !== null),
+  )
+  t.match((await store.meter.intervals(id))[0], { from: start, to: start + 50_000 })
+})
+
 t.test(
   'one that is restarted ends before it starts anew, also when the host died in between, and costs nothing meanwhile',
   async t => {
