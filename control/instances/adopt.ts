@@ -13,6 +13,19 @@ const withDriver = async ({ store, transition, log }: Context, configured: strin
   return store.instances.every(() => {})
 }
 
+/**
+ * What was found ran or slept until now, also while there was no host: a host that is killed again before its first checkpoint loses nothing
+ * of that. When the others ended nobody saw.
+ */
+const accountFound = async ({ store, census, clock }: Context, all: readonly Instance[]): Promise<void> => {
+  const runs = (id: string): boolean => ['running', 'frozen'].includes(census.found(id)?.phase ?? '')
+  const gone = all.filter(({ id }) => !runs(id))
+  await store.meter.checkpoint(
+    clock.now(),
+    gone.map(({ id }) => id),
+  )
+}
+
 /** Looks at the box and goes on with what is up; returns all instances there are. Throws when a driver cannot look. */
 export const adopt = async (context: Context, configured: string): Promise<Instance[]> => {
   const { store, rules, census, standby, log } = context
@@ -35,5 +48,6 @@ export const adopt = async (context: Context, configured: string): Promise<Insta
     const workload = owner && rules.get(owner.kind)?.workload
     if (workload) await standby.up(instance, machine, workload.standby(owner))
   }
+  await accountFound(context, instances)
   return instances
 }

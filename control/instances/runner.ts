@@ -16,7 +16,7 @@ import type { Changes } from '../reconcile/changes.ts'
 import { reconcileLoop } from '../reconcile/loop.ts'
 import type { RulesByKind } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
-import type { Address, Instance, Store } from '../store/store.ts'
+import type { Address, Store } from '../store/store.ts'
 import { adopt } from './adopt.ts'
 import { census } from './census.ts'
 import type { Configurer } from './configure.ts'
@@ -99,19 +99,6 @@ const surveying = (context: Context, seen: (surveyed: Surveyed) => void): (() =>
   }
 }
 
-/**
- * What was found ran or slept until now, also while there was no host: a host that is killed again before its first checkpoint loses nothing
- * of that. When the others ended nobody saw.
- */
-const accountFound = async ({ store, census, clock }: Context, all: readonly Instance[]): Promise<void> => {
-  const runs = (id: string): boolean => ['running', 'frozen'].includes(census.found(id)?.phase ?? '')
-  const gone = all.filter(({ id }) => !runs(id))
-  await store.meter.checkpoint(
-    clock.now(),
-    gone.map(({ id }) => id),
-  )
-}
-
 export const createRunner = (deps: RunnerDeps): Runner => {
   const { store, drivers, clock, log, closing, rules, changes, configurer } = deps
   const context: Context = {
@@ -136,9 +123,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
       if (kinds.includes(kind)) owners.poke(uid)
     },
     async start() {
-      const all = await adopt(context, drivers.preferred.name)
-      await accountFound(context, all)
-      for (const instance of all) instances.poke(instance.id)
+      for (const instance of await adopt(context, drivers.preferred.name)) instances.poke(instance.id)
       const unreadable = (record: string, error: unknown) => log.error('record.unreadable', { record, error })
       for (const kind of kinds) for (const { uid } of await store.resources.everyOf(kind, unreadable)) owners.poke(uid)
       surveyed = { at: clock.elapsed(), failed: 0 }

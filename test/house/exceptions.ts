@@ -17,7 +17,6 @@ export const openedForTests: readonly string[] = [
   'accepts',
   'addressOf',
   'audiences',
-  'cgroupMounts',
   'claims',
   'compare',
   'cpuSet',

@@ -9,7 +9,9 @@ import { commands, disk, inotify, kvm, root, size, swap } from './probe/box.ts'
 import { carryOut, withScratch, type Check, type Result } from './probe/check.ts'
 import { diskQuota, fileQuota } from './probe/disk.ts'
 import { cgroups, firewall, forwarding, freezer, network, outboundPolicies, overlay } from './probe/kernel.ts'
+import { quickMoves } from './probe/moves.ts'
 import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
+import { ownView } from './probe/view.ts'
 
 export interface ProbeConfig {
   readonly dataDir: string
@@ -92,6 +94,7 @@ const checks = (config: ProbeConfig, { users, disks }: Optional): Check[] => [
   swap,
   cgroups,
   freezer,
+  quickMoves(),
   firewall,
   outboundPolicies,
   datagramTable(),
@@ -105,7 +108,7 @@ const checks = (config: ProbeConfig, { users, disks }: Optional): Check[] => [
   inotify,
   sharedTables,
   startsContainer(config.runtime),
-  ...(config.runtime === 'runsc' ? [ownNetworkStack] : []),
+  ...(config.runtime === 'runsc' ? [ownNetworkStack] : [ownView(config.runtime)]),
   ...users,
   bundleCheck(config),
   kvm,

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../../../shared/errors.ts'
-import { openHierarchy } from '../cgroup/hierarchy.ts'
+import { openHierarchy, type Hierarchy } from '../cgroup/hierarchy.ts'
 import { prepareParent } from '../cgroup/parent.ts'
 import { killGroup, removeGroup } from '../cgroup/processes.ts'
 import { run, tool } from '../command.ts'
@@ -32,9 +32,22 @@ interface Trial {
   readonly firstId: number | undefined
   /** A directory to show inside; undefined for one of the scratch directory. */
   readonly bundleDir: string | undefined
+  /** What it does, in a shell; nothing unless given. */
+  readonly command?: string
+  /** Done while it runs; the trial fails with it. */
+  readonly meanwhile?: (running: Running) => Promise<void>
 }
 
-const config = (group: string, netns: string, firstId: number | undefined): object => {
+export interface Running {
+  readonly hierarchy: Hierarchy
+  /** Group of the trial, and name of the container's in it. */
+  readonly group: string
+  readonly name: string
+  /** Of the trial, gone afterwards. */
+  readonly dir: string
+}
+
+const config = (group: string, netns: string, { firstId, command = 'true' }: Trial): object => {
   const capabilities = [...daemonCapabilities]
   return {
     ociVersion: '1.0.2',
@@ -42,7 +55,7 @@ const config = (group: string, netns: string, firstId: number | undefined): obje
     hostname: 'probe',
     process: {
       user: { uid: 0, gid: 0 },
-      args: ['/bin/sh', '-c', 'echo started && echo mine > /file'],
+      args: ['/bin/sh', '-c', `echo started && echo mine > /file && ${command}`],
       env: ['PATH=/usr/bin:/bin'],
       cwd: '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
@@ -77,7 +90,7 @@ const prepareFiles = async (dir: string) => {
 }
 
 /** Milliseconds that one container took from start to end; throws with what the runtime said. */
-const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number> => {
+export const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number> => {
   const { runtime: name, stack, firstId, bundleDir } = trial
   const { word, scratch, clock, signal } = context
   const label = `hutch-probe-${word}-${stack}`
@@ -91,7 +104,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
   await addNetwork(label, trial)
   try {
     await prepareParent(hierarchy, label)
-    await writeFile(join(dir, 'config.json'), JSON.stringify(config(`${label}/${name}`, label, firstId)))
+    await writeFile(join(dir, 'config.json'), JSON.stringify(config(`${label}/${name}`, label, trial)))
     const launch = [file, ...args, 'run', '--bundle', dir, label]
     const network = firstId === undefined ? undefined : join('/run/netns', label)
     const stage = {
@@ -108,10 +121,12 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
     }
     const start = clock.elapsed()
     const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })
-    await ran.catch(async error => {
+    const ended = ran.catch(async error => {
       signal?.throwIfAborted()
       throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || messageOf(error))
     })
+    // Whichever fails first says why; what is left of the other goes with the group.
+    await Promise.all([ended, trial.meanwhile?.({ hierarchy, group: label, name, dir })])
     const said = await readFile(files.output, 'utf8')
     if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
     const { uid } = await stat(join(dir, overlay ? 'upper' : 'root', 'file'))
@@ -125,7 +140,7 @@ const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number
   }
 }
 
-const shared = { firstId: undefined, stack: 'kernel', bundleDir: undefined } as const
+export const shared = { firstId: undefined, stack: 'kernel', bundleDir: undefined } as const
 
 /** `name`: runc, runsc or crun. */
 export const startsContainer = (name: string): Check => ({
