@@ -34,7 +34,7 @@ const hungUp = (error: unknown): void => {
   if (errno(error) !== 'EPIPE' && errno(error) !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
 }
 
-/** Resolves with what tar said. Throws `operation_failed` with that. */
+/** Resolves with what tar said. Throws with that: `busy` when something changed or went while it was read, else `operation_failed`. */
 const tar = async ({ step, args, into, from, signal, accepted = [0], ...lines }: Tar): Promise<Said> => {
   signal?.throwIfAborted()
   const child = spawn('tar', args, {
@@ -52,9 +52,9 @@ const tar = async ({ step, args, into, from, signal, accepted = [0], ...lines }:
       from && pipeline(createReadStream(from), child.stdin as Writable).catch(hungUp),
     ])
     signal?.throwIfAborted()
-    if (code === null || !(accepted.includes(code) || (code === 2 && said.isPassable)))
-      throw fail('operation_failed', { reason: `${step}: ${said.end.slice(-1_000) || `tar ended with ${code}`}` })
-    return said
+    if (code !== null && (accepted.includes(code) || (code === 2 && said.isPassable))) return said
+    const reason = `${step}: ${said.end.slice(-1_000) || `tar ended with ${code}`}`
+    throw code === 1 ? fail('busy', { what: reason, next: 'try again' }) : fail('operation_failed', { reason })
   } finally {
     signal?.removeEventListener('abort', stop)
   }
@@ -69,7 +69,7 @@ export interface Part {
   readonly live?: boolean
 }
 
-/** Adds a part to a file that is open for appending; when that fails, the file is as it was. */
+/** Adds a part to a file that is open for appending; when that fails, the file is as it was. Throws `busy` when what it copies changed. */
 export const appendPart = async (file: FileHandle, part: Part, signal?: AbortSignal): Promise<void> => {
   const { step, directory, names, live = false } = part
   const { size } = await file.stat()

@@ -13,7 +13,7 @@
 import { link, mkdir, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../shared/clock.ts'
-import { errno, fail } from '../../shared/errors.ts'
+import { errno, fail, isError } from '../../shared/errors.ts'
 import { syncDirectory } from '../durable.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { Standby } from '../instances/standby/standby.ts'
@@ -60,15 +60,27 @@ const runOf = (instance: Instance | undefined): string | undefined =>
 
 const triesOfMachine = 5
 
-/** One that begins again while it is copied has written meanwhile: it is copied anew. */
+/** False when its files changed while they were read: who has ended, which nobody has seen yet, lets go of its disk. */
+const isCopied = async (work: Work, instance: Instance, isLast: boolean): Promise<boolean> => {
+  try {
+    await copyOnce(work, instance)
+    return true
+  } catch (error) {
+    if (isLast || !isError(error, 'busy')) throw error
+    return false
+  }
+}
+
+/** One that ends or begins again while it is copied has written meanwhile: it is copied anew. */
 const copyMachine = async (work: Work, instance: Instance): Promise<void> => {
   const { clock, archive, store } = work
   const { id } = instance
   for (let left = triesOfMachine; left > 0; left--) {
     const { size } = await archive.stat()
     const before = runOf(await store.instances.get(id))
-    await copyOnce(work, instance)
-    if (!work.copied.has(id) || (before !== undefined && before === runOf(await store.instances.get(id)))) return
+    const done = await isCopied(work, instance, left === 1)
+    if (done && !work.copied.has(id)) return
+    if (done && before !== undefined && before === runOf(await store.instances.get(id))) return
     if (left === 1) return
     await archive.truncate(size)
     work.copied.delete(id)

@@ -37,12 +37,17 @@ const promisedMb = async ({ call }: Server): Promise<number> => {
 const kindOf = (trace: string): string =>
   /^(interface|namespace|cgroup) /.exec(trace)?.[1] ?? 'rule, claim or directory'
 
+/** Slots of the network that are made ahead of machines, at most; they go and come. */
+const slotsAhead = 8
+
 /** A number for each kind of thing; the same before the first machine and after the last. */
 export const census = async (s: Server): Promise<Record<string, number>> => {
-  const counts: Record<string, number> = {}
+  const counts: Record<string, number> = { interface: -slotsAhead, namespace: -slotsAhead }
   for (const trace of traces(s.names)) counts[kindOf(trace)] = (counts[kindOf(trace)] ?? 0) + 1
   return {
     ...counts,
+    interface: Math.max(0, counts['interface'] ?? 0),
+    namespace: Math.max(0, counts['namespace'] ?? 0),
     'machine directories': readdirSync(join(s.dataDir, 'machines')).length,
     loops: loopsOf(s.dataDir).length,
     mounts: mountsOf(s.dataDir).length,
