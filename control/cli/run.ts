@@ -99,6 +99,9 @@ const announce = async (host: Host, config: Config, say: Invocation['say']): Pro
   }
 }
 
+/** So that a first create, and a second beside it, need not wait for a machine to start; some 30 MB. */
+const shellsUnasked = 2
+
 /** Serves until it is stopped. Throws what says which part is missing and what to do. */
 export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
   const clock = systemClock()
@@ -108,7 +111,13 @@ export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
   if (tls.httpPort !== undefined) await checkAddress({ host: name, port: tls.httpPort })
   const stop = watchStops(clock, say)
   const log = logOf(config, clock)
-  const host = await createHost(config, { clock, ids: randomIds(), log, lastNet: watchExceptions(log, clock) })
+  const host = await createHost(config, {
+    clock,
+    ids: randomIds(),
+    log,
+    lastNet: watchExceptions(log, clock),
+    ...(env['HUTCH_WARM'] === undefined ? { shells: shellsUnasked } : {}),
+  })
   const stopTidying = tidyMemory(createCollector(), { clock, log })
   try {
     if (!stop.asked) await announce(host, config, say)

@@ -20,13 +20,14 @@ interface WarmParts extends Parts, Pick<WarmOptions, 'environmentOf'> {
 
 export const openWarm = async (
   config: Config,
-  { environmentOf, ...parts }: WarmParts,
+  { environmentOf, shells, ...parts }: WarmParts,
   closer: Closing,
 ): Promise<Warm> =>
   createWarm(
     { ...parts, closing: closer },
     {
       sizes: config.warm,
+      unasked: shells,
       mostDemanded: config.warmDemand,
       ownEnvironment: { HUTCH_WIRE_NAMES: writeWireNames(config.wireNames) },
       environmentOf,

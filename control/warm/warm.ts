@@ -22,6 +22,7 @@ import { keepPools } from './keep.ts'
 import { createPace, type Pace } from './pace.ts'
 import { poolKind, poolRules, specOf, type EnvironmentOf } from './pool.ts'
 import { report, type WarmReport } from './report.ts'
+import { leaveNone, withUnasked } from './unasked.ts'
 import { wantedPools, type WantedPool } from './wanted.ts'
 
 export interface Warm {
@@ -51,6 +52,8 @@ export interface WarmDeps {
 export interface WarmOptions {
   /** Machines by image. */
   readonly sizes: Readonly<Record<string, number>>
+  /** How many shells there are, where the driver can make them, though nobody has asked for machines ahead of need. */
+  readonly unasked: number
   /** How many besides, of what was asked for lately. */
   readonly mostDemanded: number
   readonly ownEnvironment: Readonly<Record<string, string>>
@@ -93,8 +96,8 @@ const obstacleOf = ({ preferred }: Drivers): string | undefined => {
 }
 
 /** One at a time, and none while somebody waits. */
-const canMake = ({ line, book, obstacle, draining }: Context): boolean =>
-  obstacle === undefined && !draining() && (line?.length ?? 0) === 0 && book.beginning === 0
+const canMake = ({ line, book, obstacle, draining, closed }: Context): boolean =>
+  obstacle === undefined && !closed && !draining() && (line?.length ?? 0) === 0 && book.beginning === 0
 
 const mayMake = (context: Context, owner: Resource): number => {
   const { book, pace } = context
@@ -178,8 +181,9 @@ const giving = (context: Context): Spare['giving'] => {
 const isOn = ({ sizes, mostDemanded }: WarmOptions): boolean =>
   mostDemanded > 0 || Object.values(sizes).some(size => size > 0)
 
-export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
+export const createWarm = (deps: WarmDeps, given: WarmOptions): Warm => {
   const { store, drivers, clock, log, images } = deps
+  const options = withUnasked(given, drivers.preferred.claimer?.shellRoot)
   const { ownEnvironment, environmentOf } = options
   const context: Context = {
     ...deps,
@@ -199,6 +203,8 @@ export const createWarm = (deps: WarmDeps, options: WarmOptions): Warm => {
   }
   const { book, obstacle, shellRoot } = context
   const asks = isOn(options) && obstacle === undefined
+  // Once nothing looks after machines any more: what was opened before is closed after.
+  if (asks && options.unasked > 0) deps.closing.add('machines that nobody asked for', () => leaveNone(context))
   if (isOn(options) && obstacle !== undefined) log.warn('warm.unavailable', { reason: obstacle })
   return {
     rules: poolRules({ images, shellRoot, ownEnvironment, environmentOf, mayMake: owner => mayMake(context, owner) }),

@@ -96,6 +96,8 @@ export const server = async (
         HUTCH_DATA_DIR: dataDir,
         HUTCH_PORT: '0',
         HUTCH_LOG_LEVEL: 'warn',
+        // None that no test has asked for.
+        HUTCH_WARM: '',
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

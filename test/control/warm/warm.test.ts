@@ -121,6 +121,40 @@ t.test('a machine of no image becomes one of any: of an image that has none of i
   t.match(await pools(host), { claimed: 3, missed: 0 })
 })
 
+t.test('machines that nobody asked for: a server that leaves no sandbox leaves none of them', async t => {
+  const on = await box(t)
+  const unasked = { shells: 2, config: { warm: {} } }
+  const first = await open(t, on, unasked)
+  t.match(await full(first, 2), { pools: [{ image: '*', configured: 2 }] })
+  await first.close()
+  t.same([...on.world.machines.keys()], [])
+  const second = await open(t, on, unasked)
+  await full(second, 2)
+  await create(second, 'a', { image: 'busybox' })
+  await second.until('a', 'DEPLOYED')
+  await full(second, 2)
+  await second.close()
+  t.equal(on.world.machines.size, 3, 'with a sandbox they stay for the next one')
+  const third = await open(t, on, unasked)
+  t.match(await full(third, 2), { claimed: 0, missed: 0 })
+  t.equal(on.world.journal.filter(line => line.startsWith('create')).length, 5, 'which has them')
+  await third.api('DELETE', '/sandboxes/a')
+  await third.until('a', 'TERMINATED')
+  await third.close()
+  t.same([...on.world.machines.keys()], [])
+  t.same(await (await open(t, on, { config: { warm: {} } })).host.store.instances.every(), [])
+})
+
+t.test('where no machine can be of any image, none is made unasked', async t => {
+  const world = fakeWorld()
+  const { claimer, ...able } = fakeDriver({ world })
+  if (!claimer) throw new Error('it has no claims')
+  const { shellRoot, ...bare } = claimer
+  t.ok(shellRoot)
+  const host = await openTestHost(t, t.testdir(), { world, driver: { ...able, claimer: bare }, shells: 2 })
+  t.same(await pools(host), { pools: [], claimed: 0, missed: 0 })
+})
+
 t.test('a daemon that does not become somebody’s: its machine goes, and a new one is made', async t => {
   const on = await box(t)
   const host = await open(t, on)
