@@ -11,7 +11,7 @@ import { isPage } from './browser/pages.ts'
 import type { Previews } from './previews/serve.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { People } from './browser/people.ts'
-import type { Turn } from './lane/turn.ts'
+import type { Turn } from '../shared/lane/turn.ts'
 
 export interface FrontListener extends Listener {
   /** Answers a request on its connection; false for one that is for `request`. */

@@ -5,11 +5,12 @@ import { listen, type Listening } from '../shared/http/listen.ts'
 import { serveSecure } from '../shared/http/secure-server.ts'
 import { serveWith, type ApiServer, type Listener } from '../shared/http/server.ts'
 import type { FrontListener } from './front.ts'
-import { openLane } from './lane/lane.ts'
+import { openLane } from '../shared/lane/lane.ts'
 import type { Config } from './config.ts'
 import { speaksTls } from './config/tls.ts'
 import { createNewcomers, type Newcomers } from './gateway/newcomers.ts'
 import { listenFailure } from './listening.ts'
+import { isMovable, move, worthBytes } from './relay/move.ts'
 import { httpAnswer } from './acme/challenges.ts'
 import { divert } from './tls/divert.ts'
 import { redirectServer } from './tls/redirect.ts'
@@ -27,6 +28,9 @@ interface Deps extends SourceDeps {
 
 /** Bytes of a request's head, its target included: who has not said yet who they are is to cost little. */
 const maxHeadBytes = 64 * 1024
+
+/** Long bodies of what the gateway passes on. */
+const mover = { isMovable, move, worthBytes }
 
 const listenAt = async (
   server: ApiServer,
@@ -76,7 +80,7 @@ const secureServer = (config: Config, on: FrontListener, sources: Sources, { clo
   const contextFor = async (name: string) => (await sources.find(name))?.context
   const server = serveSecure(withHsts(on, hstsSeconds), { maxHeadBytes, contextFor })
   const always = hstsSeconds > 0 ? hstsOf(hstsSeconds) : undefined
-  openLane(server, { take: on.take, clock, maxHeadBytes, always })
+  openLane(server, { take: on.take, clock, maxHeadBytes, always, mover })
   sources.onFirst(({ cert, key }) => server.setSecureContext({ cert, key }))
   divert(server, sources.challenges.alpn, clock)
   watchNewcomers(server, newcomers)
@@ -99,7 +103,7 @@ const serveTls = async (config: Config, on: FrontListener, deps: Deps, closer: C
 export const serveFront = async (config: Config, on: FrontListener, deps: Deps, closer: Closing): Promise<Served> => {
   if (speaksTls(config.tls)) return serveTls(config, on, deps, closer)
   const server = serveWith(on, { maxHeadBytes })
-  openLane(server, { take: on.take, clock: deps.clock, maxHeadBytes })
+  openLane(server, { take: on.take, clock: deps.clock, maxHeadBytes, mover })
   server.on('connection', deps.newcomers.add)
   return { port: (await listenAt(server, config, closer)).port }
 }

@@ -1,7 +1,7 @@
 /** Requests to previews answered on their connection: let in as all are, sent on by the gateway's own hand. */
 import { seeThrough, sendsOn, type SendOn } from '../gateway/direct/send-on.ts'
 import type { ErrorReply } from '../gateway/errors.ts'
-import type { Turn } from '../lane/turn.ts'
+import type { Turn } from '../../shared/lane/turn.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { PreviewAddress } from './address.ts'
 import { destinationOf, reshaping } from './admit.ts'

@@ -3,7 +3,7 @@
  * sockets and forms from their own origin only; so an application is asked as `localhost:{port}`, and what it says of that address is said of
  * the preview's to the caller. A preview with `hostHeader: "preview"`, or with a `Host` of its own, shows the address as it is.
  */
-import type { Asked } from '../lane/turn.ts'
+import type { Asked } from '../../shared/lane/turn.ts'
 import type { PreviewAddress } from './address.ts'
 import type { Preview } from './find.ts'
 

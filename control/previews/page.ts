@@ -2,7 +2,7 @@
 import { faceOf, type AppError } from '../../shared/errors.ts'
 import type { ErrorReply } from '../gateway/errors.ts'
 import { html, type Html } from '../html/html.ts'
-import type { Asked } from '../lane/turn.ts'
+import type { Asked } from '../../shared/lane/turn.ts'
 
 /** A page that waits looks again after so many seconds. */
 const againS = 2

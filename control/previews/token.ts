@@ -1,5 +1,5 @@
 /** The token of a request to a private preview, and the request without it: an application never sees it. */
-import type { Asked } from '../lane/turn.ts'
+import type { Asked } from '../../shared/lane/turn.ts'
 import { headerOf } from '../wire/names.ts'
 
 export interface TokenNames {

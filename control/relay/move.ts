@@ -1,18 +1,13 @@
 /** A part of what one connection sends, moved on to another by the kernel. */
 import type { Socket } from 'node:net'
+import type { Moved as MovedWhole } from '../../shared/lane/mover.ts'
 import { addon, handleOf, link } from './addon.ts'
 import { onceFlushed } from './once-flushed.ts'
 
 /** Shorter ones cost less by way of this process: 1.2 times less at a few bytes, 2.3 times more from here (by turns, processor). */
 export const worthBytes = 64 * 1024
 
-export interface Moved {
-  /** All of them are with the other side's kernel. */
-  readonly isWhole: boolean
-  /** Bytes that `from` has still to give. */
-  readonly left: number
-  /** `from` is gone, or sends no more. */
-  readonly isSourceGone: boolean
+export interface Moved extends MovedWhole {
   /** Bytes that follow what was moved were there when the last of it was. */
   readonly hasMore: boolean
 }

@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Server } from 'node:net'
 import t from 'tap'
 import { parseResponseHead } from '../../control/egress/http/response-head.ts'
 import { readAnswerHead } from '../../control/gateway/direct/answer-head.ts'
-import { readHead } from '../../control/lane/head.ts'
+import { readHead } from '../../shared/lane/head.ts'
 import { serveWith } from '../../shared/http/server.ts'
 import { oddAnswers, oddRequests } from '../support/odd-heads.ts'
 

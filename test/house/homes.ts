@@ -48,12 +48,12 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:http': [
     'control/egress/http',
     'control/gateway',
-    'control/lane',
     'daemon/egress',
     'daemon/network',
     'daemon/node-internals',
     'images/runtime',
     'shared/http',
+    'shared/lane',
   ],
   'node:https': ['control/acme', 'control/identity/provider', 'daemon/egress', 'daemon/network'],
   'node:v8': ['shared'],

@@ -1,6 +1,6 @@
 /** How far a workload's answer has come, and how it ends. */
 import type { Far } from '../../channel/places.ts'
-import type { Turn } from '../../lane/turn.ts'
+import type { Turn } from '../../../shared/lane/turn.ts'
 import type { AnswerHead } from './answer-head.ts'
 import type { Chunks } from './chunks.ts'
 import * as client from './client-side.ts'

@@ -1,7 +1,7 @@
 /** A request to a workload on a kept connection, once more where the first attempt says nothing. */
 import type { Connections, Destination } from '../../channel/connections.ts'
 import type { Far } from '../../channel/places.ts'
-import type { Turn } from '../../lane/turn.ts'
+import type { Turn } from '../../../shared/lane/turn.ts'
 import { isRefused } from '../forward.ts'
 import type { Ending } from './answer-state.ts'
 import { exchange } from './exchange.ts'

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../shared/clock.ts'
 import { timing } from '../../../shared/http/server.ts'
-import type { Turn } from '../../lane/turn.ts'
+import type { Turn } from '../../../shared/lane/turn.ts'
 import type { Framing } from './answer-head.ts'
 
 /** Answers up to so many bytes leave as one text with their head: half of what two writes cost. */

@@ -1,7 +1,7 @@
 /** Requests to workloads answered on their connection: let in as all are, sent on by our own hand. */
 import { connectionClosed } from '../../../shared/http/connection-closed.ts'
 import type { Log } from '../../../shared/log.ts'
-import type { Turn } from '../../lane/turn.ts'
+import type { Turn } from '../../../shared/lane/turn.ts'
 import { isUp } from '../../reconcile/instance-life.ts'
 import { startRelay } from '../../relay/addon.ts'
 import type { WorkloadAddress } from '../address.ts'

@@ -1,6 +1,6 @@
 /** An answer that is not a workload's, but the gateway's own. */
 import { STATUS_CODES } from 'node:http'
-import type { Turn } from '../../lane/turn.ts'
+import type { Turn } from '../../../shared/lane/turn.ts'
 import type { ErrorReply } from '../errors.ts'
 import { begin, clientSide, end, onceOut, write } from './client-side.ts'
 

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Connections, Destination } from '../../channel/connections.ts'
-import type { Turn } from '../../lane/turn.ts'
+import type { Turn } from '../../../shared/lane/turn.ts'
 import type { ErrorReply } from '../errors.ts'
 import { upstreamFailed } from '../forward.ts'
 import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from '../headers.ts'

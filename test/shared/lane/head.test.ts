@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readHead } from '../../../control/lane/head.ts'
+import { readHead } from '../../../shared/lane/head.ts'
 
 const host = 'Host: x'
 

@@ -1,5 +1,4 @@
 /** The turn of one request, and what its connection does for it: the body as it is wanted, and what follows the answer. */
-import { isMovable, move, worthBytes } from '../relay/move.ts'
 import type { Head } from './head.ts'
 import type { Open, State } from './state.ts'
 import type { Asked, BodySink } from './turn.ts'
@@ -33,10 +32,11 @@ const deliver = (state: State, turn: Open): boolean => {
 
 /** Has the kernel move the rest of a long body; false where it cannot, or not yet. */
 const moveRest = (state: State, turn: Open): boolean => {
-  const { socket } = state
+  const { socket, mover } = state
   const to = turn.sink?.to
-  if (!to || turn.left < worthBytes || state.held.length > 0 || !isMovable(socket, to)) return false
-  turn.stopMoving = move(socket, to, turn.left, ({ isWhole, left, isSourceGone }) => {
+  if (!mover || !to || turn.left < mover.worthBytes || state.held.length > 0 || !mover.isMovable(socket, to))
+    return false
+  turn.stopMoving = mover.move(socket, to, turn.left, ({ isWhole, left, isSourceGone }) => {
     turn.stopMoving = undefined
     turn.left = left
     if (isWhole) turn.sink?.end()

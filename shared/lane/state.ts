@@ -1,6 +1,7 @@
 /** What is known of a connection and of the request that is under way on it. */
 import type { Socket } from 'node:net'
 import type { Fields, Head } from './head.ts'
+import type { Mover } from './mover.ts'
 import type { AnswerHeader, BodySink, Turn } from './turn.ts'
 
 export interface LaneHandlers {
@@ -14,6 +15,8 @@ export interface LaneHandlers {
   readonly keeps: () => boolean
   readonly maxHeadBytes: number
   readonly always?: AnswerHeader | undefined
+  /** Long bodies go by it; without one they are read. */
+  readonly mover?: Mover | undefined
 }
 
 /** A connection. */

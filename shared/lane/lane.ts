@@ -3,9 +3,10 @@
  * answered on it. Everything else is handed, with its first bytes, to the server that would have read it.
  */
 import type { Socket } from 'node:net'
-import type { Clock } from '../../shared/clock.ts'
-import { timing, type ApiServer } from '../../shared/http/server.ts'
+import type { Clock } from '../clock.ts'
+import { timing, type ApiServer } from '../http/server.ts'
 import { serveConnection, type Connection } from './connection.ts'
+import type { Mover } from './mover.ts'
 import type { AnswerHeader } from './turn.ts'
 import type { LaneHandlers } from './state.ts'
 import { passTo } from './messages.ts'
@@ -17,6 +18,8 @@ export interface LaneOptions {
   readonly maxHeadBytes: number
   /** A header of each answer that has not its own. */
   readonly always?: AnswerHeader | undefined
+  /** Has the kernel move long bodies. */
+  readonly mover?: Mover
 }
 
 const tickMs = 5_000
@@ -43,7 +46,7 @@ const entranceOf = (server: ApiServer): NonNullable<ApiServer['entrance']> => {
 }
 
 /** Puts the lane in front of a server, with TLS or without. Call before it listens. */
-export const openLane = (server: ApiServer, { take, clock, maxHeadBytes, always }: LaneOptions): void => {
+export const openLane = (server: ApiServer, { take, clock, maxHeadBytes, always, mover }: LaneOptions): void => {
   const { event, read } = entranceOf(server)
   server.off(event, read)
   const open = new Set<Connection>()
@@ -54,6 +57,7 @@ export const openLane = (server: ApiServer, { take, clock, maxHeadBytes, always 
     keeps: () => server.listening,
     maxHeadBytes,
     always,
+    mover,
   }
   server.on(event, (socket: Socket) => {
     if (isOther(socket)) return read.call(server, socket)
