@@ -28,6 +28,7 @@ interface Deps extends SourceDeps {
 
 /** Bytes of a request's head, its target included: who has not said yet who they are is to cost little. */
 const maxHeadBytes = 64 * 1024
+const maxHeadPieces = 16
 
 /** Long bodies of what the gateway passes on. */
 const mover = { isMovable, move, worthBytes }
@@ -80,7 +81,7 @@ const secureServer = (config: Config, on: FrontListener, sources: Sources, { clo
   const contextFor = async (name: string) => (await sources.find(name))?.context
   const server = serveSecure(withHsts(on, hstsSeconds), { maxHeadBytes, contextFor })
   const always = hstsSeconds > 0 ? hstsOf(hstsSeconds) : undefined
-  openLane(server, { take: on.take, clock, maxHeadBytes, always, mover })
+  openLane(server, { take: on.take, clock, maxHeadBytes, maxHeadPieces, always, mover })
   sources.onFirst(({ cert, key }) => server.setSecureContext({ cert, key }))
   divert(server, sources.challenges.alpn, clock)
   watchNewcomers(server, newcomers)
@@ -103,7 +104,7 @@ const serveTls = async (config: Config, on: FrontListener, deps: Deps, closer: C
 export const serveFront = async (config: Config, on: FrontListener, deps: Deps, closer: Closing): Promise<Served> => {
   if (speaksTls(config.tls)) return serveTls(config, on, deps, closer)
   const server = serveWith(on, { maxHeadBytes })
-  openLane(server, { take: on.take, clock: deps.clock, maxHeadBytes, mover })
+  openLane(server, { take: on.take, clock: deps.clock, maxHeadBytes, maxHeadPieces, mover })
   server.on('connection', deps.newcomers.add)
   return { port: (await listenAt(server, config, closer)).port }
 }

@@ -4,7 +4,6 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { messageOf } from '../shared/errors.ts'
 import type { Dispatcher } from '../shared/http/dispatch.ts'
 import { listen, type Listening } from '../shared/http/listen.ts'
-import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog } from '../shared/log.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
@@ -26,7 +25,7 @@ import { createProgram, type Program } from './upgrade/program.ts'
 import { isInSandbox } from './init/sandbox.ts'
 import { createResolver, serversNamed, useResolver } from './names/resolver.ts'
 import { createNodeInternals, readSwitches } from './node-internals/index.ts'
-import { startIdleGc } from './memory/idle-gc.ts'
+import { startIdleGc, type RequestBegun } from './memory/idle-gc.ts'
 import { listenTcp } from './native/descriptors/descriptors.ts'
 import { randomBytes } from './native/sys/sys.ts'
 import { guardStopSignals, protectDaemon } from './init/protect.ts'
@@ -59,11 +58,15 @@ const openSocket = (config: Config, inherited: Inherited): number =>
 interface Running {
   entrances: Entrances | undefined
   daemon: Daemon | undefined
+  /** Told of each request; nobody asks before the collector watches. */
+  requestBegun: RequestBegun
 }
 
+const untold: RequestBegun = () => () => {}
+
 /** Once. Not for a daemon that waits to be somebody's: it would collect at the moment in which it wakes to a claim. */
-const collectWhenIdle = (): void => {
-  if (nodeInternals.createCollector) startIdleGc(nodeInternals.createCollector)
+const collectWhenIdle = (running: Running): void => {
+  if (nodeInternals.createCollector) running.requestBegun = startIdleGc(nodeInternals.createCollector)
 }
 
 /** What practising has left would be collected in the middle of the claim, which takes more than the claim itself. */
@@ -85,11 +88,11 @@ const resolveBy = (boot: BootDocument | undefined): void => {
 }
 
 /** What is left to do for a daemon that became somebody's without being made anew. */
-const claimed = (boot: BootDocument, { core }: Daemon): void => {
+const claimed = (boot: BootDocument, { core }: Daemon, running: Running): void => {
   const { heapBytes } = core.hostConfiguration.limits()
   resolveBy(boot)
   if (heapBytes !== undefined) nodeInternals.limitHeap(heapBytes)
-  collectWhenIdle()
+  collectWhenIdle(running)
 }
 
 /** The daemon by what the host has given, in the place of the one before. */
@@ -104,7 +107,7 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
     const document = { ...next, resolvers: serversNamed() }
     if (before && (await before.become(document))) {
       log.info('daemon.claimed', { anew: false })
-      return claimed(document, before)
+      return claimed(document, before, running)
     }
     await before?.close()
     const { core } = await begin(document, nothingInherited, around)
@@ -116,7 +119,7 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
   if (config.heapLimitBytes !== undefined && !anonymous) nodeInternals.limitHeap(config.heapLimitBytes)
   const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals }
   running.daemon = await createDaemon(config, deps)
-  if (!anonymous) collectWhenIdle()
+  if (!anonymous) collectWhenIdle(running)
   return running.daemon
 }
 
@@ -147,7 +150,8 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
     bounds,
     dispatch: (request, signal) => (running.daemon ?? daemon).dispatcher.dispatch(request, signal),
   }
-  listening = await listen(serve(current, { log }), { fd: socket.forServer() })
+  const server = nodeInternals.serve(current, { log, clock, begun: () => running.requestBegun() })
+  listening = await listen(server, { fd: socket.forServer() })
   if (boot) listening.server.maxConnections = mostTenantConnections
   await channel?.serve(listening.server)
   const entrances = createEntrances(socket, channel?.socket)
@@ -171,7 +175,7 @@ const main = async (): Promise<void> => {
   }
   nodeInternals.limitParserPool()
   const inherited = receiveHandover(env)
-  const running: Running = { entrances: undefined, daemon: undefined }
+  const running: Running = { entrances: undefined, daemon: undefined, requestBegun: untold }
   const program = createProgram({
     args,
     env,

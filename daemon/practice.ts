@@ -1,6 +1,5 @@
 /** A daemon that is asked all that one will be asked which is claimed, and is closed then. */
 import type { Clock } from '../shared/clock.ts'
-import { serve } from '../shared/http/server.ts'
 import { drawnAtOnce, idsFrom } from '../shared/ids.ts'
 import { jsonLog, type Log } from '../shared/log.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
@@ -37,7 +36,11 @@ export const practiseAll = async (config: Config, practice: Practice): Promise<v
     const deps = { clock, ids, log, program, boot, connections, nodeInternals, claim }
     const daemon = await createDaemon(practiceConfig(config), deps)
     try {
-      await practiseAnswering(serve(daemon.dispatcher, { log }), boot, connections)
+      await practiseAnswering(
+        nodeInternals.serve(daemon.dispatcher, { log, clock, begun: () => () => {} }),
+        boot,
+        connections,
+      )
     } finally {
       await daemon.close()
     }

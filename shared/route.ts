@@ -145,6 +145,8 @@ export interface Request {
   /** Lower-case names; repeated headers joined as Node does. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readable
+  /** All of the body, where it was there with the head: then nobody needs to read `body`. */
+  readonly whole?: Buffer | undefined
   /** Peer address, '' in process. */
   readonly remote: string
   /** Our own address the request came in on, '' in process. */

@@ -13,10 +13,11 @@ export const dropIdentity = (
   names: WireNames,
 ): Dispatcher => {
   const dropped = new Set(['x-subject-id', 'x-subject-type', 'x-request-id', ...suffixes.flatMap(names.header)])
-  const anonymous = (request: Request): Request => ({
-    ...request,
-    headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !dropped.has(name))),
-  })
+  // What the request makes only when it is asked for, as its body, it still makes then.
+  const anonymous = (request: Request): Request => {
+    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !dropped.has(name)))
+    return Object.create(request, { headers: { value: headers } }) as Request
+  }
   return {
     bounds: inner.bounds,
     dispatch: (request, signal) =>

@@ -95,8 +95,21 @@ const onActivity = (state: GcState): void => {
   if (!state.checkIsNear) scheduleCheck(state, busyCheckMs)
 }
 
+/** A request has begun; what it returns is to be called at its end. */
+const begin = (state: GcState) => (): (() => void) => {
+  state.openRequests++
+  onActivity(state)
+  return () => {
+    state.openRequests--
+    onActivity(state)
+  }
+}
+
+/** To be called for each request that node's server does not know; what it returns, at its end. */
+export type RequestBegun = () => () => void
+
 /** Watches the daemon from each request until it has been quiet. `createCollector` is called once, when it is first needed. */
-export const startIdleGc = (createCollector: () => Collector): void => {
+export const startIdleGc = (createCollector: () => Collector): RequestBegun => {
   let collector: Collector | undefined
   const state: GcState = {
     collector: () => (collector ??= createCollector()),
@@ -110,13 +123,10 @@ export const startIdleGc = (createCollector: () => Collector): void => {
     checkIsNear: false,
     last: { at: process.uptime(), cpu: process.cpuUsage() },
   }
+  const begun = begin(state)
   subscribe('http.server.request.start', message => {
-    state.openRequests++
-    ;(message as { response: ServerResponse }).response.once('close', () => {
-      state.openRequests--
-      onActivity(state)
-    })
-    onActivity(state)
+    ;(message as { response: ServerResponse }).response.once('close', begun())
   })
   onActivity(state)
+  return begun
 }

@@ -1,7 +1,7 @@
 /** Binds the routes of uploads in parts. */
 import type { Clock } from '../../shared/clock.ts'
 import { fail } from '../../shared/errors.ts'
-import { parseJson, readBody } from '../../shared/http/body.ts'
+import { parseJson, bodyOf } from '../../shared/http/body.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { handle, type Bound, type Request } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/multipart.ts'
@@ -26,7 +26,7 @@ const sorted = (upload: Upload) => [...upload.parts.values()].sort((a, b) => a.n
 
 /** The permissions in an optional body; a body that is no JSON object counts as absent, which clients rely on. */
 const wantedMode = async (request: Request): Promise<number> => {
-  const bytes = await readBody(request.body, wire.initiateUpload.bodyLimit)
+  const bytes = await bodyOf(request, wire.initiateUpload.bodyLimit)
   let body: unknown
   try {
     body = parseJson(bytes)

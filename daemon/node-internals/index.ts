@@ -1,4 +1,7 @@
 /** What the daemon uses of Node and node-pty without a public interface, with a switch for each (README.md). */
+import type { Dispatcher } from '../../shared/http/dispatch.ts'
+import { serve, type ApiServer } from '../../shared/http/server.ts'
+import { serveByLane, type LaneServing } from '../../shared/lane/serve.ts'
 import { nativePtyOpener, type PtyOpener } from '../native/pty/pty.ts'
 import { createCollector, type Collector } from './collector.ts'
 import { createBodyDetacher, type BodyDetacher } from './detach-body.ts'
@@ -6,10 +9,20 @@ import { limitHeap } from './heap-limit.ts'
 import { limitParserPool } from './parser-pool.ts'
 import { createFileSender, type FileSender } from './send-file.ts'
 
-export const internalNames = ['detach-body', 'send-file', 'parser-pool', 'heap-limit', 'collector', 'node-pty'] as const
+export const internalNames = [
+  'lane',
+  'detach-body',
+  'send-file',
+  'parser-pool',
+  'heap-limit',
+  'collector',
+  'node-pty',
+] as const
 type InternalName = (typeof internalNames)[number]
 
 export interface NodeInternals {
+  /** The server of a dispatcher: reads ordinary requests itself, or when that is switched off leaves all to node. */
+  serve(dispatcher: Dispatcher, serving: LaneServing): ApiServer
   readonly detacher: BodyDetacher
   readonly sendFile: FileSender
   /** Must run before the first connection ends. */
@@ -35,6 +48,7 @@ export const readSwitches = (value: string | undefined): { off: ReadonlySet<Inte
 }
 
 export const createNodeInternals = (off: ReadonlySet<InternalName> = new Set()): NodeInternals => ({
+  serve: off.has('lane') ? serve : serveByLane,
   detacher: createBodyDetacher(!off.has('detach-body')),
   sendFile: createFileSender(!off.has('send-file')),
   limitParserPool: off.has('parser-pool') ? () => {} : limitParserPool,

@@ -1,5 +1,5 @@
 import { isError, messageOf } from '../../shared/errors.ts'
-import { parseJson, readBody } from '../../shared/http/body.ts'
+import { parseJson, bodyOf } from '../../shared/http/body.ts'
 import { handle, type Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/system.ts'
 import { buildInfo } from '../build.ts'
@@ -32,7 +32,7 @@ export const systemRoutes = (core: Core, upgrades: Upgrades): Bound[] => {
     handle(wire.health, health),
     handle(wire.reloadEnvironment, () => reloadFrom(config.metadataPaths, environment)),
     handle(wire.upgrade, async (_input, { request }) => {
-      const asked = await readBody(request.body, maxRequestBytes)
+      const asked = await bodyOf(request, maxRequestBytes)
         .then(parseJson)
         .catch(error => {
           // Callers send no body, or one for another daemon; both mean "the latest".

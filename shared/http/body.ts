@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { fail } from '../errors.ts'
+import type { Request } from '../route.ts'
 
 /**
  * Reads a whole body of at most `limit` bytes; throws `payload_too_large` beyond it. The server drains the rest:
@@ -34,6 +35,13 @@ export const readBody = (body: Readable, limit: number): Promise<Buffer> =>
     if (body.destroyed) return closed()
     body.on('end', end).on('error', failed).on('close', closed).on('data', take)
   })
+
+/** The same of a request, which may have it already. */
+export const bodyOf = async ({ whole, body }: Pick<Request, 'whole' | 'body'>, limit: number): Promise<Buffer> => {
+  if (!whole) return readBody(body, limit)
+  if (whole.length > limit) throw fail('payload_too_large', { limit })
+  return whole
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -2,7 +2,7 @@
 import { fail } from '../errors.ts'
 import { anything, type Request, type Route } from '../route.ts'
 import { parse, type Shape } from '../schema.ts'
-import { parseJson, readBody } from './body.ts'
+import { bodyOf as bytesOf, parseJson } from './body.ts'
 
 const queryOf = (search: URLSearchParams): Record<string, string> => {
   const query: Record<string, string> = {}
@@ -34,7 +34,7 @@ type Heard = (body: unknown) => void
 const bodyOf = async (request: Request, route: Route, heard: Heard): Promise<unknown> => {
   if (route.accepts !== 'none') needPlain(request)
   if (route.accepts !== 'json') return undefined
-  const value = parseJson(await readBody(request.body, route.bodyLimit))
+  const value = parseJson(await bytesOf(request, route.bodyLimit))
   heard(value)
   return parse(route.body, value, 'body')
 }

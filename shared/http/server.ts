@@ -91,6 +91,8 @@ export const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
 /** A server that knows its unfinished answers. */
 export interface ApiServer extends Server {
   readonly answers?: ReadonlySet<ServerResponse>
+  /** Makes one of them, until it is over: for answers to requests that node has not read. */
+  answering?(response: ServerResponse): void
   /** Node's own reader of connections, where that is not the first listener for `connection`: another may look at them before it. */
   readonly entrance?: { readonly event: string; readonly read: (socket: Socket) => void }
 }
@@ -108,11 +110,14 @@ const refuseConnect = (_message: unknown, to: Duplex | ServerResponse): void => 
 /** Makes the handlers of `on` those of a server. */
 export const attach = (server: Server, on: Listener): ApiServer => {
   const answers = new Set<ServerResponse>()
+  const answering = (response: ServerResponse): void => {
+    answers.add(response)
+    response.once('close', () => answers.delete(response))
+  }
   const turns = createTurns()
   server.timeout = 0
   server.on('request', (message, response) => {
-    answers.add(response)
-    response.once('close', () => answers.delete(response))
+    answering(response)
     // Clients on old connections are to reconnect.
     if (!server.listening) response.shouldKeepAlive = false
     if (settleTarget(message)) {
@@ -133,7 +138,7 @@ export const attach = (server: Server, on: Listener): ApiServer => {
     if ([...answers].some(({ headersSent, req }) => headersSent && req.socket === socket)) socket.destroy()
     else endRaw(socket, { status: refusals[errno(error) ?? ''] ?? 400 })
   })
-  return Object.assign(server, { answers })
+  return Object.assign(server, { answers, answering })
 }
 
 /** A server for `listener`. */

@@ -5,7 +5,7 @@ import { over, settle, turnOf } from './open-turn.ts'
 import type { LaneHandlers, State } from './state.ts'
 
 export interface Connection {
-  /** No request is under way, and nothing of one has come. */
+  /** It has been answered, and nothing of another request has come. */
   isIdle(): boolean
   /** The time since the last answer is over, or that for a head: `limit` in calls of this. */
   tick(limits: { readonly head: number; readonly idle: number }): void
@@ -14,9 +14,6 @@ export interface Connection {
 
 const none = Buffer.alloc(0)
 const headEnd = Buffer.from('\r\n\r\n')
-/** A head in more pieces than this is looked at by another reader, which does not begin anew with each. */
-const maxPieces = 16
-
 const leave = (state: State, bytes: Buffer): void => {
   state.isLeft = true
   state.held = none
@@ -25,17 +22,17 @@ const leave = (state: State, bytes: Buffer): void => {
 
 /** The next request, when its head is there. */
 const begin = (state: State): void => {
-  const { held, maxHeadBytes } = state
+  const { held, maxHeadBytes, maxHeadPieces } = state
   if (held.length === 0) return void (state.socket.isPaused() && state.socket.resume())
   const end = held.indexOf(headEnd)
   if (end < 0) {
-    if (held.length > maxHeadBytes || ++state.pieces > maxPieces) leave(state, held)
+    if (held.length > maxHeadBytes || ++state.pieces >= maxHeadPieces) leave(state, held)
     // Requests that came together with the last one may have been too many to read on.
     else if (state.socket.isPaused()) state.socket.resume()
     return
   }
   const head = end > maxHeadBytes ? undefined : readHead(held.toString('latin1', 0, end), state.fields)
-  if (!head) return leave(state, held)
+  if (!head || state.admits?.(head) === false) return leave(state, held)
   state.fields = head.fields
   state.hasAsked = true
   state.pieces = 0
@@ -92,7 +89,8 @@ export const serveConnection = (socket: Socket, handlers: LaneHandlers, left: ()
   }
   const stop = listenTo(state, left)
   return {
-    isIdle: () => !state.turn && state.held.length === 0,
+    // As with node's: who has only just come is about to ask.
+    isIdle: () => state.hasAsked && !state.turn && state.held.length === 0,
     tick({ head, idle }) {
       if (state.turn && !state.turn.isDone) return
       const limit = state.held.length > 0 || !state.hasAsked ? head : idle

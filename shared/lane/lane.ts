@@ -14,8 +14,12 @@ import { passTo } from './messages.ts'
 export interface LaneOptions {
   /** Answers a request, or says false: then it goes on as node's messages. */
   readonly take: LaneHandlers['take']
+  /** Whether a request may be read here at all; without it each may. */
+  readonly admits?: LaneHandlers['admits']
   readonly clock: Pick<Clock, 'every'>
   readonly maxHeadBytes: number
+  /** With 1 the other reader has whatever is not a whole head: it also refuses at once what will never be one. */
+  readonly maxHeadPieces: number
   /** A header of each answer that has not its own. */
   readonly always?: AnswerHeader | undefined
   /** Has the kernel move long bodies. */
@@ -46,16 +50,21 @@ const entranceOf = (server: ApiServer): NonNullable<ApiServer['entrance']> => {
 }
 
 /** Puts the lane in front of a server, with TLS or without. Call before it listens. */
-export const openLane = (server: ApiServer, { take, clock, maxHeadBytes, always, mover }: LaneOptions): void => {
+export const openLane = (
+  server: ApiServer,
+  { take, admits, clock, maxHeadBytes, maxHeadPieces, always, mover }: LaneOptions,
+): void => {
   const { event, read } = entranceOf(server)
   server.off(event, read)
   const open = new Set<Connection>()
   const handlers: LaneHandlers = {
     take,
+    admits,
     pass: (head, turn) => passTo(server, head, turn),
     handOver: (socket, bytes) => handTo(server, read, socket, bytes),
     keeps: () => server.listening,
     maxHeadBytes,
+    maxHeadPieces,
     always,
     mover,
   }

@@ -7,6 +7,8 @@ import type { AnswerHeader, BodySink, Turn } from './turn.ts'
 export interface LaneHandlers {
   /** False for a request that goes the way of all others. */
   take(turn: Turn): boolean
+  /** Whether a request may be read here; everything is unless given. One that may not takes its connection to the other reader. */
+  readonly admits?: ((head: Head) => boolean) | undefined
   /** The way of all others. */
   pass(head: Head, turn: Turn): void
   /** The connection is for another reader, with these bytes first. */
@@ -14,6 +16,8 @@ export interface LaneHandlers {
   /** Whether connections are kept after an answer. */
   readonly keeps: () => boolean
   readonly maxHeadBytes: number
+  /** A head in more pieces is looked at by the other reader, which does not begin anew with each. */
+  readonly maxHeadPieces: number
   readonly always?: AnswerHeader | undefined
   /** Long bodies go by it; without one they are read. */
   readonly mover?: Mover | undefined

@@ -2,7 +2,7 @@
  * Streamable HTTP around the protocol: which requests are accepted, in which order they are checked, what is answered.
  */
 import { isError } from '../errors.ts'
-import { parseJson, readBody } from '../http/body.ts'
+import { parseJson, bodyOf } from '../http/body.ts'
 import { isLoopback } from '../loopback.ts'
 import { Reply, type Context, type Request } from '../route.ts'
 import { classify } from './classify.ts'
@@ -70,7 +70,7 @@ const refusal = (request: Request, opensLoopback: boolean): Reply | undefined =>
 /** The body as JSON, or a Reply that says why there is none. */
 const readJson = async (request: Request): Promise<{ readonly body: unknown } | Reply> => {
   try {
-    const body = parseJson(await readBody(request.body, maxBodyBytes))
+    const body = parseJson(await bodyOf(request, maxBodyBytes))
     if (body !== undefined) return { body }
   } catch (error) {
     if (isError(error, 'payload_too_large')) return refuse(413, error.message)

@@ -13,7 +13,7 @@ import { createProgram, type Program } from '../../daemon/upgrade/program.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { call, type Answer, type CallOptions } from './call.ts'
 import { listen } from '../../shared/http/listen.ts'
-import { serve } from '../../shared/http/server.ts'
+import { serveByLane } from '../../shared/lane/serve.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
 
@@ -97,7 +97,11 @@ export const daemonServer = async (
   options: Options = {},
 ): Promise<TestDaemon & { url: string; port: number }> => {
   const made = await daemon(t, options)
-  const server = serve(made.daemon.dispatcher, { log: options.log ?? silentLog })
+  const server = serveByLane(made.daemon.dispatcher, {
+    log: options.log ?? silentLog,
+    clock: options.clock ?? systemClock(),
+    begun: () => () => {},
+  })
   const { port, close } = await listen(server, { port: 0, host: '127.0.0.1' })
   t.teardown(() => close(100))
   return { ...made, port, url: `http://127.0.0.1:${port}` }

@@ -1,6 +1,5 @@
 /** An answer as it is written to a client: its head once, with what of the body is there. */
 import type { Socket } from 'node:net'
-import type { Clock } from '../../../shared/clock.ts'
 import { timing } from '../../../shared/http/server.ts'
 import type { Turn } from '../../../shared/lane/turn.ts'
 import type { Framing } from './answer-head.ts'
@@ -9,20 +8,6 @@ import type { Framing } from './answer-head.ts'
 const smallBytes = 16 * 1024
 
 const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${timing.keepAliveTimeout / 1_000}\r\n`
-
-/** `Date` in its format, made once a second. */
-export const dater = ({ now }: Pick<Clock, 'now'>): (() => string) => {
-  let second = 0
-  let text = ''
-  return () => {
-    const at = Math.floor(now() / 1_000)
-    if (at !== second) {
-      second = at
-      text = `date: ${new Date(at * 1_000).toUTCString()}\r\n`
-    }
-    return text
-  }
-}
 
 export interface AnswerStart {
   readonly status: number

@@ -1,6 +1,7 @@
 /** Requests to workloads answered on their connection: let in as all are, sent on by our own hand. */
 import { connectionClosed } from '../../../shared/http/connection-closed.ts'
 import type { Log } from '../../../shared/log.ts'
+import { dater } from '../../../shared/lane/dater.ts'
 import type { Turn } from '../../../shared/lane/turn.ts'
 import { isUp } from '../../reconcile/instance-life.ts'
 import { startRelay } from '../../relay/addon.ts'
@@ -10,7 +11,6 @@ import { isTerminal } from '../credential.ts'
 import { isDocumentation } from '../documentation.ts'
 import type { ErrorReply } from '../errors.ts'
 import { answerRules, holdFor, type Context } from '../passage.ts'
-import { dater } from './client-side.ts'
 import { sendReply } from './own-reply.ts'
 import { seeThrough, sendsOn, type SendOn } from './send-on.ts'
 
@@ -86,7 +86,7 @@ const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promis
 /** Answers true for what it takes. Throws when the relay of long bodies cannot start. */
 export const directly = (context: Context & { readonly log: Log }, options: DirectOptions) => {
   startRelay()
-  const direct: Direct = { ...context, ...options, sendOn: sendsOn(context), date: dater(context.clock) }
+  const direct: Direct = { ...context, ...options, sendOn: sendsOn(context), date: dater(context.clock, 'date') }
   return (address: WorkloadAddress, turn: Turn): boolean => {
     const { request } = turn
     if (request.method === 'OPTIONS' || isTerminal(address) || isDocumentation(address)) return false

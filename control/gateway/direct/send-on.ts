@@ -2,12 +2,13 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Connections, Destination } from '../../channel/connections.ts'
+import { dater } from '../../../shared/lane/dater.ts'
 import type { Turn } from '../../../shared/lane/turn.ts'
 import type { ErrorReply } from '../errors.ts'
 import { upstreamFailed } from '../forward.ts'
 import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from '../headers.ts'
 import { ask } from './ask.ts'
-import { clientSide, dater, onceOut } from './client-side.ts'
+import { clientSide, onceOut } from './client-side.ts'
 import { sendReply } from './own-reply.ts'
 
 export interface Onward {
@@ -39,7 +40,7 @@ const headText = (method: string, target: string, headers: readonly string[]): s
 export type SendOn = (onward: Onward) => Promise<void>
 
 export const sendsOn = ({ connections, clock }: { connections: Connections; clock: Clock }): SendOn => {
-  const date = dater(clock)
+  const date = dater(clock, 'date')
   return async ({ turn, to, target, withheld, identity, answerRules, begun = () => {}, failure, reshape }) => {
     const { request } = turn
     const headers = requestHeaders(request.rawHeaders, {

@@ -1,5 +1,5 @@
 /** PUT /filesystem/{path}: the Content-Type decides between a form, raw bytes and JSON. */
-import { parseJson, readBody } from '../../../shared/http/body.ts'
+import { parseJson, bodyOf } from '../../../shared/http/body.ts'
 import type { Ids } from '../../../shared/ids.ts'
 import type { Request } from '../../../shared/route.ts'
 import { parse } from '../../../shared/schema.ts'
@@ -27,7 +27,7 @@ const putJson = async (files: Files, { path, request }: Put): Promise<string> =>
     content = '',
     isDirectory = false,
     permissions,
-  } = parse(writeShape, parseJson(await readBody(request.body, writePath.bodyLimit)), 'body')
+  } = parse(writeShape, parseJson(await bodyOf(request, writePath.bodyLimit)), 'body')
   if (isDirectory) {
     await files.makeDirectory(path, parseMode(permissions, 0o755))
     return 'Directory created successfully'

@@ -6,11 +6,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../shared/clock.ts'
 import { fail } from '../../../shared/errors.ts'
-import { dispatcher, type Surface } from '../../../shared/http/dispatch.ts'
+import { dispatcher, type Dispatcher, type Surface } from '../../../shared/http/dispatch.ts'
 import { listen, type Listening } from '../../../shared/http/listen.ts'
 import { serve } from '../../../shared/http/server.ts'
 import { randomIds } from '../../../shared/ids.ts'
-import { jsonLog } from '../../../shared/log.ts'
+import { serveByLane } from '../../../shared/lane/serve.ts'
+import { jsonLog, type Log } from '../../../shared/log.ts'
 import { handle, json, reply, route, SocketUpgrade, type Bound } from '../../../shared/route.ts'
 import { s } from '../../../shared/schema.ts'
 import { exchange, raw } from '../../support/raw.ts'
@@ -35,19 +36,29 @@ const sum = handle(
 /** Reads nothing of its body. */
 const deaf = handle(route('POST /deaf', { id: 'deaf', summary: '', accepts: 'none' }), () => ({ deaf: true }))
 
-const server = async (t: Test, bounds: readonly Bound[]): Promise<Listening & { lines: string[] }> => {
-  const clock = systemClock()
-  const lines: string[] = []
-  const log = jsonLog({ level: 'info', now: clock.now, write: line => void lines.push(line) })
-  const made = await listen(
-    serve(dispatcher(bounds, surface, { log, ids: randomIds(), elapsed: clock.elapsed }), { log }),
-    {
-      port: 0,
-      host: '127.0.0.1',
-    },
-  )
-  t.teardown(() => made.close(0))
-  return { ...made, lines }
+const clock = systemClock()
+/** Who reads the connections of a dispatcher: node's server alone, or our own reader before it. */
+const readers = {
+  node: serve,
+  lane: (to: Dispatcher, { log }: { log: Log }) => serveByLane(to, { log, clock, begun: () => () => {} }),
+}
+
+type Serve = (t: Test, bounds: readonly Bound[]) => Promise<Listening & { lines: string[] }>
+
+const serverOf =
+  (reader: keyof typeof readers): Serve =>
+  async (t, bounds) => {
+    const lines: string[] = []
+    const log = jsonLog({ level: 'info', now: clock.now, write: line => void lines.push(line) })
+    const to = dispatcher(bounds, surface, { log, ids: randomIds(), elapsed: clock.elapsed })
+    const made = await listen(readers[reader](to, { log }), { port: 0, host: '127.0.0.1' })
+    t.teardown(() => made.close(0))
+    return { ...made, lines }
+  }
+
+/** Whoever reads the connections, it must make no difference. */
+const each = (name: string, run: (t: Test, server: Serve) => Promise<void>): void => {
+  for (const reader of ['node', 'lane'] as const) void t.test(`${name}, by ${reader}`, t => run(t, serverOf(reader)))
 }
 
 const head = (line: string, ...headers: string[]): string =>
@@ -56,7 +67,7 @@ const last = 'Connection: close'
 
 const descriptors = (): number => readdirSync('/proc/self/fd').length
 
-t.test('what is no HTTP/1.1 is told so, and the connection ends', async t => {
+each('what is no HTTP/1.1 is told so, and the connection ends', async (t, server) => {
   const { port } = await server(t, [hello, sum])
   const refused: [string, string, number][] = [
     ['TLS', '\x16\x03\x01\x02\x00\x01', 400],
@@ -82,17 +93,20 @@ t.test('what is no HTTP/1.1 is told so, and the connection ends', async t => {
   t.match(await exchange(t, port, head('GET /hello', last)), /^HTTP\/1\.1 200 /)
 })
 
-t.test('nothing but headers and idleness has a deadline: streams, watches and terminals outlive any', async t => {
-  const made = await server(t, [hello])
-  t.match(made.server, {
-    requestTimeout: 0,
-    timeout: 0,
-    headersTimeout: 30_000,
-    keepAliveTimeout: 120_000,
-  })
-})
+each(
+  'nothing but headers and idleness has a deadline: streams, watches and terminals outlive any',
+  async (t, server) => {
+    const made = await server(t, [hello])
+    t.match(made.server, {
+      requestTimeout: 0,
+      timeout: 0,
+      headersTimeout: 30_000,
+      keepAliveTimeout: 120_000,
+    })
+  },
+)
 
-t.test('what is odd but allowed works', async t => {
+each('what is odd but allowed works', async (t, server) => {
   const { port } = await server(t, [hello, sum])
   const body = '{"a":1}'
   const works: [string, string][] = [
@@ -119,7 +133,7 @@ t.test('what is odd but allowed works', async t => {
   t.match(await waiting.ended, /200 OK/)
 })
 
-t.test('requests sent in one go are answered in order, and one that half came is waited for', async t => {
+each('requests sent in one go are answered in order, and one that half came is waited for', async (t, server) => {
   const { port } = await server(t, [hello, sum, deaf])
   const connection = await raw(t, port)
   connection.send(
@@ -132,7 +146,7 @@ t.test('requests sent in one go are answered in order, and one that half came is
   t.match(await connection.ended, /("hello":"you"\}[^]*){2}$/, 'a half-closed connection still gets its answer')
 })
 
-t.test('requests sent in one go take effect in order, and one whose client is gone is not begun', async t => {
+each('requests sent in one go take effect in order, and one whose client is gone is not begun', async (t, server) => {
   const begun: string[] = []
   let release = (): void => {}
   const note = handle(
@@ -169,7 +183,7 @@ t.test('requests sent in one go take effect in order, and one whose client is go
   t.same(begun, ['first', 'second', 'third'])
 })
 
-t.test('a body that is sent compressed is refused: it is not taken for what it is not', async t => {
+each('a body that is sent compressed is refused: it is not taken for what it is not', async (t, server) => {
   const { port } = await server(t, [hello, sum])
   const body = '{"a":1}'
   const sent = (coding: string) => exchange(t, port, `${head('POST /sum', coding, 'Content-Length: 7', last)}${body}`)
@@ -178,9 +192,9 @@ t.test('a body that is sent compressed is refused: it is not taken for what it i
   t.match(await exchange(t, port, head('GET /hello', 'Content-Encoding: gzip', last)), /^HTTP\/1\.1 200 /)
 })
 
-t.test(
+each(
   'a body that is too large is refused at once, one that nobody reads does not block the next request',
-  async t => {
+  async (t, server) => {
     const { port } = await server(t, [hello, sum, deaf])
     for (const header of ['Content-Length: 500000000', 'Transfer-Encoding: chunked']) {
       const connection = await raw(t, port)
@@ -204,16 +218,19 @@ t.test(
   },
 )
 
-t.test('an error while an answer is under way is not written into it', async t => {
-  const gate = Promise.withResolvers<void>()
-  const slow = handle(route('GET /slow', { id: 'slow', summary: '', produces: ['text/plain'] }), () =>
+/** An answer that has begun and ends with the gate. */
+const slowly = (gate: PromiseWithResolvers<void>): Bound =>
+  handle(route('GET /slow', { id: 'slow', summary: '', produces: ['text/plain'] }), () =>
     reply(200, { 'content-type': 'text/plain' }, async out => {
       out.write('first')
       await gate.promise
     }),
   )
+
+t.test('an error while an answer is under way is not written into it', async t => {
+  const gate = Promise.withResolvers<void>()
   t.teardown(() => gate.resolve())
-  const { port } = await server(t, [slow])
+  const { port } = await serverOf('node')(t, [slowly(gate)])
   const connection = await raw(t, port)
   connection.send(head('GET /slow'))
   await connection.seen(/first\r\n$/)
@@ -223,7 +240,18 @@ t.test('an error while an answer is under way is not written into it', async t =
   t.notMatch(text, /0\r\n\r\n$/, 'and what was cut does not look whole')
 })
 
-t.test('headers are never split by what is put into them', async t => {
+t.test('what follows an answer that is under way is read after it, by lane', async t => {
+  const gate = Promise.withResolvers<void>()
+  const { port } = await serverOf('lane')(t, [slowly(gate)])
+  const connection = await raw(t, port)
+  connection.send(head('GET /slow'))
+  await connection.seen(/first\r\n$/)
+  connection.send('no HTTP at all\r\n\r\n')
+  gate.resolve()
+  t.match(await connection.ended, /first\r\n0\r\n\r\nHTTP\/1\.1 400 /)
+})
+
+each('headers are never split by what is put into them', async (t, server) => {
   const evil = handle(route('GET /evil', { id: 'evil', summary: '' }), () =>
     reply(200, { 'x-name': 'a\r\nX-Evil: 1' }, 'x'),
   )
@@ -233,7 +261,7 @@ t.test('headers are never split by what is put into them', async t => {
   t.match(await exchange(t, port, head('GET /hello', last, 'X-Request-Id: a%0d%0ab')), /200 OK/)
 })
 
-t.test('a failure before the answer is in its shape, one within it cuts the connection', async t => {
+each('a failure before the answer is in its shape, one within it cuts the connection', async (t, server) => {
   const before = handle(route('GET /before', { id: 'before', summary: '' }), () => {
     throw fail('not_found', { kind: 'thing', name: '"\r\nX: 1' })
   })
@@ -265,7 +293,7 @@ t.test('a failure before the answer is in its shape, one within it cuts the conn
   t.equal(lines.filter(line => line.includes('reply.cut')).length, 2)
 })
 
-t.test('clients that vanish end what was done for them, and leave no descriptor', async t => {
+each('clients that vanish end what was done for them, and leave no descriptor', async (t, server) => {
   let open = 0
   const forever = handle(route('GET /forever', { id: 'forever', summary: '', produces: ['text/plain'] }), () =>
     reply(200, {}, async (out, signal) => {
@@ -302,7 +330,7 @@ t.test('clients that vanish end what was done for them, and leave no descriptor'
   t.equal(lines.filter(line => line.includes('"error"')).length, 0, 'and it is no error of ours')
 })
 
-t.test('a reader that does not read holds the writer up', async t => {
+each('a reader that does not read holds the writer up', async (t, server) => {
   let written = 0
   const flood = handle(route('GET /flood', { id: 'flood', summary: '', produces: ['text/plain'] }), () =>
     reply(200, {}, async (out, signal) => {
@@ -326,7 +354,7 @@ t.test('a reader that does not read holds the writer up', async t => {
   t.ok(written < 32 * 1024 * 1024, `${written} bytes for a reader that took none`)
 })
 
-t.test('a writer that does not write costs a socket and no more', async t => {
+each('a writer that does not write costs a socket and no more', async (t, server) => {
   const { port } = await server(t, [hello, sum])
   const slow = await Promise.all(Array.from({ length: 200 }, () => raw(t, port)))
   for (const client of slow) client.send('POST /sum HTTP/1.1\r\nHost: x\r\nContent-Le')
@@ -338,7 +366,7 @@ t.test('a writer that does not write costs a socket and no more', async t => {
   t.pass('all are answered in the end')
 })
 
-t.test('1,000 idle streams cost little', async t => {
+each('1,000 idle streams cost little', async (t, server) => {
   let open = 0
   const idle = handle(route('GET /idle', { id: 'idle', summary: '', produces: ['text/plain'] }), () =>
     reply(200, {}, async (out, signal) => {
@@ -360,20 +388,23 @@ t.test('1,000 idle streams cost little', async t => {
   t.ok(each < 128 * 1024, `${Math.round(each / 1024)} KiB for each`)
 })
 
-t.test('a route that takes the socket over says so to a plain request; closing waits for nobody for ever', async t => {
-  const socket = handle(
-    route('GET /ws', { id: 'ws', summary: '', upgrade: true }),
-    () => new SocketUpgrade(far => void far.write('taken')),
-  )
-  const made = await server(t, [socket, hello])
-  t.match(await exchange(t, made.port, head('GET /ws', last)), /^HTTP\/1\.1 426 /)
-  const client = await raw(t, made.port)
-  client.send(head('GET /ws', 'Connection: Upgrade', 'Upgrade: websocket'))
-  await client.seen(/taken/)
-  const idle = await raw(t, made.port)
-  const half = await raw(t, made.port)
-  half.send('GET /hello HTT')
-  await made.close(10)
-  await Promise.all([idle.ended, half.ended, client.ended])
-  t.pass('closed')
-})
+each(
+  'a route that takes the socket over says so to a plain request; closing waits for nobody for ever',
+  async (t, server) => {
+    const socket = handle(
+      route('GET /ws', { id: 'ws', summary: '', upgrade: true }),
+      () => new SocketUpgrade(far => void far.write('taken')),
+    )
+    const made = await server(t, [socket, hello])
+    t.match(await exchange(t, made.port, head('GET /ws', last)), /^HTTP\/1\.1 426 /)
+    const client = await raw(t, made.port)
+    client.send(head('GET /ws', 'Connection: Upgrade', 'Upgrade: websocket'))
+    await client.seen(/taken/)
+    const idle = await raw(t, made.port)
+    const half = await raw(t, made.port)
+    half.send('GET /hello HTT')
+    await made.close(10)
+    await Promise.all([idle.ended, half.ended, client.ended])
+    t.pass('closed')
+  },
+)

@@ -13,7 +13,8 @@ import { createBodyDetacher } from '../../../../daemon/node-internals/detach-bod
 import { receiveContent } from '../../../../daemon/filesystem/transfer/receive-content.ts'
 import { listen } from '../../../../shared/http/listen.ts'
 import { toRequest } from '../../../../shared/http/request.ts'
-import { serve } from '../../../../shared/http/server.ts'
+import { systemClock } from '../../../../shared/clock.ts'
+import { serveByLane } from '../../../../shared/lane/serve.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { daemon, daemonServer } from '../../../support/daemon.ts'
 import { raw, type Raw } from '../../../support/raw.ts'
@@ -270,7 +271,10 @@ t.test('a full disk and a target that is none are answered, and the connection g
 
 t.test('a daemon that stops ends what is under way', async t => {
   const { daemon: made, dir } = await daemon(t)
-  const { port, close } = await listen(serve(made.dispatcher, { log: silentLog }), { port: 0, host: '127.0.0.1' })
+  const { port, close } = await listen(
+    serveByLane(made.dispatcher, { log: silentLog, clock: systemClock(), begun: () => () => {} }),
+    { port: 0, host: '127.0.0.1' },
+  )
   const one = await raw(t, port)
   one.send(putRaw('/filesystem/f', randomBytes(4 * MiB)).subarray(0, -1))
   await until(async () => partials(dir).some(name => statSync(join(dir, name)).size > 3 * MiB), 'the beginning')
