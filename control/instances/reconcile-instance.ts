@@ -5,7 +5,7 @@ import { unwantedOf } from '../reconcile/unwanted.ts'
 import type { Instance, Resource } from '../store/store.ts'
 import type { Context } from './context.ts'
 import { end } from './end.ts'
-import { start } from './start.ts'
+import { start, type Attempts } from './start.ts'
 import { stop } from './stop.ts'
 import { watch } from './watch.ts'
 
@@ -19,8 +19,9 @@ const wantedBy = async ({ store, rules }: Context, owner: Resource | undefined, 
 
 export const reconcileInstance =
   (context: Context): Reconcile =>
-  (id, signal) =>
-    onNewest(async () => {
+  (id, signal) => {
+    const attempts: Attempts = {}
+    return onNewest(async () => {
       const { store, drivers, transition } = context
       const instance = await store.instances.get(id)
       if (!instance) return undefined
@@ -33,5 +34,6 @@ export const reconcileInstance =
       }
       const subject = { instance, driver, ...wanted }
       if (instance.status === 'restarting') return end(context, subject, signal)
-      return instance.status === 'starting' ? start(context, subject, signal) : watch(context, subject)
+      return instance.status === 'starting' ? start(context, subject, { attempts, signal }) : watch(context, subject)
     })
+  }

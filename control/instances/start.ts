@@ -120,16 +120,29 @@ const unclaim = async (context: Context, subject: Subject, error: unknown): Prom
   return { ...subject, instance: instances[0] ?? instance }
 }
 
+/** What one attempt to start a machine leaves to the next, when somebody has written its record meanwhile. */
+export interface Attempts {
+  /** It has become its owner's, which it does once. */
+  claimed?: Machine
+}
+
+interface Trying {
+  readonly attempts: Attempts
+  readonly signal: AbortSignal
+}
+
 const make = async (
   context: Context,
   { subject: given, plan }: Omit<Made, 'machine'>,
-  signal: AbortSignal,
+  { attempts, signal }: Trying,
 ): Promise<Made> => {
   const { channelKeys, configurer } = context
   let subject = given
   if (subject.instance.claimed)
     try {
+      if (attempts.claimed) return { subject, plan, machine: attempts.claimed }
       const machine = await become(context, subject, plan)
+      attempts.claimed = machine
       configurer.started(subject.instance, subject.owner, plan)
       return { subject, plan, machine }
     } catch (error) {
@@ -143,7 +156,7 @@ const make = async (
   return { subject, plan, machine }
 }
 
-export const start = async (context: Context, subject: Subject, signal: AbortSignal): Promise<Outcome> => {
+export const start = async (context: Context, subject: Subject, trying: Trying): Promise<Outcome> => {
   const { store, clock, log, observer } = context
   const { instance, owner, workload } = subject
   const begun = clock.elapsed()
@@ -160,9 +173,9 @@ export const start = async (context: Context, subject: Subject, signal: AbortSig
       : startFailed(context, subject, error)
   }
   try {
-    made = await make(context, { subject, plan }, signal)
+    made = await make(context, { subject, plan }, trying)
   } catch (error) {
-    if (signal.aborted || isError(error, 'changed_meanwhile')) throw error
+    if (trying.signal.aborted || isError(error, 'changed_meanwhile')) throw error
     return startFailed(context, subject, error)
   }
   const outcome = await started(context, made)

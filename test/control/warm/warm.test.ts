@@ -1,5 +1,6 @@
 /** Pools of a whole host: machines in memory, whose daemons are one that only says that it was claimed. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -32,10 +33,15 @@ const full = (host: TestHost, ready: number) => until(host, ({ pools: [first] })
 
 /** A box whose daemons answer claims with `status`. */
 const box = async (t: Test) => {
-  const state = { status: 200 }
+  const state: { status: number; before?: () => Promise<void> } = { status: 200 }
+  const claim = async (response: ServerResponse) => {
+    const { status } = state
+    await state.before?.()
+    answerJson(response, status === 200 ? { claimed: true } : { error: 'no' }, status)
+  }
   const daemon = await standIn(t, ({ path }, response) => {
     if (path === '/system/activity') answerJson(response, { keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
-    else answerJson(response, state.status === 200 ? { claimed: true } : { error: 'no' }, state.status)
+    else void claim(response)
   })
   const { hostname: host, port } = new URL(daemon.url)
   const serve: FakeOptions['serve'] = async () => ({ host, port: Number(port), close() {} })
@@ -169,6 +175,29 @@ t.test('a daemon that does not become somebody’s: its machine goes, and a new 
   t.ok(on.world.journal.includes(`remove ${instance?.id}`), 'the half-claimed one went')
   t.ok(before.includes(instance?.id ?? ''))
   t.match(on.world.machines.get(instance?.id ?? '')?.spec, { hostname: 'a', env: { SVC_NAME: 'a' } })
+})
+
+t.test('a record that is written while its machine becomes its own keeps that machine', async t => {
+  const on = await box(t)
+  const written = Promise.withResolvers<void>()
+  on.state.before = () => written.promise
+  const host = await open(t, on)
+  await full(host, 2)
+  const before = [...on.world.machines.keys()]
+  await create(host, 'a')
+  while (on.claims().length === 0) await sleep(1)
+  const { body } = await host.api('GET', '/sandboxes/a')
+  const { metadata, spec } = body as { metadata: object; spec: object }
+  const changed = await host.api('PUT', '/sandboxes/a', { metadata: { ...metadata, labels: { of: 'now' } }, spec })
+  t.equal(changed.status, 200)
+  // As a daemon says that is somebody's.
+  on.state.status = 409
+  written.resolve()
+  await host.until('a', 'DEPLOYED')
+  const [instance] = await machinesOf(host, 'a')
+  t.ok(before.includes(instance?.id ?? ''))
+  t.notOk(on.world.journal.includes(`remove ${instance?.id}`), 'it is the one of the pool')
+  t.equal(on.claims().length, 1)
 })
 
 t.test(
