@@ -97,4 +97,6 @@ export const readonlyPaths: readonly string[] = [
   '/proc/irq',
   '/proc/sys',
   '/proc/sysrq-trigger',
+  // The trees are mounted so; where there are several, what they lie in is not, whatever its options say.
+  '/sys/fs/cgroup',
 ]

@@ -58,6 +58,7 @@ const rootIn = async (t: Test, userNamespaces: 'auto' | 'off'): Promise<void> =>
   // A tree of a controller in version 1, the only tree in version 2.
   const groups = 'cd /sys/fs/cgroup; test ! -d memory || cd memory; test -e cgroup.procs || exit 0;'
   await fails(`${groups} mkdir mine`, 'no control group of its own')
+  await fails('mkdir /sys/fs/cgroup/mine', 'nor anything beside them')
   await fails(`${groups} echo 1 > cgroup.procs`, 'no way out of its own')
   for (const name of ['devices.allow', 'memory.limit_in_bytes', 'memory.max', 'release_agent'])
     await fails(`find /sys/fs/cgroup -name ${name} | head -n 1 | { read f && echo -1 > $f; }`, name)
