@@ -9,7 +9,7 @@ import type { Door } from '../identity/joining.ts'
 import { joinedPage, joinPage, onwardPage, type JoinAsked } from '../identity/pages.ts'
 import { comeBack } from '../identity/sign-in.ts'
 import { page, shown } from './shown.ts'
-import { byOf, formOf, stepped, type SignInDeps } from './sign-in.ts'
+import { byOf, formOf, stepped, type SignInDeps } from './sign-in-step.ts'
 import * as declared from './sign-in-declarations.ts'
 
 const gone = () => fail('not_found', { kind: 'link', name: 'any more: it was used or is over' })

@@ -1,23 +1,15 @@
 /** The addresses of OAuth 2.0 that people see, and those that lead there. */
 import { readBody } from '../../shared/http/body.ts'
-import { fail, isError } from '../../shared/errors.ts'
 import type { InProcessAnswer } from '../../shared/http/in-process.ts'
-import { handle, json, type Bound, type Context, type Reply, type Request } from '../../shared/route.ts'
+import { handle, json, type Bound, type Reply, type Request } from '../../shared/route.ts'
 import { withMeant } from '../auth/scopes.ts'
-import type { Denials } from '../audit/denials.ts'
 import type { Identity } from '../identity/identity.ts'
-import { stepIsOver } from '../identity/pages.ts'
 import { interaction } from '../identity/sign-in.ts'
-import type { AuditedBy } from '../store/store.ts'
 import { joinRoutes } from './join.ts'
 import { shown } from './shown.ts'
+import { byOf, formOf, stepped, type SignInDeps } from './sign-in-step.ts'
 import { oauthBodyLimit, oauthRegister } from './oauth-declarations.ts'
 import * as declared from './sign-in-declarations.ts'
-
-export interface SignInDeps {
-  readonly identity: Identity
-  readonly denials: Pick<Denials, 'note'>
-}
 
 /** Programs that want everything, or all that they have registered, name no scope of the API. */
 const meant = async (identity: Identity, request: Request): Promise<Request> => {
@@ -25,31 +17,6 @@ const meant = async (identity: Identity, request: Request): Promise<Request> => 
   const registered = await identity.scopeOf(query.get('client_id'))
   query.set('scope', withMeant(query.get('scope') ?? undefined, registered))
   return { ...request, rawQuery: query.toString() }
-}
-
-/** Forms come from pages of this host. */
-export const formOf = async (request: Request): Promise<string> => {
-  const from = request.headers['sec-fetch-site']
-  if (from !== undefined && from !== 'same-origin')
-    throw fail('forbidden', { reason: 'a form of another site is not taken' })
-  return (await readBody(request.body, oauthBodyLimit)).toString('utf8')
-}
-
-export const byOf = ({ request, requestId }: Context): AuditedBy => ({
-  actor: '',
-  credential: '',
-  remote: request.remote,
-  requestId,
-})
-
-/** The provider knows the step by a cookie that only who began it has. */
-export const stepped = async (answer: () => Promise<InProcessAnswer>): Promise<InProcessAnswer> => {
-  try {
-    return await answer()
-  } catch (error) {
-    if (isError(error) || (error as Error).name !== 'SessionNotFound') throw error
-    throw fail('invalid_argument', { field: '', reason: stepIsOver })
-  }
 }
 
 const deciding = ({ identity }: Pick<SignInDeps, 'identity'>): Bound[] => [
