@@ -1,12 +1,13 @@
 /*
  * Makes a shell, a machine whose daemon runs with an empty root and whom nobody has used yet, one of an image:
  *
- *     recast-machine <stage> <users|-> <image> <machine> <loop|-> <processes>
+ *     recast-machine <users|-> <image> <machine> <loop|-> <processes>
  *
  * <users> is the network namespace that the machine's user namespace has. Its disk is on the device <loop>; without, it is the directory
  * <machine>, with its upper and work directories. <processes> is the file of its control group that lists its one process.
  *
- * The new root is put together as that of a machine that starts (machine-root.h). In the machine's own mount namespace it is attached at
+ * The new root is put together as that of a machine that starts (machine-root.h), but in the machine's own mount namespace, as its root: what is of
+ * the host comes there by descriptor. It takes no copy of the host's mounts, of which each machine has some. It is attached at
  * /next, the mounts of the shell's root (its /proc, /dev, /sys, /.hutch) are moved to it, and pivot_root(2) makes it the root of the
  * namespace and of every process in it. Mounts are moved, not made anew: what the daemon has open of them stays what it is, and what was masked
  * stays masked. The image may be a tenant's: of its paths none is followed that is not a directory.
@@ -18,11 +19,10 @@
 #include "../native/machine-disk.h"
 #include "../native/machine-root.h"
 #include "../native/only-process.h"
-#include <linux/securebits.h>
-#include <sys/prctl.h>
 
-/* Where the shell's root has a place for it. */
+/* Places of the shell's root: for the new one, and for what that is put together of. */
 #define next_root "/next"
+#define stage_place "/stage"
 
 enum { most_of_a_table = 1 << 16, most_mounts = 32 };
 
@@ -87,14 +87,11 @@ static void move_below(int root, const char *point) {
   close(at);
 }
 
-/* In the machine's mount namespace, for good; what is made there is its root's. */
-static void go_in(int namespace, unsigned owner) {
+/* In the machine's namespaces as its root, for good. */
+static void go_in(int users, int namespace) {
   umask(022);
-  /* Without it the capabilities over files go with the id. */
-  if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0) fail("user");
+  if (users >= 0) become_root_of(users);
   if (setns(namespace, CLONE_NEWNS) < 0) fail("mount namespace of the machine");
-  syscall(SYS_setfsgid, owner);
-  syscall(SYS_setfsuid, owner);
 }
 
 static void become_root(int tree, const struct mounts *mounts) {
@@ -102,34 +99,60 @@ static void become_root(int tree, const struct mounts *mounts) {
   int root = open(next_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) fail(next_root);
   for (size_t at = 0; at < mounts->count; at++) move_below(root, mounts->points[at]);
-  /* The old root comes to lie upon the new one, and goes. */
+  /* The old root comes to lie upon the new one, and goes, with all that is still mounted below it. */
   if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0) fail("pivot_root");
   if (syscall(SYS_umount2, ".", DETACH) < 0) fail("old root");
 }
 
-static int show_machine(const char *machine, const char *loop, const struct root *root, int users) {
+/* A node for the device has to be somewhere for a moment, and /run may be a file system without devices. */
+static void work_in_memory(void) {
+  int context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+  if (context < 0) fail("tmpfs");
+  set(context, "size", "64k");
+  int tree = mounted(context, "tmpfs", 0);
+  if (fchdir(tree) < 0) fail("tmpfs");
+  close(tree);
+}
+
+/* Upper and work directory, mounted nowhere yet. */
+static int open_machine(const char *machine, const char *loop, const char *image) {
   char names[PATH_MAX];
-  int tree = loop ? mount_again(atoi(loop)) : clone_tree(machine);
+  if (!loop) return clone_tree(machine);
+  work_in_memory();
+  int tree = mount_again(atoi(loop));
   snprintf(names, sizeof names, "%s/names", machine);
-  if (loop) furnish(tree, root->image, names);
-  place_tree(tree, machine, "machine", users);
-  return mount_root(root, "upper", users);
+  furnish(tree, image, names);
+  return tree;
+}
+
+static void place(int tree, const char *place) {
+  if (mkdir(place, 0755) < 0) fail(place);
+  move(tree, place);
+  close(tree);
+}
+
+static int put_together(const struct root *root, int image, int machine) {
+  if (mount("tmpfs", root->stage, "tmpfs", 0, "mode=755,size=64k,nr_inodes=16") < 0) fail(root->stage);
+  if (chdir(root->stage) < 0 || mkdir("image", 0755) < 0) fail(root->stage);
+  place(image, root->image_place);
+  place(machine, "machine");
+  return overlay_root(root, "upper");
 }
 
 int main(int count, char **argument) {
   static struct mounts mounts;
-  if (count != 7) return 1;
-  struct root root = root_of(argument[1], argument[3]);
-  const char *network = chosen(argument[2]), *machine = argument[4], *loop = chosen(argument[5]), *processes = argument[6];
+  if (count != 6) return 1;
+  struct root root = root_of(stage_place, argument[2]);
+  const char *network = chosen(argument[1]), *machine = argument[3], *loop = chosen(argument[4]), *processes = argument[5];
   int users = network ? user_namespace(network) : -1;
   long pid = only_process(processes);
   int namespace = open_of_process(pid, "ns/mnt", processes), table = open_of_process(pid, "mountinfo", processes);
   if (namespace < 0 || table < 0) fail("the one process of a machine that nobody has used");
   read_mounts(table, &mounts);
-  make_stage(root.stage, (const char *const[]){"image", "none", NULL});
-  show(root.image, root.image_place, users);
-  int tree = show_machine(machine, loop, &root, users);
-  go_in(namespace, owner_of("machine"));
-  become_root(tree, &mounts);
+  int image = clone_tree(root.image), disk = open_machine(machine, loop, root.image);
+  map_ids(image, root.image, users);
+  map_ids(disk, machine, users);
+  go_in(users, namespace);
+  become_root(put_together(&root, image, disk), &mounts);
   return 0;
 }

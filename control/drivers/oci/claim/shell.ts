@@ -14,7 +14,6 @@ import { deviceOf } from '../disk/bound.ts'
 import { isFile } from '../disk/kind.ts'
 import type { MachineFiles } from '../layout.ts'
 import type { Marker } from '../marker.ts'
-import { stageDir } from '../names.ts'
 import { netnsOf } from '../net/link.ts'
 import { runProcess } from '../process/run-process.ts'
 import { mountsOf } from '../spec/mounts.ts'
@@ -26,13 +25,14 @@ export const isShell = ({ dataDir }: Pick<Context, 'dataDir'>, rootfs: string | 
   rootfs === shellRoot(dataDir)
 
 /**
- * Makes the root that all shells have; its path. `next` is where the root that one gets is attached first. A daemon wants its directory of logs
+ * Makes the root that all shells have; its path. `stage` and `next` are where the root that one gets is put together. A daemon wants its directory of logs
  * there, and makes it in the root that it gets when it needs it.
  */
 export const openShellRoot = (dataDir: string): string => {
   const root = shellRoot(dataDir)
   const points = mountsOf({ memoryMb: 0, releases: false, ownUsers: false }).map(({ destination }) => destination)
-  for (const name of [...points, defaultLogDir, 'next']) mkdirSync(join(root, name), { recursive: true, mode: 0o755 })
+  for (const name of [...points, defaultLogDir, 'stage', 'next'])
+    mkdirSync(join(root, name), { recursive: true, mode: 0o755 })
   return root
 }
 
@@ -54,7 +54,6 @@ export const recast = async (context: Context, { files, marker, spec }: Recast):
   const { errno, code, signal, said } = await runProcess({
     file: join(import.meta.dirname, 'build', 'recast-machine'),
     args: [
-      stageDir,
       marker.firstId === undefined ? '-' : join('/run/netns', netnsOf(names, marker.slot)),
       spec.rootfs,
       files.dir,

@@ -34,7 +34,7 @@ static int user_namespace(const char *network) {
 }
 
 /* A mount namespace of our own, in which the working directory is an empty stage with these places. */
-static void make_stage(const char *stage, const char *const places[]) {
+static inline void make_stage(const char *stage, const char *const places[]) {
   if (unshare(CLONE_NEWNS) < 0) fail("mount namespace");
   if (mount(NULL, "/", NULL, RECURSIVE | SLAVE, NULL) < 0) fail("mount namespace");
   if (mount("tmpfs", stage, "tmpfs", 0, "mode=755,size=64k,nr_inodes=64") < 0) fail(stage);
@@ -44,15 +44,20 @@ static void make_stage(const char *stage, const char *const places[]) {
 }
 
 /* Which id of the box the namespace's root is: the owner of what is 0 on disk and shown with mapped ids. */
-static unsigned owner_of(const char *shown) {
+static inline unsigned owner_of(const char *shown) {
   struct stat facts;
   if (stat(shown, &facts) < 0) fail(shown);
   return facts.st_uid;
 }
 
-static void enter(int users, const char *stage) {
+/* For good. */
+static void become_root_of(int users) {
   if (setns(users, CLONE_NEWUSER) < 0) fail("user namespace");
   if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0) fail("user namespace");
+}
+
+static inline void enter(int users, const char *stage) {
+  become_root_of(users);
   /* The copy belongs to the user namespace, whose root may mount in it. */
   if (unshare(CLONE_NEWNS) < 0 || chdir(stage) < 0) fail("mount namespace");
 }
@@ -100,7 +105,7 @@ static int overlay_root(const struct root *root, const char *upper) {
 }
 
 /* In a child, which enters the user namespace for good. It shares the descriptors, but not the memory. */
-static int overlay_from_inside(const struct root *root, const char *upper, int users) {
+static inline int overlay_from_inside(const struct root *root, const char *upper, int users) {
   int channel[2], status, tree;
   if (pipe2(channel, O_CLOEXEC) < 0) fail("pipe");
   pid_t child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -116,6 +121,6 @@ static int overlay_from_inside(const struct root *root, const char *upper, int u
 }
 
 /* The overlay, mounted nowhere yet. */
-static int mount_root(const struct root *root, const char *upper, int users) {
+static inline int mount_root(const struct root *root, const char *upper, int users) {
   return users < 0 ? overlay_root(root, upper) : overlay_from_inside(root, upper, users);
 }

@@ -27,8 +27,8 @@ static void move(int tree, const char *place) {
   if (syscall(SYS_move_mount, tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) < 0) fail(place);
 }
 
-/* Shows a tree at `place`, which is made. With a user namespace its ids are mapped: what is 0 on disk is that namespace's root. */
-static inline void place_tree(int tree, const char *name, const char *place, int users) {
+/* Nobody else sees what is mounted in it. With a user namespace its ids are mapped: what is 0 on disk is that namespace's root. */
+static inline void map_ids(int tree, const char *name, int users) {
   struct mount_attr attributes = {.propagation = PRIVATE};
   if (users >= 0) {
     attributes.attr_set = MOUNT_ATTR_IDMAP;
@@ -39,6 +39,11 @@ static inline void place_tree(int tree, const char *name, const char *place, int
     fprintf(stderr, "%s cannot be shown%s (%s): ", name, users < 0 ? "" : " under other ids", next);
     fail("mount_setattr");
   }
+}
+
+/* Shows a tree, its ids mapped, at `place`, which is made. */
+static inline void place_tree(int tree, const char *name, const char *place, int users) {
+  map_ids(tree, name, users);
   if (mkdir(place, 0755) < 0) fail(place);
   move(tree, place);
   close(tree);
