@@ -48,7 +48,9 @@ const mostTenantConnections = 1_024
 const configure = (boot: BootDocument | undefined): Config => {
   const cwd = process.cwd()
   const flags = parseFlags(args)
-  return loadConfig({ env: gatherEnvironment(env, cwd, log, boot?.configuration.environment), flags, cwd })
+  const { configuration, machine } = boot ?? {}
+  const memoryBytes = machine?.memoryBytes
+  return loadConfig({ env: gatherEnvironment(env, cwd, log, configuration?.environment), flags, cwd, memoryBytes })
 }
 
 /** The socket that requests come in by: a rehearsal's, the one an earlier daemon left, or a new one. */

@@ -28,8 +28,9 @@ export const practiseAll = async (config: Config, practice: Practice): Promise<v
   const ids = idsFrom(drawnAtOnce(randomBytes))
   const log = jsonLog({ level: 'error', now: clock.now, write: () => {} })
   try {
-    const claim: Claim = async configuration => {
-      await daemon.core.hostConfiguration.become({ ...boot, resolvers: serversNamed(), configuration })
+    const claim: Claim = async ({ memoryBytes, ...configuration }) => {
+      const machine = { ...boot.machine, memoryBytes }
+      await daemon.core.hostConfiguration.become({ ...boot, machine, resolvers: serversNamed(), configuration })
       // No limit, which changes nothing.
       nodeInternals.limitHeap(0)
     }

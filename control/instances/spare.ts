@@ -2,7 +2,7 @@
 import { claim } from '../../shared/wire/host.ts'
 import { daemonAt } from '../channel/client.ts'
 import type { Connections } from '../channel/connections.ts'
-import { configurationOf } from '../drivers/configuration.ts'
+import { boundOf, configurationOf } from '../drivers/configuration.ts'
 import type { MachineSpec } from '../drivers/driver.ts'
 import type { MachinePlan } from '../reconcile/rules.ts'
 import type { Address, Instance } from '../store/store.ts'
@@ -25,5 +25,7 @@ const bounds = { timeoutMs: 20_000, maxBytes: 64 * 1024 }
 export const claimDaemonBy =
   (connections: Connections): ClaimDaemon =>
   async (address, spec) => {
-    await daemonAt(connections, address, 'host', bounds).ask(claim, { body: configurationOf(spec) })
+    await daemonAt(connections, address, 'host', bounds).ask(claim, {
+      body: { ...configurationOf(spec), ...boundOf(spec) },
+    })
   }

@@ -49,6 +49,7 @@ const check = (given: unknown): BootDocument => {
     Number.isInteger(channel?.port) &&
     (channel?.from === undefined || typeof channel.from === 'string') &&
     typeof machine?.id === 'string' &&
+    (machine.memoryBytes === undefined || Number.isSafeInteger(machine.memoryBytes)) &&
     isSeal(machine.seal) &&
     (resolvers === undefined || (Array.isArray(resolvers) && resolvers.every(one => typeof one === 'string'))) &&
     isTexts(configuration?.environment) &&

@@ -5,21 +5,21 @@
  */
 import { rmSync } from 'node:fs'
 import { fail } from '../../shared/errors.ts'
-import type { BootDocument, Configuration } from '../../shared/wire/host.ts'
+import type { BootDocument, Claiming } from '../../shared/wire/host.ts'
 import type { Config } from '../config/config.ts'
 
 /** Throws `wrong_state` for a daemon that is somebody's, and what a start with that configuration throws. */
-export type Claim = (configuration: Configuration) => Promise<void>
+export type Claim = (claiming: Claiming) => Promise<void>
 
 /** `become` makes the daemon that there is one by this document, or another one in its place. */
 export const createClaim = (boot: BootDocument | undefined, become: (next: BootDocument) => Promise<void>): Claim => {
   let anonymous = boot?.machine.anonymous === true
-  return async configuration => {
+  return async ({ memoryBytes, ...configuration }) => {
     if (!boot || !anonymous)
       throw fail('wrong_state', { kind: 'daemon', name: boot?.machine.id ?? '', state: 'claimed', wanted: 'a claim' })
     anonymous = false
     const { anonymous: _, ...machine } = boot.machine
-    await become({ ...boot, machine, configuration })
+    await become({ ...boot, machine: { ...machine, memoryBytes }, configuration })
   }
 }
 

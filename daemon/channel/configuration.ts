@@ -65,20 +65,35 @@ interface Context extends Deps {
 
 type Install = (given: Readonly<Record<string, string>>) => void
 
-/** What a daemon with this configuration would be started with. */
-const wouldBe = ({ config, current, given }: Context, next: Configuration) => {
+/** What a daemon with this configuration and memory would be started with. */
+const wouldBe = ({ config, current, given }: Context, next: Configuration, memoryBytes: number | undefined) => {
   const variables = workloadEnvironment(next.environment, config.names)
   const before = workloadEnvironment(current?.environment ?? {}, config.names)
   const inherited = inherits(given, variables, before)
-  return { variables, before, given: inherited, settings: settingsOf(config, inherited) }
+  return { variables, before, given: inherited, settings: settingsOf(config, inherited, memoryBytes) }
 }
 
-const settingsNow = ({ settings, config, given }: Context): Config => settings ?? settingsOf(config, given)
+const memoryTold = ({ boot }: Pick<Context, 'boot'>): number | undefined => boot?.machine.memoryBytes
+
+const settingsNow = (context: Context): Config =>
+  context.settings ?? settingsOf(context.config, context.given, memoryTold(context))
+
+/** What points programs to certificates, where the environment names any. */
+const installFor = async (context: Context, { environment }: Configuration): Promise<Install | undefined> =>
+  environment['SANDBOX_EXTRA_CA_CERTS'] ? context.loadCertificates() : undefined
+
+interface Replacement {
+  readonly change: ConfigurationChange
+  readonly install: Install | undefined
+  /** Of the change, in the same turn. */
+  readonly after: ReturnType<typeof wouldBe>
+}
 
 /** In one turn, so that nobody is heard between its steps. */
-const replaceNow = (context: Context, { etc, ...next }: ConfigurationChange, install: Install | undefined) => {
+const replaceNow = (context: Context, { change, install, after }: Replacement) => {
   const { environment, config } = context
-  const { variables, before, given, settings } = wouldBe(context, next)
+  const { etc, ...next } = change
+  const { variables, before, given, settings } = after
   const was = settingsNow(context)
   const flagged = context.flagged ?? config.user !== was.user
   const user = flagged || was.user === settings.user ? context.user : loadIdentity(settings.user)
@@ -90,17 +105,19 @@ const replaceNow = (context: Context, { etc, ...next }: ConfigurationChange, ins
   return { ...counts, unapplied: differing(was, settings) }
 }
 
-const replace = async (context: Context, next: ConfigurationChange) => {
-  const trusts = Boolean(next.environment['SANDBOX_EXTRA_CA_CERTS'])
-  const install = trusts ? await context.loadCertificates() : undefined
-  return replaceNow(context, next, install)
+const replace = async (context: Context, change: ConfigurationChange) => {
+  const install = await installFor(context, change)
+  return replaceNow(context, { change, install, after: wouldBe(context, change, memoryTold(context)) })
 }
 
 const momentOf = (clock: Clock): Moment => ({ now: clock.now(), elapsed: clock.elapsed() })
 
 const become = async (context: Context, next: BootDocument): Promise<boolean> => {
-  if (!canBecome(settingsNow(context), wouldBe(context, next.configuration).settings)) return false
-  await replace(context, next.configuration)
+  const { configuration: change, machine } = next
+  const install = await installFor(context, change)
+  const after = wouldBe(context, change, machine.memoryBytes)
+  if (!canBecome(settingsNow(context), after.settings)) return false
+  replaceNow(context, { change, install, after })
   Object.assign(context, { boot: next, begun: momentOf(context.clock) })
   return true
 }
@@ -113,7 +130,8 @@ export const createHostConfiguration = (boot: BootDocument | undefined, deps: De
     boot,
     current: boot?.configuration,
     given: config.environment,
-    settings: undefined,
+    // Whoever claims it waits.
+    settings: boot?.machine.anonymous ? settingsOf(config, config.environment, memoryTold({ boot })) : undefined,
     flagged: undefined,
     user: loadIdentity(config.user),
     begun: momentOf(deps.clock),

@@ -8,7 +8,7 @@ import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { nonceBytes, provenBytes, writePreface, type Role } from '../../shared/channel.ts'
-import type { BootDocument } from '../../shared/wire/host.ts'
+import type { BootDocument, Claiming } from '../../shared/wire/host.ts'
 import type { Config } from '../config/config.ts'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
 import { hmacSha256 } from '../native/hmac/hmac.ts'
@@ -44,8 +44,10 @@ const rounds = 3
 const request = (line: string, body = ''): string =>
   `${line} HTTP/1.1\r\nhost: daemon\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
 
+const claiming: Claiming = { environment: { ...practiceEnvironment, NEW: 'new' }, memoryBytes: 2 ** 30 }
+
 const requests: readonly (readonly [Role, string])[] = [
-  ['host', request('PUT /host/claim', JSON.stringify({ environment: { ...practiceEnvironment, NEW: 'new' } }))],
+  ['host', request('PUT /host/claim', JSON.stringify(claiming))],
   ['client', request('POST /process', command)],
   ['client', request('GET /health')],
 ]

@@ -15,9 +15,9 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
   'extraCaCerts',
 ])
 
-/** The settings of a daemon like that of `config` that starts with this environment, and no user among its flags. */
-export const settingsOf = (config: Config, env: Variables): Config =>
-  loadConfig({ env, flags: { ...config, user: undefined }, cwd: config.workdir, names: config.names })
+/** The settings of a daemon like that of `config` that starts with this environment and memory, and no user among its flags. */
+export const settingsOf = (config: Config, env: Variables, memoryBytes: number | undefined): Config =>
+  loadConfig({ env, flags: { ...config, user: undefined }, cwd: config.workdir, names: config.names, memoryBytes })
 
 /** Settings that are not the same, and that only a start reads. */
 export const differing = (one: Config, other: Config): string[] =>

@@ -82,17 +82,30 @@ export interface Config extends Flags {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** A fifth of the memory, but no less than the daemon needs. GOMEMLIMIT is meant for a daemon written in Go. */
-const heapLimit = (env: Env): number | undefined => {
-  if (env['GOMEMLIMIT']) return undefined
-  const percent = integerOr(env['SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20)
-  // Without a limit the system reports one that is larger than the memory.
-  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
-  return Math.max(64 * MiB, Math.floor((memory * percent) / 100))
+/** Bytes of memory: what the system says there is, and what of it this process may have. */
+interface Memory {
+  readonly total: number
+  readonly bound: number
 }
 
-const logLimits = (env: Env): LogLimits => {
-  const memory = totalmem()
+/**
+ * As the host has `told`, or as the system says. Asking that takes five files, one of which the kernel gives only when nobody
+ * moves processes between control groups.
+ */
+const memoryOf = (told: number | undefined): Memory => {
+  const total = told ?? totalmem()
+  // Without a limit the system reports one that is larger than the memory.
+  return { total, bound: told ?? Math.min(total, process.constrainedMemory() || Number.POSITIVE_INFINITY) }
+}
+
+/** A fifth of the memory, but no less than the daemon needs. GOMEMLIMIT is meant for a daemon written in Go. */
+const heapLimit = (env: Env, { bound }: Memory): number | undefined => {
+  if (env['GOMEMLIMIT']) return undefined
+  const percent = integerOr(env['SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20)
+  return Math.max(64 * MiB, Math.floor((bound * percent) / 100))
+}
+
+const logLimits = (env: Env, { total: memory }: Memory): LogLimits => {
   const percent = integerOr(env['SANDBOX_MAX_LOG_PERCENT'], 1, 100, 10)
   const share = memory > 0 ? Math.floor((memory * percent) / 100) : 96 * MiB
   return {
@@ -131,12 +144,19 @@ export const workloadEnvironment = (env: Env, names: WireNames): Record<string, 
 /** The vendor prefixes that variables of this environment may have. */
 export const namesOf = (env: Env): WireNames => wireNames(parseWireNames(env['HUTCH_WIRE_NAMES'], 'HUTCH_WIRE_NAMES'))
 
-/**
- * Reads the configuration; `names` unless the environment is to say which prefixes its variables have. Throws
- * `invalid_argument` naming the variable where no fallback is safe.
- */
-export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; names?: WireNames }): Config => {
-  const { env, flags, cwd, names = namesOf(env) } = source
+interface Source {
+  readonly env: Env
+  readonly flags: Flags
+  readonly cwd: string
+  /** The environment says which prefixes its variables have where it is left out. */
+  readonly names?: WireNames
+  /** As the host has told it. */
+  readonly memoryBytes?: number | undefined
+}
+
+/** Reads the configuration. Throws `invalid_argument` naming the variable where no fallback is safe. */
+export const loadConfig = ({ env, flags, cwd, names = namesOf(env), memoryBytes }: Source): Config => {
+  const memory = memoryOf(memoryBytes)
   const own = (suffix: string): string => vendor(env, names, suffix) ?? ''
   return Object.freeze({
     ...flags,
@@ -156,10 +176,10 @@ export const loadConfig = (source: { env: Env; flags: Flags; cwd: string; names?
     metadataPaths: own('METADATA_PATH') ? [own('METADATA_PATH')] : names.list.map(({ short }) => `/${short}/metadata`),
     networkingConfig: own('NETWORKING_CONFIG'),
     entrypoint: wordsOf(env, 'HUTCH_ENTRYPOINT'),
-    heapLimitBytes: heapLimit(env),
+    heapLimitBytes: heapLimit(env, memory),
     keepAlive: !boolean(own('DISABLE_KEEPALIVE')),
     scaleFile: own('SCALE_FILE') || '/uk/libukp/scale_to_zero_disable',
-    logs: Object.freeze(logLimits(env)),
+    logs: Object.freeze(logLimits(env, memory)),
     stateFile: env['SANDBOX_STATE_FILE'] || '/tmp/sandbox-api-process-state.json',
     stateDir: privatePath(env, 'state') ?? (env['HUTCH_STATE_DIR'] || '/var/lib/hutchd/state'),
     upgradeCount: integerOr(env['SANDBOX_UPGRADE_COUNT'], 0, maxInteger, 0),

@@ -47,6 +47,8 @@ export const bootDocument = s.object({
     id: s.string(),
     /** Started ahead of need, for nobody: it is to be claimed. */
     anonymous: s.optional(s.boolean()),
+    /** What it is bounded to; the daemon asks the system where it is not told. */
+    memoryBytes: s.optional(s.int()),
     /** Where its daemon can keep nothing out of its tenant's tree: what it keeps there is sealed with this. */
     seal: s.optional(
       s.object({
@@ -63,11 +65,15 @@ export const bootDocument = s.object({
 })
 export type BootDocument = s.output<typeof bootDocument>
 
+/** What a daemon is told that was started for nobody: `memoryBytes` is what its machine is bounded to from now on. */
+const claiming = s.object({ ...members, memoryBytes: s.optional(s.int()) })
+export type Claiming = s.output<typeof claiming>
+
 export const claim = route('PUT /host/claim', {
   id: 'host.claim',
   family: 'system',
   summary: 'Makes a daemon that was started for nobody the one of a machine with this configuration; once',
-  body: configuration,
+  body: claiming,
   returns: s.object({ claimed: s.literal(true) }),
   errors: ['wrong_state'],
 })

@@ -1,7 +1,7 @@
 /** What a machine's daemon is given on its standard input. */
 import { closeSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs'
 import type { BootDocument } from '../../../shared/wire/host.ts'
-import { configurationOf } from '../configuration.ts'
+import { boundOf, configurationOf } from '../configuration.ts'
 import type { MachineSpec } from '../driver.ts'
 import type { Bundle } from './bundle.ts'
 import type { Runtime } from './context.ts'
@@ -35,6 +35,7 @@ export const bootDocumentOf = (
         machine: {
           id,
           ...(anonymous ? { anonymous } : {}),
+          ...boundOf(spec),
           ...(seal ? { seal: { key: channel.sealKey, ...seal } } : {}),
         },
         // One that is yet to be claimed reads then whom it will ask.

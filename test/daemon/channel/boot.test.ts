@@ -34,6 +34,7 @@ t.test('a daemon that is to have a document does not start without it', async t 
     'no key': JSON.stringify({ ...whole, channel: { port: 1 } }),
     'a short key': JSON.stringify({ ...whole, channel: { key: 'AAAA', port: 1 } }),
     'no machine': JSON.stringify({ ...whole, machine: {} }),
+    'a text for its memory': JSON.stringify({ ...whole, machine: { id: 'm', memoryBytes: '1' } }),
     'half a seal': JSON.stringify({ ...whole, machine: { id: 'm', seal: { key } } }),
     'a short seal': JSON.stringify({ ...whole, machine: { id: 'm', seal: { key: 'AAAA', legacy: false } } }),
     'no environment': JSON.stringify({ ...whole, configuration: {} }),

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonAt } from '../../../control/channel/client.ts'
-import { claim, showIdentity } from '../../../shared/wire/host.ts'
+import { claim, configure, showIdentity } from '../../../shared/wire/host.ts'
 import { listProcesses, startProcess } from '../../../shared/wire/process.ts'
 import { health } from '../../../shared/wire/system.ts'
 import { keyedDaemon } from '../../support/keyed.ts'
@@ -70,6 +70,16 @@ t.test(
     await t.rejects(host.ask(claim, { body: { environment } }), { code: 'wrong_state' })
   },
 )
+
+t.test('what it is told of its memory it goes by from then on, however much the system has', async t => {
+  const { connections, address, dir, said } = await keyedDaemon(t, { anonymous: true })
+  const host = daemonAt(connections, address, 'host', bounds)
+  const environment = { PATH: process.env['PATH'] ?? '', HOME: dir, WORKDIR: dir, TMPDIR: dir }
+  await host.ask(claim, { body: { environment, memoryBytes: 2 ** 29 } })
+  t.match(said(), /daemon\.claimed".*"anew":false/)
+  const { unapplied } = await host.ask(configure, { body: { environment: { ...environment, NEW: 'new' } } })
+  t.same(unapplied, [], 'nothing that follows the memory has changed')
+})
 
 t.test('what is somebody’s cannot be claimed', async t => {
   const { connections, address } = await keyedDaemon(t)

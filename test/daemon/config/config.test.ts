@@ -48,6 +48,12 @@ t.test('the heap of the daemon has a share of the memory, and enough of it', asy
   t.equal(load({ GOMEMLIMIT: '1GiB' }).heapLimitBytes, undefined)
 })
 
+t.test('the host says how much memory there is, where it does', async t => {
+  const told = loadConfig({ env: {}, flags: parseFlags([]), cwd: '/', memoryBytes: 3_000_000_000 })
+  t.equal(told.heapLimitBytes, 600_000_000)
+  t.equal(told.logs.maxTotalBytes, 300_000_000)
+})
+
 t.test('variables are read, and what makes no sense falls back', async t => {
   t.equal(load({ WORKDIR: '/app' }).workdir, '/app')
   t.equal(load({ WORKDIR: 'sub' }).workdir, '/somewhere/sub')
