@@ -60,6 +60,7 @@ export const pages: readonly Page[] = [
   { name: 'management.md' },
   { name: 'identity.md' },
   { name: 'browser.md', sandbox: 'web' },
+  { name: 'outbound.md' },
   { name: 'images.md', around: withRegistry },
 ]
 
