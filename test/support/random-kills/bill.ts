@@ -13,7 +13,7 @@ import type { Span, World } from './world.ts'
 const checkpointMs = 60_000
 const noticedMs = 30_000
 /** From a state to its being written down, on a busy box, ms. */
-const leewayMs = 2_000
+const leewayMs = 1_500
 
 const runs = 'sandbox_compute_runtime_gbs'
 
@@ -77,22 +77,26 @@ export const watchSleep = (hierarchy: Hierarchy, cgroup: string): (() => Promise
   }
 }
 
-/** Machines that were frozen while the server served, and are on the bill as running. */
-export const billedAsleep = (
+/** Parts of sleeps, by the machine's id, in which it slept beyond doubt while the server served and nobody copied. */
+export const sureSleeps = (
   { down, copying }: Pick<World, 'down' | 'copying'>,
   slept: ReadonlyMap<string, readonly Span[]>,
-  bill: readonly Interval[],
-): string[] =>
+): readonly (Span & { readonly id: string })[] =>
   [...slept].flatMap(([id, spans]) =>
-    spans.flatMap(({ from, to }) => {
-      const sure = { from: from + leewayMs, to: to - leewayMs }
-      if (sure.from >= sure.to) return []
-      if ([...down, ...copying].some(span => overlap({ from: span.from - leewayMs, to: span.to + leewayMs }, sure)))
-        return []
-      return bill
-        .filter(
-          one => one.uid === id && one.dimension === runs && overlap({ from: one.from, to: one.to ?? Infinity }, sure),
-        )
-        .map(one => `${id} slept from ${from} to ${to} and is billed from ${one.from} to ${one.to}`)
-    }),
+    spans
+      .map(({ from, to }) => ({ id, from: from + leewayMs, to: to - leewayMs }))
+      .filter(({ from, to }) => from < to)
+      .filter(
+        sure =>
+          ![...down, ...copying].some(({ from, to }) => overlap({ from: from - leewayMs, to: to + leewayMs }, sure)),
+      ),
+  )
+
+/** Those that are on the bill as running. */
+export const billedAsleep = (sleeps: ReturnType<typeof sureSleeps>, bill: readonly Interval[]): string[] =>
+  sleeps.flatMap(({ id, from, to }) =>
+    bill
+      .filter(one => one.uid === id && one.dimension === runs)
+      .filter(one => overlap({ from: one.from, to: one.to ?? Infinity }, { from, to }))
+      .map(one => `${id} slept from ${from} to ${to} and is billed from ${one.from} to ${one.to}`),
   )

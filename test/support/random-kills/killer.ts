@@ -42,6 +42,12 @@ const descendants = (pid: number, cgroup: string): number[] => {
   return own.flatMap(child => [child, ...descendants(child, cgroup)])
 }
 
+/** Counts what the server has logged since its start: errors, and warnings. */
+const noteLog = (world: World): void => {
+  for (const [, level, event] of world.s.output().matchAll(/"level":"(warn|error)","event":"([^"]+)"/g))
+    note(world, `log: ${level} ${event}`)
+}
+
 const killServer = async (world: World, chance: Random): Promise<void> => {
   const { s } = world
   note(world, 'strike: server')
@@ -49,6 +55,7 @@ const killServer = async (world: World, chance: Random): Promise<void> => {
   world.up = up.promise
   const from = Date.now()
   await s.kill()
+  noteLog(world)
   // A box that is busy, an operator who looks first.
   await sleep(chance.below(1_500))
   while (chance.below(4) === 0) {

@@ -230,7 +230,8 @@ export const person = (world: World, chance: Random, word: string): Person => {
     if (lot < 58) return unlink(known)
     if (lot < 72) {
       note(world, 'idle')
-      return sleep(1_200 + chance.below(1_500))
+      // Some sleep long enough for the bill to be looked at.
+      return sleep(chance.below(3) === 0 ? 6_000 + chance.below(2_000) : 1_200 + chance.below(1_500))
     }
     if (lot < 78) return preview(known)
     if (lot < 84) {
