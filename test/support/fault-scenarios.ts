@@ -19,6 +19,8 @@ export interface Scenario {
   /** `runc` has all of them. On gVisor: in the sample too, in the soak, or never, as there are no machines ahead of need. */
   readonly onGvisor: 'sample' | 'soak' | 'never'
   readonly env?: Record<string, string>
+  /** Its server would change what the others do: in the sample it has one of its own. */
+  readonly alone?: boolean
   /** Of a sandbox that is there or not; what is done then is counted. */
   prepare(s: FaultyServer, name: string): Promise<unknown>
   act(s: FaultyServer, name: string): Promise<unknown>
@@ -140,8 +142,9 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'claim of any image and refill',
     onGvisor: 'never',
-    sample: { kind: 'fails', at: 4 },
+    sample: { kind: 'kills', at: 4 },
     env: { HUTCH_WARM: '*=1' },
+    alone: true,
     prepare: s => until(() => ready(s), 'a machine ahead of need'),
     act: (s, name) => create(s, name, 'base'),
     done: async (s, name) => (await usable(s, name)) && (await ready(s)),

@@ -117,7 +117,12 @@ export const faultsSuite = async (t: Test, runtime: 'runc' | 'runsc'): Promise<v
       )
   else {
     const taken = possible.filter(({ onGvisor }) => runtime === 'runc' || onGvisor === 'sample')
-    const env = Object.assign({ HUTCH_RUNTIME: runtime }, ...taken.map(({ env }) => env))
-    await t.test(`the life of a sandbox on ${runtime}`, t => sampled(t, taken, env))
+    const together = taken.filter(({ alone }) => !alone)
+    const env = Object.assign({ HUTCH_RUNTIME: runtime }, ...together.map(({ env }) => env))
+    await t.test(`the life of a sandbox on ${runtime}`, t => sampled(t, together, env))
+    for (const scenario of taken.filter(({ alone }) => alone))
+      await t.test(`${scenario.name} on ${runtime}`, t =>
+        sampled(t, [scenario], { HUTCH_RUNTIME: runtime, ...scenario.env }),
+      )
   }
 }
