@@ -13,6 +13,8 @@ import type { Inherited } from './upgrade/handover.ts'
 /** What every room of the daemon may use; each takes the part it needs. */
 export interface Core {
   readonly config: Config
+  /** Where relative paths begin: as at the start, but for a daemon that was claimed since. */
+  readonly workdir: () => string
   readonly environment: Environment
   readonly hostConfiguration: HostConfiguration
   /** What the daemon that this one replaced has left. */

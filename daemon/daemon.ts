@@ -107,6 +107,7 @@ const createCore = (config: Config, deps: DaemonDeps, closer: Closing): Core => 
   })
   return {
     config,
+    workdir: hostConfiguration.workdir,
     environment,
     hostConfiguration,
     inherited,
@@ -179,7 +180,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     core,
     keepAwake,
     // A machine's daemon itself stays in the root, which is always there.
-    cwd: deps.boot ? config.workdir : process.cwd(),
+    cwd: deps.boot ? core.workdir : process.cwd,
     pipes: inherited.pipes,
   })
   // A command that runs already is adopted at once. A new one waits for the tunnel: none of its traffic may leave

@@ -16,8 +16,8 @@ import { posix } from 'node:path'
 import { fail } from '../shared/errors.ts'
 
 interface PathOptions {
-  /** Where relative paths begin; absolute, fixed at start. */
-  readonly workdir: string
+  /** Where relative paths begin; absolute. */
+  workdir(): string
   /** `$HOME` as it is now, for a leading `~`. */
   home(): string | undefined
   /** Paths outside of it are refused; default `/`, which confines nothing. */
@@ -52,7 +52,7 @@ export const treePath = (rest: string): string => {
 }
 
 export const createPaths = (options: PathOptions): Paths => {
-  const { workdir, root = '/' } = options
+  const { root = '/' } = options
   const normal = (path: string): string => {
     if (path.includes('\0')) throw fail('invalid_argument', { field: 'path', reason: 'must not contain NUL' })
     let expanded = path === '' ? '.' : path
@@ -64,11 +64,13 @@ export const createPaths = (options: PathOptions): Paths => {
     return expanded.replace(/\/{2,}/g, '/')
   }
   return {
-    workdir,
+    get workdir() {
+      return options.workdir()
+    },
     normal,
     requested: (rawPath, rest) => normal(addressed(rawPath, rest)),
     absolute(path) {
-      const clean = posix.resolve(workdir, path)
+      const clean = posix.resolve(options.workdir(), path)
       const inside = root === '/' || clean === root || clean.startsWith(`${root}/`)
       if (!inside) throw fail('invalid_argument', { field: 'path', reason: `is outside of ${root}` })
       return clean

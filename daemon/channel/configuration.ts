@@ -18,6 +18,8 @@ export interface HostConfiguration {
    * then nothing is changed. Throws as `replace`.
    */
   become(next: BootDocument): Promise<boolean>
+  /** Where relative paths begin, which only a claim changes. */
+  workdir(): string
   /** What the daemon may use of the memory that there is. */
   limits(): Limits
   /** When it became whose it is: by the clock's `now` and `elapsed`, ms. */
@@ -51,6 +53,7 @@ interface Deps {
 }
 
 interface Context extends Deps {
+  workdir: string
   boot: BootDocument | undefined
   begun: Moment
   current: Configuration | undefined
@@ -118,7 +121,7 @@ const become = async (context: Context, next: BootDocument): Promise<boolean> =>
   const after = wouldBe(context, change, machine.memoryBytes)
   if (!canBecome(settingsNow(context), after.settings)) return false
   replaceNow(context, { change, install, after })
-  Object.assign(context, { boot: next, begun: momentOf(context.clock) })
+  Object.assign(context, { boot: next, begun: momentOf(context.clock), workdir: after.settings.workdir })
   return true
 }
 
@@ -127,6 +130,7 @@ export const createHostConfiguration = (boot: BootDocument | undefined, deps: De
   const { config } = deps
   const context: Context = {
     ...deps,
+    workdir: config.workdir,
     boot,
     current: boot?.configuration,
     given: config.environment,
@@ -143,6 +147,7 @@ export const createHostConfiguration = (boot: BootDocument | undefined, deps: De
       const { heapLimitBytes, logs } = context.settings ?? config
       return { heapBytes: heapLimitBytes, logBytes: logs.maxTotalBytes }
     },
+    workdir: () => context.workdir,
     begun: () => context.begun,
     identity() {
       const { name, workspace, workspaceId } = context.settings ?? config

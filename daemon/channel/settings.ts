@@ -23,16 +23,17 @@ export const settingsOf = (config: Config, env: Variables, memoryBytes: number |
 export const differing = (one: Config, other: Config): string[] =>
   (Object.keys(one) as (keyof Config)[]).filter(key => !live.has(key) && !isDeepStrictEqual(one[key], other[key]))
 
-/** Without what follows the memory that there is, which a claim may change. */
-const withoutLimits = (config: Config): Config => ({
+/** Without what a claim may change: where relative paths begin, and what follows the memory that there is. */
+const unclaimed = (config: Config): Config => ({
   ...config,
+  workdir: '',
   heapLimitBytes: undefined,
   logs: { ...config.logs, maxTotalBytes: 0 },
 })
 
 /** Whether a daemon need not start anew to have the other settings when it is claimed. */
 export const canBecome = (one: Config, other: Config): boolean =>
-  differing(withoutLimits(one), withoutLimits(other)).length === 0
+  differing(unclaimed(one), unclaimed(other)).length === 0
 
 /** What the workload is to inherit when the variables `before` of what it was `given` are replaced by `next`. */
 export const inherits = (given: Variables, next: Variables, before: Variables): Variables => {

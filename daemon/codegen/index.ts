@@ -11,7 +11,7 @@ interface Codegen {
   tools(): Promise<readonly Tool[]>
 }
 
-export const createCodegen = ({ config }: Core, { files, paths }: Filesystem): Codegen => {
+export const createCodegen = ({ config, workdir }: Core, { files, paths }: Filesystem): Codegen => {
   const provider = async () => (await import('./select.ts')).selectProvider(config.codegen)
   return {
     bounds: lazyRoutes([fastApply, reranking], async () => {
@@ -20,7 +20,7 @@ export const createCodegen = ({ config }: Core, { files, paths }: Filesystem): C
     }),
     async tools() {
       const [{ codegenTools }, selected] = await Promise.all([import('./tools.ts'), provider()])
-      return codegenTools({ files, workdir: config.workdir, provider: selected })
+      return codegenTools({ files, workdir: workdir(), provider: selected })
     },
   }
 }

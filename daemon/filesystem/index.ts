@@ -17,10 +17,10 @@ export interface Filesystem {
 
 /** `port` does what requests ask for, under the identity of the workload. */
 export const createFilesystem = (
-  { config, environment, clock, ids, nodeInternals }: Core,
+  { workdir, environment, clock, ids, nodeInternals }: Core,
   port: FilePort,
 ): Filesystem => {
-  const paths = createPaths({ workdir: config.workdir, home: () => environment.get('HOME') })
+  const paths = createPaths({ workdir, home: () => environment.get('HOME') })
   const files = createFiles({ port, owners: createOwners({ clock }) })
   return {
     paths,

@@ -16,10 +16,10 @@ interface McpParts {
 }
 
 export const createMcp = (
-  { clock, config: { workdir, logs } }: Core,
+  { clock, workdir, config: { logs } }: Core,
   { files, supervisor, moreTools }: McpParts,
 ): readonly Bound[] =>
   lazyRoutes(mcpWire, async () => {
     const [{ mcpRoutes }, more] = await Promise.all([import('./routes.ts'), moreTools()])
-    return mcpRoutes({ clock, files, workdir, supervisor, portsReady, tailBytes: logs.inMemoryBytes, more })
+    return mcpRoutes({ clock, files, workdir: workdir(), supervisor, portsReady, tailBytes: logs.inMemoryBytes, more })
   })

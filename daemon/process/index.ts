@@ -18,7 +18,7 @@ interface ProcessDeps {
   readonly core: Core
   readonly keepAwake: Pick<KeepAwake, 'hold'>
   /** Where processes start that are given no directory, and where relative ones begin. */
-  readonly cwd: string
+  readonly cwd: () => string
   readonly pipes?: readonly InheritedPipe[]
 }
 
@@ -32,7 +32,9 @@ export const createProcesses = (deps: ProcessDeps): { supervisor: Supervisor; bo
   const config: ProcessConfig = {
     logDir: logs.dir,
     stateDir: join(stateDir, 'processes'),
-    cwd,
+    get cwd() {
+      return cwd()
+    },
     maxFileBytes: logs.maxFileBytes,
     // Whoever claims a machine may give it another size.
     get maxTotalBytes() {

@@ -20,7 +20,7 @@ export const createTerminalRoom = (core: Core): TerminalRoom => {
   const load = (): Promise<Terminals> => {
     loading ??= Promise.all([import('./routes.ts'), core.nodeInternals.loadPtyOpener()])
       .then(([{ openTerminals }, opener]) =>
-        openTerminals({ ...core, opener, enabled: config.terminal, cwd: config.workdir, inherited }),
+        openTerminals({ ...core, opener, enabled: config.terminal, cwd: core.workdir(), inherited }),
       )
       .catch(error => {
         loading = undefined

@@ -4,7 +4,7 @@ import { decodePath } from '../../shared/http/request.ts'
 
 /** What the matcher of whole paths hands a handler: all behind the prefix's slash, decoded once. */
 const restOf = (prefix: string, rawPath: string) => decodePath(rawPath).slice(prefix.length + 1)
-const paths = createPaths({ workdir: '/app', home: () => '/home/me' })
+const paths = createPaths({ workdir: () => '/app', home: () => '/home/me' })
 const on = (rawPath: string, prefix = '/filesystem') => paths.requested(rawPath, restOf(prefix, rawPath))
 
 t.test('each way of writing an address lands where clients expect it', async t => {
@@ -51,7 +51,7 @@ t.test('without normalisation ~ and repeated slashes stay', async t => {
 
 t.test('HOME is read at the time of the request and must be there', async t => {
   let home: string | undefined
-  const live = createPaths({ workdir: '/', home: () => home })
+  const live = createPaths({ workdir: () => '/', home: () => home })
   t.throws(() => live.normal('~/a'), { code: 'invalid_argument', message: /HOME is not set/ })
   home = '/root'
   t.equal(live.normal('~/a'), '/root/a')
@@ -70,7 +70,7 @@ t.test('tree paths are absolute', async t => {
 })
 
 t.test('a root confines: .. and absolute paths cannot leave it', async t => {
-  const confined = createPaths({ workdir: '/srv/box', home: () => undefined, root: '/srv/box' })
+  const confined = createPaths({ workdir: () => '/srv/box', home: () => undefined, root: '/srv/box' })
   t.equal(confined.absolute('a/../b'), '/srv/box/b')
   t.equal(confined.absolute('.'), '/srv/box')
   for (const path of ['../x', '/etc/passwd', '/srv/boxer', 'a/../../..'])

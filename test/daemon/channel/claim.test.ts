@@ -1,8 +1,9 @@
 /** A daemon that was started for nobody and becomes somebody's. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonAt } from '../../../control/channel/client.ts'
+import { readPath } from '../../../shared/wire/filesystem.ts'
 import { claim, configure, showIdentity } from '../../../shared/wire/host.ts'
 import { listProcesses, startProcess } from '../../../shared/wire/process.ts'
 import { health } from '../../../shared/wire/system.ts'
@@ -79,6 +80,28 @@ t.test('what it is told of its memory it goes by from then on, however much the 
   t.match(said(), /daemon\.claimed".*"anew":false/)
   const { unapplied } = await host.ask(configure, { body: { environment: { ...environment, NEW: 'new' } } })
   t.same(unapplied, [], 'nothing that follows the memory has changed')
+})
+
+t.test('where relative paths begin is said by a claim, and by nothing that is said later', async t => {
+  const { connections, address, dir, said } = await keyedDaemon(t, { anonymous: true })
+  const host = daemonAt(connections, address, 'host', bounds)
+  const [work, other] = [join(dir, 'work'), join(dir, 'other')] as const
+  for (const path of [work, other]) mkdirSync(path)
+  const environment = { PATH: process.env['PATH'] ?? '', HOME: dir, TMPDIR: dir }
+  await host.ask(claim, { body: { environment: { ...environment, WORKDIR: work } } })
+  t.match(said(), /daemon\.claimed".*"anew":false/)
+  const look = async () => {
+    const list = { command: 'pwd', waitForCompletion: true }
+    t.match(await host.ask(startProcess, { body: list }), { logs: `${work}\n` })
+    t.match(await host.ask(startProcess, { body: { ...list, workingDir: 'in' } }), { logs: `${work}/in\n` })
+    t.match(await host.ask(readPath, { params: { path: 'in/file' } }), { content: 'text' })
+  }
+  mkdirSync(join(work, 'in'))
+  writeFileSync(join(work, 'in/file'), 'text')
+  await look()
+  const { unapplied } = await host.ask(configure, { body: { environment: { ...environment, WORKDIR: other } } })
+  t.same(unapplied, ['workdir'])
+  await look()
 })
 
 t.test('what is somebody’s cannot be claimed', async t => {

@@ -247,7 +247,7 @@ t.test('an upload outlives the daemon', async t => {
   utimesSync(stale, 1, 1)
   mkdirSync(join(store, '12345678-1234-4234-8234-123456789012'))
   const { core } = first.daemon
-  const paths = createPaths({ workdir: first.dir, home: () => undefined })
+  const paths = createPaths({ workdir: () => first.dir, home: () => undefined })
   const bounds = createMultipart(core, { paths, port: createFilePort(undefined) })
   const elapsed = core.clock.elapsed
   const second = dispatcher(bounds, createDaemonSurface(bounds, first.config), {

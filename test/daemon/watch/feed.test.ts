@@ -45,7 +45,7 @@ t.test('a quiet watch says that it lives every 30 seconds', async t => {
   const dir = t.testdir()
   const clock = fakeClock()
   const hub = createHub()
-  const paths = createPaths({ workdir: dir, home: () => undefined })
+  const paths = createPaths({ workdir: () => dir, home: () => undefined })
   const bounds = watchRoutes({ clock, files: createFilePort(undefined), hub, paths, user: () => undefined })
   const surface = { decoding: 'whole' as const, headers: () => ({}), renderError: () => json({}) }
   const { dispatch } = dispatcher(bounds, surface, { log: silentLog, ids: randomIds(), elapsed: () => 0 })
