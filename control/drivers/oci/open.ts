@@ -5,10 +5,11 @@ import { fail } from '../../../shared/errors.ts'
 import { semaphore } from '../../../shared/sync.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { readBundle, releasesBeside } from './bundle.ts'
-import { openHierarchy } from './cgroup/hierarchy.ts'
+import { openHierarchy, type Hierarchy } from './cgroup/hierarchy.ts'
 import { createQuickMoves, ownList } from './cgroup/quick-moves.ts'
 import { prepareParent, removeParent } from './cgroup/parent.ts'
 import { isPopulated } from './cgroup/processes.ts'
+import { endReclaims } from './cgroup/reclaim.ts'
 import { groupOf, type Context, type Runtime } from './context.ts'
 import { openDisks } from './disk/open.ts'
 import { filesOf, machinesDir } from './layout.ts'
@@ -89,6 +90,11 @@ const openOverlay = async (dataDir: string, { log }: DriverDeps): Promise<boolea
   return overlay
 }
 
+const openGroups = async (hierarchy: Hierarchy, { cgroup }: Names): Promise<void> => {
+  await prepareParent(hierarchy, cgroup)
+  await endReclaims(hierarchy, cgroup)
+}
+
 const openNetwork = async (
   config: DriverConfig,
   deps: DriverDeps,
@@ -145,7 +151,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   const privileges = await readPrivileges()
   await raiseSharedLimits(log)
   const aio = await hasRoomForAio()
-  await prepareParent(hierarchy, names.cgroup)
+  await openGroups(hierarchy, names)
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)

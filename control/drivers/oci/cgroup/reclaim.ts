@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../../../shared/clock.ts'
 import { messageOf } from '../../../../shared/errors.ts'
 import { run } from '../command.ts'
-import { readControl, type Hierarchy } from './hierarchy.ts'
+import { children, readControl, type Hierarchy } from './hierarchy.ts'
 
 /** Whether the operator has given the box any swap. */
 export const hasSwap = async (): Promise<boolean> =>
@@ -67,6 +67,18 @@ const wayOf = (hierarchy: Hierarchy, path: string): Way | undefined => {
 const put = async (contents: Readonly<Record<string, string>>): Promise<void> => {
   for (const [file, text] of Object.entries(contents))
     if ((await readControl(file)) !== undefined) await writeFile(file, text.trim())
+}
+
+/**
+ * Gives the machines below `parent` back what they have otherwise: a server that was killed while it reclaimed has left them the rest, with version 2
+ * swap beyond their limit once they wake.
+ */
+export const endReclaims = async (hierarchy: Hierarchy, parent: string): Promise<void> => {
+  const mount = hierarchy.mountOf('memory')
+  for (const name of (mount && (await children(join(mount, parent)))) || []) {
+    const way = wayOf(hierarchy, join(parent, name))
+    if (way) await put(await way.otherwise())
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
 import type { Marker } from '../../../../control/drivers/oci/marker.ts'
@@ -19,6 +20,12 @@ const clock = systemClock()
 
 t.test('after kill -9 the machines run on, spare slots are cleared, and the next host finds its own', async t => {
   const { config, names, spec } = await killedHost(t, kit, ['one', 'two'], 'two')
+  // As when it was killed while it put the machine's memory away.
+  const hierarchy = await openHierarchy()
+  const [name, meanwhile] = hierarchy.version === 2 ? ['memory.swap.max', 'max'] : ['memory.swappiness', '200']
+  const swap = join(hierarchy.mountOf('memory') as string, names.cgroup, 'one', name)
+  const usual = readFileSync(swap, 'utf8')
+  writeFileSync(swap, meanwhile)
   const driver = await openOci({ ...config, slotsAhead: 1 }, { log: silentLog, clock })
   const machines = await driver.list()
   t.same(
@@ -26,6 +33,7 @@ t.test('after kill -9 the machines run on, spare slots are cleared, and the next
     ['one running', 'two running'],
   )
   t.same(await driver.create(spec('one')), machines[0])
+  t.equal(readFileSync(swap, 'utf8'), usual, 'what it swaps is as before')
   const third = await driver.create(spec('three'))
   t.notOk(
     machines.some(({ address }) => address?.host === third.address?.host),
