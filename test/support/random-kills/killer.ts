@@ -58,7 +58,7 @@ const killServer = async (world: World, chance: Random): Promise<void> => {
   noteLog(world)
   // A box that is busy, an operator who looks first.
   await sleep(chance.below(1_500))
-  while (chance.below(4) === 0) {
+  while (!world.over && chance.below(4) === 0) {
     note(world, 'strike: server that starts')
     const started = s.start().then(
       () => true,
@@ -74,6 +74,8 @@ const killServer = async (world: World, chance: Random): Promise<void> => {
     await started
     world.killing = false
   }
+  // The test has failed meanwhile, and its directory is gone.
+  if (world.over) return
   await s.start()
   world.down.push({ from, to: Date.now() })
   world.generation++
@@ -108,7 +110,7 @@ export const strike = async (
   world: World,
   { chance, hierarchy, ms }: { chance: Random; hierarchy: Hierarchy; ms: number },
 ): Promise<void> => {
-  for (const end = performance.now() + ms; performance.now() < end; ) {
+  for (const end = performance.now() + ms; performance.now() < end && !world.over; ) {
     await sleep(wait(chance, 2_500))
     const lot = chance.below(100)
     if (lot < 50) await killServer(world, chance)
