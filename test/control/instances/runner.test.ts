@@ -78,6 +78,24 @@ t.test('what has to go is asked first: woken for it, and given no more time than
   t.same(asked, [])
 })
 
+t.test(
+  'however many daemons do not answer when they are to end, others are served, and they have their time and no more',
+  async t => {
+    const made = await runner(t, { askToEnd: () => new Promise(() => {}) })
+    const names = Array.from({ length: 40 }, (_, at) => `deaf-${at}`)
+    const deaf = await Promise.all(names.map(name => made.create('crew', name, { graceMs: 10_000 })))
+    await settle(made)
+    for (const { uid } of deaf) await made.move(uid, 'delete')
+    await made.clock.tick(1_000)
+    const { uid } = await made.create('crew', 'other', {})
+    await made.clock.tick(1_000)
+    t.equal(await statusOf(made, uid), 'DEPLOYED')
+    t.equal(made.world.machines.size, 41)
+    await made.clock.tick(9_000)
+    t.equal(made.world.machines.size, 1)
+  },
+)
+
 t.test('a new revision: what there was goes before what comes', async t => {
   const made = await runner(t)
   const { uid } = await made.create('crew', 'a', { count: 2 })
