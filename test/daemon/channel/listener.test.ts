@@ -184,6 +184,27 @@ t.test('a plain connection is a tenant, whatever it says', async t => {
     t.notMatch(await send(text), /keepAlive/, text.slice(0, 60))
 })
 
+t.test('a tenant loses the headers by which the gateway speaks, and nothing of what it sends', async t => {
+  const { address } = await keyedDaemon(t)
+  const send = async (line: string, type: string, ...pieces: string[]): Promise<string> => {
+    const socket = connect(address.port, '127.0.0.1')
+    const length = pieces.join('').length
+    const fields = `host: x\r\nx-subject-id: host\r\ncontent-type: ${type}\r\ncontent-length: ${length}`
+    socket.write(`${line} HTTP/1.1\r\n${fields}\r\nconnection: close\r\n\r\n${pieces[0]}`)
+    for (const piece of pieces.slice(1)) {
+      await new Promise(resolve => setTimeout(resolve, 5))
+      socket.write(piece)
+    }
+    return rest(socket)
+  }
+  const [json, bytes] = ['application/json', 'application/octet-stream']
+  t.match(await send('PUT /filesystem/a.txt', json, '{"content":"as JSON"}'), /^HTTP\/1\.1 200 /)
+  t.match(await send('PUT /filesystem/b.txt', bytes, 'as bytes'), /^HTTP\/1\.1 200 /)
+  t.match(await send('PUT /filesystem/c.txt', bytes, 'in ', 'pieces'), /^HTTP\/1\.1 200 /)
+  for (const [name, content] of Object.entries({ a: 'as JSON', b: 'as bytes', c: 'in pieces' }))
+    t.match(await send(`GET /filesystem/${name}.txt`, json, ''), `"content":"${content}"`)
+})
+
 t.test('a large body goes the fast way, also as the first request of a connection', async t => {
   const { address, connections } = await keyedDaemon(t)
   const content = randomBytes(8 * 1024 * 1024)
