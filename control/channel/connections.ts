@@ -62,8 +62,7 @@ const opener = ({ keys }: Context, { address, port }: Destination, role: Role): 
   // A machine that was started by an older build has no channel: its daemon answers everything to everybody.
   if (port !== undefined || !channel) return () => connectPlain(host, port ?? address.port)
   const { machine, generation } = channel
-  const place = { host, port: channel.port, machine, key: keys.keyOf(machine, generation) }
-  return () => connectChannel(place, role)
+  return () => connectChannel({ host, port: channel.port, machine, key: keys.keyOf(machine, generation) }, role)
 }
 
 /**

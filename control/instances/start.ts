@@ -1,4 +1,5 @@
 /** Makes the machine of an instance, or starts it again with its files. */
+import { setImmediate as turnOver } from 'node:timers/promises'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Machine } from '../drivers/driver.ts'
 import type { Outcome } from '../reconcile/loop.ts'
@@ -91,6 +92,8 @@ const started = async (context: Context, { subject, plan, machine }: Made): Prom
   ])
   census.add(driver.name, machine)
   for (const up of instances) if (up.id === instance.id) await standby.up(up, machine, workload.standby(owner))
+  // Whoever waited for it goes first.
+  await turnOver()
   pokeOwner(owner.uid)
   return {}
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Audit, AuditEntry, AuditHead, AuditPage, AuditQuery, AuditRecord, AuditVerdict } from '../store.ts'
 import { readJson } from './read-json.ts'
-import { query, type Prepare } from './prepared.ts'
+import { one, query, type Prepare } from './prepared.ts'
 import type { AuditRow } from './tables.ts'
 import type { Transact } from './transact.ts'
 import type { WorkspaceRows } from './workspaces.ts'
@@ -40,7 +40,7 @@ const toRecord = ({ request_id: requestId, detail, ...row }: AuditRow): AuditRec
 const newest = query.selectFrom('audit').selectAll().orderBy('seq', 'desc')
 
 const statements = (prepare: Prepare) => ({
-  last: prepare(() => newest.limit(1)),
+  last: prepare(() => newest.limit(one)),
   at: prepare((given: { seq: number }) => query.selectFrom('audit').selectAll().where('seq', '=', given.seq)),
   after: prepare((given: { seq: number; limit: number }) =>
     query.selectFrom('audit').selectAll().where('seq', '>', given.seq).orderBy('seq').limit(given.limit),

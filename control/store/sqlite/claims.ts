@@ -1,7 +1,7 @@
 /** What only one resource of a kind and workspace may have, or of a kind where it begins with a slash: kept by the transaction that writes the resource. */
 import { fail } from '../../../shared/errors.ts'
 import type { Resource } from '../store.ts'
-import { query, type Prepare } from './prepared.ts'
+import { one, query, type Prepare } from './prepared.ts'
 import type { ClaimRow } from './tables.ts'
 
 const statements = (prepare: Prepare) => ({
@@ -14,7 +14,7 @@ const statements = (prepare: Prepare) => ({
       .where('claim', '=', given.claim),
   ),
   anywhere: prepare((given: Pick<ClaimRow, 'kind' | 'claim'>) =>
-    query.selectFrom('claims').select('uid').where('kind', '=', given.kind).where('claim', '=', given.claim).limit(1),
+    query.selectFrom('claims').select('uid').where('kind', '=', given.kind).where('claim', '=', given.claim).limit(one),
   ),
   add: prepare((given: ClaimRow) =>
     query

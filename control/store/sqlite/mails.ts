@@ -1,7 +1,7 @@
 /** Mails that are to be sent, as rows. */
 import type { Identity, Mail } from '../store.ts'
 import type { MailRow } from './identity-tables.ts'
-import { query, type Prepare } from './prepared.ts'
+import { one, query, type Prepare } from './prepared.ts'
 import type { Transact } from './transact.ts'
 
 const toMail = (row: MailRow): Mail => ({
@@ -16,7 +16,7 @@ const statements = (prepare: Prepare) => ({
   due: prepare((given: { now: number; limit: number }) =>
     query.selectFrom('mails').selectAll().where('due_at', '<=', given.now).orderBy('due_at').limit(given.limit),
   ),
-  next: prepare(() => query.selectFrom('mails').select('due_at').orderBy('due_at').limit(1)),
+  next: prepare(() => query.selectFrom('mails').select('due_at').orderBy('due_at').limit(one)),
   remove: prepare((given: { id: string }) => query.deleteFrom('mails').where('id', '=', given.id)),
   sweep: prepare((given: { now: number }) => query.deleteFrom('mails').where('expires_at', '<=', given.now)),
   putOff: prepare((given: { id: string; dueAt: number }) =>

@@ -4,7 +4,7 @@ import type { LinkRow } from './identity-tables.ts'
 import type { Memberships } from './memberships.ts'
 import { subjectAt, type ChangePeople } from './people-changes.ts'
 import { toPerson } from './person-row.ts'
-import { query, type Prepare } from './prepared.ts'
+import { one, query, type Prepare } from './prepared.ts'
 import type { Transact } from './transact.ts'
 
 const toLink = (row: LinkRow): Link => ({
@@ -18,7 +18,7 @@ const reading = (prepare: Prepare) => ({
   sub: prepare((given: { value: string }) => query.selectFrom('people').selectAll().where('sub', '=', given.value)),
   email: prepare((given: { value: string }) => query.selectFrom('people').selectAll().where('email', '=', given.value)),
   all: prepare(() => query.selectFrom('people').selectAll().orderBy('email')),
-  any: prepare(() => query.selectFrom('people').select('sub').limit(1)),
+  any: prepare(() => query.selectFrom('people').select('sub').limit(one)),
   identified: prepare((given: { issuer: string; subject: string }) =>
     query
       .selectFrom('identities')

@@ -6,6 +6,7 @@ import {
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  sql,
   type CompiledQuery,
   type QueryExecutorProvider,
 } from 'kysely'
@@ -20,6 +21,9 @@ export const query = new Kysely<Tables>({
     createQueryCompiler: () => new SqliteQueryCompiler(),
   },
 })
+
+/** For LIMIT: one that is bound has SQLite plan the statement anew whenever it is bound (`TK_VARIABLE` in its `sqlite3ExprIsInteger`). */
+export const one = sql.lit(1)
 
 export interface Prepared<In, Row> {
   all(input: In): Row[]

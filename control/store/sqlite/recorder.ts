@@ -64,9 +64,8 @@ const statements = (prepare: Prepare) => ({
   lastEnd: prepare((given: { uid: string }) =>
     query
       .selectFrom('intervals')
-      .innerJoin('subjects', 'subjects.id', 'intervals.subject')
-      .where('subjects.uid', '=', given.uid)
       .where('to_at', 'is', null)
+      .where('subject', '=', from => from.selectFrom('subjects').select('id').where('uid', '=', given.uid))
       .select(({ fn }) => fn.max('accounted_to').as('end')),
   ),
 })

@@ -1,7 +1,7 @@
 /** Workspaces as rows. One that was deleted keeps its row and is not found any more. */
 import { fail } from '../../../shared/errors.ts'
 import type { Workspace, WorkspaceChange } from '../store.ts'
-import { query, type Prepare } from './prepared.ts'
+import { one, query, type Prepare } from './prepared.ts'
 import type { WorkspaceRow } from './tables.ts'
 import { toWorkspace, toWorkspaceRow } from './workspace-row.ts'
 
@@ -22,7 +22,7 @@ const reading = (prepare: Prepare) => ({
       .where(or => or.or([or('name', '=', given.key), or('id', '=', given.key)]))
       .where('deleted_at', 'is', null)
       .orderBy(by => by('name', '=', given.key), 'desc')
-      .limit(1),
+      .limit(one),
   ),
   taken: prepare((given: { name: string }) =>
     query.selectFrom('workspaces').select('deleted_at').where('name', '=', given.name),

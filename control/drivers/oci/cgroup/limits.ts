@@ -56,27 +56,33 @@ const set = async (file: string, value: string | number, write = noted): Promise
 const file = (hierarchy: Hierarchy, controller: string, path: string, name: string): string =>
   join(hierarchy.mountOf(controller) ?? '/sys/fs/cgroup', path, name)
 
-/** Lets the machine use its share and no more; until then it starts as fast as the box allows. */
-export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, cpus: number): Promise<void> => {
-  if (hierarchy.version === 2) {
-    await set(file(hierarchy, 'cpu', path, 'cpu.weight'), weightOf(cpus))
-    await set(file(hierarchy, 'cpu', path, 'cpu.max'), `${quotaUs(cpus)} ${periodUs}`)
-  } else {
-    await set(file(hierarchy, 'cpu', path, 'cpu.shares'), sharesOf(cpus))
-    await set(file(hierarchy, 'cpu', path, 'cpu.cfs_quota_us'), quotaUs(cpus))
-  }
+/** Weighs as much as so many processors when all want them. */
+const weighCpu = (hierarchy: Hierarchy, path: string, cpus: number): Promise<void> => {
+  const [name, weight] = hierarchy.version === 2 ? ['cpu.weight', weightOf(cpus)] : ['cpu.shares', sharesOf(cpus)]
+  return set(file(hierarchy, 'cpu', path, name), weight)
+}
+
+/** Lets the machine use its share and no more. */
+export const boundCpu = async (hierarchy: Hierarchy, path: string, id: string, cpus: number): Promise<void> => {
+  if (hierarchy.version === 2) await set(file(hierarchy, 'cpu', path, 'cpu.max'), `${quotaUs(cpus)} ${periodUs}`)
+  else await set(file(hierarchy, 'cpu', path, 'cpu.cfs_quota_us'), quotaUs(cpus))
   // Where the controller is not handed down, nproc inside shows every processor; the quota holds all the same.
   const processors = file(hierarchy, 'cpuset', path, 'cpuset.cpus')
   if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(id, cpus))
   await weighIo(hierarchy, path, cpus)
 }
 
-/** Somebody waits for it: before machines that nobody waits for, until `limitCpu`. */
-export const hurryCpu = (hierarchy: Hierarchy, path: string): Promise<void> => {
-  const [name, weight] =
-    hierarchy.version === 2 ? ['cpu.weight', weightOf(hurriedCpus)] : ['cpu.shares', sharesOf(hurriedCpus)]
-  return set(file(hierarchy, 'cpu', path, name), weight)
+/** Until then it starts as fast as the box allows. */
+export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, cpus: number): Promise<void> => {
+  await weighCpu(hierarchy, path, cpus)
+  await boundCpu(hierarchy, path, id, cpus)
 }
+
+/** Somebody waits for it: before machines that nobody waits for, until `calmCpu`. */
+export const hurryCpu = (hierarchy: Hierarchy, path: string): Promise<void> => weighCpu(hierarchy, path, hurriedCpus)
+
+/** It weighs what it is to weigh. */
+export const calmCpu = weighCpu
 
 const mb = 1024 * 1024
 

@@ -1,17 +1,18 @@
 /** Gives a machine that was made for nobody to somebody: what is set from outside of it. */
 import { truncateSync } from 'node:fs'
+import { setImmediate as turnOver } from 'node:timers/promises'
 import { fail } from '../../../../shared/errors.ts'
 import type { Machine, MachineSpec, Tell } from '../../driver.ts'
 import { imageMark, isImageGone } from '../image-files.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
-import { hurryCpu, limitCpu, limitMemory } from '../cgroup/limits.ts'
+import { boundCpu, calmCpu, hurryCpu, limitMemory } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
 import { checkSpec } from '../check-spec.ts'
 import { holdOutbound, prepare, resolversOf, rootOf } from '../create.ts'
 import { isFile } from '../disk/kind.ts'
 import { leastDiskMb, promisedMb } from '../disk/shape.ts'
 import { filesOf } from '../layout.ts'
-import { readMarkerNow, writeMarkerNow, type Marker } from '../marker.ts'
+import { readMarkerNow, writeMarker, writeMarkerNow, type Marker } from '../marker.ts'
 import { interfaceOf } from '../net/link.ts'
 import { addressOf } from '../phase.ts'
 import { hostFiles } from '../rootfs.ts'
@@ -98,12 +99,14 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   ])
   const machine: Machine = { id, phase: 'running', address: addressOf(id, marker) }
   const told = tell(machine)
-  // What its daemon does not look at is done while it is told.
+  // What its daemon does not look at is done while it is told: once that is on its way, and a disk that is busy holds nobody up.
   const rest = async (): Promise<void> => {
+    await turnOver()
+    await boundCpu(hierarchy, group, id, cpus)
     if (disk) context.disks.of(disk).bound(files, disk)
-    writeMarkerNow(files.marker, { ...marker, memoryMb, cpus, held })
+    await writeMarker(files.marker, { ...marker, memoryMb, cpus, held })
   }
   await all([told, rest()])
-  await limitCpu(hierarchy, group, id, cpus)
+  await calmCpu(hierarchy, group, cpus)
   return machine
 }
