@@ -17,6 +17,7 @@ import { errno, fail, isError } from '../../shared/errors.ts'
 import { syncDirectory } from '../durable.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { Standby } from '../instances/standby/standby.ts'
+import { poolKind } from '../pool-kind.ts'
 import type { Instance, Store } from '../store/store.ts'
 import { appendPart } from './archive.ts'
 import { databaseName, manifestName, type Manifest } from './manifest.ts'
@@ -107,10 +108,11 @@ const copyOnce = async (work: Work, { id, driver }: Instance): Promise<void> => 
   }
 }
 
-/** One that has never been up holds no files. */
+/** One that has never been up holds no files, and one that nobody has been given none of anybody's: it is made anew. */
 const missing = async ({ store, copied }: Work): Promise<Instance[]> =>
   (await store.instances.every()).filter(
-    ({ id, status, startedAt }) => startedAt !== undefined && status !== 'stopping' && !copied.has(id),
+    ({ id, owner, status, startedAt }) =>
+      owner.kind !== poolKind && startedAt !== undefined && status !== 'stopping' && !copied.has(id),
   )
 
 const copyAll = async (work: Work): Promise<void> => {

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { ownEnvironment } from '../../shared/guarded-env.ts'
 import type { MachinePlan } from '../reconcile/rules.ts'
 import type { Instance, Written } from '../store/store.ts'
-import { anyImage, poolKind } from './pool.ts'
+import { anyImage } from './pool.ts'
+import { poolKind } from '../pool-kind.ts'
 
 export interface Book {
   /** True when something of a pool has changed. */

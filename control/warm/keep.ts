@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Ids } from '../../shared/ids.ts'
 import type { Move, Transition } from '../reconcile/transition.ts'
 import type { Resource, Store } from '../store/store.ts'
-import { nobody, poolKind, specOf } from './pool.ts'
+import { nobody, specOf } from './pool.ts'
+import { poolKind } from '../pool-kind.ts'
 import type { WantedPool } from './wanted.ts'
 
 export interface KeepDeps {

@@ -2,11 +2,11 @@
  * A pool: a record of nobody's workspace that has as many machines of one image as it should keep, booted, asleep and without a
  * name. To everything else it is a record with machines like any other.
  */
+import { poolKind } from '../pool-kind.ts'
 import type { Image, Images } from '../images/images.ts'
 import type { MachinePlan, Rules } from '../reconcile/rules.ts'
 import type { Instance, Resource } from '../store/store.ts'
 
-export const poolKind = 'warm-pool'
 /** The name of the pool whose machines are shells: they become ones of any image when they are claimed. */
 export const anyImage = '*'
 /** No workspace has this name. */

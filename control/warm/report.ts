@@ -1,7 +1,7 @@
 /** What the pools have, for operators. */
 import type { Store } from '../store/store.ts'
 import type { Book } from './book.ts'
-import { poolKind } from './pool.ts'
+import { poolKind } from '../pool-kind.ts'
 import type { WantedPool } from './wanted.ts'
 
 export interface PoolReport {

@@ -3,7 +3,8 @@ import type { Log } from '../../shared/log.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { Store } from '../store/store.ts'
-import { anyImage, poolKind } from './pool.ts'
+import { anyImage } from './pool.ts'
+import { poolKind } from '../pool-kind.ts'
 
 interface Sizes {
   readonly sizes: Readonly<Record<string, number>>

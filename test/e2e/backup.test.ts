@@ -54,7 +54,7 @@ const pairs = 'i=0; while true; do i=$((i+1)); printf "%d\\n" $i >> /a; printf "
 
 t.test('taken while sandboxes run; restored elsewhere it is the same', async t => {
   const dir = scratch(t)
-  const s = await server(t, { HUTCH_STANDBY_SECONDS: '0.5' })
+  const s = await server(t, { HUTCH_STANDBY_SECONDS: '0.5', HUTCH_WARM: '*=1' })
   await create(s, 'busy')
   await create(s, 'asleep')
   await exec(
@@ -64,6 +64,8 @@ t.test('taken while sandboxes run; restored elsewhere it is the same', async t =
   )
   await s.call('POST', '/default/sandboxes/busy/process', { command: pairs, keepAlive: true, name: 'pairs' })
   await s.until('asleep', body => body.state === 'STANDBY')
+  const isReady = async () => (await s.call('GET', '/v0/warm-pools')).body.pools[0].ready === 1
+  await until(isReady, 'a machine of nobody, which is not copied')
   const to = join(dir, 'backup.tar')
   const env = { HUTCH_DATA_DIR: s.dataDir }
   const made = await runCommand(['backup', to], env)
@@ -78,7 +80,7 @@ t.test('taken while sandboxes run; restored elsewhere it is the same', async t =
   await create(s, 'later')
   t.equal(await s.stop(), 0)
 
-  const restored = await server(t, {}, [], async ({ dataDir }) => {
+  const restored = await server(t, { HUTCH_WARM: '*=1' }, [], async ({ dataDir }) => {
     const into = { HUTCH_DATA_DIR: dataDir }
     writeFileSync(join(dataDir, 'mine'), 'x')
     t.match(
