@@ -77,6 +77,19 @@ export const watchSleep = (hierarchy: Hierarchy, cgroup: string): (() => Promise
   }
 }
 
+/** What is left of a span without those windows, and what is close to them. */
+const without = (span: Span, windows: readonly Span[]): Span[] =>
+  windows.reduce<Span[]>(
+    (parts, window) =>
+      parts
+        .flatMap(({ from, to }) => [
+          { from, to: Math.min(to, window.from - leewayMs) },
+          { from: Math.max(from, window.to + leewayMs), to },
+        ])
+        .filter(({ from, to }) => from < to),
+    [span],
+  )
+
 /** Parts of sleeps, by the machine's id, in which it slept beyond doubt while the server served and nobody copied. */
 export const sureSleeps = (
   { down, copying }: Pick<World, 'down' | 'copying'>,
@@ -84,12 +97,10 @@ export const sureSleeps = (
 ): readonly (Span & { readonly id: string })[] =>
   [...slept].flatMap(([id, spans]) =>
     spans
-      .map(({ from, to }) => ({ id, from: from + leewayMs, to: to - leewayMs }))
+      .map(({ from, to }) => ({ from: from + leewayMs, to: to - leewayMs }))
       .filter(({ from, to }) => from < to)
-      .filter(
-        sure =>
-          ![...down, ...copying].some(({ from, to }) => overlap({ from: from - leewayMs, to: to + leewayMs }, sure)),
-      ),
+      .flatMap(sure => without(sure, [...down, ...copying]))
+      .map(part => ({ id, ...part })),
   )
 
 /** Those that are on the bill as running. */

@@ -39,7 +39,7 @@ export const keepBackups = async (
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   let last: Backup | undefined
   for (let count = 0; !world.over; count++) {
-    await sleep(5_000)
+    await sleep(10_000)
     await world.up
     const before = now(people)
     const from = Date.now()
