@@ -31,7 +31,7 @@ export const outputFiles = async (bench: Bench, daemon: MeasuredDaemon): Promise
   bench.later('pool', () => pool.close())
   for (let index = 0; index < deletedBefore; index++) closeSync(make(`deleted-${index}`))
   for (let index = 0; index < deletedBefore; index++) rmSync(join(dir, `deleted-${index}`))
-  pool.take(join(dir, 'first'))
+  for (const name of ['first', 'second', 'third']) pool.take(join(dir, name))
   const { made, pooled } = await inTurns(rounds, {
     made: round => timeOf(async () => closeSync(make(`made-${round}`))),
     async pooled(round) {

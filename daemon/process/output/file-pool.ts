@@ -31,6 +31,8 @@ interface FilePoolOptions {
 
 interface PoolContext extends FilePoolOptions {
   readonly ready: number[]
+  /** Files that were asked for so far. */
+  asked: number
   cancelTopUp: (() => void) | undefined
   making: boolean
   /** False once the file system turned out to have no such files. */
@@ -41,6 +43,8 @@ interface PoolContext extends FilePoolOptions {
 const transient: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'])
 
 const topUpMs = 1_000
+/** Of one process: many a machine runs one command and no other, and somebody waits for it. */
+const firstFiles = 2
 
 const closeAll = ({ ready }: PoolContext): void => {
   for (const fd of ready.splice(0)) closeSync(fd)
@@ -67,10 +71,10 @@ const startFilling = (pool: PoolContext): void => {
   setImmediate(() => void fill(pool))
 }
 
-/** Refills at once when half of them are gone, else when there is time. */
+/** Refills at once when half of them are gone, else, and for the first process, when there is time. */
 const refill = (pool: PoolContext): void => {
   if (pool.ready.length === pool.max) return
-  if (pool.ready.length <= pool.max / 2) return startFilling(pool)
+  if (pool.ready.length <= pool.max / 2 && pool.asked > firstFiles) return startFilling(pool)
   if (!pool.possible) return
   pool.cancelTopUp ??= pool.clock.after(topUpMs, () => {
     pool.cancelTopUp = undefined
@@ -80,6 +84,7 @@ const refill = (pool: PoolContext): void => {
 
 const take = (pool: PoolContext, path: string): number | undefined => {
   const fd = pool.ready.pop()
+  pool.asked++
   refill(pool)
   if (fd === undefined) return undefined
   try {
@@ -99,7 +104,7 @@ const take = (pool: PoolContext, path: string): number | undefined => {
 
 /** Holds no file before the first was asked for: a daemon that runs nothing needs none. */
 export const createFilePool = (options: FilePoolOptions): FilePool => {
-  const pool: PoolContext = { ...options, ready: [], cancelTopUp: undefined, making: false, possible: true }
+  const pool: PoolContext = { ...options, ready: [], asked: 0, cancelTopUp: undefined, making: false, possible: true }
   return {
     get count() {
       return pool.ready.length

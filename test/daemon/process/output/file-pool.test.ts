@@ -20,6 +20,7 @@ import { makeUnnamed } from '../../../../daemon/native/unnamed-files/unnamed-fil
 import { createFilePool, createOutputFilePools, type FilePool } from '../../../../daemon/process/output/file-pool.ts'
 import { tailText } from '../../../../daemon/process/output/tail.ts'
 import { systemClock } from '../../../../shared/clock.ts'
+import { fakeClock } from '../../../support/clock.ts'
 import { processServer, until } from '../../../support/processes.ts'
 
 const { O_APPEND, O_RDWR } = constants
@@ -51,7 +52,8 @@ const setup = async (t: Test) => {
   const dir = join(t.testdir({ files: {} }), 'files')
   const pool = createFilePool({ dir, flags: O_RDWR | O_APPEND, mode: 0o644, max: 4, clock })
   t.teardown(() => pool.close())
-  t.equal(pool.take(join(dir, 'first')), undefined, 'there is none before the first was asked for')
+  for (const name of ['first', 'second', 'third'])
+    t.equal(pool.take(join(dir, name)), undefined, 'there is none before more than one process has asked')
   await filled(pool, 4)
   return { dir, pool }
 }
@@ -71,6 +73,23 @@ t.test('a spare gets its name, and others are made in its place', { skip }, asyn
   }
   await filled(pool, 4)
   closeSync(pool.take(join(dir, 'c')) as number)
+  await filled(pool, 4)
+})
+
+t.test('for the first process none is made while it is waited for, but later', { skip }, async t => {
+  const dir = t.testdir({})
+  const later = fakeClock()
+  const pool = createFilePool({ dir, flags: O_RDWR, mode: 0o600, max: 4, clock: later })
+  t.teardown(() => pool.close())
+  for (const name of ['out', 'err']) t.equal(pool.take(join(dir, name)), undefined)
+  // One that began before has ended by then.
+  for (let round = 0; round < 20; round++) {
+    const [fd = -1] = await makeUnnamed(dir, O_RDWR, 0o600, 1)
+    closeSync(fd)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  t.equal(pool.count, 0)
+  await later.tick(1_000)
   await filled(pool, 4)
 })
 
@@ -126,7 +145,8 @@ t.test('nothing is left open when a pool is closed, also what is being made', { 
 t.test('a capture takes all its files from pools, and overwrites what an earlier one left', { skip }, async t => {
   const dir = t.testdir({ positions: {}, logs: {} })
   const dirs = { logDir: join(dir, 'logs'), positionsDir: join(dir, 'positions') }
-  const pools = createOutputFilePools(dirs, clock)
+  const later = fakeClock()
+  const pools = createOutputFilePools(dirs, later)
   t.teardown(() => pools.close())
   const scratch = createScratch()
   const run = (key: string) => {
@@ -140,6 +160,7 @@ t.test('a capture takes all its files from pools, and overwrites what an earlier
     capture.close()
   }
   run('first')
+  await later.tick(1_000)
   await filled(pools.streams, 16)
   await filled(pools.combined, 8)
   await filled(pools.positions, 8)
