@@ -39,6 +39,8 @@ export interface Context {
   /** Looks at a record, or at an instance, soon. */
   pokeOwner(uid: string): void
   pokeInstance(id: string): void
+  /** There may be something to tell the instance's daemon. */
+  pokeConfiguration(id: string): void
   /** A machine is gone; connections to its address are of no use. */
   readonly onDown: (host: string) => void
   /** It waits for something that no turn brings, such as its image. */

@@ -22,6 +22,7 @@ import { census } from './census.ts'
 import type { Configurer } from './configure.ts'
 import type { Context } from './context.ts'
 import { reach, type Reach } from './reach.ts'
+import { reconcileConfiguration } from './reconcile-configuration.ts'
 import { reconcileInstance } from './reconcile-instance.ts'
 import { reconcileOwner } from './reconcile-owner.ts'
 import type { Observer } from './observer.ts'
@@ -109,9 +110,15 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     endings: new Map(),
     pokeOwner: uid => owners.poke(uid),
     pokeInstance: id => instances.poke(id),
+    pokeConfiguration: id => configurations.poke(id),
   }
   const owners = reconcileLoop(reconcileOwner(context), { name: 'owners', concurrency }, { clock, log })
   const instances = reconcileLoop(reconcileInstance(context), { name: 'instances', concurrency }, { clock, log })
+  const configurations = reconcileLoop(
+    reconcileConfiguration(context),
+    { name: 'configurations', concurrency },
+    { clock, log },
+  )
   const kinds = [...rules.values()].filter(({ workload, expiry }) => workload ?? expiry).map(({ kind }) => kind)
 
   let surveyed: Surveyed = { at: clock.elapsed(), failed: 0 }
@@ -133,6 +140,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
       closing.add('standby', context.standby.close)
       closing.add('owners', owners.close)
       closing.add('instances', instances.close)
+      closing.add('configurations', configurations.close)
       closing.add('survey', stopSurveying)
     },
   }

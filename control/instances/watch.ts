@@ -1,7 +1,6 @@
 /** Sees to it that an instance that is up has its machine. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Outcome } from '../reconcile/loop.ts'
-import type { Instance } from '../store/store.ts'
 import { errorOf, takeDown, type Context, type Subject } from './context.ts'
 import { withError } from './history.ts'
 import { ownerMove } from './start.ts'
@@ -21,17 +20,6 @@ const lost = async (context: Context, subject: Subject): Promise<Outcome> => {
   return { againMs: 0 }
 }
 
-/** Tells its daemon what the record says by now; one that sleeps is told when it wakes. */
-const configure = async ({ standby, configurer }: Context, instance: Instance): Promise<void> => {
-  if (instance.status !== 'running' || !configurer.isDue(instance)) return
-  const release = await standby.hold(instance.id)
-  try {
-    await configurer.ensure(instance)
-  } finally {
-    release()
-  }
-}
-
 const rootGone = 'ROOT_GONE'
 
 /** Said once for each start of the machine; whether it was said now. */
@@ -48,7 +36,7 @@ const noteRootGone = async (context: Context, { instance, owner }: Subject): Pro
 }
 
 export const watch = async (context: Context, subject: Subject): Promise<Outcome | undefined> => {
-  const { census, standby, transition } = context
+  const { census, standby, transition, configurer, pokeConfiguration } = context
   const { instance, owner, workload } = subject
   const machine = census.found(instance.id)
   if (!machine || machine.phase === 'stopped' || machine.phase === 'half-made') return lost(context, subject)
@@ -57,6 +45,6 @@ export const watch = async (context: Context, subject: Subject): Promise<Outcome
   const known = instance.address
   if (address && !isDeepStrictEqual(address, known)) await transition.write([{ instance, change: { address } }])
   await standby.up(instance, machine, workload.standby(owner))
-  await configure(context, instance)
+  if (configurer.isDue(instance)) pokeConfiguration(instance.id)
   return undefined
 }

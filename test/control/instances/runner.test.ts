@@ -96,6 +96,26 @@ t.test(
   },
 )
 
+t.test('however many daemons do not answer when they are told something, others are served', async t => {
+  let asked = 0
+  const tell = () => {
+    asked++
+    return new Promise<never>(() => {})
+  }
+  const world = fakeWorld()
+  const serve = async () => ({ host: '127.0.0.1', port: 9, channelPort: 10, close: () => {} })
+  const made = await runner(t, { tell, world, driver: fakeDriver({ world, serve }) })
+  const names = Array.from({ length: 40 }, (_, at) => `deaf-${at}`)
+  const deaf = await Promise.all(names.map(name => made.create('crew', name, {})))
+  await settle(made)
+  for (const { uid } of deaf) await made.move(uid, '', { env: { NEW: 'yes' } })
+  await made.clock.tick(1_000)
+  const { uid } = await made.create('crew', 'other', {})
+  await made.clock.tick(1_000)
+  t.equal(await statusOf(made, uid), 'DEPLOYED')
+  t.equal(asked, 32, 'a few at a time')
+})
+
 t.test('a new revision: what there was goes before what comes', async t => {
   const made = await runner(t)
   const { uid } = await made.create('crew', 'a', { count: 2 })
