@@ -21,6 +21,8 @@ export interface StandbyDeps {
 /** What is known of one instance's use. */
 export interface Entry {
   readonly id: string
+  /** Its machine has been seen; until then nothing of this is known, but that somebody waits for it. */
+  isSeen: boolean
   holds: number
   usedAt: number
   /** When it is suspended; undefined while that is not known, and for one that never is. */
@@ -50,6 +52,7 @@ export const entryOf = ({ entries, clock }: Context, id: string): Entry => {
   if (!entry) {
     entry = {
       id,
+      isSeen: false,
       holds: 0,
       usedAt: clock.now(),
       rule: undefined,

@@ -60,7 +60,10 @@ const release = (context: Context, entry: Entry): void => {
   entry.usedAt = context.clock.now()
   // What it did while it was used says nothing of what it does alone.
   entry.work = undefined
-  if (entry.holds === 0 && entry.rule && isKnown(context, entry)) schedule(context, entry, entry.rule.afterMs)
+  if (entry.holds > 0 || !isKnown(context, entry)) return
+  // It went while somebody was on the way to it, and nobody will say so once more.
+  if (!entry.isSeen) context.entries.delete(entry.id)
+  else if (entry.rule) schedule(context, entry, entry.rule.afterMs)
 }
 
 const hold = async (context: Context, id: string): Promise<() => void> => {
@@ -81,8 +84,9 @@ const hold = async (context: Context, id: string): Promise<() => void> => {
 }
 
 const up = async (context: Context, instance: Instance, machine: Machine, rule?: StandbyRule): Promise<void> => {
-  const isNew = !context.entries.has(instance.id)
   const entry = entryOf(context, instance.id)
+  const isNew = !entry.isSeen
+  entry.isSeen = true
   if (entry.rule?.afterMs !== rule?.afterMs) {
     // The look that is due may be too late by the new rule.
     entry.cancel?.()

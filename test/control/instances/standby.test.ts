@@ -102,6 +102,17 @@ t.test('while it is held it never sleeps, and the time counts from the last rele
   t.equal(phase(), 'frozen')
 })
 
+t.test('who held it before it was seen does not hide that it sleeps', async t => {
+  const { drivers, sleep, phase, instance, machine } = await prepared(t)
+  const early = await sleep.hold('i')
+  await drivers.preferred.freezer?.freeze('i')
+  await sleep.up({ ...instance, status: 'standby' }, { ...machine, phase: 'frozen' }, { afterMs })
+  const release = await sleep.hold('i')
+  t.equal(phase(), 'running')
+  release()
+  early()
+})
+
 t.test('one that is to sleep at once and does not is looked at with pauses', async t => {
   let asked = 0
   const { clock, sleep, phase, instance, machine } = await prepared(t, {
