@@ -11,6 +11,7 @@ import { speaksTls } from './config/tls.ts'
 import { createNewcomers, type Newcomers } from './gateway/newcomers.ts'
 import { listenFailure } from './listening.ts'
 import { isMovable, move, worthBytes } from './relay/move.ts'
+import { startTlsStreams } from './node-internals/tls-stream.ts'
 import { httpAnswer } from './acme/challenges.ts'
 import { divert } from './tls/divert.ts'
 import { redirectServer } from './tls/redirect.ts'
@@ -77,11 +78,12 @@ const watchNewcomers = (server: ReturnType<typeof serveSecure>, newcomers: Newco
 }
 
 const secureServer = (config: Config, on: FrontListener, sources: Sources, { clock, newcomers }: Deps) => {
-  const { hstsSeconds } = config.tls
+  const { hstsSeconds, ownStreams } = config.tls
   const contextFor = async (name: string) => (await sources.find(name))?.context
   const server = serveSecure(withHsts(on, hstsSeconds), { maxHeadBytes, contextFor })
   const always = hstsSeconds > 0 ? hstsOf(hstsSeconds) : undefined
-  openLane(server, { take: on.take, clock, maxHeadBytes, maxHeadPieces, always, mover })
+  const quicken = ownStreams ? startTlsStreams() : undefined
+  openLane(server, { take: on.take, clock, maxHeadBytes, maxHeadPieces, always, mover, quicken })
   sources.onFirst(({ cert, key }) => server.setSecureContext({ cert, key }))
   divert(server, sources.challenges.alpn, clock)
   watchNewcomers(server, newcomers)
