@@ -138,9 +138,9 @@ export const createRunner = (deps: RunnerDeps): Runner => {
         surveyed = seen
       })
       closing.add('standby', context.standby.close)
+      closing.add('configurations', configurations.close)
       closing.add('owners', owners.close)
       closing.add('instances', instances.close)
-      closing.add('configurations', configurations.close)
       closing.add('survey', stopSurveying)
     },
   }
