@@ -252,11 +252,12 @@ static void *pointer(napi_env env, napi_value value) {
 }
 
 /* Node's own externals are not those of its interface for addons: V8 is asked, under its C++ name. A napi_value is a Local of V8's. */
-void *v8_external_value(napi_value self) __asm__("_ZNK2v88External5ValueEv");
+extern void *v8_external_value(napi_value self) __asm__("_ZNK2v88External5ValueEv") __attribute__((weak));
 
 static char *part_of(napi_env env, napi_value value) {
   napi_valuetype type;
-  return napi_typeof(env, value, &type) == napi_ok && type == napi_external ? v8_external_value(value) : NULL;
+  bool isOne = v8_external_value && napi_typeof(env, value, &type) == napi_ok && type == napi_external;
+  return isOne ? v8_external_value(value) : NULL;
 }
 
 /* Nothing of it is on its way through Node. */
