@@ -11,7 +11,6 @@ import { speaksTls } from './config/tls.ts'
 import { createNewcomers, type Newcomers } from './gateway/newcomers.ts'
 import { listenFailure } from './listening.ts'
 import { isMovable, move, worthBytes } from './relay/move.ts'
-import { startTlsStreams } from './node-internals/tls-stream.ts'
 import { httpAnswer } from './acme/challenges.ts'
 import { divert } from './tls/divert.ts'
 import { redirectServer } from './tls/redirect.ts'
@@ -78,12 +77,11 @@ const watchNewcomers = (server: ReturnType<typeof serveSecure>, newcomers: Newco
 }
 
 const secureServer = (config: Config, on: FrontListener, sources: Sources, { clock, newcomers }: Deps) => {
-  const { hstsSeconds, ownStreams } = config.tls
+  const { hstsSeconds } = config.tls
   const contextFor = async (name: string) => (await sources.find(name))?.context
   const server = serveSecure(withHsts(on, hstsSeconds), { maxHeadBytes, contextFor })
   const always = hstsSeconds > 0 ? hstsOf(hstsSeconds) : undefined
-  const quicken = ownStreams ? startTlsStreams() : undefined
-  openLane(server, { take: on.take, clock, maxHeadBytes, maxHeadPieces, always, mover, quicken })
+  openLane(server, { take: on.take, clock, maxHeadBytes, maxHeadPieces, always, mover })
   sources.onFirst(({ cert, key }) => server.setSecureContext({ cert, key }))
   divert(server, sources.challenges.alpn, clock)
   watchNewcomers(server, newcomers)

@@ -70,14 +70,19 @@ export const serverNames = [
   'HUTCH_IMAGE_MAX_MB',
   'HUTCH_IMAGE_PULLS',
   'HUTCH_IMAGE_PULL_SECONDS',
-  'HUTCH_NODE_INTERNALS_OFF',
 ] as const
 
 /** Read by the set-up scripts, which run in the same environment; the first by the server, too. */
 const setupNames = ['HUTCH_CA_FILE', 'HUTCH_BUNDLE_PLAIN']
 
 /** Read by a daemon that runs without a server. */
-const daemonNames = ['HUTCH_STATE_DIR', 'HUTCH_UPGRADE_DIR', 'HUTCH_RELEASES_URL', 'HUTCH_DRIVES_ROOT']
+const daemonNames = [
+  'HUTCH_STATE_DIR',
+  'HUTCH_UPGRADE_DIR',
+  'HUTCH_RELEASES_URL',
+  'HUTCH_DRIVES_ROOT',
+  'HUTCH_NODE_INTERNALS_OFF',
+]
 
 /** Throws `invalid_argument` for the first `HUTCH_…` that nobody reads, with the name that was probably meant. */
 export const refuseUnknown = (env: Environment): void => {

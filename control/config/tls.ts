@@ -1,7 +1,7 @@
 /** TLS of the main listener: whose certificates, and what becomes of plain HTTP. */
 import { s } from '../../shared/schema.ts'
 import { acmeFrom, acmeShape, type AcmeConfig } from './acme.ts'
-import { integerOf, listOf, refuse, textOf, type Environment } from './values.ts'
+import { integerOf, refuse, textOf, type Environment } from './values.ts'
 
 export interface TlsConfig {
   /** PEM files of a certificate with its chain and of its key; '' for none. */
@@ -15,8 +15,6 @@ export interface TlsConfig {
   readonly hstsSeconds: number
   /** Where further certificates come from. */
   readonly acme: AcmeConfig
-  /** Whether kept connections are read and written past Node's streams (../node-internals/README.md). */
-  readonly ownStreams: boolean
 }
 
 const maxSeconds = 63_072_000
@@ -30,18 +28,7 @@ export const tlsShape = s.strictObject({
   httpPort: s.optional(s.int().check(s.minimum(ports.min), s.maximum(ports.max))),
   hstsSeconds: s.int().check(s.minimum(0), s.maximum(maxSeconds)),
   acme: acmeShape,
-  ownStreams: s.boolean(),
 })
-
-const switchName = 'tls-stream'
-
-const ownStreamsIn = (env: Environment): boolean => {
-  const off = listOf(env, 'HUTCH_NODE_INTERNALS_OFF')
-  for (const name of off)
-    if (name !== switchName && name !== 'all')
-      throw refuse('HUTCH_NODE_INTERNALS_OFF', `"${name}" is none of ${switchName}, all`)
-  return off.length === 0
-}
 
 /** `path` makes a name of a file absolute. */
 export const tlsFrom = (env: Environment, path: (name: string) => string): TlsConfig => {
@@ -66,7 +53,6 @@ export const tlsFrom = (env: Environment, path: (name: string) => string): TlsCo
       : undefined,
     hstsSeconds: integerOf(env, 'HUTCH_HSTS_SECONDS', { fallback: 0, min: 0, max: maxSeconds }),
     acme,
-    ownStreams: ownStreamsIn(env),
   }
 }
 

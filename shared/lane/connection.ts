@@ -17,18 +17,7 @@ const headEnd = Buffer.from('\r\n\r\n')
 const leave = (state: State, bytes: Buffer): void => {
   state.isLeft = true
   state.held = none
-  state.slacken?.()
   state.handOver(state.socket, bytes)
-}
-
-/** In between two requests something may still be on its way. */
-const maxTries = 4
-
-/** Those with one request only would pay for nothing. */
-const quicken = (state: State): void => {
-  if (!state.quicken || state.slacken || state.tries >= maxTries) return
-  state.tries++
-  state.slacken = state.quicken(state.socket)
 }
 
 /** The next request, when its head is there. */
@@ -45,7 +34,6 @@ const begin = (state: State): void => {
   const head = end > maxHeadBytes ? undefined : readHead(held.toString('latin1', 0, end), state.fields)
   if (!head || state.admits?.(head) === false) return leave(state, held)
   state.fields = head.fields
-  if (state.hasAsked) quicken(state)
   state.hasAsked = true
   state.pieces = 0
   const after = end + headEnd.length
@@ -96,8 +84,6 @@ export const serveConnection = (socket: Socket, handlers: LaneHandlers, left: ()
     turn: undefined,
     ticks: 0,
     hasAsked: false,
-    tries: 0,
-    slacken: undefined,
     next: () => begin(state),
     isLeft: false,
   }

@@ -24,8 +24,6 @@ export interface LaneOptions {
   readonly always?: AnswerHeader | undefined
   /** Has the kernel move long bodies. */
   readonly mover?: Mover
-  /** Has kept connections read and written in a faster way. */
-  readonly quicken?: LaneHandlers['quicken']
 }
 
 const tickMs = 5_000
@@ -54,7 +52,7 @@ const entranceOf = (server: ApiServer): NonNullable<ApiServer['entrance']> => {
 /** Puts the lane in front of a server, with TLS or without. Call before it listens. */
 export const openLane = (
   server: ApiServer,
-  { take, admits, clock, maxHeadBytes, maxHeadPieces, always, mover, quicken }: LaneOptions,
+  { take, admits, clock, maxHeadBytes, maxHeadPieces, always, mover }: LaneOptions,
 ): void => {
   const { event, read } = entranceOf(server)
   server.off(event, read)
@@ -69,7 +67,6 @@ export const openLane = (
     maxHeadPieces,
     always,
     mover,
-    quicken,
   }
   server.on(event, (socket: Socket) => {
     if (isOther(socket)) return read.call(server, socket)

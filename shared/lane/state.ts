@@ -21,8 +21,6 @@ export interface LaneHandlers {
   readonly always?: AnswerHeader | undefined
   /** Long bodies go by it; without one they are read. */
   readonly mover?: Mover | undefined
-  /** Has a connection read and written in a faster way, which what it answers ends; undefined where that cannot be, or not yet. */
-  readonly quicken?: ((socket: Socket) => (() => void) | undefined) | undefined
 }
 
 /** A connection. */
@@ -35,10 +33,6 @@ export interface State extends LaneHandlers {
   turn: Open | undefined
   ticks: number
   hasAsked: boolean
-  /** How often it was tried to have it read faster. */
-  tries: number
-  /** Ends the faster way. */
-  slacken: (() => void) | undefined
   /** The next request, when its head is there. */
   readonly next: () => void
   /** It reads on its own account no more. */

@@ -19,14 +19,7 @@ const [dataDir = '', port, stem] = process.argv.slice(2)
 const repository = new URL('../..', import.meta.url).pathname
 const clock = systemClock()
 const tls = stem ? { HUTCH_TLS_CERT: `${stem}.crt`, HUTCH_TLS_KEY: `${stem}.key` } : {}
-const switches = { HUTCH_NODE_INTERNALS_OFF: process.env['HUTCH_NODE_INTERNALS_OFF'] }
-const config = {
-  ...loadConfig({ ...tls, ...switches }, repository),
-  dataDir,
-  port: 0,
-  driver: 'fake',
-  standbyAfterMs: 3_600_000,
-}
+const config = { ...loadConfig(tls, repository), dataDir, port: 0, driver: 'fake', standbyAfterMs: 3_600_000 }
 const host = await createHost(config, {
   clock,
   ids: randomIds(),

@@ -264,9 +264,6 @@ t.test('what cannot be served with is refused by its variable', async t => {
     httpPort: 80,
     hstsSeconds: 0,
   })
-  const streams = (off: string) => load({ HUTCH_NODE_INTERNALS_OFF: off }).tls.ownStreams
-  t.same([streams(''), streams('tls-stream'), streams('all')], [true, false, false])
-  t.throws(() => streams('send-file'), { message: /^HUTCH_NODE_INTERNALS_OFF: "send-file" is none of tls-stream, all/ })
   t.throws(() => load({ HUTCH_TLS_CERT: 'a.pem' }), { message: /^HUTCH_TLS_KEY: / })
   t.throws(() => load({ HUTCH_TLS_KEY: 'a.pem' }), { message: /^HUTCH_TLS_CERT: / })
   t.throws(() => load({ HUTCH_HTTP_PORT: '80' }), { message: /^HUTCH_HTTP_PORT: means nothing without TLS/ })
