@@ -19,7 +19,15 @@ const hutch = (t: Test, args: readonly string[], env: Record<string, string> = {
   const dataDir = join(dir, 'data')
   const child = spawn(process.execPath, [...stripArguments, main, ...args], {
     cwd: dir,
-    env: { PATH: process.env['PATH'] ?? '', HUTCH_DATA_DIR: dataDir, HUTCH_DRIVER: 'fake', HUTCH_PORT: '0', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HUTCH_DATA_DIR: dataDir,
+      HUTCH_DRIVER: 'fake',
+      HUTCH_PORT: '0',
+      // The daemons of this driver answer nobody, which is logged.
+      HUTCH_WARM: '',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said = { out: '', error: '' }
