@@ -258,7 +258,9 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
           phases.push((await find(driver, id))?.phase)
         }
         t.same(await claimer.claim(wanted, look), made, 'it runs, where it did')
-        t.same(phases, ['running'], 'its daemon is told, once, when it can hear')
+        t.equal(phases.length, 1, 'its daemon is told, once')
+        // One that becomes another image's is known to be whole after that.
+        if (what === 'machine') t.same(phases, ['running'], 'when it can hear')
         t.same(await claimer.claim(wanted, tell), made, 'which may be repeated')
         t.same(await find(driver, id), made)
         await claimed?.(t, made)

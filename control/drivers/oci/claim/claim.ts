@@ -55,12 +55,12 @@ const withRoot = async (context: Context, marker: Marker, spec: Spec): Promise<M
   const stranger = marker.firstId === undefined ? undefined : await context.strangerInImage(spec.rootfs)
   if (stranger !== undefined) throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: stranger })
   writeMarkerNow(files.marker, { ...marker, ready: false })
-  await prepare(context, rootOf(context, spec, marker), { disk: marker.disk, earlier: undefined })
+  // What is on a disk of its own is made by the program that mounts it.
+  if (!isFile(marker.disk))
+    await prepare(context, rootOf(context, spec, marker), { disk: marker.disk, earlier: undefined })
   await recast(context, { files, marker, spec })
   const image = imageMark(spec.rootfs)
-  const whole = { ...marker, ...(image ? { image } : {}) }
-  writeMarkerNow(files.marker, whole)
-  return whole
+  return { ...marker, ...(image ? { image } : {}) }
 }
 
 /** Waits for all of it: whoever hears of a failure removes the machine, in which nothing may go on then. */

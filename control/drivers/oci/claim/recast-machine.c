@@ -114,14 +114,12 @@ static void work_in_memory(void) {
   close(tree);
 }
 
-/* Upper and work directory, mounted nowhere yet. */
+/* Upper and work directory, mounted nowhere yet. The host's files come with the machine's names (enter-machine.c). */
 static int open_machine(const char *machine, const char *loop, const char *image) {
-  char names[PATH_MAX];
   if (!loop) return clone_tree(machine);
   work_in_memory();
   int tree = mount_again(atoi(loop));
-  snprintf(names, sizeof names, "%s/names", machine);
-  furnish(tree, image, names);
+  furnish(tree, image, NULL);
   return tree;
 }
 

@@ -45,7 +45,7 @@ interface Recast {
 const recastMs = 20_000
 
 /**
- * Gives a shell, which runs or is frozen, the root of that image; what it is to write to is prepared. Throws `driver_failed` saying what could
+ * Gives a shell, which runs or is frozen, the root of that image; what it is to write to is prepared, where that is no disk of its own. Throws `driver_failed` saying what could
  * not be done; the machine is only good to be removed then.
  */
 export const recast = async (context: Context, { files, marker, spec }: Recast): Promise<void> => {

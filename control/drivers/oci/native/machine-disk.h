@@ -86,7 +86,7 @@ static void write_names(int upper, const char *directory) {
   closedir(listing);
 }
 
-/* The upper layer, with the host's own files in /etc; those of a tenant stay as they are. */
+/* The upper layer, with the host's own files in /etc, if they are given; those of a tenant stay as they are. */
 static void furnish(int tree, const char *image, const char *names) {
   char etc[PATH_MAX];
   if (mkdirat(tree, "work", 0700) < 0 && errno != EEXIST) fail("work");
@@ -96,7 +96,7 @@ static void furnish(int tree, const char *image, const char *names) {
   if (upper < 0) fail("upper");
   snprintf(etc, sizeof etc, "%s/etc", image);
   if (is_new) make_like(etc, upper, "etc");
-  write_names(upper, names);
+  if (names) write_names(upper, names);
   close(upper);
 }
 
