@@ -108,7 +108,8 @@ export const writePart = async (upload: Upload, number: number, ids: Ids): Promi
       const part: Part = { number, etag, size, uploadedAt, name, inSlot: own === undefined }
       const before = upload.parts.get(number)
       upload.parts.set(number, part)
-      upload.inFlight.delete(number)
+      // Another one may be writing to the place in `data`, that came first and is not done.
+      if (!own) upload.inFlight.delete(number)
       upload.touchedAt = now
       if (before && before.name !== name) await rm(join(upload.dir, before.name), { force: true })
       await learnStride(upload, size)

@@ -10,7 +10,8 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
@@ -21,6 +22,7 @@ import { call as inProcess } from '../../support/call.ts'
 import { dispatcher } from '../../../shared/http/dispatch.ts'
 import { daemon, daemonServer, type TestDaemon } from '../../support/daemon.ts'
 import { smallDisk } from '../../support/small-disk.ts'
+import { until } from '../../support/until.ts'
 
 const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest('hex')
 const base = '/filesystem-multipart'
@@ -364,3 +366,36 @@ t.test('a target that is full leaves no part of the file, and the upload as it w
   t.equal((await complete(id, [first])).status, 200, 'completed with what fits')
   t.ok(readFileSync(join(disk, 'f')).equals(pieces[0] as Buffer))
 })
+
+t.test(
+  'a part that is sent again while the first one is still on its way: that one writes to nothing that counts',
+  async t => {
+    const { call, dir, port, config } = await daemonServer(t)
+    const { start, put, parts, complete } = client(call)
+    const id = await start(join(dir, 'f'))
+    const size = 2_000_000
+    const pieces = [randomBytes(size), randomBytes(size)]
+    await put(id, 1, pieces[0] as Buffer)
+    const { body, headers } = form(randomBytes(size))
+    const slow = request({
+      port,
+      host: '127.0.0.1',
+      method: 'PUT',
+      path: `${base}/${id}/part?partNumber=2`,
+      headers: { ...headers, 'content-length': body.length },
+    })
+    const answered = once(slow, 'response')
+    slow.write(body.subarray(0, size / 2))
+    await until(
+      () => existsSync(join(config.tmpDir, 'multipart-uploads', id, 'data')),
+      'the first one to have its place',
+    )
+    await put(id, 2, pieces[1] as Buffer)
+    t.equal((await complete(id, await parts(id))).status, 200)
+    slow.end(body.subarray(size / 2))
+    const [answer] = (await answered) as [IncomingMessage]
+    answer.resume()
+    t.equal(answer.statusCode, 500, 'the upload was completed meanwhile')
+    t.ok(readFileSync(join(dir, 'f')).equals(Buffer.concat(pieces)))
+  },
+)
