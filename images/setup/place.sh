@@ -25,5 +25,7 @@ place() {
   fi
   printf '{"digest": "%s"}\n' "$3" >"$images/names/.$1.$$"
   mv "$images/names/.$1.$$" "$images/names/$1.json"
-  echo "$2" >"$images/recipes/$1"
+  # Whoever looks at that moment is to see the old one or the new one.
+  echo "$2" >"$images/recipes/.$1.$$"
+  mv "$images/recipes/.$1.$$" "$images/recipes/$1"
 }
