@@ -34,7 +34,7 @@ export interface HostDeps {
   /** What ends the connection that an exception was thrown for; whoever has the process asks it. */
   readonly lastNet?: LastNet
   /** Machines of no image that are kept ahead of need though nobody has asked for any, where the driver can; 0 unless given. */
-  readonly shells?: number
+  readonly genericMachines?: number
   /** Instead of those the configuration names, the first of them for new machines; for tests. */
   readonly drivers?: readonly [Driver, ...Driver[]]
 }
@@ -43,7 +43,7 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   /** The data directory, by its real path. */
   readonly realDataDir: string
   readonly lastNet: LastNet
-  readonly shells: number
+  readonly genericMachines: number
   readonly claim: Claim
   readonly store: WritableStore
   readonly first: Bootstrap
@@ -99,7 +99,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     ids,
     log,
     lastNet: deps.lastNet ?? createLastNet(),
-    shells: deps.shells ?? 0,
+    genericMachines: deps.genericMachines ?? 0,
     realDataDir,
     claim,
     store,

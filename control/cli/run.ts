@@ -100,7 +100,7 @@ const announce = async (host: Host, config: Config, say: Invocation['say']): Pro
 }
 
 /** So that a first create, and a second beside it, need not wait for a machine to start; some 30 MB. */
-const shellsUnasked = 2
+const genericUnasked = 2
 
 /** Serves until it is stopped. Throws what says which part is missing and what to do. */
 export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
@@ -116,7 +116,7 @@ export const run = async ({ env, cwd, say }: Invocation): Promise<number> => {
     ids: randomIds(),
     log,
     lastNet: watchExceptions(log, clock),
-    ...(env['HUTCH_WARM'] === undefined ? { shells: shellsUnasked } : {}),
+    ...(env['HUTCH_WARM'] === undefined ? { genericMachines: genericUnasked } : {}),
   })
   const stopTidying = tidyMemory(createCollector(), { clock, log })
   try {

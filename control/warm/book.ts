@@ -26,7 +26,7 @@ export interface BookOptions {
   readonly mostStorageMb: number
 }
 
-const isShell = ({ image }: Instance): boolean => image?.digest === anyImage
+const isGeneric = ({ image }: Instance): boolean => image?.digest === anyImage
 
 export const createBook = (options: BookOptions): Book => {
   const machines = new Map<string, Instance>()
@@ -57,7 +57,7 @@ export const createBook = (options: BookOptions): Book => {
     pick(plan, count) {
       const found: Instance[] = []
       const isOfImage = ({ image }: Instance): boolean => isDeepStrictEqual(image, plan.image)
-      for (const suits of [isOfImage, isShell])
+      for (const suits of [isOfImage, isGeneric])
         for (const machine of machines.values()) {
           if (found.length >= count) break
           if (suits(machine) && fits(machine, plan)) found.push(machine)

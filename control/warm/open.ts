@@ -20,14 +20,14 @@ interface WarmParts extends Parts, Pick<WarmOptions, 'environmentOf'> {
 
 export const openWarm = async (
   config: Config,
-  { environmentOf, shells, ...parts }: WarmParts,
+  { environmentOf, genericMachines, ...parts }: WarmParts,
   closer: Closing,
 ): Promise<Warm> =>
   createWarm(
     { ...parts, closing: closer },
     {
       sizes: config.warm,
-      unasked: shells,
+      unasked: genericMachines,
       mostDemanded: config.warmDemand,
       ownEnvironment: { HUTCH_WIRE_NAMES: writeWireNames(config.wireNames) },
       environmentOf,

@@ -7,7 +7,7 @@ import type { Image, Images } from '../images/images.ts'
 import type { MachinePlan, Rules } from '../reconcile/rules.ts'
 import type { Instance, Resource } from '../store/store.ts'
 
-/** The name of the pool whose machines are shells: they become ones of any image when they are claimed. */
+/** The name of the pool whose machines are generic: they become ones of any image when they are claimed. */
 export const anyImage = '*'
 /** No workspace has this name. */
 export const nobody = ''
@@ -26,13 +26,13 @@ const small = { memoryMb: 1024, cpus: 0.25, storageMb: 16 } as const
 /** What most sandboxes of an image are told. */
 export type EnvironmentOf = (image: Pick<Image, 'env' | 'user' | 'workdir'>) => Readonly<Record<string, string>>
 
-/** What a shell is told: what images say is theirs. */
+/** What a generic machine is told: what images say is told later. */
 const noImage = { env: {}, user: '', workdir: '/' }
 
 export interface PoolDeps {
   readonly images: Pick<Images, 'resolve'>
-  /** What shells are made with; undefined where there are none. */
-  readonly shellRoot: string | undefined
+  /** What generic machines are made with; undefined where there are none. */
+  readonly genericRoot: string | undefined
   /** The daemon's own variables, which it cannot be told later. */
   readonly ownEnvironment: Readonly<Record<string, string>>
   /** What those who are given its machines would tell them anyway: the less is told, the sooner it is done. */
@@ -44,10 +44,10 @@ export interface PoolDeps {
 type Made = Pick<MachinePlan, 'image'> & { readonly spec: Pick<MachinePlan['spec'], 'workdir' | 'env'> }
 
 const madeOf = async (deps: PoolDeps, { name }: Resource, instance: Instance): Promise<Made> => {
-  const { images, shellRoot, environmentOf } = deps
+  const { images, genericRoot, environmentOf } = deps
   if (name === anyImage)
     return {
-      image: { digest: anyImage, rootfs: shellRoot ?? '' },
+      image: { digest: anyImage, rootfs: genericRoot ?? '' },
       spec: { workdir: noImage.workdir, env: environmentOf(noImage) },
     }
   const image = await images.resolve(name)

@@ -12,8 +12,8 @@ interface Sizes {
 }
 
 /** `unasked` is 0 where there are none. */
-export const withUnasked = <T extends Sizes>(given: T, shellRoot: string | undefined): T =>
-  given.unasked > 0 && shellRoot !== undefined
+export const withUnasked = <T extends Sizes>(given: T, genericRoot: string | undefined): T =>
+  given.unasked > 0 && genericRoot !== undefined
     ? { ...given, sizes: { [anyImage]: given.unasked } }
     : { ...given, unasked: 0 }
 

@@ -21,8 +21,8 @@ export interface WantedDeps {
   /** Machines for what was asked for lately, at most. */
   readonly mostDemanded: number
   readonly demand: Pick<Demand, 'lately'>
-  /** What shells are made with; undefined where there are none. */
-  readonly shellRoot: string | undefined
+  /** What generic machines are made with; undefined where there are none. */
+  readonly genericRoot: string | undefined
   /** What all machines are made of beside their image. */
   readonly made: readonly string[]
 }
@@ -33,16 +33,16 @@ const stampOf = (image: Pick<Image, 'digest' | 'rootfs'>, made: readonly string[
     .digest('hex')
     .slice(0, 16)
 
-/** The pool of shells; of any image that has no pool, or too small a one. */
-const shells = ({ shellRoot, made }: WantedDeps, configured: number): WantedPool => {
+/** The pool of generic machines, for any image that has no pool, or too small a one. */
+const genericPool = ({ genericRoot, made }: WantedDeps, configured: number): WantedPool => {
   const pool = { image: anyImage, configured, demanded: 0 }
-  return shellRoot === undefined
+  return genericRoot === undefined
     ? {
         ...pool,
         spec: undefined,
         problem: 'machines that become ones of any image are for runc and crun, on an overlay',
       }
-    : { ...pool, spec: { size: configured, made: stampOf({ digest: anyImage, rootfs: shellRoot }, made) } }
+    : { ...pool, spec: { size: configured, made: stampOf({ digest: anyImage, rootfs: genericRoot }, made) } }
 }
 
 /** Looks at the images as they are now: a pool of one that has moved is made anew. */
@@ -53,7 +53,7 @@ export const wantedPools = async (deps: WantedDeps): Promise<WantedPool[]> => {
   const pools = new Map<string, WantedPool>()
   for (const [image, configured] of Object.entries(sizes)) {
     if (image === anyImage) {
-      pools.set(anyImage, shells(deps, configured))
+      pools.set(anyImage, genericPool(deps, configured))
       continue
     }
     try {

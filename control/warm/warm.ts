@@ -53,7 +53,7 @@ export interface WarmDeps {
 export interface WarmOptions {
   /** Machines by image. */
   readonly sizes: Readonly<Record<string, number>>
-  /** How many shells there are, where the driver can make them, though nobody has asked for machines ahead of need. */
+  /** How many generic machines there are, where the driver can make them, though nobody has asked for machines ahead of need. */
   readonly unasked: number
   /** How many besides, of what was asked for lately. */
   readonly mostDemanded: number
@@ -76,8 +76,8 @@ interface Context extends WarmDeps, WarmOptions {
   readonly demand: Demand
   readonly pace: Pace
   readonly tally: { claimed: number; missed: number }
-  /** What shells are made with; undefined where there are none. */
-  readonly shellRoot: string | undefined
+  /** What generic machines are made with; undefined where there are none. */
+  readonly genericRoot: string | undefined
   /** Undefined when machines can be made ahead; else why not. */
   readonly obstacle: string | undefined
   wanted: readonly WantedPool[]
@@ -126,7 +126,7 @@ const fillSoon = (context: Context, ms = quietMs): void => {
 }
 
 const look = async (context: Context): Promise<readonly string[]> => {
-  const { obstacle, transition, bundle, drivers, ownEnvironment, shellRoot } = context
+  const { obstacle, transition, bundle, drivers, ownEnvironment, genericRoot } = context
   const { sizes, mostDemanded } = context
   if (!transition) return []
   const made = [
@@ -134,7 +134,8 @@ const look = async (context: Context): Promise<readonly string[]> => {
     drivers.preferred.name,
     JSON.stringify([ownEnvironment, drivers.preferred.storage?.claimableMb ?? 0]),
   ]
-  context.wanted = obstacle === undefined ? await wantedPools({ ...context, sizes, mostDemanded, shellRoot, made }) : []
+  context.wanted =
+    obstacle === undefined ? await wantedPools({ ...context, sizes, mostDemanded, genericRoot, made }) : []
   return keepPools({ ...context, transition }, context.wanted)
 }
 
@@ -184,7 +185,7 @@ const isOn = ({ sizes, mostDemanded }: WarmOptions): boolean =>
 
 export const createWarm = (deps: WarmDeps, given: WarmOptions): Warm => {
   const { store, drivers, clock, log, images } = deps
-  const options = withUnasked(given, drivers.preferred.claimer?.shellRoot)
+  const options = withUnasked(given, drivers.preferred.claimer?.genericRoot)
   const { ownEnvironment, environmentOf } = options
   const context: Context = {
     ...deps,
@@ -197,18 +198,18 @@ export const createWarm = (deps: WarmDeps, given: WarmOptions): Warm => {
     demand: createDemand(clock),
     pace: createPace(clock),
     tally: { claimed: 0, missed: 0 },
-    shellRoot: drivers.preferred.claimer?.shellRoot,
+    genericRoot: drivers.preferred.claimer?.genericRoot,
     obstacle: obstacleOf(drivers),
     wanted: [],
     closed: false,
   }
-  const { book, obstacle, shellRoot } = context
+  const { book, obstacle, genericRoot } = context
   const asks = isOn(options) && obstacle === undefined
   // Once nothing looks after machines any more: what was opened before is closed after.
   if (asks && options.unasked > 0) deps.closing.add('machines that nobody asked for', () => leaveNone(context))
   if (isOn(options) && obstacle !== undefined) log.warn('warm.unavailable', { reason: obstacle })
   return {
-    rules: poolRules({ images, shellRoot, ownEnvironment, environmentOf, mayMake: owner => mayMake(context, owner) }),
+    rules: poolRules({ images, genericRoot, ownEnvironment, environmentOf, mayMake: owner => mayMake(context, owner) }),
     spare: { asks, giving: giving(context) },
     written(written) {
       book.written(written)

@@ -51,9 +51,12 @@ const accepts = ({ host, port }: { host: string; port: number }): Promise<void> 
     })
   })
 
-/** What one is made with that is to be claimed; undefined where there are no shells. */
-const rootOf = ({ claimer }: Driver, what: 'machine' | 'shell', { rootfs }: MachineSpec): string | undefined =>
-  what === 'shell' ? claimer?.shellRoot : rootfs
+/** What one is made with that is to be claimed; undefined where there are no generic ones. */
+const rootOf = (
+  { claimer }: Driver,
+  what: 'machine' | 'generic machine',
+  { rootfs }: MachineSpec,
+): string | undefined => (what === 'generic machine' ? claimer?.genericRoot : rootfs)
 
 /** `open` is called once for each test; it registers its own teardown. */
 export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Subject>): void => {
@@ -236,7 +239,7 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     await t.rejects(resizer.resize(id, { memoryMb, cpus: 1 }), { code: 'driver_failed' })
   })
 
-  for (const what of ['machine', 'shell'] as const)
+  for (const what of ['machine', 'generic machine'] as const)
     t.test(
       `${name}: a ${what} that was made for nobody is given to somebody, and one that is somebody's is not`,
       async t => {
@@ -314,7 +317,7 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     t.same(await leftovers(id), [])
   })
 
-  for (const what of ['machine', 'shell'] as const)
+  for (const what of ['machine', 'generic machine'] as const)
     t.test(`${name}: a ${what} that was made for nobody may write what its owner was promised`, async t => {
       const { driver, spec, fill, leftovers } = await open(t)
       const { storage, claimer } = driver

@@ -1,4 +1,4 @@
-/** Machines made ahead of need of an image. In every run those of none are tried (shells.test.ts), which become what they are in the same way and more. */
+/** Machines made ahead of need of an image. In every run those of none are tried (generic.test.ts), which become what they are in the same way and more. */
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 import { skipFile } from '../support/skip-file.ts'

@@ -38,9 +38,9 @@ export const warmSuite = async (t: Test, pool: string): Promise<void> => {
     return body.logs
   }
 
-  /** A shell that nobody has claimed has nothing to write to. */
+  /** A generic machine that nobody has claimed has nothing to write to. */
   const hasRoot = (id: string): boolean =>
-    !readFileSync(filesOf(host.dataDir, id).marker, 'utf8').includes(join(host.dataDir, 'shell'))
+    !readFileSync(filesOf(host.dataDir, id).marker, 'utf8').includes(join(host.dataDir, 'generic'))
 
   /** Ids of machines by the sandbox whose host name they have. */
   const machineOf = (name: string): string => {

@@ -20,7 +20,7 @@ export interface HostOptions {
   readonly world?: FakeWorld
   readonly driver?: Driver
   /** Machines that it keeps ahead of need unasked. */
-  readonly shells?: number
+  readonly genericMachines?: number
   /** Drivers beside it, which machines of an earlier host may have. */
   readonly others?: readonly Driver[]
 }
@@ -55,7 +55,7 @@ export const openTestHost = async (t: Test, dataDir: string, options: HostOption
     ids: randomIds(),
     log: options.log ?? silentLog,
     drivers: [driver, ...(options.others ?? [])],
-    shells: options.shells ?? 0,
+    genericMachines: options.genericMachines ?? 0,
   })
   t.teardown(() => host.close())
   const api: TestHost['api'] = (method, target, body) =>

@@ -226,7 +226,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
       grow: (id, mb) => grow(context, id, mb),
     },
     claimer: {
-      shellRoot: '/',
+      genericRoot: '/',
       async claim(spec, tell) {
         const machine = await claim(context, spec)
         await tell(machine)

@@ -5,7 +5,7 @@ import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { MachineSpec } from '../driver.ts'
 import { openDocument } from './boot-document.ts'
 import { limitCpu, limitSockets } from './cgroup/limits.ts'
-import { isShell } from './claim/shell.ts'
+import { isGeneric } from './claim/generic.ts'
 import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { isFile } from './disk/kind.ts'
@@ -71,7 +71,7 @@ const start = async (
       usersOf: firstId === undefined ? undefined : join('/run/netns', slot.netns),
       openFiles: inheritedFiles(privileges, firstId),
       image: overlay ? spec.rootfs : undefined,
-      shell: isShell(context, spec.rootfs),
+      generic: isGeneric(context, spec.rootfs),
       disk: isFile(disk) ? { blocks: blocksOf(disk), blank } : undefined,
       bundleDir,
       releasesDir,

@@ -5,7 +5,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
 import { bootDocumentOf, sealOf } from './boot-document.ts'
 import { boot, writeConfig, type Attempt } from './boot.ts'
-import { isShell } from './claim/shell.ts'
+import { isGeneric } from './claim/generic.ts'
 import { checkSpec } from './check-spec.ts'
 import { groupDirs } from './cgroup/hierarchy.ts'
 import { groupOf, type Context } from './context.ts'
@@ -117,7 +117,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   }
   writeMarkerNow(files.marker, marker)
   await holdOutbound(attempt)
-  const root = { ...rootOf(context, spec, slot), shell: isShell(context, spec.rootfs), signal }
+  const root = { ...rootOf(context, spec, slot), generic: isGeneric(context, spec.rootfs), signal }
   const blank = await prepare(context, root, { disk, earlier })
   writeConfig(attempt, firstId)
   await boot(attempt, marker, blank)

@@ -18,7 +18,7 @@ import { processesIn } from './cgroup/processes.ts'
 import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
-import { openShellRoot } from './claim/shell.ts'
+import { openGenericRoot } from './claim/generic.ts'
 import { run, tool } from './command.ts'
 import { growNow } from './disk/grow.ts'
 import { shareOf } from './disk/used.ts'
@@ -116,7 +116,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
           claimer: {
             claim: (spec, tell) => claimMachine(context, spec, tell),
             // A whole copy is the machine's own, and takes as long as it takes.
-            ...(context.overlay ? { shellRoot: openShellRoot(context.dataDir) } : {}),
+            ...(context.overlay ? { genericRoot: openGenericRoot(context.dataDir) } : {}),
           },
         }),
     ...(context.outbound ? { outbound: outboundOf(context, context.outbound, config) } : {}),

@@ -20,8 +20,8 @@ export interface RootInput {
   /** Further files of /etc, by their names. */
   readonly etc: Readonly<Record<string, string>>
   readonly overlay: boolean
-  /** It is a shell's, which has nothing to write to yet. */
-  readonly shell?: boolean
+  /** It is a generic machine's, which has nothing to write to yet. */
+  readonly generic?: boolean
   /** Is told of each directory that the machine writes to, while there is nothing in it. */
   readonly made?: ((directory: string) => void) | undefined
   readonly signal?: AbortSignal | undefined
@@ -103,9 +103,9 @@ const copyImage = async ({ files, image, signal }: RootInput): Promise<void> => 
 
 /** Makes the directories of the root and fills in the host's files. The overlay itself is mounted at start. */
 export const prepareRoot = async (input: RootInput): Promise<void> => {
-  const { files, image, overlay, shell = false } = input
+  const { files, image, overlay, generic = false } = input
   const stat = await needImage(input)
-  if (shell) return
+  if (generic) return
   const top = overlay ? files.upper : files.root
   if (overlay) {
     await mkdir(files.upper)

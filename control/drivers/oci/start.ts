@@ -21,8 +21,8 @@ export interface StageInput {
   readonly openFiles: number | undefined
   /** The image's root file system, or undefined when the root is a copy. */
   readonly image: string | undefined
-  /** It is a shell, whose root nobody writes to. */
-  readonly shell: boolean
+  /** It is a generic machine, whose root nobody writes to. */
+  readonly generic: boolean
   /** Where the machine has a disk of its own: how many blocks it may fill, all unless given; and what it is made of when it is new. */
   readonly disk: { readonly blocks: number | undefined; readonly blank: string | undefined } | undefined
   readonly bundleDir: string
@@ -42,14 +42,14 @@ export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
 
 /** Arguments of `start-machine`, whose file says what they mean. */
 export const stageCommand = (input: StageInput): string[] => {
-  const { files, stdin, usersOf, openFiles, image, shell, disk, bundleDir, releasesDir, privatePlace, launch } = input
+  const { files, stdin, usersOf, openFiles, image, generic, disk, bundleDir, releasesDir, privatePlace, launch } = input
   const orNone = (choices: readonly (string | undefined)[]) => choices.map(choice => choice ?? '-')
   return [
     files.starter,
     stdin ?? '-',
     files.output,
     stageDir,
-    ...orNone([usersOf, openFiles?.toString(), image, shell ? undefined : 'upper']),
+    ...orNone([usersOf, openFiles?.toString(), image, generic ? undefined : 'upper']),
     files.dir,
     ...orNone(disk ? [files.disk, disk.blocks?.toString(), disk.blank] : [undefined, undefined, undefined]),
     bundleDir,

@@ -110,8 +110,8 @@ t.test('a machine of no image becomes one of any: of an image that has none of i
   const on = await box(t)
   const host = await open(t, on, { config: { warm: { '*': 3, base: 1 } } })
   await until(host, ({ pools }) => pools.every(({ ready }) => ready > 0) && pools[0]?.ready === 3)
-  const shells = [...on.world.machines].filter(([, { spec }]) => spec.rootfs === '/').map(([id]) => id)
-  t.equal(shells.length, 3)
+  const generic = [...on.world.machines].filter(([, { spec }]) => spec.rootfs === '/').map(([id]) => id)
+  t.equal(generic.length, 3)
   const images = { a: 'base', b: 'busybox', c: 'base', d: 'base' }
   await create(host, 'a', { image: 'base' })
   await host.until('a', 'DEPLOYED')
@@ -124,7 +124,7 @@ t.test('a machine of no image becomes one of any: of an image that has none of i
     const { digest, rootfs } = await host.host.images.resolve(image)
     t.same(instance?.image, { digest, rootfs }, `${name} is of its image`)
     t.equal(on.world.machines.get(instance?.id ?? '')?.spec.rootfs, rootfs)
-    ofNone.set(name, shells.includes(instance?.id ?? ''))
+    ofNone.set(name, generic.includes(instance?.id ?? ''))
   }
   t.equal(ofNone.get('a'), false, 'those of the image are taken first')
   t.ok(ofNone.get('b'))
@@ -134,7 +134,7 @@ t.test('a machine of no image becomes one of any: of an image that has none of i
 
 t.test('machines that nobody asked for: a server that leaves no sandbox leaves none of them', async t => {
   const on = await box(t)
-  const unasked = { shells: 2, config: { warm: {} } }
+  const unasked = { genericMachines: 2, config: { warm: {} } }
   const first = await open(t, on, unasked)
   t.match(await full(first, 2), { pools: [{ image: '*', configured: 2 }] })
   await first.close()
@@ -160,9 +160,9 @@ t.test('where no machine can be of any image, none is made unasked', async t => 
   const world = fakeWorld()
   const { claimer, ...able } = fakeDriver({ world })
   if (!claimer) throw new Error('it has no claims')
-  const { shellRoot, ...bare } = claimer
-  t.ok(shellRoot)
-  const host = await openTestHost(t, t.testdir(), { world, driver: { ...able, claimer: bare }, shells: 2 })
+  const { genericRoot, ...bare } = claimer
+  t.ok(genericRoot)
+  const host = await openTestHost(t, t.testdir(), { world, driver: { ...able, claimer: bare }, genericMachines: 2 })
   t.same(await pools(host), { pools: [], claimed: 0, missed: 0 })
 })
 

@@ -18,7 +18,7 @@ import { addressOf } from '../phase.ts'
 import { hostFiles } from '../rootfs.ts'
 import { sharedMemoryMb } from '../spec/mounts.ts'
 import { enterMachine } from './enter.ts'
-import { isShell, recast } from './shell.ts'
+import { isGeneric, recast } from './generic.ts'
 
 type Spec = Omit<MachineSpec, 'channel'>
 
@@ -48,9 +48,9 @@ const claimDisk = async (
   return bounded
 }
 
-/** A shell gets the image's root, and is a machine of that image from then on. A server that dies meanwhile leaves it half-made, to be removed. */
+/** A generic machine gets the image's root, and is a machine of that image from then on. A server that dies meanwhile leaves it half-made, to be removed. */
 const withRoot = async (context: Context, marker: Marker, spec: Spec): Promise<Marker> => {
-  if (!isShell(context, marker.image?.path)) return marker
+  if (!isGeneric(context, marker.image?.path)) return marker
   const files = filesOf(context.dataDir, spec.id)
   const stranger = marker.firstId === undefined ? undefined : await context.strangerInImage(spec.rootfs)
   if (stranger !== undefined) throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: stranger })

@@ -1,5 +1,5 @@
 /*
- * Makes a shell, a machine whose daemon runs with an empty root and whom nobody has used yet, one of an image:
+ * Makes a generic machine, one whose daemon runs with an empty root and whom nobody has used yet, one of an image:
  *
  *     recast-machine <users|-> <image> <machine> <loop|-> <processes>
  *
@@ -8,7 +8,7 @@
  *
  * The new root is put together as that of a machine that starts (machine-root.h), but in the machine's own mount namespace, as its root: what is of
  * the host comes there by descriptor. It takes no copy of the host's mounts, of which each machine has some. It is attached at
- * /next, the mounts of the shell's root (its /proc, /dev, /sys, /.hutch) are moved to it, and pivot_root(2) makes it the root of the
+ * /next, the mounts of the generic root (its /proc, /dev, /sys, /.hutch) are moved to it, and pivot_root(2) makes it the root of the
  * namespace and of every process in it. Mounts are moved, not made anew: what the daemon has open of them stays what it is, and what was masked
  * stays masked. The image may be a tenant's: of its paths none is followed that is not a directory.
  *
@@ -20,7 +20,7 @@
 #include "../native/machine-root.h"
 #include "../native/only-process.h"
 
-/* Places of the shell's root: for the new one, and for what that is put together of. */
+/* Places of the generic root: for the new one, and for what that is put together of. */
 #define next_root "/next"
 #define stage_place "/stage"
 
@@ -64,7 +64,7 @@ static void read_mounts(int fd, struct mounts *mounts) {
     else if (line.parent == root && mounts->count < most_mounts) mounts->points[mounts->count++] = line.point;
   }
   if (root < 0 || mounts->count == 0 || mounts->count == most_mounts) {
-    fprintf(stderr, "its table of mounts is not a shell's\n");
+    fprintf(stderr, "its table of mounts is not a generic machine's\n");
     exit(1);
   }
 }

@@ -7,7 +7,7 @@
  *
  * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
  * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper. <upper> is `-` for a machine whose root is
- * the image alone, which nobody can write to: a shell, that is to become a machine of another image (claim/recast-machine.c).
+ * the image alone, which nobody can write to: a generic machine, that is to become one of an image (claim/recast-machine.c).
  *
  * With <private>, which is a 3, the directory `private` beside the upper one is the open descriptor 3 of <command> (private-place.h).
  *

@@ -30,7 +30,7 @@ const filled = async (
     usersOf: undefined,
     openFiles: undefined,
     image,
-    shell: false,
+    generic: false,
     disk,
     bundleDir: image,
     releasesDir: undefined,

@@ -113,7 +113,7 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
       usersOf: network,
       openFiles: undefined,
       image,
-      shell: false,
+      generic: false,
       disk: undefined,
       bundleDir: bundleDir ?? join(dir, 'image'),
       releasesDir: undefined,

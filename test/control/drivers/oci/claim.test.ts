@@ -64,38 +64,38 @@ const crooked: Readonly<Record<string, { make: (root: string) => void; message: 
 t.test('a machine of no image does not become one of an image that leads elsewhere, and is removed whole', async t => {
   const box = await openBox(t, kit)
   const { claimer } = box.driver
-  if (claimer?.shellRoot === undefined) throw new Error('there are no shells here')
+  if (claimer?.genericRoot === undefined) throw new Error('there are no generic machines here')
   for (const [what, { make, message }] of Object.entries(crooked)) {
     const rootfs = makeRootfs(join(dir, what.replaceAll(' ', '-'), 'rootfs'))
     const outside = readdirSync(join(rootfs, 'etc'))
     for (const name of ['dev', 'sys', '.hutch']) if (readdirSync(rootfs).includes(name)) rmdirSync(join(rootfs, name))
     make(rootfs)
-    await box.driver.create({ ...box.spec('shell', { storageMb: 16 }), rootfs: claimer.shellRoot, anonymous: true })
+    await box.driver.create({ ...box.spec('generic', { storageMb: 16 }), rootfs: claimer.genericRoot, anonymous: true })
     await t.rejects(
-      claimer.claim(box.spec('shell', { rootfs, storageMb: 32 }), tell),
+      claimer.claim(box.spec('generic', { rootfs, storageMb: 32 }), tell),
       { code: 'driver_failed', message },
       what,
     )
     t.same(readdirSync(join(rootfs, 'etc')), outside, 'the image is as it was')
-    await box.driver.remove('shell')
-    t.same(await box.leftovers('shell'), [])
+    await box.driver.remove('generic')
+    t.same(await box.leftovers('generic'), [])
   }
 })
 
 t.test('one that was half way is given to nobody', async t => {
   const box = await openBox(t, kit)
   const { claimer } = box.driver
-  if (claimer?.shellRoot === undefined) throw new Error('there are no shells here')
+  if (claimer?.genericRoot === undefined) throw new Error('there are no generic machines here')
   const rootfs = makeRootfs(join(dir, 'half', 'rootfs'))
   rmSync(join(rootfs, 'sys'), { recursive: true, force: true })
   writeFileSync(join(rootfs, 'sys'), '')
-  await box.driver.create({ ...box.spec('shell', { storageMb: 16 }), rootfs: claimer.shellRoot, anonymous: true })
-  await t.rejects(claimer.claim(box.spec('shell', { rootfs, storageMb: 32 }), tell), { code: 'driver_failed' })
+  await box.driver.create({ ...box.spec('generic', { storageMb: 16 }), rootfs: claimer.genericRoot, anonymous: true })
+  await t.rejects(claimer.claim(box.spec('generic', { rootfs, storageMb: 32 }), tell), { code: 'driver_failed' })
   t.equal((await box.driver.list())[0]?.phase, 'half-made')
-  await t.rejects(claimer.claim(box.spec('shell', { storageMb: 32 }), tell), {
+  await t.rejects(claimer.claim(box.spec('generic', { storageMb: 32 }), tell), {
     code: 'driver_failed',
     message: /was made for nobody/,
   })
-  await box.driver.remove('shell')
-  t.same(await box.leftovers('shell'), [])
+  await box.driver.remove('generic')
+  t.same(await box.leftovers('generic'), [])
 })

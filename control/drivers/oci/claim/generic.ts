@@ -1,5 +1,5 @@
 /**
- * Shells: machines that were made ahead of need for any image. The root of one is empty but for the places of its mounts, and is read by its
+ * Generic machines: those that were made ahead of need for any image. The root of one is empty but for the places of its mounts, and is read by its
  * daemon alone; when somebody claims it, it gets the root of that image (`recast-machine.c`).
  */
 import { mkdirSync } from 'node:fs'
@@ -18,18 +18,18 @@ import { netnsOf } from '../net/link.ts'
 import { runProcess } from '../process/run-process.ts'
 import { mountsOf } from '../spec/mounts.ts'
 
-const shellRoot = (dataDir: string): string => join(dataDir, 'shell', 'rootfs')
+const genericRoot = (dataDir: string): string => join(dataDir, 'generic', 'rootfs')
 
 /** By what it was made from. */
-export const isShell = ({ dataDir }: Pick<Context, 'dataDir'>, rootfs: string | undefined): boolean =>
-  rootfs === shellRoot(dataDir)
+export const isGeneric = ({ dataDir }: Pick<Context, 'dataDir'>, rootfs: string | undefined): boolean =>
+  rootfs === genericRoot(dataDir)
 
 /**
- * Makes the root that all shells have; its path. `stage` and `next` are where the root that one gets is put together. A daemon wants its directory of logs
+ * Makes the root that all of them have; its path. `stage` and `next` are where the root that one gets is put together. A daemon wants its directory of logs
  * there, and makes it in the root that it gets when it needs it.
  */
-export const openShellRoot = (dataDir: string): string => {
-  const root = shellRoot(dataDir)
+export const openGenericRoot = (dataDir: string): string => {
+  const root = genericRoot(dataDir)
   const points = mountsOf({ memoryMb: 0, releases: false, ownUsers: false }).map(({ destination }) => destination)
   for (const name of [...points, defaultLogDir, 'stage', 'next'])
     mkdirSync(join(root, name), { recursive: true, mode: 0o755 })
@@ -45,7 +45,7 @@ interface Recast {
 const recastMs = 20_000
 
 /**
- * Gives a shell, which runs or is frozen, the root of that image; what it is to write to is prepared, where that is no disk of its own. Throws `driver_failed` saying what could
+ * Gives a generic machine, which runs or is frozen, the root of that image; what it is to write to is prepared, where that is no disk of its own. Throws `driver_failed` saying what could
  * not be done; the machine is only good to be removed then.
  */
 export const recast = async (context: Context, { files, marker, spec }: Recast): Promise<void> => {
