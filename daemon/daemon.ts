@@ -167,6 +167,12 @@ const lifeOf = (core: Core, supervisor: Supervisor, closer: Closing): Pick<Daemo
   close: closer.close,
 })
 
+/** Where processes start that are given none. A machine's daemon itself stays in the root, which is always there. */
+const startDirectory = ({ boot }: DaemonDeps, { workdir }: Core): (() => string) => {
+  const own = process.cwd()
+  return boot ? workdir : () => own
+}
+
 const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed => {
   const { clock, ids, log, program, checkReplies = false, connections = createConnections({ keyed: false }) } = deps
   const core = createCore(config, deps, closer)
@@ -179,8 +185,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const { supervisor, bounds: processes } = createProcesses({
     core,
     keepAwake,
-    // A machine's daemon itself stays in the root, which is always there.
-    cwd: deps.boot ? core.workdir : process.cwd,
+    cwd: startDirectory(deps, core),
     pipes: inherited.pipes,
   })
   // A command that runs already is adopted at once. A new one waits for the tunnel: none of its traffic may leave

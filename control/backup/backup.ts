@@ -53,7 +53,7 @@ interface Work extends BackupDeps, BackupOrder {
 }
 
 /** What is made anew by whoever needs it, or says something of this run alone; the database and machines have parts of their own. */
-const left = /^(packages|hutch\.db.*|machines|runtime|draining|\..*)$/
+const left = /^(packages|hutch\.db.*|machines|generic|runtime|draining|\..*)$/
 
 /** Which run of the machine its files are of; undefined while one begins or ends. */
 const runOf = (instance: Instance | undefined): string | undefined =>

@@ -142,8 +142,8 @@ export interface Claimer {
   /**
    * Sets all that is set from outside (names, memory, what holds its traffic, the host's files) to what `spec` says, and has its
    * daemon told the rest as soon as that can be, and before anybody may use it. Root file system and working directory are what it
-   * was made with, but for a generic one, which gets those of the spec. Becomes what it is as fast as the box allows; afterwards it has its share of the processors. May be repeated.
-   * Throws as `create` and `tell` do; such a machine is only good for `remove`.
+   * was made with, but for a generic one, which gets those of the spec. Becomes what it is as fast as the box allows; afterwards it has its
+   * share of the processors. May be repeated. Throws as `create` and `tell` do; such a machine is only good for `remove`.
    */
   claim(spec: Omit<MachineSpec, 'channel'>, tell: Tell): Promise<Machine>
 }

@@ -47,6 +47,7 @@ const madeOf = async (deps: PoolDeps, { name }: Resource, instance: Instance): P
   const { images, genericRoot, environmentOf } = deps
   if (name === anyImage)
     return {
+      // Where there are none there is no such pool (wanted.ts).
       image: { digest: anyImage, rootfs: genericRoot ?? '' },
       spec: { workdir: noImage.workdir, env: environmentOf(noImage) },
     }

@@ -25,8 +25,8 @@ interface Deps {
 }
 
 /**
- * A server that made machines unasked, and has no others, leaves none: the next one may never come. What goes here is on the box no more when
- * the store says so; after a crash in between the next start finds that out.
+ * A server that made machines unasked, and has no others, leaves none: the next one may never come. Each machine goes before its record, so
+ * that after a crash in between the next start finds a record without a machine, and not the other way round.
  */
 export const leaveNone = async ({ store, drivers, transition, log }: Deps): Promise<void> => {
   const others: unknown[] = []

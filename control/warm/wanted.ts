@@ -40,7 +40,8 @@ const genericPool = ({ genericRoot, made }: WantedDeps, configured: number): Wan
     ? {
         ...pool,
         spec: undefined,
-        problem: 'machines that become ones of any image are for runc and crun, on an overlay',
+        problem:
+          'this driver makes no machines for any image: that takes runc or crun, and a data directory that carries an overlay',
       }
     : { ...pool, spec: { size: configured, made: stampOf({ digest: anyImage, rootfs: genericRoot }, made) } }
 }

@@ -126,16 +126,14 @@ const fillSoon = (context: Context, ms = quietMs): void => {
 }
 
 const look = async (context: Context): Promise<readonly string[]> => {
-  const { obstacle, transition, bundle, drivers, ownEnvironment, genericRoot } = context
-  const { sizes, mostDemanded } = context
+  const { obstacle, transition, bundle, drivers, ownEnvironment } = context
   if (!transition) return []
   const made = [
     bundle,
     drivers.preferred.name,
     JSON.stringify([ownEnvironment, drivers.preferred.storage?.claimableMb ?? 0]),
   ]
-  context.wanted =
-    obstacle === undefined ? await wantedPools({ ...context, sizes, mostDemanded, genericRoot, made }) : []
+  context.wanted = obstacle === undefined ? await wantedPools({ ...context, made }) : []
   return keepPools({ ...context, transition }, context.wanted)
 }
 
@@ -185,7 +183,8 @@ const isOn = ({ sizes, mostDemanded }: WarmOptions): boolean =>
 
 export const createWarm = (deps: WarmDeps, given: WarmOptions): Warm => {
   const { store, drivers, clock, log, images } = deps
-  const options = withUnasked(given, drivers.preferred.claimer?.genericRoot)
+  const genericRoot = drivers.preferred.claimer?.genericRoot
+  const options = withUnasked(given, genericRoot)
   const { ownEnvironment, environmentOf } = options
   const context: Context = {
     ...deps,
@@ -198,12 +197,12 @@ export const createWarm = (deps: WarmDeps, given: WarmOptions): Warm => {
     demand: createDemand(clock),
     pace: createPace(clock),
     tally: { claimed: 0, missed: 0 },
-    genericRoot: drivers.preferred.claimer?.genericRoot,
+    genericRoot,
     obstacle: obstacleOf(drivers),
     wanted: [],
     closed: false,
   }
-  const { book, obstacle, genericRoot } = context
+  const { book, obstacle } = context
   const asks = isOn(options) && obstacle === undefined
   // Once nothing looks after machines any more: what was opened before is closed after.
   if (asks && options.unasked > 0) deps.closing.add('machines that nobody asked for', () => leaveNone(context))

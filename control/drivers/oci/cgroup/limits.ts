@@ -57,7 +57,7 @@ const file = (hierarchy: Hierarchy, controller: string, path: string, name: stri
   join(hierarchy.mountOf(controller) ?? '/sys/fs/cgroup', path, name)
 
 /** Weighs as much as so many processors when all want them. */
-const weighCpu = (hierarchy: Hierarchy, path: string, cpus: number): Promise<void> => {
+export const weighCpu = (hierarchy: Hierarchy, path: string, cpus: number): Promise<void> => {
   const [name, weight] = hierarchy.version === 2 ? ['cpu.weight', weightOf(cpus)] : ['cpu.shares', sharesOf(cpus)]
   return set(file(hierarchy, 'cpu', path, name), weight)
 }
@@ -72,17 +72,14 @@ export const boundCpu = async (hierarchy: Hierarchy, path: string, id: string, c
   await weighIo(hierarchy, path, cpus)
 }
 
-/** Until then it starts as fast as the box allows. */
+/** Gives the machine its share, of weight and of time; until then it starts as fast as the box allows. */
 export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, cpus: number): Promise<void> => {
   await weighCpu(hierarchy, path, cpus)
   await boundCpu(hierarchy, path, id, cpus)
 }
 
-/** Somebody waits for it: before machines that nobody waits for, until `calmCpu`. */
+/** Somebody waits for it: before machines that nobody waits for, until `weighCpu`. */
 export const hurryCpu = (hierarchy: Hierarchy, path: string): Promise<void> => weighCpu(hierarchy, path, hurriedCpus)
-
-/** It weighs what it is to weigh. */
-export const calmCpu = weighCpu
 
 const mb = 1024 * 1024
 

@@ -5,7 +5,7 @@ import { fail } from '../../../../shared/errors.ts'
 import type { Machine, MachineSpec, Tell } from '../../driver.ts'
 import { imageMark, isImageGone } from '../image-files.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
-import { boundCpu, calmCpu, hurryCpu, limitMemory } from '../cgroup/limits.ts'
+import { boundCpu, hurryCpu, limitMemory, weighCpu } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
 import { checkSpec } from '../check-spec.ts'
 import { holdOutbound, prepare, resolversOf, rootOf } from '../create.ts'
@@ -48,7 +48,10 @@ const claimDisk = async (
   return bounded
 }
 
-/** A generic machine gets the image's root, and is a machine of that image from then on. A server that dies meanwhile leaves it half-made, to be removed. */
+/**
+ * A generic machine gets the image's root, and is a machine of that image from then on. A server that dies meanwhile leaves it half-made,
+ * to be removed.
+ */
 const withRoot = async (context: Context, marker: Marker, spec: Spec): Promise<Marker> => {
   if (!isGeneric(context, marker.image?.path)) return marker
   const files = filesOf(context.dataDir, spec.id)
@@ -107,6 +110,6 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
     await writeMarker(files.marker, { ...marker, memoryMb, cpus, held })
   }
   await all([told, rest()])
-  await calmCpu(hierarchy, group, cpus)
+  await weighCpu(hierarchy, group, cpus)
   return machine
 }

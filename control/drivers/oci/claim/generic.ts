@@ -25,8 +25,8 @@ export const isGeneric = ({ dataDir }: Pick<Context, 'dataDir'>, rootfs: string 
   rootfs === genericRoot(dataDir)
 
 /**
- * Makes the root that all of them have; its path. `stage` and `next` are where the root that one gets is put together. A daemon wants its directory of logs
- * there, and makes it in the root that it gets when it needs it.
+ * Makes the root that all of them have; its path. `stage` and `next` are where the root that one gets is put together. A daemon wants its
+ * directory of logs there, and makes it in the root that it gets when it needs it.
  */
 export const openGenericRoot = (dataDir: string): string => {
   const root = genericRoot(dataDir)
@@ -45,8 +45,8 @@ interface Recast {
 const recastMs = 20_000
 
 /**
- * Gives a generic machine, which runs or is frozen, the root of that image; what it is to write to is prepared, where that is no disk of its own. Throws `driver_failed` saying what could
- * not be done; the machine is only good to be removed then.
+ * Gives a generic machine, which runs or is frozen, the root of that image; what it is to write to is prepared, where that is no disk of
+ * its own. Throws `driver_failed` saying what could not be done; the machine is only good to be removed then.
  */
 export const recast = async (context: Context, { files, marker, spec }: Recast): Promise<void> => {
   const { hierarchy, names } = context

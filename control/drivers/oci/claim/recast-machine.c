@@ -6,9 +6,9 @@
  * <users> is the network namespace that the machine's user namespace has. Its disk is on the device <loop>; without, it is the directory
  * <machine>, with its upper and work directories. <processes> is the file of its control group that lists its one process.
  *
- * The new root is put together as that of a machine that starts (machine-root.h), but in the machine's own mount namespace, as its root: what is of
- * the host comes there by descriptor. It takes no copy of the host's mounts, of which each machine has some. It is attached at
- * /next, the mounts of the generic root (its /proc, /dev, /sys, /.hutch) are moved to it, and pivot_root(2) makes it the root of the
+ * The new root is put together as that of a machine that starts (machine-root.h), but in the machine's own mount namespace, by its root: what
+ * is of the host comes there by descriptor, so that the host's mounts, of which there are some for each machine, need not be copied. It is then
+ * attached at /next, the mounts of the generic root (its /proc, /dev, /sys, /.hutch) are moved to it, and pivot_root(2) makes it the root of the
  * namespace and of every process in it. Mounts are moved, not made anew: what the daemon has open of them stays what it is, and what was masked
  * stays masked. The image may be a tenant's: of its paths none is followed that is not a directory.
  *
@@ -37,14 +37,19 @@ struct line {
   char *point;
 };
 
-/* `id parent major:minor root point …`, proc(5). Gives the next line, or NULL. */
+static void not_generic(void) {
+  fprintf(stderr, "its table of mounts is not a generic machine's\n");
+  exit(1);
+}
+
+/* `id parent major:minor root point …`, proc(5). Gives where the next line begins, or the table ends. */
 static char *read_line(char *at, struct line *line) {
   int point = 0, end = 0;
-  if (sscanf(at, "%d %d %*s %*s %n%*s%n", &line->id, &line->parent, &point, &end) < 2 || end == 0) return NULL;
+  if (sscanf(at, "%d %d %*s %*s %n%*s%n", &line->id, &line->parent, &point, &end) < 2 || end == 0) not_generic();
   line->point = at + point;
-  char *next = strchr(at + end, '\n');
+  char *next = at + end + strcspn(at + end, "\n");
   at[end] = 0;
-  return next ? next + 1 : NULL;
+  return *next ? next + 1 : next;
 }
 
 /* What is mounted at the root of its namespace: what is below these moves with them. */
@@ -58,15 +63,12 @@ static void read_mounts(int fd, struct mounts *mounts) {
   }
   if (more != 0) fail("table of mounts");
   mounts->table[length] = 0;
-  for (char *at = mounts->table; at && *at;) {
+  for (char *at = mounts->table; *at;) {
     at = read_line(at, &line);
     if (strcmp(line.point, "/") == 0) root = line.id;
     else if (line.parent == root && mounts->count < most_mounts) mounts->points[mounts->count++] = line.point;
   }
-  if (root < 0 || mounts->count == 0 || mounts->count == most_mounts) {
-    fprintf(stderr, "its table of mounts is not a generic machine's\n");
-    exit(1);
-  }
+  if (root < 0 || mounts->count == 0 || mounts->count == most_mounts) not_generic();
 }
 
 /* The directory of that name below `at`, made when it is missing. */
@@ -94,7 +96,7 @@ static void go_in(int users, int namespace) {
   if (setns(namespace, CLONE_NEWNS) < 0) fail("mount namespace of the machine");
 }
 
-static void become_root(int tree, const struct mounts *mounts) {
+static void replace_root(int tree, const struct mounts *mounts) {
   move(tree, next_root);
   int root = open(next_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) fail(next_root);
@@ -114,26 +116,33 @@ static void work_in_memory(void) {
   close(tree);
 }
 
+struct place {
+  const char *machine, *loop, *processes;
+  long pid;
+};
+
 /* Upper and work directory, mounted nowhere yet. The host's files come with the machine's names (enter-machine.c). */
-static int open_machine(const char *machine, const char *loop, const char *image) {
-  if (!loop) return clone_tree(machine);
+static int open_machine(const struct place *place, const char *image) {
+  if (!place->loop) return clone_tree(place->machine);
   work_in_memory();
-  int tree = mount_again(atoi(loop));
+  int tree = mount_again(atoi(place->loop));
+  /* While its process runs the device is the machine's; afterwards it may be another one's. */
+  if (only_process(place->processes) != place->pid) errno = ESRCH, fail("its process ended");
   furnish(tree, image, NULL);
   return tree;
 }
 
-static void place(int tree, const char *place) {
-  if (mkdir(place, 0755) < 0) fail(place);
-  move(tree, place);
+static void put_at(int tree, const char *point) {
+  if (mkdir(point, 0755) < 0) fail(point);
+  move(tree, point);
   close(tree);
 }
 
 static int put_together(const struct root *root, int image, int machine) {
   if (mount("tmpfs", root->stage, "tmpfs", 0, "mode=755,size=64k,nr_inodes=16") < 0) fail(root->stage);
   if (chdir(root->stage) < 0 || mkdir("image", 0755) < 0) fail(root->stage);
-  place(image, root->image_place);
-  place(machine, "machine");
+  put_at(image, root->image_place);
+  put_at(machine, "machine");
   return overlay_root(root, "upper");
 }
 
@@ -141,16 +150,16 @@ int main(int count, char **argument) {
   static struct mounts mounts;
   if (count != 6) return 1;
   struct root root = root_of(stage_place, argument[2]);
-  const char *network = chosen(argument[1]), *machine = argument[3], *loop = chosen(argument[4]), *processes = argument[5];
+  const char *network = chosen(argument[1]);
+  struct place at = {argument[3], chosen(argument[4]), argument[5], only_process(argument[5])};
   int users = network ? user_namespace(network) : -1;
-  long pid = only_process(processes);
-  int namespace = open_of_process(pid, "ns/mnt", processes), table = open_of_process(pid, "mountinfo", processes);
+  int namespace = open_of_process(at.pid, "ns/mnt", at.processes), table = open_of_process(at.pid, "mountinfo", at.processes);
   if (namespace < 0 || table < 0) fail("the one process of a machine that nobody has used");
   read_mounts(table, &mounts);
-  int image = clone_tree(root.image), disk = open_machine(machine, loop, root.image);
+  int image = clone_tree(root.image), disk = open_machine(&at, root.image);
   map_ids(image, root.image, users);
-  map_ids(disk, machine, users);
+  map_ids(disk, at.machine, users);
   go_in(users, namespace);
-  become_root(put_together(&root, image, disk), &mounts);
+  replace_root(put_together(&root, image, disk), &mounts);
   return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * The root of a machine: an overlay of its image and of its upper directory. Both are shown on <stage>, the working directory, whose mounts
- * end with this process's mount namespace, so that no crash of the host leaves one behind.
+ * end with the mount namespace that it is in, so that no crash of the host leaves one behind.
  *
  * The overlays name their directories relative to the stage, for the machine reads these names in its table of mounts. The place of an image
  * has the name of the directory it is in: by that the host sees what is in use.
@@ -50,7 +50,7 @@ static inline unsigned owner_of(const char *shown) {
   return facts.st_uid;
 }
 
-/* For good. */
+/* Whoever calls it is root of that user namespace from then on, and of nothing else. */
 static void become_root_of(int users) {
   if (setns(users, CLONE_NEWUSER) < 0) fail("user namespace");
   if (syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0) fail("user namespace");

@@ -36,8 +36,8 @@ static void fill(int top, int place) {
 }
 
 /*
- * In `machine`, whose directory `layer` is the tenant's tree, if it has one. Interrupted, it is done again. A machine of a version before whose disk is
- * full starts without, so that something can be deleted: then the daemon looks where it did before.
+ * In `machine`, whose directory `layer` is the tenant's tree, if it has one. Interrupted, it is done again. A machine of a version before
+ * whose disk is full starts without, so that something can be deleted: then the daemon looks where it did before.
  */
 static int make_private_place(int machine, const char *layer) {
   if (faccessat(machine, private_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return 1;

@@ -102,6 +102,7 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
   const image = overlay ? join(dir, 'image') : undefined
   await openStage()
   await addNetwork(label, trial)
+  let ended: Promise<unknown> | undefined
   try {
     await prepareParent(hierarchy, label)
     await writeFile(join(dir, 'config.json'), JSON.stringify(config(`${label}/${name}`, label, trial)))
@@ -121,11 +122,11 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
     }
     const start = clock.elapsed()
     const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })
-    const ended = ran.catch(async error => {
+    ended = ran.catch(async error => {
       signal?.throwIfAborted()
       throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || messageOf(error))
     })
-    // Whichever fails first says why; what is left of the other goes with the group.
+    // Whichever fails first says why.
     await Promise.all([ended, trial.meanwhile?.({ hierarchy, group: label, name, dir })])
     const said = await readFile(files.output, 'utf8')
     if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
@@ -134,6 +135,8 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
     return Math.round(clock.elapsed() - start)
   } finally {
     await killGroup(hierarchy, label, clock)
+    // The runtime lets go of its directories when its container has ended.
+    await Promise.allSettled([ended])
     await removeGroup(hierarchy, label, clock)
     await run({ step: 'network', file: tool('ip'), args: ['netns', 'del', label] })
     await rm(dir, { recursive: true, force: true })

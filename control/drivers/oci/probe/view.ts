@@ -1,6 +1,5 @@
 /** Probe of what a sandbox sees of itself: a container with a limit reads it in `/proc/meminfo`, by the way that sandboxes do. */
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { rebuild } from '../../../../shared/installation.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { namesOf } from '../names.ts'
@@ -34,7 +33,7 @@ const showIt = async ({ hierarchy, group, name, dir }: Running, { clock }: Param
       await views.show(name)
       if (reasons.length === 0) return
       // It may not have begun.
-      await delay(50)
+      await clock.sleep(50)
     }
     throw new Error(reasons[0])
   } finally {
