@@ -14,13 +14,14 @@ const backupVerb = (config: Config, parts: Parts, { still }: Pick<Runner, 'still
   return async ({ to }, { say, signal }) => {
     if (typeof to !== 'string' || !isAbsolute(to))
       throw fail('invalid_argument', { field: 'to', reason: 'must be an absolute path' })
-    const { machines, bytes, stillMs } = await backUp(
+    const { machines, bytes, stillMs, unreadable } = await backUp(
       { ...parts, dataDir, imagesDir: config.imagesDir, still },
       { to, say, signal },
     )
-    log.info('backup.made', { to, machines, bytes, stillMs })
+    log.info('backup.made', { to, machines, bytes, stillMs, unreadable })
     const size = `${(bytes / 1e6).toFixed(1)} MB`
     say(`${to}: ${machines} sandboxes, ${size}; the longest stood still for ${stillMs} ms`)
+    for (const id of unreadable) say(`without the files of ${id}: its row cannot be read (hutch doctor says which)`)
   }
 }
 

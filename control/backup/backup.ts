@@ -6,9 +6,9 @@
  *     the database   last; who has come meanwhile is copied and the database once more
  *     the manifest   which makes it whole
  *
- * Files are never newer than the database says, and no machine of the database is without its files. The archive is made in a
- * directory beside its place and linked there when it is whole and on the disk: what is killed leaves that directory alone, which the
- * next backup to the same place removes.
+ * Files are never newer than the database says, and no machine of the database is without its files, but for those whose rows cannot be read:
+ * nobody knows what those are. The archive is made in a directory beside its place and linked there when it is whole and on the disk: what is
+ * killed leaves that directory alone, which the next backup to the same place removes.
  */
 import { link, mkdir, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -43,12 +43,16 @@ export interface BackedUp {
   readonly bytes: number
   /** The longest that one of them stood still, ms. */
   readonly stillMs: number
+  /** Ids of machines whose rows cannot be read: the rows are in the backup as they are, their files are not. */
+  readonly unreadable: readonly string[]
 }
 
 interface Work extends BackupDeps, BackupOrder {
   readonly scratch: string
   readonly archive: FileHandle
   readonly copied: Set<string>
+  /** Ids of machines whose rows cannot be read. */
+  readonly unreadable: Set<string>
   stillMs: number
 }
 
@@ -109,8 +113,8 @@ const copyOnce = async (work: Work, { id, driver }: Instance): Promise<void> => 
 }
 
 /** One that has never been up holds no files, and one that nobody has been given none of anybody's: it is made anew. */
-const missing = async ({ store, copied }: Work): Promise<Instance[]> =>
-  (await store.instances.every()).filter(
+const missing = async ({ store, copied, unreadable }: Work): Promise<Instance[]> =>
+  (await store.instances.every(id => void unreadable.add(id))).filter(
     ({ id, owner, status, startedAt }) =>
       owner.kind !== poolKind && startedAt !== undefined && status !== 'stopping' && !copied.has(id),
   )
@@ -178,7 +182,7 @@ export const backUp = async (deps: BackupDeps, order: BackupOrder): Promise<Back
   try {
     const path = join(scratch, 'archive')
     const archive = await open(path, 'ax', 0o600)
-    const work: Work = { ...deps, ...order, scratch, archive, copied: new Set(), stillMs: 0 }
+    const work: Work = { ...deps, ...order, scratch, archive, copied: new Set(), unreadable: new Set(), stillMs: 0 }
     try {
       await write(work)
     } finally {
@@ -186,7 +190,8 @@ export const backUp = async (deps: BackupDeps, order: BackupOrder): Promise<Back
     }
     const { size } = await stat(path)
     await place(path, to)
-    return { machines: work.copied.size, bytes: size, stillMs: Math.round(work.stillMs) }
+    const unreadable = [...work.unreadable]
+    return { machines: work.copied.size, bytes: size, stillMs: Math.round(work.stillMs), unreadable }
   } finally {
     await rm(scratch, { recursive: true, force: true })
   }

@@ -88,6 +88,7 @@ export const customDomainKind = defineKind({
     subjectAlternativeNames: s.nullish(s.array(s.unknown()).check(s.maxLength(100))),
   }),
   fallback: { domainType: 'previews' },
+  lostSpec: () => ({ domainType: 'previews', txtRecords: {}, cnameRecords: '' }),
   answers: { spec: answered },
   life,
   statusMember: 'status',

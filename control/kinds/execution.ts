@@ -124,6 +124,7 @@ export const executionKind: Kind = defineKind({
   life,
   removal: 'reconciled',
   removalEvent: 'cancel',
+  lostSpec: () => ({ tasks: [], parallelism: 0 }),
   paginated: true,
   pageLimit: { fallback: 20, max: 100 },
   olderOffset: true,

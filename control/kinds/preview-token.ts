@@ -17,7 +17,8 @@ const body = s.object({
   spec: s.nullish(s.object({ expiresAt: s.nullish(instant) })),
 })
 
-const labelOf = ({ spec }: Resource): string => spec['label'] as string
+/** One that cannot be read is called by what it is stored as. */
+const labelOf = ({ name, spec }: Resource): string => (spec['label'] as string | undefined) ?? name
 
 const { fixed } = previewKind.metadata
 
@@ -56,7 +57,7 @@ export const previewTokenKind = defineKind({
   },
   presentSpec({ spec: { expiresAt, sealedToken } }, { now, open }) {
     return {
-      token: open(sealedToken as string),
+      token: sealedToken === undefined ? '' : open(sealedToken as string),
       ...(expiresAt ? { expiresAt } : {}),
       expired: typeof expiresAt === 'string' && expiresAt !== '' && Date.parse(expiresAt) <= now,
     }

@@ -127,6 +127,7 @@ const ipKind = ({ egressAddresses }: NetworkKindDeps, parent: Kind) =>
     createdMessage: spec =>
       addressOf(spec) ?? (egressAddresses ? 'no address of HUTCH_EGRESS_ADDRESSES is free' : noAddresses),
     example: { create: { metadata: { name: 'one' }, spec: { ipFamily: 'IPv4' } } },
+    lostSpec: () => ({ ipFamily: 'IPv4' }),
     beforeRemoval: needUnused,
     gives: ({ spec, workspace, parent: inside }) => {
       const address = addressOf(spec)

@@ -36,13 +36,13 @@ interface Located {
 }
 
 const told = (move: Move): Located | undefined => {
-  const of = ({ uid, kind, workspace, parent, name }: Named, action: string, detail: Members = {}): Located => {
+  const of = ({ uid, kind, workspace, parent, name }: Named, action: string, detail: Members): Located => {
     const inside = pathOf({ parent, name })
     const entry = { uid, kind, workspace, name: inside, action, detail }
     return { entry, within: `${workspace}/${parent}`, path: `${workspace}/${inside}` }
   }
-  if ('create' in move) return of(move.create, 'create')
-  if ('remove' in move) return of(move.remove, 'delete')
+  if ('create' in move) return of(move.create, 'create', {})
+  if ('remove' in move) return of(move.remove, 'delete', move.unreadable ? { unreadable: true } : {})
   if ('removeWorkspace' in move) {
     const { removeWorkspace: name } = move
     const entry = { uid: '', kind: 'workspace', workspace: name, name, action: 'delete', detail: {} }

@@ -46,8 +46,8 @@ export type Move =
    * instances are stopped.
    */
   | { readonly lost: Resource; readonly event: { readonly name: string; readonly message: string } }
-  /** Removes a record with all that lives inside it, and stops its instances. */
-  | { readonly remove: Resource }
+  /** Removes a record with all that lives inside it, and stops its instances. `unreadable`: its row was, which the audit says. */
+  | { readonly remove: Resource; readonly unreadable?: true }
   /** Throws `quota_exceeded` when the account of the workspace then has more than so many of the kind that are not over. */
   | {
       readonly atMost: {

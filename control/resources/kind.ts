@@ -192,7 +192,7 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly createsIfMissing: boolean
   /** `reconciled`: a delete is an event of the table and a loop does the rest; `immediate`: the row goes at once. */
   readonly removal: 'reconciled' | 'immediate'
-  /** What the spec of a record is taken for that cannot be read, when it is deleted; without it such a one stays. */
+  /** What the spec of a record is taken for that cannot be read, when it is deleted: what its answer needs. `fallback` unless given. */
   lostSpec?(): Spec
   /** The event of a delete; `delete` unless given. */
   readonly removalEvent: string
@@ -238,6 +238,8 @@ export const statusesOf = (kind: Pick<Kind, 'statuses' | 'life'>): readonly stri
 /** The status of a record at `now`; '' for kinds without one. */
 export const statusOf = (kind: Pick<Kind, 'statusAt'>, found: Found, now: number): string =>
   kind.statusAt?.(found, now) ?? found.record.status
+
+export const lostSpecOf = (kind: Pick<Kind, 'lostSpec' | 'fallback'>): Spec => kind.lostSpec?.() ?? kind.fallback
 
 /** An answer to whoever made the secrets come about. */
 export const toldOnce = <T extends object>(answered: T, generated: Generated | undefined): T =>

@@ -16,9 +16,10 @@ export const adaptCopy = async (
     const said = db.pragma('integrity_check', { simple: true })
     if (said !== 'ok')
       throw fail('unavailable', { what: `the database is damaged (${String(said)})`, next: 'take another copy' })
+    // A row that cannot be read stays as it is. Not by AND: SQLite may look at the operands in either order.
     const move = db.prepare(
       `UPDATE instances SET image = json_set(image, '$.rootfs', @to || substr(image ->> '$.rootfs', length(@from) + 1))
-       WHERE substr(image ->> '$.rootfs', 1, length(@from) + 1) = @from || '/'`,
+       WHERE CASE WHEN json_valid(image) THEN substr(image ->> '$.rootfs', 1, length(@from) + 1) = @from || '/' END`,
     )
     db.transaction(() => {
       for (const one of moved) move.run(one)

@@ -12,7 +12,8 @@ import type { Recorder } from './recorder.ts'
 import { readEach } from './read-json.ts'
 import { usersNamed, type References } from './references.ts'
 import type { Remembered } from './remembered.ts'
-import { toInstance, toInstanceRow, toResource, toRow } from './rows.ts'
+import { toInstance, toInstanceRow, toOutline, toResource, toRow } from './rows.ts'
+import type { ResourceRow } from './tables.ts'
 import { isDuplicate, type Transact } from './transact.ts'
 import type { WorkspaceRows } from './workspaces.ts'
 import { writing, type Writing } from './writing.ts'
@@ -48,11 +49,11 @@ interface Context extends ApplyParts {
 type Steps = { readonly [T in Write['type']]: (context: Context, write: Extract<Write, { type: T }>) => void }
 
 /** The row as it is; throws `changed_meanwhile` when it has moved on or is gone. */
-const resourceAt = ({ run }: Context, uid: string, version: number, instead?: Resource): Resource => {
+const rowAt = ({ run }: Context, uid: string, version: number): ResourceRow => {
   const row = run.byUid.get({ uid })
   if (row?.version !== version)
     throw fail('changed_meanwhile', { kind: row?.kind ?? 'resource', name: row?.name ?? uid })
-  return instead ?? toResource(row)
+  return row
 }
 
 const instanceAt = ({ run }: Context, id: string, version: number): Instance => {
@@ -119,7 +120,8 @@ const steps: Steps = {
     context.resources.push(resource)
   },
   update(context, { uid, version, instead, change, references, claims, membership, unlessReferenced, event }) {
-    const before = resourceAt(context, uid, version, instead)
+    const row = rowAt(context, uid, version)
+    const before = instead ?? toResource(row)
     const after: Resource = {
       ...before,
       version: version + 1,
@@ -138,9 +140,10 @@ const steps: Steps = {
     context.resources.push(after)
   },
   remove(context, { uid, version, unlessReferenced }) {
-    const resource = resourceAt(context, uid, version)
-    erase(context, resource)
-    if (unlessReferenced) context.references.needUnused(resource)
+    // What it says may be what cannot be read.
+    const outline = toOutline(rowAt(context, uid, version))
+    erase(context, outline)
+    if (unlessReferenced) context.references.needUnused(outline)
   },
   removeInside(context, write) {
     for (const one of inside(context, write)) erase(context, one)
@@ -156,7 +159,7 @@ const steps: Steps = {
     quotas.need(write)
   },
   expect(context, { uid, version }) {
-    resourceAt(context, uid, version)
+    rowAt(context, uid, version)
   },
   addInstance(context, { instance, metered }) {
     context.ofMachines.forget()
