@@ -25,9 +25,9 @@ export interface Driver {
   probe(signal?: AbortSignal): Promise<Probe>
   /**
    * Starts one machine. Resolves when the daemon in it answers. One that has ended is started again with the files it
-   * had, where the technology keeps them.
+   * had, where the technology keeps them. Where that is all that is left to wait for and it takes long, `onRising` is called, once.
    */
-  create(spec: MachineSpec, signal?: AbortSignal): Promise<Machine>
+  create(spec: MachineSpec, signal?: AbortSignal, onRising?: () => void): Promise<Machine>
   /** What exists, from the box itself and not from memory: running, stopped and half-made machines. */
   list(signal?: AbortSignal): Promise<Machine[]>
   /**

@@ -97,8 +97,10 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
   return {
     name: driver.name,
     probe: signal => bounded('probe', {}, deadlines.createMs, signal, inner => driver.probe(inner)),
-    create: (spec, signal) =>
-      bounded('create', { machine: spec.id }, deadlines.createMs, signal, inner => driver.create(spec, inner)),
+    create: (spec, signal, onRising) =>
+      bounded('create', { machine: spec.id }, deadlines.createMs, signal, inner =>
+        driver.create(spec, inner, onRising),
+      ),
     list: signal => bounded('list', {}, deadlines.otherMs, signal, inner => driver.list(inner)),
     end: (id, signal) => bounded('end', { machine: id }, deadlines.removeMs, signal, inner => driver.end(id, inner)),
     remove: (id, signal) =>

@@ -5,16 +5,24 @@
 import type { Reconcile } from '../reconcile/loop.ts'
 import type { Context } from './context.ts'
 
+/** How long one keeps its place while its daemon does not answer. One that is well answers in a few ms. */
+const turnMs = 250
+
 export const reconcileConfiguration =
-  ({ store, standby, configurer }: Context): Reconcile =>
-  async id => {
+  ({ store, standby, configurer, clock }: Context): Reconcile =>
+  async (id, _signal, leave) => {
     const instance = await store.instances.get(id)
     if (instance?.status !== 'running' || !configurer.isDue(instance)) return undefined
-    const release = await standby.hold(id)
+    const cancel = clock.after(turnMs, leave)
     try {
-      await configurer.ensure(instance)
+      const release = await standby.hold(id)
+      try {
+        await configurer.ensure(instance)
+      } finally {
+        release()
+      }
     } finally {
-      release()
+      cancel()
     }
     return undefined
   }

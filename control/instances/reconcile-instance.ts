@@ -19,7 +19,7 @@ const wantedBy = async ({ store, rules }: Context, owner: Resource | undefined, 
 
 export const reconcileInstance =
   (context: Context): Reconcile =>
-  (id, signal) => {
+  (id, signal, leave) => {
     const attempts: Attempts = {}
     return onNewest(async () => {
       const { store, drivers, transition } = context
@@ -34,6 +34,7 @@ export const reconcileInstance =
       }
       const subject = { instance, driver, ...wanted }
       if (instance.status === 'restarting') return end(context, subject, signal)
-      return instance.status === 'starting' ? start(context, subject, { attempts, signal }) : watch(context, subject)
+      if (instance.status !== 'starting') return watch(context, subject)
+      return start(context, subject, { attempts, signal, onRising: leave })
     })
   }

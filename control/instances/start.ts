@@ -132,12 +132,14 @@ export interface Attempts {
 interface Trying {
   readonly attempts: Attempts
   readonly signal: AbortSignal
+  /** Nothing but its daemon is waited for: it may never come up, and is nobody else's time. */
+  readonly onRising: () => void
 }
 
 const make = async (
   context: Context,
   { subject: given, plan }: Omit<Made, 'machine'>,
-  { attempts, signal }: Trying,
+  { attempts, signal, onRising }: Trying,
 ): Promise<Made> => {
   const { channelKeys, configurer } = context
   let subject = given
@@ -153,7 +155,7 @@ const make = async (
     }
   const { instance, owner, driver } = subject
   const channel = channelKeys.forStart(instance.id)
-  const machine = await driver.create({ ...plan.spec, channel }, signal)
+  const machine = await driver.create({ ...plan.spec, channel }, signal, onRising)
   // One that ran already was started by somebody else, who may have known another record.
   if (machine.address?.channel?.generation === channel.generation) configurer.started(instance, owner, plan)
   return { subject, plan, machine }

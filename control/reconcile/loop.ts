@@ -1,7 +1,7 @@
 /**
  * Level-triggered reconciliation: a key is poked, `reconcile(key)` looks at the world and takes a step. It does not
  * matter who poked or how often: pokes of a key that runs or waits fall together, one run per key at a time,
- * `concurrency` runs in all, failures back off. The same code serves a new record, a restart after a crash, and
+ * `concurrency` runs in all that have not left their place, failures back off. The same code serves a new record, a restart after a crash, and
  * somebody having removed the machine by hand.
  */
 import type { Clock } from '../../shared/clock.ts'
@@ -13,7 +13,8 @@ export interface Outcome {
   readonly againMs?: number
 }
 
-export type Reconcile = (key: string, signal: AbortSignal) => Promise<Outcome | undefined>
+/** `leave` gives up the run's place: it goes on, and does not count any more. For what waits for somebody who may never answer. */
+export type Reconcile = (key: string, signal: AbortSignal, leave: () => void) => Promise<Outcome | undefined>
 
 export interface Loop {
   /** Look at this key now; shortens a wait but not a back-off. */
@@ -47,6 +48,8 @@ interface Context {
   readonly entries: Map<string, Entry>
   readonly ready: string[]
   readonly runs: Set<Promise<void>>
+  /** Runs that have not left their place. */
+  placed: number
   readonly stop: AbortController
 }
 
@@ -99,10 +102,10 @@ const failed = (context: Context, key: string, entry: Entry, error: unknown): vo
   later(context, key, entry, againMs)
 }
 
-const run = async (context: Context, key: string, entry: Entry): Promise<void> => {
+const run = async (context: Context, key: string, entry: Entry, leave: () => void): Promise<void> => {
   const { signal } = context.stop
   try {
-    const outcome = await context.reconcile(key, signal)
+    const outcome = await context.reconcile(key, signal, leave)
     entry.running = false
     if (!signal.aborted) settle(context, key, entry, outcome)
   } catch (error) {
@@ -113,14 +116,22 @@ const run = async (context: Context, key: string, entry: Entry): Promise<void> =
 
 const start = (context: Context): void => {
   const { entries, ready, runs, concurrency, stop } = context
-  while (runs.size < concurrency && ready.length > 0 && !stop.signal.aborted) {
+  while (context.placed < concurrency && ready.length > 0 && !stop.signal.aborted) {
     const key = ready.shift() as string
     const entry = entries.get(key) as Entry
     entry.queued = false
     entry.running = true
-    const one = run(context, key, entry).finally(() => {
-      runs.delete(one)
+    let isPlaced = true
+    context.placed++
+    const leave = () => {
+      if (!isPlaced) return
+      isPlaced = false
+      context.placed--
       start(context)
+    }
+    const one = run(context, key, entry, leave).finally(() => {
+      runs.delete(one)
+      leave()
     })
     runs.add(one)
   }
@@ -152,6 +163,7 @@ export const reconcileLoop = (
     entries: new Map(),
     ready: [],
     runs: new Set(),
+    placed: 0,
     stop,
   }
   const { entries, ready, runs } = context

@@ -75,7 +75,7 @@ export const gatedDriver = (through: Gate, driver: Driver): Driver => {
   const { freezer, claimer } = driver
   return {
     ...driver,
-    create: (spec, signal) => pass('create', () => driver.create(spec, signal)),
+    create: (spec, signal, onRising) => pass('create', () => driver.create(spec, signal, onRising)),
     list: signal => pass('list', () => driver.list(signal)),
     end: (id, signal) => pass('end', () => driver.end(id, signal)),
     remove: (id, signal) => pass('remove', () => driver.remove(id, signal)),

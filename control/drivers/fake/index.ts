@@ -10,6 +10,7 @@ import { promise, room, share } from './disk.ts'
 export type FaultPoint =
   | 'create.before'
   | 'create.half'
+  | 'create.rising'
   | 'create.after'
   | 'end'
   | 'remove.before'
@@ -107,7 +108,12 @@ const grow = async (context: Context, id: string, storageMb: number): Promise<vo
   note(context, 'grow', id)
 }
 
-const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
+const create = async (
+  context: Context,
+  spec: MachineSpec,
+  signal: AbortSignal | undefined,
+  onRising: (() => void) | undefined,
+): Promise<Machine> => {
   const { world, faults, serve } = context
   signal?.throwIfAborted()
   const existing = world.machines.get(spec.id)
@@ -119,6 +125,8 @@ const create = async (context: Context, spec: MachineSpec, signal?: AbortSignal)
   world.machines.set(spec.id, machine)
   await faults('create.half', spec.id, signal)
   signal?.throwIfAborted()
+  onRising?.()
+  await faults('create.rising', spec.id, signal)
   if (serve) machine.server = await serve(spec)
   machine.phase = 'running'
   note(context, 'create', spec.id)
@@ -189,7 +197,7 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
       protects: [],
       doesNotProtect: ['anything: nothing is run at all'],
     }),
-    create: (spec, signal) => create(context, spec, signal),
+    create: (spec, signal, onRising) => create(context, spec, signal, onRising),
     async list(signal) {
       signal?.throwIfAborted()
       await faults('list', '', signal)

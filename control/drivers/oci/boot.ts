@@ -29,6 +29,8 @@ export interface Attempt {
   /** What the daemon is told; undefined where it has no channel. */
   readonly document: BootDocument | undefined
   readonly signal: AbortSignal | undefined
+  /** Told when its daemon takes long, and nothing else is left to be done. */
+  readonly onRising: (() => void) | undefined
 }
 
 /** Writes what the runtime reads; `firstId` is the id of the box that root inside is, if there is one for it. */
@@ -130,5 +132,5 @@ export const boot = async (attempt: Attempt, marker: Marker, blank: string | und
     // While the daemon begins; nothing of a tenant runs yet.
     await Promise.all([untilUp(attempt, marker, from), context.views?.show(attempt.spec.id)])
   }
-  await inTurn(context, begin, up)
+  await inTurn(context, { begin, up, onRising: attempt.onRising })
 }

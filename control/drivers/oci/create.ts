@@ -134,7 +134,11 @@ const hasTraces = async ({ hierarchy, names, runtime }: Context, files: MachineF
  * The machine, running; one that runs already is returned as it is, one half-made is made anew, one that has ended (its
  * first process did, or the box was restarted) is started again with the files it had.
  */
-export const createMachine = async (context: Context, spec: MachineSpec, signal?: AbortSignal): Promise<Machine> => {
+export const createMachine = async (
+  context: Context,
+  spec: MachineSpec,
+  { signal, onRising }: Pick<Attempt, 'signal' | 'onRising'>,
+): Promise<Machine> => {
   checkSpec(spec)
   const { dataDir, slots, log } = context
   const files = filesOf(dataDir, spec.id)
@@ -147,7 +151,7 @@ export const createMachine = async (context: Context, spec: MachineSpec, signal?
   if (await hasTraces(context, files, spec.id)) await clear(context, spec.id, signal)
   const slot = await slots.take(spec.id, signal)
   const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec), sealOf(context, earlier))
-  const attempt: Attempt = { context, spec, slot, files, document, signal }
+  const attempt: Attempt = { context, spec, slot, files, document, signal, onRising }
   try {
     mkdirSync(files.dir, { mode: 0o700, recursive: earlier !== undefined })
     writeMarkerNow(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })

@@ -7,22 +7,31 @@ import type { Context } from './context.ts'
  */
 const settleMs = 250
 
-/** Runs `begin` in a turn of its own, which ends when `up` has settled or takes long; then waits for `up` without it. */
+/**
+ * Runs `begin` in a turn of its own, which ends when `up` has settled or takes long; then `up` is waited for without it, which `onRising` is
+ * told.
+ */
 export const inTurn = async (
   { starting, clock }: Pick<Context, 'starting' | 'clock'>,
-  begin: () => Promise<void>,
-  up: () => Promise<void>,
+  { begin, up, onRising }: { begin(): Promise<void>; up(): Promise<void>; onRising?: (() => void) | undefined },
 ): Promise<void> => {
-  const { rising } = await starting(async () => {
+  const { rising, isLate } = await starting(async () => {
     await begin()
     const rising = up()
-    const late = new AbortController()
-    const settled = rising.catch(() => {
+    const over = new AbortController()
+    const settled = rising.then(
+      () => false,
       // Thrown below, to whoever waits for the machine.
-    })
-    await Promise.race([settled, clock.sleep(settleMs, late.signal).catch(() => {})])
-    late.abort()
-    return { rising }
+      () => false,
+    )
+    const late = clock.sleep(settleMs, over.signal).then(
+      () => true,
+      () => false,
+    )
+    const isLate = await Promise.race([settled, late])
+    over.abort()
+    return { rising, isLate }
   })
+  if (isLate) onRising?.()
   await rising
 }

@@ -95,7 +95,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
   return {
     name: 'oci',
     probe: signal => probeOci(config, deps, signal),
-    create: (spec, signal) => createMachine(context, spec, signal),
+    create: (spec, signal, onRising) => createMachine(context, spec, { signal, onRising }),
     list: signal => listMachines(context, signal),
     end: (id, signal) => endMachine(context, id, signal),
     remove: (id, signal) => removeMachine(context, id, signal),

@@ -78,3 +78,10 @@ t.test('every verb is passed on, each with a line, and no environment in any', a
     t.ok(events.includes(`driver.${verb}`), verb)
   t.notMatch(lines.join(), 'tenant')
 })
+
+t.test('that only its daemon is waited for is told to whoever creates', async t => {
+  const { driver } = supervised(() => {})
+  let told = 0
+  await driver.create(spec, undefined, () => told++)
+  t.equal(told, 1)
+})

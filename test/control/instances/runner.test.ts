@@ -109,11 +109,30 @@ t.test('however many daemons do not answer when they are told something, others 
   const deaf = await Promise.all(names.map(name => made.create('crew', name, {})))
   await settle(made)
   for (const { uid } of deaf) await made.move(uid, '', { env: { NEW: 'yes' } })
-  await made.clock.tick(1_000)
-  const { uid } = await made.create('crew', 'other', {})
-  await made.clock.tick(1_000)
-  t.equal(await statusOf(made, uid), 'DEPLOYED')
+  await settle(made)
   t.equal(asked, 32, 'a few at a time')
+  const { uid } = await made.create('crew', 'other', {})
+  await settle(made)
+  t.equal(await statusOf(made, uid), 'DEPLOYED')
+  await made.clock.tick(250)
+  t.equal(asked, 40, 'and each for its turn')
+})
+
+t.test('however many daemons never come up, others start', async t => {
+  const world = fakeWorld()
+  let isUp = (id: string): boolean => id === ''
+  const faults = (point: string, id: string) =>
+    point === 'create.rising' && !isUp(id) ? new Promise<never>(() => {}) : undefined
+  const made = await runner(t, { world, driver: fakeDriver({ world, faults }) })
+  const names = Array.from({ length: 40 }, (_, at) => `down-${at}`)
+  for (const name of names) await made.create('crew', name, {})
+  await settle(made)
+  const down = new Set(world.machines.keys())
+  t.equal(down.size, 40, 'all of them have begun')
+  isUp = id => !down.has(id)
+  const { uid } = await made.create('crew', 'other', {})
+  await settle(made)
+  t.equal(await statusOf(made, uid), 'DEPLOYED')
 })
 
 t.test('a new revision: what there was goes before what comes', async t => {

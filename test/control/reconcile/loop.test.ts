@@ -57,6 +57,41 @@ t.test('no more runs at once than the limit; the rest follow', async t => {
   await loop.close()
 })
 
+t.test('a run that leaves its place makes room for another, once, and is waited for all the same', async t => {
+  const clock = fakeClock()
+  const doors = new Map<string, ReturnType<typeof gate>>()
+  const loop = reconcileLoop(
+    async (key, _signal, leave) => {
+      const door = gate()
+      doors.set(key, door)
+      if (key === 'a') {
+        leave()
+        leave()
+      }
+      await door.promise
+      return undefined
+    },
+    { name: 'test', concurrency: 1 },
+    { clock, log: silentLog },
+  )
+  for (const key of ['a', 'b', 'c', 'd']) loop.poke(key)
+  await clock.tick(0)
+  t.same([...doors.keys()], ['a', 'b'])
+  loop.poke('a')
+  doors.get('a')?.resolve()
+  await clock.tick(0)
+  t.same([...doors.keys()], ['a', 'b'], 'the place that it left is not free again by its end')
+  doors.get('b')?.resolve()
+  await clock.tick(0)
+  t.same([...doors.keys()], ['a', 'b', 'c'])
+  const order: string[] = []
+  const closing = loop.close().then(() => order.push('closed'))
+  await clock.tick(0)
+  t.same(order, [])
+  for (const door of doors.values()) door.resolve()
+  await closing
+})
+
 t.test('again after a while, sooner when poked', async t => {
   const clock = fakeClock()
   let runs = 0

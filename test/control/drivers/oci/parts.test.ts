@@ -75,33 +75,25 @@ t.test('names fit where the kernel and the firewall limit them', async t => {
 t.test('a machine that does not come up keeps nobody waiting', async t => {
   const context = { starting: semaphore(1), clock: systemClock() }
   const never = Promise.withResolvers<void>()
-  const stuck = Array.from({ length: 4 }, () =>
-    inTurn(
-      context,
-      async () => {},
-      () => never.promise,
-    ),
-  )
-  await inTurn(
-    context,
-    async () => {},
-    async () => {},
-  )
+  const begin = async () => {}
+  let told = 0
+  const onRising = () => told++
+  const stuck = Array.from({ length: 4 }, () => inTurn(context, { begin, up: () => never.promise, onRising }))
+  await inTurn(context, { begin, up: async () => {}, onRising })
+  t.equal(told, 4, 'which is told of each of them, and of none that came up')
   t.pass('others start meanwhile')
   never.reject(new Error('it never came up'))
   for (const one of stuck) await t.rejects(one, { message: 'it never came up' })
   const order: string[] = []
-  const begin = (name: string) => async () => void order.push(`${name} begins`)
-  await Promise.all(['a', 'b'].map(name => inTurn(context, begin(name), async () => void order.push(`${name} is up`))))
+  const named = (name: string) => ({
+    begin: async () => void order.push(`${name} begins`),
+    up: async () => void order.push(`${name} is up`),
+  })
+  await Promise.all(['a', 'b'].map(name => inTurn(context, named(name))))
   t.same(order, ['a begins', 'a is up', 'b begins', 'b is up'], 'one after the other where they do come up')
-  await t.rejects(
-    inTurn(
-      context,
-      () => Promise.reject(new Error('no start')),
-      async () => {},
-    ),
-    { message: 'no start' },
-  )
+  await t.rejects(inTurn(context, { begin: () => Promise.reject(new Error('no start')), up: begin }), {
+    message: 'no start',
+  })
 })
 
 t.test('moves between control groups are kept quick while a machine starts, and change nothing', async t => {
