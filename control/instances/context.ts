@@ -12,7 +12,7 @@ import type { Configurer } from './configure.ts'
 import type { Observer } from './observer.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import type { Standby } from './standby/standby.ts'
-import type { Ending } from './terminate.ts'
+import type { Endings } from './terminate.ts'
 
 /** What the steps of reconciling share. */
 export interface Context {
@@ -32,8 +32,7 @@ export interface Context {
   /** The daemon of that machine is about to be asked. */
   readonly expectUse?: ((address: Address) => void) | undefined
   readonly observer: Observer
-  /** Orderly ends that are under way, by the id of the instance. */
-  readonly endings: Map<string, Ending>
+  readonly endings: Endings
   /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
   readonly askToEnd: (address: Address) => Promise<number>
   /** Looks at a record, or at an instance, soon. */

@@ -28,6 +28,7 @@ import { reconcileOwner } from './reconcile-owner.ts'
 import type { Observer } from './observer.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import { standby, type Standby } from './standby/standby.ts'
+import { createEndings } from './terminate.ts'
 
 /** The last look at the box that ended. */
 export interface Surveyed {
@@ -107,7 +108,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     spare: deps.spare,
     census: census(deps),
     standby: standby(deps),
-    endings: new Map(),
+    endings: createEndings(),
     pokeOwner: uid => owners.poke(uid),
     pokeInstance: id => instances.poke(id),
     pokeConfiguration: id => configurations.poke(id),

@@ -4,14 +4,14 @@ import type { Outcome } from '../reconcile/loop.ts'
 import type { Instance } from '../store/store.ts'
 import { takeDown, type Context } from './context.ts'
 import { remembering } from './history.ts'
-import { awaitEnd } from './terminate.ts'
+import { awaitEnd, forgetEnd } from './terminate.ts'
 
 /** Its processes get the time that its owner gives them. What the record is to remember of its use and its errors is written with the row's removal. */
 export const stop = async (context: Context, instance: Instance, driver: Driver): Promise<Outcome> => {
   const { store, transition, log, pokeOwner } = context
   const { id, owner } = instance
-  const againMs = await awaitEnd(context, instance, driver)
-  if (againMs !== undefined) return { againMs }
+  const waiting = await awaitEnd(context, instance, driver)
+  if (waiting) return waiting
   takeDown(context, id)
   await driver.remove(id)
   const record = await store.resources.getByUid(owner.uid)
@@ -19,7 +19,7 @@ export const stop = async (context: Context, instance: Instance, driver: Driver)
     { drop: instance },
     ...(record ? [{ record, change: { internal: remembering(record, instance) } }] : []),
   ])
-  context.endings.delete(id)
+  forgetEnd(context, id)
   log.info('instance.stopped', { instance: id, owner: owner.uid, name: owner.name })
   pokeOwner(owner.uid)
   return {}

@@ -96,6 +96,54 @@ t.test(
   },
 )
 
+t.test('ends begin a few at a time, in order, and each has its own time from then on', async t => {
+  const asked: string[] = []
+  const world = fakeWorld()
+  const byPort = new Map<number, string>()
+  const serve = async ({ id }: { id: string }) => {
+    const port = 10_000 + byPort.size
+    byPort.set(port, id)
+    return { host: '127.0.0.1', port, close: () => {} }
+  }
+  let left = 1
+  const made = await runner(t, {
+    world,
+    driver: fakeDriver({ world, serve }),
+    askToEnd: async ({ port }) => {
+      const id = byPort.get(port) ?? ''
+      if (!asked.includes(id)) asked.push(id)
+      return left
+    },
+  })
+  const owners: string[] = []
+  for (let at = 0; at < 50; at++) owners.push((await made.create('crew', `box-${at}`, { graceMs: 3_000 })).uid)
+  await settle(made)
+  const ids: string[] = []
+  for (const uid of owners) ids.push((await made.store.instances.ofOwner(uid))[0]?.id ?? '')
+  for (const uid of owners) await made.move(uid, 'delete')
+  await settle(made)
+  t.same(asked, ids.slice(0, 16), 'those that came first')
+  await made.clock.tick(500)
+  t.same(asked, ids.slice(0, 32), 'what does not end keeps nobody waiting longer')
+  left = 0
+  await made.clock.tick(100)
+  await settle(made)
+  t.same(asked, ids, 'what has ended makes room at once')
+  t.equal(world.machines.size, 0)
+
+  left = 1
+  asked.length = 0
+  const again: string[] = []
+  for (let at = 0; at < 17; at++) again.push((await made.create('crew', `next-${at}`, { graceMs: 600 })).uid)
+  await settle(made)
+  for (const uid of again) await made.move(uid, 'delete')
+  await settle(made)
+  await made.clock.tick(1_000)
+  t.equal(world.machines.size, 1, 'the last one began later')
+  await made.clock.tick(200)
+  t.equal(world.machines.size, 0)
+})
+
 t.test('however many daemons do not answer when they are told something, others are served', async t => {
   let asked = 0
   const tell = () => {
