@@ -113,7 +113,11 @@ const untilUp = async (
   if (marker.disk && !isFile(marker.disk)) context.disks.of(marker.disk).bound(files, marker.disk)
   await limitSockets(hierarchy, group, spec.memoryMb)
   // Nobody's machine gets its share when it is somebody's.
-  if (!spec.anonymous) await limitCpu(hierarchy, group, spec.id, spec.cpus)
+  if (!spec.anonymous) {
+    await limitCpu(hierarchy, group, spec.id, spec.cpus)
+    // Its daemon may have looked at what it had until now.
+    await context.views?.renew(spec.id)
+  }
   const sealed = document?.machine.seal !== undefined
   writeMarkerNow(files.marker, { ...marker, ready: true, kept: true, sealed: marker.sealed || sealed })
 }

@@ -38,6 +38,7 @@ const resize = async (context: Context, id: string, limits: { memoryMb: number; 
   const group = groupOf(names, id)
   await limitMemory(hierarchy, group, limits.memoryMb)
   await limitCpu(hierarchy, group, id, limits.cpus)
+  await context.views?.renew(id)
   const files = filesOf(dataDir, id)
   const marker = await readMarker(files.marker)
   if (marker) await writeMarker(files.marker, { ...marker, memoryMb: limits.memoryMb, cpus: limits.cpus })

@@ -106,6 +106,7 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   const rest = async (): Promise<void> => {
     await turnOver()
     await boundCpu(hierarchy, group, id, cpus)
+    await context.views?.renew(id)
     if (disk) context.disks.of(disk).bound(files, disk)
     await writeMarker(files.marker, { ...marker, memoryMb, cpus, held })
   }

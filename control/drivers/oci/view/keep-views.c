@@ -10,6 +10,8 @@
  *
  *     add <id>     makes the files of a machine         ok | failed <step> <errno>
  *     drop <id>    takes them away                      ok | failed <step> <errno>
+ *     renew <id>   its limits have changed: whoever     ok | failed <step> <errno>
+ *                  reads next sees it
  *     ping         says whether it still works          ok
  *
  * Its first line is `asked`, or `timed <errno>` where the kernel cannot do the following. Files are files, so that reading them
@@ -95,12 +97,28 @@ static struct machine *know(const char *id, int64_t born) {
   return machines[count++] = machine;
 }
 
+/* The next reader waits for new figures. */
+static void age(struct machine *machine, enum kind kind) {
+  if (machine->fresh[kind]) unask(machine, kind, FAN_MARK_REMOVE);
+  machine->fresh[kind] = 0;
+}
+
+/* Nothing of one that is not known: its figures will be new when it is. */
+static const char *renew(const char *id) {
+  for (size_t at = 0; at < count; at++) {
+    if (strcmp(machines[at]->id, id) != 0) continue;
+    for (int kind = 0; kind < KINDS; kind++)
+      if (asked >= 0) age(machines[at], kind);
+      else if (refresh(machines[at], kind) < 0) return "write";
+  }
+  return NULL;
+}
+
 static const char *drop(const char *id) {
   char path[PATH_MAX];
   for (size_t at = 0; at < count; at++) {
     if (strcmp(machines[at]->id, id) != 0) continue;
-    for (int kind = 0; kind < KINDS; kind++)
-      if (machines[at]->fresh[kind]) unask(machines[at], kind, FAN_MARK_REMOVE);
+    for (int kind = 0; kind < KINDS; kind++) age(machines[at], kind);
     free(machines[at]);
     machines[at] = machines[--count];
     break;
@@ -154,6 +172,7 @@ static void obey(char *line) {
   else if (!id || !is_name(id)) failed = "ask";
   else if (strcmp(line, "add") == 0) failed = begin(id);
   else if (strcmp(line, "drop") == 0) failed = drop(id);
+  else if (strcmp(line, "renew") == 0) failed = renew(id);
   else failed = "ask";
   if (failed) printf("failed %s %d\n", failed, errno);
   else puts("ok");
@@ -210,10 +229,7 @@ static int grow_old(void) {
   for (size_t at = 0; at < count; at++)
     for (int kind = 0; kind < KINDS; kind++) {
       int64_t *fresh = &machines[at]->fresh[kind];
-      if (*fresh && *fresh <= now) {
-        unask(machines[at], kind, FAN_MARK_REMOVE);
-        *fresh = 0;
-      }
+      if (*fresh <= now) age(machines[at], kind);
       if (*fresh && (next < 0 || *fresh - now < next)) next = *fresh - now;
     }
   return (int)next;

@@ -16,6 +16,8 @@ import { addon } from './programs.ts'
 export interface Views {
   /** Shows the machine that runs what is its own; where that cannot be done it sees the box, which is logged. */
   show(id: string): Promise<void>
+  /** Its limits have changed: what it reads from now on says so. */
+  renew(id: string): Promise<void>
   /** The machine has ended. */
   drop(id: string): Promise<void>
   /** Does this for machines of versions that had none, and away with files of machines that are gone. */
@@ -92,8 +94,17 @@ export const openViews = async (place: Place, deps: { log: Log; clock: Clock }):
       log.warn('view.left', { machine: id, reason: messageOf(error) })
     }
   }
+  const renew = async (id: string): Promise<void> => {
+    try {
+      await keeper.ask(`renew ${id}`)
+    } catch (error) {
+      // Whoever reads later is shown them all the same.
+      log.warn('view.old', { machine: id, reason: messageOf(error) })
+    }
+  }
   return {
     show,
+    renew,
     drop,
     async adopt(ids) {
       const shown = await shownIn(directory)

@@ -69,6 +69,13 @@ const machine = async (t: Test, [file = '', ...before]: readonly string[], first
   await delay(1_200)
   t.equal(seen('cpuinfo').match(/^processor\s*:/gm)?.length, seen('stat').match(/^cpu\d/gm)?.length)
 
+  writeFileSync(join(groups, 'g/a/memory.max'), '268435456\n')
+  writeFileSync(join(groups, 'g/a/cpu.max'), '50000 100000\n')
+  t.equal(await answer('renew a'), 'ok')
+  t.equal(kb('MemTotal'), 262_144, 'at once')
+  t.equal(seen('cpuinfo').match(/^processor\s*:/gm)?.length, 1)
+  t.equal(await answer('renew b'), 'ok', 'one that is not there yet')
+
   t.match(await answer('add ../a'), /^failed ask \d+$/)
   t.match(await answer('add'), /^failed ask \d+$/)
   t.match(await answer('sing a'), /^failed ask \d+$/)

@@ -1,8 +1,7 @@
 /** A machine sees its own limits, whatever happens to the program that keeps what it sees. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Machine } from '../../../../control/drivers/driver.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
@@ -12,6 +11,12 @@ import { skipFile } from '../../../support/skip-file.ts'
 
 skipFile(whyNoMachines())
 const kit = makeKit(t.testdir())
+/** Its daemon reads that all the time, from its start on. */
+const looksAt = 'HUTCH_LOOKS_AT'
+appendFileSync(
+  join(kit.bundleDir, 'daemon.cjs'),
+  `const looked = process.env.${looksAt}\nif (looked) setInterval(() => require('node:fs').readFileSync(looked), 2)\n`,
+)
 
 const placeOf = ({ runDir }: Box['names']): string => join(runDir, 'view')
 
@@ -60,8 +65,10 @@ t.test('memory, processors, load and time are its own, and change with its limit
   const [, user] = /^cpu +(\d+) /.exec(await text(machine, busy)) ?? []
   t.ok(Number(user) > 5, `${user} ticks of its own`)
 
+  const online = 'cat /sys/devices/system/cpu/online'
+  await text(machine, `${online} /proc/meminfo /proc/stat /proc/cpuinfo`)
   await box.driver.resizer?.resize('a', { memoryMb: 512, cpus: 2 })
-  await delay(150)
+  t.match(await text(machine, online), /^\d+[-,]\d+$/, 'with the next read')
   await seen(t, machine, 512)
   t.equal(await text(machine, 'nproc; grep -c ^processor /proc/cpuinfo; grep -c ^cpu[0-9] /proc/stat'), '2\n2\n2')
   const held = 'exec 3< /proc/meminfo; read -r a <&3; echo $a'
@@ -71,6 +78,20 @@ t.test('memory, processors, load and time are its own, and change with its limit
   t.not((await sh(machine, writes)).code, 0, 'a tenant changes nothing of it')
   await seen(t, machine, 512)
   t.notMatch(await text(machine, 'cat /proc/self/mountinfo'), box.dataDir, 'no path of the host')
+})
+
+t.test('what its daemon has looked at before it had its share is not what is seen then', async t => {
+  const box = await openBox(t, kit)
+  const looked = '/sys/devices/system/cpu/online'
+  for (const id of ['a', 'b', 'c']) {
+    const machine = await box.driver.create(box.spec(id, { env: { [looksAt]: looked } }))
+    t.match(await text(machine, `cat ${looked}`), /^\d$/, 'one processor')
+  }
+  const { claimer } = box.driver
+  if (!claimer) throw new Error('it gives no machines to others')
+  await box.driver.create(box.spec('d', { env: { [looksAt]: looked }, anonymous: true }))
+  const claimed = await claimer.claim(box.spec('d'), async () => {})
+  t.match(await text(claimed, `cat ${looked}`), /^\d$/, 'also of one that was made ahead')
 })
 
 t.test('what keeps it is killed, stopped, and started again with the server', async t => {
@@ -90,7 +111,6 @@ t.test('what keeps it is killed, stopped, and started again with the server', as
     await box.driver.freezer?.thaw('a')
     const memoryMb = signal === 'SIGKILL' ? 300 : 320
     await box.driver.resizer?.resize('a', { memoryMb, cpus: 1 })
-    await delay(150)
     await seen(t, machine, memoryMb)
   }
   await box.driver.close()
@@ -98,7 +118,6 @@ t.test('what keeps it is killed, stopped, and started again with the server', as
   await seen(t, machine, 320)
   const again = await box.reopen()
   await again.resizer?.resize('a', { memoryMb: 384, cpus: 1 })
-  await delay(150)
   await seen(t, machine, 384)
 })
 
@@ -116,7 +135,6 @@ t.test('a machine of a version that had none gets it when the server starts', as
   t.not(await totalKb(machine), 256 * 1024, 'it sees the box')
   const again = await box.reopen()
   await again.resizer?.resize('a', { memoryMb: 288, cpus: 1 })
-  await delay(150)
   await seen(t, machine, 288)
 })
 
