@@ -93,16 +93,25 @@ export const makeLinks = async (slots: readonly Slot[], signal?: AbortSignal): P
   }
 }
 
-/** Removes whatever of the slots exists. */
+const looks = 5
+
+/**
+ * Removes whatever of the slots exists. What a server that was killed had begun goes on for a while, be it to make some or to remove them:
+ * of whatever is still there after a failure it is tried again.
+ */
 export const removeLinks = async (slots: readonly Slot[]): Promise<void> => {
-  const lines = slots.flatMap(leftOf)
-  if (lines.length === 0) return
-  // `-force` goes on after a line that failed: the pair may vanish with its namespace between the look and the deed.
-  const input = `${lines.join('\n')}\n`
-  const attempt = run({ step: 'remove network', file: tool('ip'), args: ['-force', '-batch', '-'], input })
-  await attempt.catch(error => {
-    if (slots.some(slot => leftOf(slot).length > 0)) throw error
-  })
+  for (let left = looks; ; left--) {
+    const lines = slots.flatMap(leftOf)
+    if (lines.length === 0) return
+    try {
+      // `-force` goes on after a line that failed: the pair may vanish with its namespace between the look and the deed.
+      const input = `${lines.join('\n')}\n`
+      await run({ step: 'remove network', file: tool('ip'), args: ['-force', '-batch', '-'], input })
+      return
+    } catch (error) {
+      if (left <= 1 && slots.some(slot => leftOf(slot).length > 0)) throw error
+    }
+  }
 }
 
 /** Asked by name: of a thousand machines' links the list is long. */
