@@ -12,8 +12,9 @@ import { fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
 import { keyedMutex } from '../../shared/sync.ts'
+import { remembering, type Remember } from './remembered.ts'
 import { collectTrees, importImage } from './import.ts'
-import { entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
+import { configPath, entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
 import { createLeases, type Leases } from './leases.ts'
 import { createPulling, type LoginFor, type Pulling } from './pulling.ts'
 import { keyOf, remoteOf } from './reference.ts'
@@ -90,18 +91,24 @@ interface Context extends ImagesDeps {
   readonly own: string
   readonly leases: Leases
   readonly pulling: Pulling
+  readonly remember: Remember
 }
 
-const load = async (dir: string, digest: string | undefined, name: string): Promise<Image | undefined> => {
-  const tree = digest && (await readTree(dir, digest))
+const load = async (
+  { remember }: Context,
+  dir: string,
+  digest: string | undefined,
+  name: string,
+): Promise<Image | undefined> => {
+  const tree = digest && (await remember(configPath(dir, digest), () => readTree(dir, digest)))
   return digest && tree ? { ...tree, name, digest, rootfs: join(treePath(dir, digest), 'rootfs') } : undefined
 }
 
-const named = async (dir: string, name: string): Promise<Image | undefined> =>
-  load(dir, await readName(dir, name), name)
+const named = async (context: Context, dir: string, name: string): Promise<Image | undefined> =>
+  load(context, dir, await context.remember(namePath(dir, name), () => readName(dir, name)), name)
 
-const find = async ({ own, config }: Context, name: string): Promise<Image | undefined> =>
-  (await named(own, name)) ?? (await named(config.imagesDir, name))
+const find = async (context: Context, name: string): Promise<Image | undefined> =>
+  (await named(context, context.own, name)) ?? (await named(context, context.config.imagesDir, name))
 
 const names = async ({ own, config }: Context): Promise<string[]> =>
   [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])].sort()
@@ -140,7 +147,7 @@ const resolveHere = async (context: Context, reference: string): Promise<Image |
 
 const bring = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
   await importImage(context, name, source, signal)
-  return (await named(context.own, name)) ?? Promise.reject(await unknown(context, name))
+  return (await named(context, context.own, name)) ?? Promise.reject(await unknown(context, name))
 }
 
 /** Opens the directory; work that a crash left half done is removed. */
@@ -178,9 +185,9 @@ const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
       const remote = await pullable(context, reference)
       const digest = await pulling.need(remote, await holderOf(context, remote, workspace))
       leases.hold(digest)
-      return (await load(own, digest, remote.name)) ?? Promise.reject(await unknown(context, reference))
+      return (await load(context, own, digest, remote.name)) ?? Promise.reject(await unknown(context, reference))
     },
-    byDigest: async digest => (await load(own, digest, '')) ?? load(config.imagesDir, digest, ''),
+    byDigest: async digest => (await load(context, own, digest, '')) ?? load(context, config.imagesDir, digest, ''),
     list: () => found(context),
     async remove(reference) {
       const key = keyFor(context, reference)
@@ -204,7 +211,7 @@ export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Prom
   const pulling = await createPulling({ ...config, own }, { ...deps, leases })
   const aliases = config.imageAliases ?? defaultAliases
   const shares = deps.shares ?? noShares
-  const context: Context = { ...deps, shares, config, own, aliases, leases, pulling }
+  const context: Context = { ...deps, shares, config, own, aliases, leases, pulling, remember: remembering() }
   // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
   const oneAtATime = keyedMutex()
   return {

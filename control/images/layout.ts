@@ -42,6 +42,7 @@ export const readJson = async (file: string): Promise<unknown> => {
 }
 
 export const treePath = (dir: string, digest: string): string => join(dir, 'trees', digest)
+export const configPath = (dir: string, digest: string): string => join(treePath(dir, digest), 'image.json')
 export const namePath = (dir: string, key: string): string => join(dir, 'names', `${encodeURIComponent(key)}.json`)
 
 /** The digest that `key` points at in `dir`, or undefined. */
@@ -52,7 +53,7 @@ export const readName = async (dir: string, key: string): Promise<string | undef
 
 /** The configuration of a tree, or undefined when it is not there (whole). */
 export const readTree = async (dir: string, digest: string): Promise<ImageConfig | undefined> => {
-  const value = await readJson(join(treePath(dir, digest), 'image.json'))
+  const value = await readJson(configPath(dir, digest))
   return value === undefined ? undefined : parse(imageConfig, value, 'config')
 }
 

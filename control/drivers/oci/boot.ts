@@ -1,5 +1,6 @@
 /** From prepared files to a daemon that answers. */
 import { rmSync, writeFileSync } from 'node:fs'
+import { truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { MachineSpec } from '../driver.ts'
@@ -112,8 +113,9 @@ const untilUp = async (
   // Its start may have needed more than it has.
   if (marker.disk && !isFile(marker.disk)) context.disks.of(marker.disk).bound(files, marker.disk)
   await limitSockets(hierarchy, group, spec.memoryMb)
-  // Nobody's machine gets its share when it is somebody's.
-  if (!spec.anonymous) {
+  // Nobody's machine gets its share when it is somebody's, and does not wait then for a disk to forget what it has said until now.
+  if (spec.anonymous) await truncate(files.output)
+  else {
     await limitCpu(hierarchy, group, spec.id, spec.cpus)
     // Its daemon may have looked at what it had until now.
     await context.views?.renew(spec.id)

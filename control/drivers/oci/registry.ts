@@ -2,7 +2,8 @@
  * What instances on this box claim for themselves, in directories below `/run/hutch`. A claim is a file whose name says
  * what is claimed, made by `link(2)`, so that it exists whole or not at all and only one of several that want it gets it.
  */
-import { link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { link, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno, fail } from '../../../shared/errors.ts'
 import { parse, s, type Out } from '../../../shared/schema.ts'
@@ -30,18 +31,37 @@ const read = (text: string, file: string): Claimant => {
   }
 }
 
-/** Claims of all instances on the box. */
+/** None when it is not there, which it is from then on. */
+const namesIn = (directory: string): string[] => {
+  try {
+    return readdirSync(directory)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+    mkdirSync(directory, { recursive: true, mode: 0o755 })
+    return []
+  }
+}
+
+const textOf = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    // Given back between the listing and the reading.
+    if (errno(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/**
+ * Claims of all instances on the box. Read at once: they are a few small files in memory, and a create that looks how much of the disk is
+ * promised would take a turn of the thread pool for each of four steps with each.
+ */
 export const claimsOf = async (kind: Kind): Promise<Claim[]> => {
   const directory = directoryOf(kind)
-  await mkdir(directory, { recursive: true, mode: 0o755 })
   const found: Claim[] = []
-  for (const name of await readdir(directory)) {
+  for (const name of namesIn(directory)) {
     const file = join(directory, name)
-    const text = await readFile(file, 'utf8').catch(error => {
-      // Given back between the listing and the reading.
-      if (errno(error) === 'ENOENT') return undefined
-      throw error
-    })
+    const text = textOf(file)
     if (text !== undefined) found.push({ ...read(text, file), name })
   }
   return found

@@ -1,4 +1,5 @@
 /** What may stand in a daemon's place, and what it learns. */
+import { hkdfSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -81,6 +82,8 @@ t.test('each start of each machine has a key of its own', async t => {
   const one = keys.forStart('a')
   t.equal(Buffer.from(one.key, 'base64url').length, 32)
   t.ok(keys.keyOf('a', one.generation).equals(Buffer.from(one.key, 'base64url')), 'it is computed again')
+  const known = Buffer.from(hkdfSync('sha256', 'secret', '', `channel\0a\0${one.generation}`, 32))
+  t.ok(keys.keyOf('a', one.generation).equals(known), 'of RFC 5869: machines that run know it from a build before')
   const all = [one, keys.forStart('a'), keys.forStart('b')].map(start => start.key)
   const other = createChannelKeys('other', randomIds())
   t.equal(new Set([...all, other.keyOf('a', one.generation).toString('base64url')]).size, 4)

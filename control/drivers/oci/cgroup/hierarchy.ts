@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
 import { command } from '../../../../shared/installation.ts'
@@ -16,6 +17,11 @@ export interface Hierarchy {
   readonly mounts: readonly string[]
   /** The kernel counts swap for groups, so that it can be limited. */
   readonly limitsSwap: boolean
+  /**
+   * That this process may use. Asked once: libuv reads `/proc/self/cgroup` for the answer, which waits for whoever moves a process from one
+   * group to another at that moment.
+   */
+  readonly processors: number
 }
 
 interface Mount {
@@ -35,11 +41,12 @@ export const cgroupMounts = (mountinfo: string): Mount[] =>
 
 /** Reads what is mounted; throws `driver_failed` when there are no control groups. */
 export const openHierarchy = async (): Promise<Hierarchy> => {
+  const processors = availableParallelism()
   const all = cgroupMounts(await readFile('/proc/self/mountinfo', 'utf8'))
   const unified = all.find(({ type, point }) => type === 'cgroup2' && point === '/sys/fs/cgroup')
   if (unified) {
     const { point } = unified
-    return { version: 2, mountOf: () => point, mounts: [point], limitsSwap: await hasSwapFile() }
+    return { version: 2, mountOf: () => point, mounts: [point], limitsSwap: await hasSwapFile(), processors }
   }
   if (all.length === 0)
     throw fail('driver_failed', {
@@ -51,7 +58,7 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
     all.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.point
   const swap = join(mountOf('memory') ?? '/sys/fs/cgroup/memory', 'memory.memsw.limit_in_bytes')
   const limitsSwap = (await readControl(swap)) !== undefined
-  return { version: 1, mountOf, mounts: all.map(({ point }) => point), limitsSwap }
+  return { version: 1, mountOf, mounts: all.map(({ point }) => point), limitsSwap, processors }
 }
 
 /** Version 2 groups count swap whenever the kernel has any. */

@@ -1,7 +1,6 @@
 /** Memory and processor limits of a machine. */
 import { writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
 import { readControl, type Hierarchy } from './hierarchy.ts'
@@ -21,8 +20,7 @@ const weightOf = (cpus: number): number => 1 + Math.floor(((sharesOf(cpus) - 2) 
  * Processors a machine may run on, so that `nproc` inside says what it has paid for: as many as its share rounded up,
  * at a place in the ring that its id decides.
  */
-export const cpuSet = (id: string, cpus: number): string => {
-  const all = availableParallelism()
+export const cpuSet = ({ processors: all }: Pick<Hierarchy, 'processors'>, id: string, cpus: number): string => {
   const count = Math.min(all, Math.max(1, Math.ceil(cpus)))
   if (count === all) return `0-${all - 1}`
   const start = [...id].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 7) % all
@@ -68,7 +66,7 @@ export const boundCpu = async (hierarchy: Hierarchy, path: string, id: string, c
   else await set(file(hierarchy, 'cpu', path, 'cpu.cfs_quota_us'), quotaUs(cpus))
   // Where the controller is not handed down, nproc inside shows every processor; the quota holds all the same.
   const processors = file(hierarchy, 'cpuset', path, 'cpuset.cpus')
-  if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(id, cpus))
+  if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(hierarchy, id, cpus))
   await weighIo(hierarchy, path, cpus)
 }
 

@@ -1,5 +1,5 @@
 /** Gives a machine that was made for nobody to somebody: what is set from outside of it. */
-import { truncateSync } from 'node:fs'
+import { statSync, truncateSync } from 'node:fs'
 import { setImmediate as turnOver } from 'node:timers/promises'
 import { fail } from '../../../../shared/errors.ts'
 import type { Machine, MachineSpec, Tell } from '../../driver.ts'
@@ -91,7 +91,8 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   const marker = await withRoot(context, { ...anonymous, ...(disk ? { disk } : {}) }, spec)
   const group = groupOf(context.names, id)
   const slot = { address: marker.address, interface: interfaceOf(context.names, marker.slot) }
-  truncateSync(files.output)
+  // Empty since it was made, unless it has said something since.
+  if (statSync(files.output).size > 0) truncateSync(files.output)
   // Nothing is in it but its daemon, which looks at none of it before it is told to: it may wake meanwhile.
   await all([
     names(context, spec, marker),

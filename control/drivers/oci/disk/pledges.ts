@@ -2,7 +2,7 @@
  * What machines were promised of the disk. The file of a machine's disk takes of the box what the machine has written; it may grow to
  * what was promised, so no more is promised than the disk has, less a reserve for the host's own records.
  */
-import { statfs } from 'node:fs/promises'
+import { statfsSync } from 'node:fs'
 import type { Clock } from '../../../../shared/clock.ts'
 import { fail } from '../../../../shared/errors.ts'
 import type { Room } from '../../storage.ts'
@@ -48,7 +48,7 @@ const createLook = ({ dataDir, reserveMb, promised, neighbours }: PledgesInput, 
   let last: { readonly at: number; readonly seen: Promise<Seen> } | undefined
 
   const look = async (): Promise<Seen> => {
-    const { bavail, bsize } = await statfs(dataDir)
+    const { bavail, bsize } = statfsSync(dataDir)
     const used = [...promised.keys()].reduce((sum, id) => sum + usedBytes(dataDir, id), 0)
     const owedMb = await neighbours.owedMb()
     return { freeMb: (bavail * bsize) / bytesPerMb - owedMb, usedMb: used / bytesPerMb, owedMb }
