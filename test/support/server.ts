@@ -103,10 +103,15 @@ export const server = async (
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     child = started
+    const closed = once(started, 'close')
     for (const stream of [started.stdout, started.stderr]) stream.on('data', piece => (output += piece))
     const end = performance.now() + 120_000
     while (!/serving on (\S+)/.test(output)) {
-      if (started.exitCode !== null || started.signalCode !== null) throw new Error(`the server ended: ${output}`)
+      if (started.exitCode !== null || started.signalCode !== null) {
+        // What it has said may be on its way still; what it has started may hold its pipes.
+        await Promise.race([closed, clock.sleep(1_000)])
+        throw new Error(`the server ended with ${started.exitCode ?? started.signalCode}: ${output}`)
+      }
       if (performance.now() > end) throw new Error(`the server does not serve: ${output}`)
       await clock.sleep(10)
     }
