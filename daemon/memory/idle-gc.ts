@@ -6,38 +6,41 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import type { Collector } from '../node-internals/collector.ts'
+import { collectAll, collectBuffers, type Collected } from './collect.ts'
 
-/** Until the next check: after activity, while nothing happens, and while a request such as a log stream stays open. */
+/** Until the next check: after activity, while a request does nothing, and once all is collected while one such as a log stream is open. */
 const [busyCheckMs, quietCheckMs, openCheckMs] = [100, 500, 10_000]
 /** After so long without work everything is collected. */
 const quietMs = 2_000
+/**
+ * Not so soon after the start: it takes half as much processor as the start itself, and of machines that are made many at a time
+ * the first ones would collect while the others start.
+ */
+const startMs = 8_000
+/** A check that is later than this was not waited for: the machine slept, and somebody waits for what woke it. */
+const lateMs = 1_000
 /** Then once more: what tidies up after work, as the supervisor does every 5 s, leaves garbage too. */
 const recheckMs = 6_000
 /** Share of a processor above which the daemon counts as working. */
 const busyShare = 0.05
-/** Bytes of buffers, beyond those known to be in use, that are worth collecting while the daemon works. */
-const maxGarbageBufferBytes = 16 * 1024 * 1024
-/** Growth that is not worth the milliseconds of collecting everything. */
-const minGrowthBytes = 1024 * 1024
 
-interface GcState {
-  /** Gives V8's collector; it is made when it is first needed. */
-  readonly collector: () => Collector
+interface GcState extends Collected {
   timer: NodeJS.Timeout | undefined
+  /** In seconds of `process.uptime`: not everything is collected before. */
+  readonly notBefore: number
+  /** What the next check was to wait. */
+  waitMs: number
   openRequests: number
-  /** Bytes of buffers that the last collection left. */
-  buffersInUse: number
   quietForMs: number
   /** Everything was collected since the last activity. */
   collected: boolean
-  heldAfterGc: number
   recheckMs: number
   /** The next check is as near as can be: activity must not put it off. */
   checkIsNear: boolean
   last: { at: number; cpu: NodeJS.CpuUsage }
 }
 
-/** Milliseconds since the last look at the processor, and whether the daemon worked in them. */
+/** Milliseconds since this check was scheduled, and whether the daemon worked in them. */
 const sinceLast = (state: GcState): { ms: number; busy: boolean } => {
   const { user, system } = process.cpuUsage(state.last.cpu)
   const at = process.uptime()
@@ -46,43 +49,33 @@ const sinceLast = (state: GcState): { ms: number; busy: boolean } => {
   return { ms, busy: (user + system) / 1_000 > ms * busyShare }
 }
 
-const bufferBytes = (): number => process.memoryUsage().arrayBuffers
-
-/** Collects large buffers even while the daemon works: those that outlive a few checks count as old for V8. */
-const collectBuffers = (state: GcState): void => {
-  state.buffersInUse = Math.min(state.buffersInUse, bufferBytes())
-  if (bufferBytes() <= state.buffersInUse + maxGarbageBufferBytes) return
-  state.collector().young()
-  if (bufferBytes() > state.buffersInUse + maxGarbageBufferBytes) state.collector().old()
-  state.buffersInUse = bufferBytes()
-}
-
-/** Collects everything if it is worth it; true when it was. */
-const collectAll = (state: GcState): boolean => {
-  const collector = state.collector()
-  const grown = collector.held() > state.heldAfterGc + minGrowthBytes
-  if (grown) collector.all()
-  collector.release()
-  state.heldAfterGc = collector.held()
-  sinceLast(state)
-  return grown
-}
-
 const scheduleCheck = (state: GcState, ms: number): void => {
   clearTimeout(state.timer)
   state.checkIsNear = ms === busyCheckMs
+  state.waitMs = ms
   state.timer = setTimeout(() => check(state), ms).unref()
 }
+
+/** Until everything may be collected, if nothing happens before; nothing or less when it may be now. */
+const untilQuiet = ({ quietForMs, notBefore }: GcState): number =>
+  Math.max(quietMs - quietForMs, (notBefore - process.uptime()) * 1_000)
 
 const check = (state: GcState): void => {
   state.checkIsNear = false
   const { ms, busy } = sinceLast(state)
   collectBuffers(state)
-  state.quietForMs = busy ? 0 : state.quietForMs + ms
-  if (busy) state.collected = false
+  const slept = ms > state.waitMs + lateMs
+  state.quietForMs = busy || slept ? 0 : state.quietForMs + ms
+  if (busy) {
+    state.collected = false
+    return scheduleCheck(state, busyCheckMs)
+  }
   const again = state.collected
-  if (!again && state.quietForMs < quietMs) return scheduleCheck(state, busy ? busyCheckMs : quietCheckMs)
+  const left = untilQuiet(state)
+  // Nobody tells of what a request that goes on does meanwhile.
+  if (!again && left > 0) return scheduleCheck(state, state.openRequests > 0 ? quietCheckMs : Math.ceil(left))
   const grown = collectAll(state)
+  sinceLast(state)
   state.recheckMs = again ? state.recheckMs * 2 : recheckMs
   state.collected = true
   if (state.openRequests > 0) scheduleCheck(state, openCheckMs)
@@ -92,7 +85,9 @@ const check = (state: GcState): void => {
 const onActivity = (state: GcState): void => {
   state.collected = false
   state.quietForMs = 0
-  if (!state.checkIsNear) scheduleCheck(state, busyCheckMs)
+  if (state.checkIsNear) return
+  sinceLast(state)
+  scheduleCheck(state, busyCheckMs)
 }
 
 /** A request has begun; what it returns is to be called at its end. */
@@ -108,12 +103,17 @@ const begin = (state: GcState) => (): (() => void) => {
 /** To be called for each request that node's server does not know; what it returns, at its end. */
 export type RequestBegun = () => () => void
 
-/** Watches the daemon from each request until it has been quiet. `createCollector` is called once, when it is first needed. */
-export const startIdleGc = (createCollector: () => Collector): RequestBegun => {
+/**
+ * Watches the daemon from each request until it has been quiet. `createCollector` is called once, when it is first needed;
+ * everything is collected `firstMs` milliseconds from now at the earliest.
+ */
+export const startIdleGc = (createCollector: () => Collector, firstMs = startMs): RequestBegun => {
   let collector: Collector | undefined
   const state: GcState = {
     collector: () => (collector ??= createCollector()),
     timer: undefined,
+    notBefore: process.uptime() + firstMs / 1_000,
+    waitMs: 0,
     openRequests: 0,
     buffersInUse: 0,
     quietForMs: 0,

@@ -27,6 +27,9 @@ interface Started {
   readonly cpuMs: number
 }
 
+/** The daemon has given back by then what it does not need. */
+const restMs = 10_000
+
 /** Processor time of all threads so far, in ms. */
 const cpuMs = (pid: number): number => {
   const tasks = readdirSync(`/proc/${pid}/task`)
@@ -81,12 +84,12 @@ const group = async (script: string, count: number, withWork: boolean) => {
   try {
     for (let number = 0; number < count; number++) started.push(await start(script, number))
     const memory = () => mean(started.map(({ pid }) => pssMb(pid)))
-    await sleep(4_000)
+    await sleep(restMs)
     const result: Record<string, number> = { startCpuMs: mean(started.map(one => one.cpuMs)), restMb: memory() }
     if (withWork) {
       for (const { port } of started) await work(port)
       result['afterWorkMb'] = memory()
-      await sleep(4_000)
+      await sleep(restMs)
       result['afterRestMb'] = memory()
     }
     return result

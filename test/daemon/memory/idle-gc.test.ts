@@ -13,13 +13,25 @@ const note = (what: string) => () => {
 }
 let held = 0
 let growth = 2 * 1024 * 1024
-startIdleGc(() => ({
-  young: note('young'),
-  old: note('old'),
-  all: note('all'),
-  release: note('release'),
-  held: () => (held += growth),
-}))
+startIdleGc(
+  () => ({
+    young: note('young'),
+    old: note('old'),
+    all: note('all'),
+    release: note('release'),
+    held: () => (held += growth),
+  }),
+  0,
+)
+
+/** Another one, which must not collect before that many milliseconds. */
+const firstMs = 3_000
+const begunAt = performance.now()
+const firstAfter = new Promise<number>(resolve => {
+  const nothing = () => {}
+  const all = () => resolve(performance.now() - begunAt)
+  startIdleGc(() => ({ young: nothing, old: nothing, all, release: nothing, held: () => Infinity }), firstMs)
+})
 
 const opened: ServerResponse[] = []
 const server = createServer((_, response) => {
@@ -72,6 +84,20 @@ t.test('buffers are collected while requests go on', async t => {
   )
   t.equal(kept.length, 64 * 1024 * 1024)
   response.end()
+})
+
+t.test('a machine that was asleep is not collected in the moment in which it wakes', async t => {
+  ;(await request()).end()
+  const before = calls.length
+  // As a frozen one: no processor is used, and all timers are due.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500)
+  await new Promise(resolve => setTimeout(resolve, 1))
+  await new Promise(resolve => setImmediate(resolve))
+  t.strictSame(calls.slice(before), [])
+})
+
+t.test('not everything is collected soon after the start', async t => {
+  t.ok((await firstAfter) >= firstMs)
 })
 
 t.test('where nothing has grown nothing is collected, but pages are given back', async t => {
