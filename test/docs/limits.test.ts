@@ -103,13 +103,13 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['4 MiB', 'daemon/terminal/routes.ts', 'maxFrameBytes = 4 * 1024 * 1024'],
   ],
   'drives mounted in a sandbox': [['256', 'control/drives/provider.ts', 'mostMounts = 256']],
-  'sandboxes that end at once, where they have time to (`terminationGracePeriodSeconds`)': [
-    ['16,', 'control/instances/terminate.ts', 'atOnce = 16'],
-    ['32 a second', 'control/instances/terminate.ts', 'turnMs = 500'],
-  ],
   'sandboxes that wait for their machine': [
     ['50 s', 'control/reconcile/waiting-line.ts', 'patienceMs = 50_000'],
     ['at least 100', 'control/reconcile/waiting-line.ts', 'leastRoom = 100'],
+  ],
+  'sandboxes that end at once, where they have time to (`terminationGracePeriodSeconds`)': [
+    ['16,', 'control/instances/terminate.ts', 'atOnce = 16'],
+    ['32 a second', 'control/instances/terminate.ts', 'turnMs = 500'],
   ],
   'requests under way to one port of a sandbox': [
     ['256 of one client', 'control/channel/shares.ts', 'maxOfClient = 256'],
