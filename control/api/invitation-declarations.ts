@@ -2,6 +2,7 @@
 import { route } from '../../shared/route.ts'
 import { s } from '../../shared/schema.ts'
 import type { Access } from '../auth/access.ts'
+import { invitationAnswer, memberRole } from '../kinds/invitation.ts'
 import { workspaceAnswer } from './workspace-declarations.ts'
 
 const theirs = (scope: string) => {
@@ -9,13 +10,11 @@ const theirs = (scope: string) => {
   return { family: 'invitations', extra: { tenant: 'none', access } } as const
 }
 
-const role = s.enum(['member', 'admin'])
-
 const invitation = s.object({
   invitationId: s.string(),
   type: s.literal('workspace'),
   email: s.string(),
-  role,
+  role: memberRole,
   invitedAt: s.string(),
   expiresAt: s.string(),
   invitedBy: s.object({ email: s.string(), family_name: s.string(), given_name: s.string(), sub: s.string() }),
@@ -48,16 +47,6 @@ export const declineInvitation = route('POST /v0/workspaces/:workspaceName/decli
   id: 'invitations.decline',
   summary: 'Declines an invitation of the caller into a workspace',
   params,
-  returns: s.object({
-    email: s.string(),
-    role,
-    workspace: s.string(),
-    invitedBy: s.string(),
-    expiresAt: s.string(),
-    createdAt: s.string(),
-    updatedAt: s.string(),
-    createdBy: s.string(),
-    updatedBy: s.string(),
-  }),
+  returns: invitationAnswer,
   errors: ['not_found', 'forbidden', 'changed_meanwhile'],
 })

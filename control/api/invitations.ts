@@ -3,6 +3,7 @@ import { fail } from '../../shared/errors.ts'
 import { handle, type Bound, type Context } from '../../shared/route.ts'
 import type { Invitation, Members } from '../identity/members.ts'
 import type { Person, Store } from '../store/store.ts'
+import { endOf, presentInvitation } from '../kinds/invitation.ts'
 import { acceptInvitation, declineInvitation, listInvitations } from './invitation-declarations.ts'
 import { factsOf } from './surface.ts'
 import { presentWorkspace } from './workspaces.ts'
@@ -29,8 +30,6 @@ const personOf = async ({ store }: Deps, context: Context): Promise<Person> => {
   return person
 }
 
-const timeText = (time: number): string => new Date(time).toISOString()
-
 /** How many are told of besides. */
 const mostEmails = 5
 
@@ -49,8 +48,8 @@ const rendered = async ({ store }: Deps, { record, email, role, account }: Invit
     type: 'workspace' as const,
     email,
     role,
-    invitedAt: timeText(record.createdAt),
-    expiresAt: timeText(record.spec['expiresAt'] as number),
+    invitedAt: new Date(record.createdAt).toISOString(),
+    expiresAt: endOf(record),
     invitedBy: { email: record.metadata.createdBy, family_name: '', given_name: '', sub: '' },
     account: { id: account, displayName: owner?.displayName ?? account },
     workspace: { name: record.workspace, displayName: workspace?.displayName ?? record.workspace },
@@ -86,21 +85,9 @@ export const invitationRoutes = (deps: Deps): Bound[] => {
       return { email: person.email, workspace: presentWorkspace(workspace) }
     }),
     handle(declineInvitation, async ({ params }, context) => {
-      const { person, invitation } = await need(deps, params.workspaceName, context)
-      const { record, role } = invitation
-      const { createdBy, updatedBy } = record.metadata
+      const { invitation } = await need(deps, params.workspaceName, context)
       await members.decline(invitation, factsOf(context).by)
-      return {
-        email: person.email,
-        role,
-        workspace: record.workspace,
-        invitedBy: createdBy,
-        expiresAt: timeText(record.spec['expiresAt'] as number),
-        createdAt: timeText(record.createdAt),
-        updatedAt: timeText(record.updatedAt),
-        createdBy,
-        updatedBy,
-      }
+      return presentInvitation(invitation.record)
     }),
   ]
 }

@@ -11,6 +11,7 @@ import type { Naming } from '../resources/naming.ts'
 import type { Presented } from '../resources/present.ts'
 import type { Wire } from '../resources/wire.ts'
 import type { Resource } from '../store/store.ts'
+import { invitationAnswer, memberRole, presentInvitation } from './invitation.ts'
 
 const addressPattern = /^[^\s@"(),:;<>[\]\\/]{1,64}@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/
 
@@ -25,14 +26,10 @@ const addresses: Naming = {
   stored: given => given.toLowerCase(),
 }
 
-const role = s.enum(['member', 'admin'])
-
 interface Body {
   readonly email?: string | null
   readonly role?: string | null
 }
-
-const endOf = ({ spec }: Resource): string => new Date(spec['expiresAt'] as number).toISOString()
 
 /** What a listing and a change of the role answer. */
 const member = ({ spec }: Presented, { uid, name }: Resource) => ({
@@ -45,24 +42,9 @@ const member = ({ spec }: Presented, { uid, name }: Resource) => ({
   source: spec['source'] ?? 'invitation',
 })
 
-const invitation = ({ metadata }: Presented, record: Resource) => {
-  const { createdAt, updatedAt, createdBy, updatedBy } = metadata
-  return {
-    email: record.name,
-    role: record.spec['role'],
-    workspace: record.workspace,
-    invitedBy: createdBy,
-    expiresAt: endOf(record),
-    createdAt,
-    updatedAt,
-    createdBy,
-    updatedBy,
-  }
-}
-
 const wire: Wire = {
-  create: s.object({ email: text(256).check(s.minLength(1, 'must not be empty')), role: s.nullish(role) }),
-  update: s.object({ role }),
+  create: s.object({ email: text(256).check(s.minLength(1, 'must not be empty')), role: s.nullish(memberRole) }),
+  update: s.object({ role: memberRole }),
   read: ({ email, role: given }: Body) => ({
     metadata: email ? { name: email } : {},
     spec: given ? { role: given } : {},
@@ -70,7 +52,7 @@ const wire: Wire = {
   answer: s.object({
     sub: s.string(),
     email: s.string(),
-    role,
+    role: memberRole,
     accepted: s.boolean(),
     email_verified: s.boolean(),
     expired: s.boolean(),
@@ -78,20 +60,9 @@ const wire: Wire = {
   }),
   render: member,
   created: {
-    shape: s.object({
-      email: s.string(),
-      role,
-      workspace: s.string(),
-      invitedBy: s.string(),
-      expiresAt: s.string(),
-      createdAt: s.string(),
-      updatedAt: s.string(),
-      createdBy: s.string(),
-      updatedBy: s.string(),
-      /** Where the invitation is accepted, once; absent when it was mailed. */
-      link: s.optional(s.string()),
-    }),
-    render: invitation,
+    /** Where the invitation is accepted, once; absent when it was mailed. */
+    shape: s.extend(invitationAnswer, { link: s.optional(s.string()) }),
+    render: (_, record) => presentInvitation(record),
   },
 }
 
