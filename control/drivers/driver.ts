@@ -40,7 +40,6 @@ export interface Driver {
   /** Memory and processor time used so far; undefined when the machine is gone. */
   stats(id: string): Promise<Stats | undefined>
   readonly freezer?: Freezer
-  readonly resizer?: Resizer
   readonly mounter?: Mounter
   readonly claimer?: Claimer
   readonly outbound?: Outbound
@@ -152,11 +151,6 @@ export interface Claimer {
 export interface Keeper {
   /** Names below the data directory; none when the machine has no files that would outlive its end. */
   filesOf(id: string): Promise<readonly string[]>
-}
-
-/** Changes the limits of a running machine. */
-export interface Resizer {
-  resize(id: string, limits: { memoryMb: number; cpus: number }): Promise<void>
 }
 
 /**

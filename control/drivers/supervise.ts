@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Claimer, Driver, Freezer, Mounter, Resizer } from './driver.ts'
+import type { Claimer, Driver, Freezer, Mounter } from './driver.ts'
 import type { Storage } from './storage.ts'
 
 export interface Deadlines {
@@ -62,10 +62,6 @@ const supervisedFreezer = (freezer: Freezer, bounded: Bounded, { createMs, other
   }),
 })
 
-const supervisedResizer = (resizer: Resizer, bounded: Bounded, { otherMs }: Deadlines): Resizer => ({
-  resize: (id, limits) => bounded('resize', { machine: id }, otherMs, undefined, () => resizer.resize(id, limits)),
-})
-
 const supervisedClaimer = (claimer: Claimer, bounded: Bounded, { otherMs }: Deadlines): Claimer => ({
   ...claimer,
   claim: (spec, tell) => bounded('claim', { machine: spec.id }, otherMs, undefined, () => claimer.claim(spec, tell)),
@@ -90,7 +86,6 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
   const bounded = bounding(driver.name, { log: deps.log.with({ driver: driver.name }), clock: deps.clock })
   const deadlines = { ...generous, ...deps.deadlines }
   const freezer = driver.freezer && supervisedFreezer(driver.freezer, bounded, deadlines)
-  const resizer = driver.resizer && supervisedResizer(driver.resizer, bounded, deadlines)
   const claimer = driver.claimer && supervisedClaimer(driver.claimer, bounded, deadlines)
   const storage = driver.storage && supervisedStorage(driver.storage, bounded, deadlines)
   const mounter = driver.mounter && supervisedMounter(driver.mounter, bounded, deadlines)
@@ -107,7 +102,6 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
       bounded('remove', { machine: id }, deadlines.removeMs, signal, inner => driver.remove(id, inner)),
     stats: id => bounded('stats', { machine: id }, deadlines.otherMs, undefined, () => driver.stats(id)),
     ...(freezer ? { freezer } : {}),
-    ...(resizer ? { resizer } : {}),
     ...(mounter ? { mounter } : {}),
     ...(claimer ? { claimer } : {}),
     ...(driver.outbound ? { outbound: driver.outbound } : {}),

@@ -7,6 +7,9 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Driver, Machine, MachineSpec } from '../../control/drivers/driver.ts'
 import type { DriverConfig } from '../../control/drivers/index.ts'
+import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
+import { limitCpu, limitMemory } from '../../control/drivers/oci/cgroup/limits.ts'
+import { groupOf } from '../../control/drivers/oci/context.ts'
 import { openOci } from '../../control/drivers/oci/index.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
 import { systemClock } from '../../shared/clock.ts'
@@ -94,6 +97,8 @@ export interface Box extends Kit {
   reopen(settings?: Settings): Promise<Driver>
   spec(id: string, more?: Partial<MachineSpec>): MachineSpec
   leftovers(id: string): Promise<string[]>
+  /** Other limits of a machine that runs, as one that is claimed gets them. */
+  limit(id: string, limits: Pick<MachineSpec, 'memoryMb' | 'cpus'>): Promise<void>
 }
 
 export interface BoxOptions {
@@ -134,6 +139,11 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     dataDir,
     names,
     reopen,
+    async limit(id, { memoryMb, cpus }) {
+      const hierarchy = await openHierarchy()
+      await limitMemory(hierarchy, groupOf(names, id), memoryMb)
+      await limitCpu(hierarchy, groupOf(names, id), id, cpus)
+    },
     spec: (id, more) => ({
       id,
       rootfs: kit.rootfs,

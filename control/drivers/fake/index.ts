@@ -22,7 +22,6 @@ export type FaultPoint =
   | 'freeze'
   | 'thaw'
   | 'reclaim'
-  | 'resize'
   | 'claim'
 
 /** Called at each point; throw, or wait, to make the fault. */
@@ -218,13 +217,6 @@ export const fakeDriver = (options: FakeOptions = {}): Driver => {
         if (signal.aborted) return
         alive(context, id, 'reclaim').putAway = true
         note(context, 'reclaim', id)
-      },
-    },
-    resizer: {
-      async resize(id, limits) {
-        await faults('resize', id)
-        alive(context, id, 'resize').limits = { ...limits }
-        note(context, 'resize', id)
       },
     },
     storage: {

@@ -13,7 +13,6 @@ import { relative } from 'node:path'
 import type { Driver } from '../driver.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { freezeGroup, thawGroup } from './cgroup/freezer.ts'
-import { limitCpu, limitMemory } from './cgroup/limits.ts'
 import { processesIn } from './cgroup/processes.ts'
 import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
@@ -27,22 +26,11 @@ import { createMachine } from './create.ts'
 import { ociMounter } from './drives/mounter.ts'
 import { filesOf } from './layout.ts'
 import { listMachines } from './list.ts'
-import { readMarker, writeMarker } from './marker.ts'
+import { readMarker } from './marker.ts'
 import { processAt } from './net/process-at.ts'
 import { openContext } from './open.ts'
 import { probeOci } from './probe.ts'
 import { endMachine, removeMachine } from './remove.ts'
-
-const resize = async (context: Context, id: string, limits: { memoryMb: number; cpus: number }): Promise<void> => {
-  const { hierarchy, names, dataDir } = context
-  const group = groupOf(names, id)
-  await limitMemory(hierarchy, group, limits.memoryMb)
-  await limitCpu(hierarchy, group, id, limits.cpus)
-  await context.views?.renew(id)
-  const files = filesOf(dataDir, id)
-  const marker = await readMarker(files.marker)
-  if (marker) await writeMarker(files.marker, { ...marker, memoryMb: limits.memoryMb, cpus: limits.cpus })
-}
 
 /** What was written is on the disk, and so in the file that it is in: the machine stands still meanwhile. */
 const flush = async ({ hierarchy, names }: Context, id: string): Promise<void> => {
@@ -108,7 +96,6 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     },
     ...storageOf(context),
     keeper: { filesOf: id => keptFiles(context, id) },
-    resizer: { resize: (id, limits) => resize(context, id, limits) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
     ...(config.runtime === 'runsc'
       ? {}

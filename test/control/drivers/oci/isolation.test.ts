@@ -88,7 +88,7 @@ t.test('memory, processes and processors of a machine are limited, and it surviv
     listed.map(({ phase }) => phase),
     ['running'],
   )
-  await box.driver.resizer?.resize('a', { memoryMb: 1024, cpus: 2 })
+  await box.limit('a', { memoryMb: 1024, cpus: 2 })
   t.equal((await sh(machine, 'dd if=/dev/zero of=/dev/null bs=400M count=1')).code, 0, 'it can be given more')
 })
 
