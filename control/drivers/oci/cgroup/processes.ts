@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { rmdir, writeFile } from 'node:fs/promises'
 import type { Clock } from '../../../../shared/clock.ts'
 import { errno, fail } from '../../../../shared/errors.ts'
+import { endProcesses } from './end-processes.ts'
 import { children, groupDirs, readControl, treeDir, type Hierarchy } from './hierarchy.ts'
 
 const boundMs = 20_000
@@ -44,15 +45,6 @@ const write = async (file: string, value: string): Promise<boolean> => {
   }
 }
 
-const signalAll = (pids: readonly number[]): void => {
-  for (const pid of pids)
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch (error) {
-      if (errno(error) !== 'ESRCH') throw error
-    }
-}
-
 /** Ends every process of the group, frozen ones too, and waits until none is left. Throws `busy` when one will not die. */
 export const killGroup = async (hierarchy: Hierarchy, path: string, clock: Clock): Promise<void> => {
   const freezer = hierarchy.version === 1 ? hierarchy.mountOf('freezer') : undefined
@@ -68,7 +60,7 @@ export const killGroup = async (hierarchy: Hierarchy, path: string, clock: Clock
     if (hierarchy.version === 2 && (await write(join(hierarchy.mountOf('pids') as string, path, 'cgroup.kill'), '1'))) {
       // A frozen version-2 group dies without being thawed.
     } else {
-      signalAll(pids)
+      await endProcesses(pids, () => processesIn(hierarchy, path))
       if (freezer) await write(join(freezer, path, 'freezer.state'), 'THAWED')
     }
     await clock.sleep(wait)
