@@ -129,6 +129,9 @@ export interface Freezer {
   reclaim?(id: string, signal: AbortSignal): Promise<void>
 }
 
+/** The step of a `driver_failed` that says that a generic machine cannot get the root of the image: others of that image may not, either. */
+export const rootStep = 'root of the image'
+
 /** Tells the daemon of a machine that runs whose it is. */
 export type Tell = (machine: Machine) => Promise<void>
 
@@ -142,7 +145,7 @@ export interface Claimer {
    * Sets all that is set from outside (names, memory, what holds its traffic, the host's files) to what `spec` says, and has its
    * daemon told the rest as soon as that can be, and before anybody may use it. Root file system and working directory are what it
    * was made with, but for a generic one, which gets those of the spec. Becomes what it is as fast as the box allows; afterwards it has its
-   * share of the processors. May be repeated. Throws as `create` and `tell` do; such a machine is only good for `remove`.
+   * share of the processors. May be repeated. Throws as `create` and `tell` do, and `driver_failed` of `rootStep`; such a machine is only good for `remove`.
    */
   claim(spec: Omit<MachineSpec, 'channel'>, tell: Tell): Promise<Machine>
 }

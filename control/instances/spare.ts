@@ -15,6 +15,8 @@ export interface Spare {
    * take into another's possession stays.
    */
   giving<T>(plan: MachinePlan, count: number, use: (machines: readonly Instance[]) => Promise<T>): Promise<T>
+  /** Told what has become of a machine that was taken: its owner's, or nothing, and why. */
+  became(id: string, error?: unknown): void
 }
 
 /** Tells the daemon of a machine that was made for nobody whose it is. Throws when it does not become that. */

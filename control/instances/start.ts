@@ -141,16 +141,18 @@ const make = async (
   { subject: given, plan }: Omit<Made, 'machine'>,
   { attempts, signal, onRising }: Trying,
 ): Promise<Made> => {
-  const { channelKeys, configurer } = context
+  const { channelKeys, configurer, spare } = context
   let subject = given
   if (subject.instance.claimed)
     try {
       if (attempts.claimed) return { subject, plan, machine: attempts.claimed }
       const machine = await become(context, subject, plan)
       attempts.claimed = machine
+      spare?.became(subject.instance.id)
       configurer.started(subject.instance, subject.owner, plan)
       return { subject, plan, machine }
     } catch (error) {
+      spare?.became(subject.instance.id, error)
       subject = await unclaim(context, subject, error)
     }
   const { instance, owner, driver } = subject

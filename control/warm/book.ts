@@ -13,8 +13,11 @@ export interface Book {
   of(uid: string): readonly Instance[]
   /** Those that begin just now, of all pools. */
   readonly beginning: number
-  /** Takes up to `count` that can become what the plan says, those of its image first; nobody else gets them until `giveBack`. */
-  pick(plan: MachinePlan, count: number): readonly Instance[]
+  /**
+   * Takes up to `count` that can become what the plan says, those of its image first, and generic ones `mostGeneric` at most; nobody else gets
+   * them until `giveBack`.
+   */
+  pick(plan: MachinePlan, count: number, mostGeneric: number): readonly Instance[]
   giveBack(machines: readonly Instance[]): void
 }
 
@@ -26,7 +29,7 @@ export interface BookOptions {
   readonly mostStorageMb: number
 }
 
-const isGeneric = ({ image }: Instance): boolean => image?.digest === anyImage
+export const isGeneric = ({ image }: Instance): boolean => image?.digest === anyImage
 
 export const createBook = (options: BookOptions): Book => {
   const machines = new Map<string, Instance>()
@@ -54,14 +57,17 @@ export const createBook = (options: BookOptions): Book => {
     get beginning() {
       return [...machines.values()].filter(({ status, attempts }) => status === 'starting' && attempts === 0).length
     },
-    pick(plan, count) {
+    pick(plan, count, mostGeneric) {
       const found: Instance[] = []
       const isOfImage = ({ image }: Instance): boolean => isDeepStrictEqual(image, plan.image)
-      for (const suits of [isOfImage, isGeneric])
+      const take = (suits: (machine: Instance) => boolean, most: number): void => {
         for (const machine of machines.values()) {
-          if (found.length >= count) break
+          if (found.length >= most) break
           if (suits(machine) && fits(machine, plan)) found.push(machine)
         }
+      }
+      take(isOfImage, count)
+      take(isGeneric, Math.min(count, found.length + mostGeneric))
       for (const { id } of found) reserved.add(id)
       return found
     },

@@ -1,6 +1,8 @@
 /** What the pools have, for operators. */
 import type { Store } from '../store/store.ts'
 import type { Book } from './book.ts'
+import type { Circuit } from './circuit.ts'
+import { anyImage } from './pool.ts'
 import { poolKind } from '../pool-kind.ts'
 import type { WantedPool } from './wanted.ts'
 
@@ -25,20 +27,26 @@ export interface WarmReport {
   readonly missed: number
 }
 
+const pauseOf = ({ paused }: Pick<Circuit, 'paused'>): string | undefined =>
+  paused.length > 0
+    ? `none is given for ${paused.length} image${paused.length === 1 ? '' : 's'} for a while, whose root they do not get: ${paused.at(-1)}`
+    : undefined
+
 export const report = async (context: {
   readonly store: Pick<Store, 'resources'>
   readonly book: Pick<Book, 'of'>
   readonly wanted: readonly WantedPool[]
   readonly tally: Pick<WarmReport, 'claimed' | 'missed'>
   readonly obstacle: string | undefined
+  readonly circuit: Pick<Circuit, 'paused'>
 }): Promise<WarmReport> => {
-  const { store, book, wanted, tally, obstacle } = context
+  const { store, book, wanted, tally, obstacle, circuit } = context
   const records = new Map((await store.resources.everyOf(poolKind, () => {})).map(record => [record.name, record]))
   const pools = wanted.map(({ image, configured, demanded, problem }): PoolReport => {
     const record = records.get(image)
     const machines = record ? book.of(record.uid) : []
     const errors = machines.flatMap(machine => machine.errors.map(({ message }) => message))
-    const why = problem ?? errors.at(-1)
+    const why = problem ?? (image === anyImage ? pauseOf(circuit) : undefined) ?? errors.at(-1)
     return {
       image,
       configured,

@@ -16,7 +16,8 @@ import type { Rules } from '../reconcile/rules.ts'
 import type { Transition } from '../reconcile/transition.ts'
 import type { WaitingLine } from '../reconcile/waiting-line.ts'
 import type { Resource, Store, Written } from '../store/store.ts'
-import { createBook, type Book } from './book.ts'
+import { createBook, isGeneric, type Book } from './book.ts'
+import { createCircuit, type Circuit } from './circuit.ts'
 import { createDemand, type Demand } from './demand.ts'
 import { keepPools } from './keep.ts'
 import { createPace, type Pace } from './pace.ts'
@@ -75,6 +76,7 @@ interface Context extends WarmDeps, WarmOptions {
   readonly book: Book
   readonly demand: Demand
   readonly pace: Pace
+  readonly circuit: Circuit
   readonly tally: { claimed: number; missed: number }
   /** What generic machines are made with; undefined where there are none. */
   readonly genericRoot: string | undefined
@@ -159,18 +161,26 @@ const lookSoon = (context: Context, ms: number): void => {
 }
 
 const giving = (context: Context): Spare['giving'] => {
-  const { book, demand, mostDemanded, tally } = context
+  const { book, circuit, demand, mostDemanded, tally } = context
   return async (plan, count, use) => {
-    const machines = book.pick(plan, count)
+    const { digest } = plan.image
+    const machines = book.pick(plan, count, circuit.most(digest))
+    circuit.given(
+      digest,
+      machines.filter(isGeneric).map(({ id }) => id),
+    )
     context.pace.asked()
     tally.claimed += machines.length
     tally.missed += count - machines.length
     if (mostDemanded > 0) {
-      demand.note(plan.image.digest, count)
+      demand.note(digest, count)
       lookSoon(context, demandMs)
     }
     try {
       return await use(machines)
+    } catch (error) {
+      for (const { id } of machines) circuit.became(id, error)
+      throw error
     } finally {
       book.giveBack(machines)
     }
@@ -196,20 +206,21 @@ export const createWarm = (deps: WarmDeps, given: WarmOptions): Warm => {
     }),
     demand: createDemand(clock),
     pace: createPace(clock),
+    circuit: createCircuit(deps),
     tally: { claimed: 0, missed: 0 },
     genericRoot,
     obstacle: obstacleOf(drivers),
     wanted: [],
     closed: false,
   }
-  const { book, obstacle } = context
+  const { book, circuit, obstacle } = context
   const asks = isOn(options) && obstacle === undefined
   // Once nothing looks after machines any more: what was opened before is closed after.
   if (asks && options.unasked > 0) deps.closing.add('machines that nobody asked for', () => leaveNone(context))
   if (isOn(options) && obstacle !== undefined) log.warn('warm.unavailable', { reason: obstacle })
   return {
     rules: poolRules({ images, genericRoot, ownEnvironment, environmentOf, mayMake: owner => mayMake(context, owner) }),
-    spare: { asks, giving: giving(context) },
+    spare: { asks, giving: giving(context), became: circuit.became },
     written(written) {
       book.written(written)
       if (asks) fillSoon(context)

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fakeDriver, fakeWorld, type FakeOptions } from '../../../control/drivers/fake/index.ts'
+import { rootStep } from '../../../control/drivers/driver.ts'
 import { hashKey } from '../../../control/auth/keys.ts'
+import { fail } from '../../../shared/errors.ts'
+import { jsonLog } from '../../../shared/log.ts'
 import { call, type Answer } from '../../support/call.ts'
 import { answerJson, standIn } from '../../support/stand-in.ts'
 import { openTestHost, type HostOptions, type TestHost } from '../../support/whole-host.ts'
@@ -181,6 +184,35 @@ t.test('a daemon that does not become somebody’s: its machine goes, and a new 
   t.ok(before.includes(instance?.id ?? ''))
   t.match(on.world.machines.get(instance?.id ?? '')?.spec, { hostname: 'a', env: { SVC_NAME: 'a' } })
 })
+
+t.test(
+  'on a box where none gets the root of an image: three in a row go, then new ones are made, and operators are told',
+  async t => {
+    const on = await box(t)
+    const lines: string[] = []
+    const log = jsonLog({ level: 'warn', now: Date.now, write: line => lines.push(line) })
+    let claims = 0
+    const faults: FakeOptions['faults'] = point => {
+      // The third goes well.
+      if (point === 'claim' && ++claims !== 3)
+        throw fail('driver_failed', { driver: 'fake', step: rootStep, reason: 'no pivot_root here' })
+    }
+    const host = await open(t, on, { faults, log, config: { warm: { '*': 2 } } })
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
+      await full(host, 2)
+      await create(host, name)
+      await host.until(name, 'DEPLOYED')
+    }
+    t.match(await full(host, 2), {
+      pools: [{ image: '*', problem: /none is given for 1 image.*no pivot_root here/ }],
+      claimed: 6,
+      missed: 2,
+    })
+    const events = lines.map(line => JSON.parse(line).event)
+    t.equal(events.filter(event => event === 'warm.generic-paused').length, 1, 'said once')
+    t.equal(events.filter(event => event === 'instance.unclaimed').length, 5)
+  },
+)
 
 t.test('a record that is written while its machine becomes its own keeps that machine', async t => {
   const on = await box(t)

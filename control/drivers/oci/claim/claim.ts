@@ -2,7 +2,7 @@
 import { statSync, truncateSync } from 'node:fs'
 import { setImmediate as turnOver } from 'node:timers/promises'
 import { fail } from '../../../../shared/errors.ts'
-import type { Machine, MachineSpec, Tell } from '../../driver.ts'
+import { rootStep, type Machine, type MachineSpec, type Tell } from '../../driver.ts'
 import { imageMark, isImageGone } from '../image-files.ts'
 import { thawGroup } from '../cgroup/freezer.ts'
 import { boundCpu, hurryCpu, limitMemory, weighCpu } from '../cgroup/limits.ts'
@@ -56,7 +56,7 @@ const withRoot = async (context: Context, marker: Marker, spec: Spec): Promise<M
   if (!isGeneric(context, marker.image?.path)) return marker
   const files = filesOf(context.dataDir, spec.id)
   const stranger = marker.firstId === undefined ? undefined : await context.strangerInImage(spec.rootfs)
-  if (stranger !== undefined) throw fail('driver_failed', { driver: 'oci', step: 'claim', reason: stranger })
+  if (stranger !== undefined) throw fail('driver_failed', { driver: 'oci', step: rootStep, reason: stranger })
   writeMarkerNow(files.marker, { ...marker, ready: false })
   // What is on a disk of its own is made by the program that mounts it.
   if (!isFile(marker.disk))

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fail } from '../../../../shared/errors.ts'
 import { defaultLogDir } from '../../../../shared/log-dir.ts'
-import type { MachineSpec } from '../../driver.ts'
+import { rootStep, type MachineSpec } from '../../driver.ts'
 import { treeDir } from '../cgroup/hierarchy.ts'
 import { toolEnvironment } from '../command.ts'
 import { groupOf, type Context } from '../context.ts'
@@ -67,5 +67,5 @@ export const recast = async (context: Context, { files, marker, spec }: Recast):
   })
   if (errno === 0 && code === 0 && !signal) return
   const reason = said.trim() || signal || `its program could not be started (${errno})`
-  throw fail('driver_failed', { driver: 'oci', step: 'root of the image', reason })
+  throw fail('driver_failed', { driver: 'oci', step: rootStep, reason })
 }
