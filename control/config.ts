@@ -71,7 +71,7 @@ export interface Config {
   readonly drivesDir: string
   /** `auto`, the default, or the name of a driver. */
   readonly driver: string
-  /** OCI runtime binary of the oci driver: `runc`, the default, `runsc` or `crun`. */
+  /** OCI runtime binary of the oci driver: `runc`, `crun`, `runsc`, or `auto`, the default, for crun where it serves and else runc. */
   readonly runtime: string
   /** Prefixes of names on the wire; ours are always among them. Default ours alone. */
   readonly wireNames: readonly WireName[]
@@ -179,7 +179,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     dataDir,
     drivesDir: textOf(env, 'HUTCH_DRIVES_DIR') && path('HUTCH_DRIVES_DIR', ''),
     driver: textOf(env, 'HUTCH_DRIVER') || 'auto',
-    runtime: choiceOf(env, 'HUTCH_RUNTIME', ['runc', 'runsc', 'crun']),
+    runtime: choiceOf(env, 'HUTCH_RUNTIME', ['auto', 'runc', 'crun', 'runsc']),
     wireNames: wire.wireNames,
     imageAliases: { ...wire.imageAliases, ...aliasesFrom(env) },
     apiVersions: wire.versions,

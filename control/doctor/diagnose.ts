@@ -1,6 +1,7 @@
 /** Probes every driver and runtime that is on the box, and the configured one whether it is or not. */
 import type { Clock } from '../../shared/clock.ts'
 import type { Config } from '../config.ts'
+import { chooseRuntime } from '../drivers/oci/probe/choose-runtime.ts'
 import { probeOci } from '../drivers/oci/probe.ts'
 import { presentRuntimes } from '../drivers/oci/runtime.ts'
 import { unpacksLater } from '../runtime/prepare.ts'
@@ -13,10 +14,11 @@ export const diagnose = async (
 ): Promise<Diagnosis[]> => {
   const bundleLater = (await unpacksLater(config)) ? 'in the package; the first start unpacks it' : undefined
   const diagnoses: Diagnosis[] = []
-  for (const runtime of new Set([config.runtime, ...presentRuntimes()]))
+  const configured = await chooseRuntime(config, deps, signal)
+  for (const runtime of new Set([configured, ...presentRuntimes()]))
     diagnoses.push({
       driver: `oci (${runtime})`,
-      configured: runtime === config.runtime,
+      configured: runtime === configured,
       probe: await probeOci({ ...config, runtime, bundleLater }, deps, signal),
     })
   return diagnoses

@@ -32,6 +32,7 @@ patchelf patchelf
 '
 # Installed when the archive has them; Hutch runs without.
 optional='
+crun crun
 runsc runsc
 '
 
@@ -44,10 +45,10 @@ missing_from() {
 
 missing=$(missing_from "$needed")
 wanted=$(missing_from "$optional")
-# An optional package is tried once: a note says that the archive does not have it.
+# An optional package is tried once: a note says which the archive does not have.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 note="$root/.runtime/apt-optional"
-if [ -e "$note" ]; then wanted=''; fi
+if [ "$(cat "$note" 2>/dev/null)" = "$wanted" ]; then wanted=''; fi
 [ -n "$missing$wanted" ] || exit 0
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
@@ -79,7 +80,7 @@ for package in $wanted; do
   apt-get "${apt_options[@]}" install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 ||
     echo "setup: $package is not to be had here; going on without it"
 done
-touch "$note"
+missing_from "$optional" > "$note"
 
 missing=$(missing_from "$needed")
 [ -z "$missing" ] || { echo "hutch: still missing after apt-get install:" $missing >&2; exit 1; }

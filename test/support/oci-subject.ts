@@ -25,7 +25,7 @@ const remembers = async (machine: Machine): Promise<boolean> => {
   return code === 0
 }
 
-export const ociSubject = async (t: Test, kit: Kit, runtime: 'runc' | 'runsc'): Promise<Subject> => {
+export const ociSubject = async (t: Test, kit: Kit, runtime: 'runc' | 'crun' | 'runsc'): Promise<Subject> => {
   const box = await openBox(t, kit, { runtime })
   return {
     ...box,

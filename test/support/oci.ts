@@ -12,6 +12,7 @@ import { limitCpu, limitMemory } from '../../control/drivers/oci/cgroup/limits.t
 import { groupOf } from '../../control/drivers/oci/context.ts'
 import { openOci } from '../../control/drivers/oci/index.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
+import { runtimeNames } from '../../control/drivers/oci/runtime.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
 import { makeBundle, makeRootfs } from './machine.ts'
@@ -112,7 +113,7 @@ export interface BoxOptions {
 
 /** Opens a driver; at the end of the test all machines are removed and nothing of the instance may be left. */
 export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Promise<Box> => {
-  const { runtime = 'runc', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog, within = tmpdir() } = options
+  const { runtime = 'auto', hostPorts = [], settings = { slotsAhead: 2 }, log = silentLog, within = tmpdir() } = options
   // Not t.testdir(): that one goes before the teardown that removes the machines in it.
   const dir = realpathSync(mkdtempSync(join(within, 'hutch box-')))
   const dataDir = join(dir, 'data')
@@ -157,7 +158,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     }),
     leftovers: async id => [
       ...namesIn(join(dataDir, 'machines')).filter(name => name === id),
-      ...namesIn(join(names.runDir, runtime)).filter(name => name === id),
+      ...runtimeNames.flatMap(one => namesIn(join(names.runDir, one))).filter(name => name === id),
       ...cgroupMounts().filter(mount => namesIn(join(mount, names.cgroup)).includes(id)),
       ...readFileSync('/proc/self/mountinfo', 'utf8')
         .split('\n')

@@ -18,7 +18,7 @@ import { untilReady } from './ready.ts'
 import { inTurn } from './in-turn.ts'
 import { inheritedFiles, runtimeConfig } from './spec/config.ts'
 import { releasesMount } from './spec/mounts.ts'
-import { handsOnDescriptors } from './runtime.ts'
+import { handsOnDescriptors, hiddenFrom, treesAnew } from './runtime.ts'
 import { lastWords, privateFd, saidSince, saidSoFar, startMachine } from './start.ts'
 
 /** One attempt to make a machine. */
@@ -54,6 +54,7 @@ export const writeConfig = ({ context, spec, slot, files, document }: Attempt, f
     limitsSwap: hierarchy.limitsSwap,
     privileges,
     aio,
+    treesAnew: treesAnew(runtime, hierarchy),
     arch: process.arch,
   })
   writeFileSync(files.config, JSON.stringify(config), { mode: 0o600 })
@@ -64,7 +65,7 @@ const start = async (
   { firstId, disk }: Marker,
   blank: string | undefined,
 ): Promise<void> => {
-  const { runtime, overlay, names, bundleDir, releasesDir, privileges } = context
+  const { runtime, overlay, names, bundleDir, releasesDir, privileges, hierarchy } = context
   const input = document && openDocument(document, names.runDir)
   try {
     await startMachine({
@@ -79,6 +80,7 @@ const start = async (
       bundleDir,
       releasesDir,
       privatePlace: handsOnDescriptors(runtime),
+      hidden: hiddenFrom(runtime, hierarchy),
       stdin: input?.path,
       signal,
     })

@@ -79,11 +79,11 @@ const outboundOf = (
 /** Opens the driver; throws `driver_failed` naming the step and the next action when the box lacks something. */
 export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<Driver> => {
   const { context, close } = await openContext(config, deps)
-  const { hierarchy, names, clock } = context
+  const { hierarchy, names, runtime, clock } = context
   const group = (id: string) => groupOf(names, id)
   return {
     name: 'oci',
-    probe: signal => probeOci(config, deps, signal),
+    probe: signal => probeOci({ ...config, runtime: runtime.name }, deps, signal),
     create: (spec, signal, onRising) => createMachine(context, spec, { signal, onRising }),
     list: signal => listMachines(context, signal),
     end: (id, signal) => endMachine(context, id, signal),
@@ -97,7 +97,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     ...storageOf(context),
     keeper: { filesOf: id => keptFiles(context, id) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
-    ...(config.runtime === 'runsc'
+    ...(runtime.name === 'runsc'
       ? {}
       : {
           mounter: ociMounter(context),

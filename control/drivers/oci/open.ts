@@ -29,6 +29,7 @@ import { trimOutputs } from './outputs.ts'
 import { carriesOverlay } from './overlay.ts'
 import { readPrivileges } from './privileges.ts'
 import { withScratch } from './probe/check.ts'
+import { chooseRuntime } from './probe/choose-runtime.ts'
 import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
@@ -128,21 +129,22 @@ const leave = async (context: Context): Promise<void> => {
 }
 
 /** Throws `driver_failed` naming what the box lacks, `invalid_argument` naming a variable that cannot be used. */
-export const openContext = async (config: DriverConfig, deps: DriverDeps): Promise<Opened> => {
+export const openContext = async (settings: DriverConfig, deps: DriverDeps): Promise<Opened> => {
   const { log, clock } = deps
   if (process.getuid?.() !== 0)
     throw fail('driver_failed', { driver: 'oci', step: 'open', reason: 'namespaces and mounts need root; run as root' })
-  subnetOf(config.subnet)
-  const bundle = await readBundle(config.bundleDir)
-  const bundleDir = await realpath(config.bundleDir)
+  subnetOf(settings.subnet)
+  const bundle = await readBundle(settings.bundleDir)
+  const bundleDir = await realpath(settings.bundleDir)
   const releasesDir = await releasesBeside(bundleDir)
-  await mkdir(machinesDir(config.dataDir), { recursive: true, mode: 0o700 })
+  await mkdir(machinesDir(settings.dataDir), { recursive: true, mode: 0o700 })
   await openStage()
-  const dataDir = await realpath(config.dataDir)
+  const dataDir = await realpath(settings.dataDir)
   const names = namesOf(tagOf(dataDir))
   await untilUnswept(names.tag, clock)
   const hierarchy = await openHierarchy()
   await sweepDead(hierarchy, { log, clock })
+  const config = { ...settings, runtime: await chooseRuntime(settings, deps) }
   // First of what leaves something behind: an operator who insists may be refused.
   const firstId = await openUsers(config, deps, { names, dataDir })
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
@@ -156,7 +158,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
   const own = { dataDir, names, runtime, bundleDir, bundle, releasesDir, hierarchy, overlay, disks, privileges }
-  const views = config.runtime === 'runsc' ? undefined : await openViews({ hierarchy, names }, { log, clock })
+  const views = runtime.name === 'runsc' ? undefined : await openViews({ hierarchy, names }, { log, clock })
   const context: Context = {
     ...own,
     ...network,
@@ -172,7 +174,7 @@ export const openContext = async (config: DriverConfig, deps: DriverDeps): Promi
   }
   const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
   const stopTrimming = clock.every(5_000, trim)
-  const stopWatching = config.runtime === 'runsc' ? undefined : watchLocks({ hierarchy, names }, { log, clock })
+  const stopWatching = runtime.name === 'runsc' ? undefined : watchLocks({ hierarchy, names }, { log, clock })
   await views?.adopt(await machineIds(context))
   const close = async () => {
     stopTrimming()

@@ -1,6 +1,7 @@
 /** The OCI runtimes and what each needs to be told. */
 import { join } from 'node:path'
 import type { Runtime } from './context.ts'
+import type { Hierarchy } from './cgroup/hierarchy.ts'
 import { locate, tool } from './command.ts'
 import type { Names } from './names.ts'
 
@@ -25,6 +26,24 @@ const gvisor = (stack: Stack): string[] => [
 
 /** Whether a first process gets open descriptors of the host's; gVisor has none of a directory. */
 export const handsOnDescriptors = ({ name }: Pick<Runtime, 'name'>): boolean => name !== 'runsc'
+
+/**
+ * The tree of control groups that a runtime is not shown: crun refuses a box that has one of version 2 beside those of version 1
+ * ("cgroups in hybrid mode not supported"), and does without it.
+ */
+export const hiddenFrom = (
+  { name }: Pick<Runtime, 'name'>,
+  { beside }: Pick<Hierarchy, 'beside'>,
+): string | undefined => (name === 'crun' ? beside : undefined)
+
+/**
+ * Where a machine has trees of control groups that become writable when the runtime makes what they lie in read-only: crun 1.8 binds
+ * that with all that is below, and the bindings lose what was said of each (`do_masked_or_readonly_path` in its `linux.c`).
+ */
+export const treesAnew = (
+  { name }: Pick<Runtime, 'name'>,
+  { version, mounts, beside }: Pick<Hierarchy, 'version' | 'mounts' | 'beside'>,
+): string[] => (name === 'crun' && version === 1 ? mounts.filter(mount => mount !== beside) : [])
 
 /** Throws `driver_failed` naming what to install when it is not on the box. */
 export const runtimeOf = (name: string, names: Pick<Names, 'runDir'>, stack: Stack): Runtime => {

@@ -29,6 +29,8 @@ export interface StageInput {
   readonly releasesDir: string | undefined
   /** The runtime is to hand on a descriptor of the machine's private place. */
   readonly privatePlace: boolean
+  /** Mount point that the runtime is not to see; undefined for none. */
+  readonly hidden: string | undefined
   /** The runtime's command, which finds what it is to mount below `stageDir`. */
   readonly launch: readonly string[]
 }
@@ -42,7 +44,20 @@ export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
 
 /** Arguments of `start-machine`, whose file says what they mean. */
 export const stageCommand = (input: StageInput): string[] => {
-  const { files, stdin, usersOf, openFiles, image, generic, disk, bundleDir, releasesDir, privatePlace, launch } = input
+  const {
+    files,
+    stdin,
+    usersOf,
+    openFiles,
+    image,
+    generic,
+    disk,
+    bundleDir,
+    releasesDir,
+    privatePlace,
+    hidden,
+    launch,
+  } = input
   const orNone = (choices: readonly (string | undefined)[]) => choices.map(choice => choice ?? '-')
   return [
     files.starter,
@@ -55,6 +70,7 @@ export const stageCommand = (input: StageInput): string[] => {
     bundleDir,
     releasesDir ?? '-',
     privatePlace ? String(privateFd) : '-',
+    hidden ?? '-',
     ...launch,
   ]
 }

@@ -15,6 +15,8 @@ export interface Hierarchy {
   mountOf(controller: string): string | undefined
   /** Mount points of every tree there is. */
   readonly mounts: readonly string[]
+  /** Mount point of a version-2 tree beside those of version 1, if there is one. */
+  readonly beside: string | undefined
   /** The kernel counts swap for groups, so that it can be limited. */
   readonly limitsSwap: boolean
   /**
@@ -46,7 +48,14 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
   const unified = all.find(({ type, point }) => type === 'cgroup2' && point === '/sys/fs/cgroup')
   if (unified) {
     const { point } = unified
-    return { version: 2, mountOf: () => point, mounts: [point], limitsSwap: await hasSwapFile(), processors }
+    return {
+      version: 2,
+      mountOf: () => point,
+      mounts: [point],
+      beside: undefined,
+      limitsSwap: await hasSwapFile(),
+      processors,
+    }
   }
   if (all.length === 0)
     throw fail('driver_failed', {
@@ -58,7 +67,8 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
     all.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.point
   const swap = join(mountOf('memory') ?? '/sys/fs/cgroup/memory', 'memory.memsw.limit_in_bytes')
   const limitsSwap = (await readControl(swap)) !== undefined
-  return { version: 1, mountOf, mounts: all.map(({ point }) => point), limitsSwap, processors }
+  const beside = all.find(({ type }) => type === 'cgroup2')?.point
+  return { version: 1, mountOf, mounts: all.map(({ point }) => point), beside, limitsSwap, processors }
 }
 
 /** Version 2 groups count swap whenever the kernel has any. */

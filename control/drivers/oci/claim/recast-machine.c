@@ -24,7 +24,7 @@
 #define next_root "/next"
 #define stage_place "/stage"
 
-enum { most_of_a_table = 1 << 16, most_mounts = 32 };
+enum { most_of_a_table = 1 << 16, most_lines = 512, most_mounts = 32 };
 
 struct mounts {
   char table[most_of_a_table];
@@ -52,10 +52,19 @@ static char *read_line(char *at, struct line *line) {
   return *next ? next + 1 : next;
 }
 
-/* What is mounted at the root of its namespace: what is below these moves with them. */
-static void read_mounts(int fd, struct mounts *mounts) {
-  struct line line;
+/* What is mounted at the root of its namespace: what is below these moves with them. The root itself need not come first. */
+static void choose_mounts(const struct line *lines, size_t count, struct mounts *mounts) {
   int root = -1;
+  for (size_t at = 0; at < count; at++)
+    if (strcmp(lines[at].point, "/") == 0) root = lines[at].id;
+  for (size_t at = 0; at < count && mounts->count < most_mounts; at++)
+    if (lines[at].parent == root && lines[at].id != root) mounts->points[mounts->count++] = lines[at].point;
+  if (root < 0 || mounts->count == 0 || mounts->count == most_mounts) not_generic();
+}
+
+static void read_mounts(int fd, struct mounts *mounts) {
+  static struct line lines[most_lines];
+  size_t count = 0;
   ssize_t length = 0, more = 1;
   while (more > 0 && length < most_of_a_table - 1) {
     more = read(fd, mounts->table + length, (size_t)(most_of_a_table - 1 - length));
@@ -63,12 +72,11 @@ static void read_mounts(int fd, struct mounts *mounts) {
   }
   if (more != 0) fail("table of mounts");
   mounts->table[length] = 0;
-  for (char *at = mounts->table; *at;) {
-    at = read_line(at, &line);
-    if (strcmp(line.point, "/") == 0) root = line.id;
-    else if (line.parent == root && mounts->count < most_mounts) mounts->points[mounts->count++] = line.point;
+  for (char *at = mounts->table; *at; count++) {
+    if (count == most_lines) not_generic();
+    at = read_line(at, &lines[count]);
   }
-  if (root < 0 || mounts->count == 0 || mounts->count == most_mounts) not_generic();
+  choose_mounts(lines, count, mounts);
 }
 
 /* The directory of that name below `at`, made when it is missing. */

@@ -3,7 +3,7 @@
  * <command>, the runtime.
  *
  *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <upper|-> <machine> <disk|-> <blocks|->
- *         <blank|-> <bundle> <releases|-> <private|-> <command> ...
+ *         <blank|-> <bundle> <releases|-> <private|-> <hidden|-> <command> ...
  *
  * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
  * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper. <upper> is `-` for a machine whose root is
@@ -16,6 +16,8 @@
  *     <stage>/releases    other bundles, read-only
  *     <stage>/users       the user namespace, by the network namespace <users> that belongs to it
  *     <stage>/dev         device nodes of this machine alone
+ *
+ * <hidden> is a mount point that <command> is not to see.
  *
  * How the root is put together stands in machine-root.h. The bundle is an overlay too, since a bind mount would show where on the host it
  * is, and share locks and watches with everybody who has it. Its directory keeps its name there: by that the host sees what is in use.
@@ -86,7 +88,8 @@ static void begin_uptime(void) {
 
 /*
  * Nodes of the box itself, bound into a machine, would be shared with everybody: their locks, and who opens them when.
- * The runtime binds what is at /dev, as nobody makes nodes in a user namespace; so these are put there.
+ * The runtime binds what is at /dev, as nobody makes nodes in a user namespace, and some always bind the one that masks files; so
+ * these are put there.
  */
 static void make_nodes(unsigned owner) {
   if (mkdir("dev", 0755) < 0) fail("dev");
@@ -111,7 +114,7 @@ static void name_users(int users) {
 }
 
 struct plan {
-  const char *starter, *input, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place;
+  const char *starter, *input, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place, *hidden;
   struct root root;
   struct disk disk;
   char bundle_place[96];
@@ -164,10 +167,8 @@ static int put_together(const struct plan *plan, int users) {
   else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
   move(bundles.hutch, "hutch");
   if (plan->releases) move(bundles.releases, "releases");
-  if (users >= 0) {
-    name_users(users);
-    make_nodes(owner_of("machine"));
-  }
+  if (users >= 0) name_users(users);
+  make_nodes(owner_of("machine"));
   hide_layers(plan);
   return own;
 }
@@ -184,7 +185,8 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
                       .disk = {chosen(argument[10]), chosen(argument[11]), chosen(argument[12]), device, names},
                       .bundle = argument[13],
                       .releases = chosen(argument[14]),
-                      .private_place = chosen(argument[15])};
+                      .private_place = chosen(argument[15]),
+                      .hidden = chosen(argument[16])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
   snprintf(names, PATH_MAX, "%s/names", plan.machine);
   name_bundle(&plan);
@@ -192,7 +194,7 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
 }
 
 int main(int count, char **argument) {
-  if (count < 17) return 1;
+  if (count < 18) return 1;
   char device[PATH_MAX], names[PATH_MAX];
   struct plan plan = plan_of(argument, device, names);
   announce(plan.starter, plan.input, plan.output);
@@ -203,8 +205,9 @@ int main(int count, char **argument) {
   make_stage(plan.root.stage, (const char *const[]){"root", "hutch", "releases", "image", "bundle", "none", NULL});
   int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
+  if (plan.hidden && syscall(SYS_umount2, plan.hidden, DETACH) < 0) fail(plan.hidden);
   // The runtime is told of one descriptor, so there is one.
   if (plan.private_place) hand_over(own < 0 ? open_input(NULL) : own);
-  execv(argument[16], argument + 16);
-  fail(argument[16]);
+  execv(argument[17], argument + 17);
+  fail(argument[17]);
 }

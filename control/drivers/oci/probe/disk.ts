@@ -35,6 +35,7 @@ const filled = async (
     bundleDir: image,
     releasesDir: undefined,
     privatePlace: false,
+    hidden: undefined,
     launch: ['/bin/sh', '-c', fill],
   }
   await run({ step: 'disk', file: program('start-machine'), args: stageCommand(stage), signal }).catch(async error => {

@@ -10,7 +10,7 @@ import { run, tool } from '../command.ts'
 import { openStage, stageDir } from '../names.ts'
 import { program } from '../native/programs.ts'
 import { carriesOverlay } from '../overlay.ts'
-import { runtimeOf, type Stack } from '../runtime.ts'
+import { hiddenFrom, runtimeOf, type Stack } from '../runtime.ts'
 import { daemonCapabilities } from '../spec/capabilities.ts'
 import { seccompProfile } from '../spec/seccomp.ts'
 import { userNamespace, usersOf } from '../spec/users.ts'
@@ -60,7 +60,11 @@ const config = (group: string, netns: string, { firstId, command = 'true' }: Tri
       cwd: '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
     },
-    mounts: [{ destination: '/proc', type: 'proc', source: 'proc' }, ...hostMounts()],
+    mounts: [
+      { destination: '/proc', type: 'proc', source: 'proc' },
+      { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755', 'size=64k'] },
+      ...hostMounts(),
+    ],
     linux: {
       cgroupsPath: `/${group}`,
       ...(firstId === undefined ? {} : usersOf(firstId)),
@@ -103,6 +107,7 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
   await openStage()
   await addNetwork(label, trial)
   let ended: Promise<unknown> | undefined
+  let meanwhile: Promise<void> | undefined
   try {
     await prepareParent(hierarchy, label)
     await writeFile(join(dir, 'config.json'), JSON.stringify(config(`${label}/${name}`, label, trial)))
@@ -119,6 +124,7 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
       bundleDir: bundleDir ?? join(dir, 'image'),
       releasesDir: undefined,
       privatePlace: false,
+      hidden: hiddenFrom({ name }, hierarchy),
     }
     const start = clock.elapsed()
     const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })
@@ -126,8 +132,9 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
       signal?.throwIfAborted()
       throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || messageOf(error))
     })
+    meanwhile = trial.meanwhile?.({ hierarchy, group: label, name, dir })
     // Whichever fails first says why.
-    await Promise.all([ended, trial.meanwhile?.({ hierarchy, group: label, name, dir })])
+    await Promise.all([ended, meanwhile])
     const said = await readFile(files.output, 'utf8')
     if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
     const { uid } = await stat(join(dir, overlay ? 'upper' : 'root', 'file'))
@@ -135,8 +142,8 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
     return Math.round(clock.elapsed() - start)
   } finally {
     await killGroup(hierarchy, label, clock)
-    // The runtime lets go of its directories when its container has ended.
-    await Promise.allSettled([ended])
+    // The runtime lets go of its directories when its container has ended, and what was done meanwhile of its own.
+    await Promise.allSettled([ended, meanwhile])
     await removeGroup(hierarchy, label, clock)
     await run({ step: 'network', file: tool('ip'), args: ['netns', 'del', label] })
     await rm(dir, { recursive: true, force: true })

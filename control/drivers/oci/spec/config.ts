@@ -7,7 +7,7 @@ import { stageDir } from '../names.ts'
 import type { Privileges } from '../privileges.ts'
 import { idsPerMachine } from '../users/ranges.ts'
 import { daemonCapabilities } from './capabilities.ts'
-import { maskedPaths, mountsOf, readonlyPaths } from './mounts.ts'
+import { maskedPaths, mountsOf, readonlyPathsOf } from './mounts.ts'
 import { seccompProfile } from './seccomp.ts'
 import { userNamespace, usersOf } from './users.ts'
 
@@ -29,6 +29,8 @@ export interface ConfigInput {
   readonly privileges: Privileges
   /** Asynchronous I/O may be set up. */
   readonly aio: boolean
+  /** Trees of control groups that this runtime shows anew, `readonlyPathsOf`. */
+  readonly treesAnew: readonly string[]
   readonly arch: string
 }
 
@@ -72,7 +74,7 @@ const linux = (input: ConfigInput): object => ({
     'net.ipv4.conf.all.src_valid_mark': '1',
   },
   maskedPaths,
-  readonlyPaths,
+  readonlyPaths: readonlyPathsOf(input.treesAnew),
 })
 
 const environmentOf = ({ spec, env, boots }: ConfigInput): string[] => {

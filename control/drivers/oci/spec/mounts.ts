@@ -91,7 +91,7 @@ export const maskedPaths: readonly string[] = [
   '/sys/kernel/notes',
 ]
 
-export const readonlyPaths: readonly string[] = [
+const readonlyPaths: readonly string[] = [
   '/proc/bus',
   '/proc/fs',
   '/proc/irq',
@@ -100,3 +100,6 @@ export const readonlyPaths: readonly string[] = [
   // The trees are mounted so; where there are several, what they lie in is not, whatever its options say.
   '/sys/fs/cgroup',
 ]
+
+/** `trees` are those of control groups that the runtime shows anew, without their options, when it makes what they lie in read-only. */
+export const readonlyPathsOf = (trees: readonly string[]): readonly string[] => [...readonlyPaths, ...trees]

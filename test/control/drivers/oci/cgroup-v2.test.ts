@@ -17,7 +17,14 @@ if (why || !tree) {
   process.exit(0)
 }
 
-const hierarchy: Hierarchy = { version: 2, mountOf: () => tree, mounts: [tree], limitsSwap: false, processors: 1 }
+const hierarchy: Hierarchy = {
+  version: 2,
+  mountOf: () => tree,
+  mounts: [tree],
+  beside: undefined,
+  limitsSwap: false,
+  processors: 1,
+}
 
 /** A group with a busy process in it and one in a group below, gone when the test ends. */
 const busyGroup = async (t: Test) => {

@@ -39,7 +39,14 @@ t.test('a machine has a part of the disk by its processors, within what the kern
       ],
     ],
   ] as const) {
-    const hierarchy: Hierarchy = { version, mountOf: () => tree, mounts: [tree], limitsSwap: false, processors: 1 }
+    const hierarchy: Hierarchy = {
+      version,
+      mountOf: () => tree,
+      mounts: [tree],
+      beside: undefined,
+      limitsSwap: false,
+      processors: 1,
+    }
     for (const [cpus, weight] of cases) {
       writeFileSync(file(name), '')
       await weighIo(hierarchy, 'machine', cpus)
@@ -50,7 +57,14 @@ t.test('a machine has a part of the disk by its processors, within what the kern
 
 t.test('a kernel without weights is left alone', async t => {
   const tree = t.testdir({ machine: {} })
-  const hierarchy: Hierarchy = { version: 1, mountOf: () => tree, mounts: [tree], limitsSwap: false, processors: 1 }
+  const hierarchy: Hierarchy = {
+    version: 1,
+    mountOf: () => tree,
+    mounts: [tree],
+    beside: undefined,
+    limitsSwap: false,
+    processors: 1,
+  }
   await weighIo(hierarchy, 'machine', 1)
   await weighIo({ ...hierarchy, mountOf: () => undefined }, 'machine', 1)
   await weighIo(hierarchy, 'no-such-group', 1)

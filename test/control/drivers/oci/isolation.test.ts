@@ -9,8 +9,8 @@ skipFile(whyNoMachines())
 const kit = makeKit(t.testdir())
 
 /** With users of its own much is refused because root is nobody on the box; without, only the walls themselves do it. */
-const rootIn = async (t: Test, userNamespaces: 'auto' | 'off'): Promise<void> => {
-  const box = await openBox(t, kit, { settings: { slotsAhead: 1, userNamespaces } })
+const rootIn = async (t: Test, runtime: string, userNamespaces: 'auto' | 'off'): Promise<void> => {
+  const box = await openBox(t, kit, { runtime, settings: { slotsAhead: 1, userNamespaces } })
   const machine = await box.driver.create(
     box.spec('a', { hostname: 'my-box', env: { LD_PRELOAD: '/evil.so', NODE_OPTIONS: '--require /evil.js' } }),
   )
@@ -69,8 +69,13 @@ const rootIn = async (t: Test, userNamespaces: 'auto' | 'off'): Promise<void> =>
     t.equal((capabilities >> bit) & 1n, 0n, `no CAP_${name}`)
 }
 
-t.test('what a tenant as root inside a machine can and cannot do', t => rootIn(t, 'auto'))
-t.test('the same where machines share the users of the box', t => rootIn(t, 'off'))
+for (const runtime of ['runc', 'crun'] as const) {
+  const skip = whyNoMachines(runtime) ?? false
+  t.test(`what a tenant as root inside a machine can and cannot do (${runtime})`, { skip }, t =>
+    rootIn(t, runtime, 'auto'),
+  )
+  t.test(`the same where machines share the users of the box (${runtime})`, { skip }, t => rootIn(t, runtime, 'off'))
+}
 
 t.test('memory, processes and processors of a machine are limited, and it survives its limits', async t => {
   const box = await openBox(t, kit, { settings: { slotsAhead: 1, pidsLimit: 100 } })

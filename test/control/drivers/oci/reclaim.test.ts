@@ -68,7 +68,14 @@ t.test(
     const tree = t.testdir({ g: { 'memory.stat': 'anon 33554432\nfile 0\n', 'memory.swap.max': '0\n' } })
     const file = (name: string) => join(tree, 'g', name)
     await execa('mkfifo', [file('memory.reclaim')])
-    const two: Hierarchy = { version: 2, mountOf: () => tree, mounts: [tree], limitsSwap: true, processors: 1 }
+    const two: Hierarchy = {
+      version: 2,
+      mountOf: () => tree,
+      mounts: [tree],
+      beside: undefined,
+      limitsSwap: true,
+      processors: 1,
+    }
     const reclaiming = reclaimGroup(two, 'g', { clock, signal })
     // Whoever writes there waits for who reads.
     await until(() => readFileSync(file('memory.swap.max'), 'utf8') === 'max', 'swap to be allowed')

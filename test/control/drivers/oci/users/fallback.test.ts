@@ -4,9 +4,11 @@ import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { chooseRuntime, type RuntimeChoice } from '../../../../../control/drivers/oci/probe/choose-runtime.ts'
 import { probeOci } from '../../../../../control/drivers/oci/probe.ts'
 import { systemClock } from '../../../../../shared/clock.ts'
 import { silentLog, type Log } from '../../../../../shared/log.ts'
+import { whyNoMachines } from '../../../../support/machine.ts'
 import { makeKit, openBox, sh } from '../../../../support/oci.ts'
 import { whyNoOwnUsers } from '../../../../support/users.ts'
 import { skipFile } from '../../../../support/skip-file.ts'
@@ -48,6 +50,22 @@ t.test('an operator who insists is refused, and nothing is left', async t => {
     code: 'driver_failed',
     message: /HUTCH_USER_NAMESPACES=on.*cannot be shown under other ids/,
   })
+})
+
+t.test('crun is taken unasked where it serves as well as any', { skip: whyNoMachines('crun') ?? false }, async t => {
+  const lines: object[] = []
+  const log = { ...noting(lines), info: (event: string, about?: object) => void lines.push({ event, ...about }) }
+  const chosen = (more: Partial<RuntimeChoice>) =>
+    chooseRuntime(
+      { dataDir: t.testdirName, runtime: 'auto', bundleDir: kit.bundleDir, ...more },
+      { clock: systemClock(), log },
+    )
+  t.equal(await chosen({ dataDir: t.testdir() }), 'crun')
+  t.equal(await chosen({ dataDir: plain, userNamespaces: 'off' }), 'crun')
+  for (const runtime of ['runc', 'runsc']) t.equal(await chosen({ runtime }), runtime, 'what is configured is taken')
+  t.same(lines, [])
+  t.equal(await chosen({ dataDir: plain }), 'runc')
+  t.match(lines, [{ event: 'runtime.runc', reason: /cannot be shown under other ids/ }])
 })
 
 t.test('what the doctor says', async t => {
