@@ -6,7 +6,7 @@ import { namesOf } from '../names.ts'
 import { removePlace } from '../view/place.ts'
 import { openViews } from '../view/views.ts'
 import type { Check } from './check.ts'
-import { shared, tryContainer, type Running } from './runtime.ts'
+import { shared, tryContainer, type Running } from './container.ts'
 
 /** What containers of trials may have, kB. */
 const limitKb = 256 * 1024

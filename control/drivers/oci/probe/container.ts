@@ -1,0 +1,153 @@
+/** One container of a runtime, from start to end: the only way to know. */
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { messageOf } from '../../../../shared/errors.ts'
+import { openHierarchy, type Hierarchy } from '../cgroup/hierarchy.ts'
+import { prepareParent } from '../cgroup/parent.ts'
+import { killGroup, removeGroup } from '../cgroup/processes.ts'
+import { run, tool } from '../command.ts'
+import { openStage, stageDir } from '../names.ts'
+import { program } from '../native/programs.ts'
+import { carriesOverlay } from '../overlay.ts'
+import { hiddenFrom, runtimeOf, type Stack } from '../runtime.ts'
+import { daemonCapabilities } from '../spec/capabilities.ts'
+import { seccompProfile } from '../spec/seccomp.ts'
+import { userNamespace, usersOf } from '../spec/users.ts'
+import { stageCommand } from '../start.ts'
+import { memberAt, nameNamespaces } from '../users/hold.ts'
+import type { ProbeContext } from './check.ts'
+
+/** The host's own programs, read-only: every box has them, and nothing has to be fetched. */
+const hostMounts = () =>
+  ['/bin', '/lib', '/lib64', '/usr']
+    .filter(path => existsSync(path))
+    .map(path => ({ destination: path, type: 'bind', source: path, options: ['rbind', 'ro'] }))
+
+interface Trial {
+  readonly runtime: string
+  readonly stack: Stack
+  /** Id of the box that root inside is to be; undefined for root itself. */
+  readonly firstId: number | undefined
+  /** A directory to show inside; undefined for one of the scratch directory. */
+  readonly bundleDir: string | undefined
+  /** What it does, in a shell; nothing unless given. */
+  readonly command?: string
+  /** Done while it runs; the trial fails with it. */
+  readonly meanwhile?: (running: Running) => Promise<void>
+}
+
+export interface Running {
+  readonly hierarchy: Hierarchy
+  /** Group of the trial, and name of the container's in it. */
+  readonly group: string
+  readonly name: string
+  /** Of the trial, gone afterwards. */
+  readonly dir: string
+}
+
+const config = (group: string, netns: string, { firstId, command = 'true' }: Trial): object => {
+  const capabilities = [...daemonCapabilities]
+  return {
+    ociVersion: '1.0.2',
+    root: { path: join(stageDir, 'root'), readonly: false },
+    hostname: 'probe',
+    process: {
+      user: { uid: 0, gid: 0 },
+      args: ['/bin/sh', '-c', `echo started && echo mine > /file && ${command}`],
+      env: ['PATH=/usr/bin:/bin'],
+      cwd: '/',
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
+    },
+    mounts: [
+      { destination: '/proc', type: 'proc', source: 'proc' },
+      { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755', 'size=64k'] },
+      ...hostMounts(),
+    ],
+    linux: {
+      cgroupsPath: `/${group}`,
+      ...(firstId === undefined ? {} : usersOf(firstId)),
+      namespaces: [
+        ...(firstId === undefined ? [] : [userNamespace]),
+        ...['pid', 'ipc', 'uts', 'mount'].map(type => ({ type })),
+        { type: 'network', path: `/run/netns/${netns}` },
+      ],
+      resources: { memory: { limit: 256 * 1024 * 1024 }, pids: { limit: 64 }, cpu: { shares: 1024 } },
+      seccomp: seccompProfile(process.arch, { aio: true }),
+    },
+  }
+}
+
+/** A network namespace called `name`, with a user namespace where the trial has one. */
+const addNetwork = async (name: string, { firstId }: Trial): Promise<void> => {
+  const step = 'network'
+  if (firstId === undefined) await run({ step, file: tool('ip'), args: ['netns', 'add', name] })
+  else await nameNamespaces({ step, ranges: [firstId], commands: `netns attach ${name} ${memberAt(0)}\n` })
+}
+
+/** Where the trial's container is on disk; a root file system of nothing but mount points. */
+const prepareFiles = async (dir: string) => {
+  const files = { dir, starter: join(dir, 'starter'), output: join(dir, 'output.log'), disk: join(dir, 'disk.img') }
+  for (const name of ['upper', 'work', 'root', 'image']) await mkdir(join(dir, name), { recursive: true })
+  return files
+}
+
+/** Milliseconds that one container took from start to end; throws with what the runtime said. */
+export const tryContainer = async (trial: Trial, context: ProbeContext): Promise<number> => {
+  const { runtime: name, stack, firstId, bundleDir } = trial
+  const { word, scratch, clock, signal } = context
+  const label = `hutch-probe-${word}-${stack}`
+  const dir = join(scratch, `${name}-${stack}`)
+  const hierarchy = await openHierarchy()
+  const { file, args } = runtimeOf(name, { runDir: join(dir, 'state') }, stack)
+  const files = await prepareFiles(dir)
+  const overlay = await carriesOverlay(scratch)
+  const image = overlay ? join(dir, 'image') : undefined
+  await openStage()
+  await addNetwork(label, trial)
+  let ended: Promise<unknown> | undefined
+  let meanwhile: Promise<void> | undefined
+  try {
+    await prepareParent(hierarchy, label)
+    await writeFile(join(dir, 'config.json'), JSON.stringify(config(`${label}/${name}`, label, trial)))
+    const launch = [file, ...args, 'run', '--bundle', dir, label]
+    const network = firstId === undefined ? undefined : join('/run/netns', label)
+    const stage = {
+      files,
+      stdin: undefined,
+      usersOf: network,
+      openFiles: undefined,
+      image,
+      generic: false,
+      disk: undefined,
+      bundleDir: bundleDir ?? join(dir, 'image'),
+      releasesDir: undefined,
+      privatePlace: false,
+      hidden: hiddenFrom({ name }, hierarchy),
+    }
+    const start = clock.elapsed()
+    const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })
+    ended = ran.catch(async error => {
+      signal?.throwIfAborted()
+      throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || messageOf(error))
+    })
+    meanwhile = trial.meanwhile?.({ hierarchy, group: label, name, dir })
+    // Whichever fails first says why.
+    await Promise.all([ended, meanwhile])
+    const said = await readFile(files.output, 'utf8')
+    if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
+    const { uid } = await stat(join(dir, overlay ? 'upper' : 'root', 'file'))
+    if (uid !== 0) throw new Error(`what root writes inside belongs to user ${uid} on disk`)
+    return Math.round(clock.elapsed() - start)
+  } finally {
+    await killGroup(hierarchy, label, clock)
+    // The runtime lets go of its directories when its container has ended, and what was done meanwhile of its own.
+    await Promise.allSettled([ended, meanwhile])
+    await removeGroup(hierarchy, label, clock)
+    await run({ step: 'network', file: tool('ip'), args: ['netns', 'del', label] })
+    await rm(dir, { recursive: true, force: true })
+  }
+}
+
+/** As most are tried: with the box's users and network stack, and without a bundle. */
+export const shared = { firstId: undefined, stack: 'kernel', bundleDir: undefined } as const
