@@ -1,5 +1,4 @@
 /** One container of a runtime, from start to end: the only way to know. */
-import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../../../shared/errors.ts'
@@ -7,32 +6,20 @@ import { openHierarchy, type Hierarchy } from '../cgroup/hierarchy.ts'
 import { prepareParent } from '../cgroup/parent.ts'
 import { killGroup, removeGroup } from '../cgroup/processes.ts'
 import { run, tool } from '../command.ts'
-import { openStage, stageDir } from '../names.ts'
+import { openStage } from '../names.ts'
 import { program } from '../native/programs.ts'
 import { carriesOverlay } from '../overlay.ts'
 import { hiddenFrom, runtimeOf, type Stack } from '../runtime.ts'
-import { daemonCapabilities } from '../spec/capabilities.ts'
-import { seccompProfile } from '../spec/seccomp.ts'
-import { userNamespace, usersOf } from '../spec/users.ts'
 import { stageCommand } from '../start.ts'
 import { memberAt, nameNamespaces } from '../users/hold.ts'
 import type { ProbeContext } from './check.ts'
+import { trialConfig, type Container } from './container-config.ts'
 
-/** The host's own programs, read-only: every box has them, and nothing has to be fetched. */
-const hostMounts = () =>
-  ['/bin', '/lib', '/lib64', '/usr']
-    .filter(path => existsSync(path))
-    .map(path => ({ destination: path, type: 'bind', source: path, options: ['rbind', 'ro'] }))
-
-interface Trial {
+interface Trial extends Container {
   readonly runtime: string
   readonly stack: Stack
-  /** Id of the box that root inside is to be; undefined for root itself. */
-  readonly firstId: number | undefined
   /** A directory to show inside; undefined for one of the scratch directory. */
   readonly bundleDir: string | undefined
-  /** What it does, in a shell; nothing unless given. */
-  readonly command?: string
   /** Done while it runs; the trial fails with it. */
   readonly meanwhile?: (running: Running) => Promise<void>
 }
@@ -44,38 +31,6 @@ export interface Running {
   readonly name: string
   /** Of the trial, gone afterwards. */
   readonly dir: string
-}
-
-const config = (group: string, netns: string, { firstId, command = 'true' }: Trial): object => {
-  const capabilities = [...daemonCapabilities]
-  return {
-    ociVersion: '1.0.2',
-    root: { path: join(stageDir, 'root'), readonly: false },
-    hostname: 'probe',
-    process: {
-      user: { uid: 0, gid: 0 },
-      args: ['/bin/sh', '-c', `echo started && echo mine > /file && ${command}`],
-      env: ['PATH=/usr/bin:/bin'],
-      cwd: '/',
-      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
-    },
-    mounts: [
-      { destination: '/proc', type: 'proc', source: 'proc' },
-      { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755', 'size=64k'] },
-      ...hostMounts(),
-    ],
-    linux: {
-      cgroupsPath: `/${group}`,
-      ...(firstId === undefined ? {} : usersOf(firstId)),
-      namespaces: [
-        ...(firstId === undefined ? [] : [userNamespace]),
-        ...['pid', 'ipc', 'uts', 'mount'].map(type => ({ type })),
-        { type: 'network', path: `/run/netns/${netns}` },
-      ],
-      resources: { memory: { limit: 256 * 1024 * 1024 }, pids: { limit: 64 }, cpu: { shares: 1024 } },
-      seccomp: seccompProfile(process.arch, { aio: true }),
-    },
-  }
 }
 
 /** A network namespace called `name`, with a user namespace where the trial has one. */
@@ -109,7 +64,7 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
   let meanwhile: Promise<void> | undefined
   try {
     await prepareParent(hierarchy, label)
-    await writeFile(join(dir, 'config.json'), JSON.stringify(config(`${label}/${name}`, label, trial)))
+    await writeFile(join(dir, 'config.json'), JSON.stringify(trialConfig(`${label}/${name}`, label, trial)))
     const launch = [file, ...args, 'run', '--bundle', dir, label]
     const network = firstId === undefined ? undefined : join('/run/netns', label)
     const stage = {
