@@ -2,7 +2,7 @@
 import type { Clock } from '../../shared/clock.ts'
 import { fail, isError } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
-import { handle, type Bound, type Context } from '../../shared/route.ts'
+import { handle, json, type Bound, type Context } from '../../shared/route.ts'
 import { needAccess } from '../auth/access.ts'
 import { inWorkspace, needReach, reaches } from '../auth/keys.ts'
 import type { Kind } from '../resources/kind.ts'
@@ -104,15 +104,25 @@ const availability = async ({ store, names }: Deps, name: string) => {
   return { available: true, reason: '' as const, message: '' }
 }
 
+/** The answer, with a header that names those of whose labels nobody knows. */
+const warning = <T extends object>(context: Context, shown: readonly Workspace[], answer: T) => {
+  const torn = shown.filter(({ unreadable }) => unreadable)
+  if (torn.length === 0) return answer
+  const warnings = torn.map(({ name }) => ({ path: `${name}.labels`, says: 'cannot be read' }))
+  return json(answer, { headers: factsOf(context).warn(warnings) })
+}
+
 const reading = (deps: Deps): Bound[] => [
   handle(listWorkspaces, async (_input, context) => {
     const { key } = factsOf(context)
     const all = await deps.store.tenants.workspaces(key.account)
-    return all.filter(workspace => reaches(key, workspace)).map(present)
+    const reached = all.filter(workspace => reaches(key, workspace))
+    return warning(context, reached, reached.map(present))
   }),
   handle(getWorkspace, async ({ params: { workspaceName }, query }, context) => {
     const found = await need(deps, workspaceName, context)
-    return { ...present(found), ...(query.countResources ? { resourceCounts: await countsIn(deps, found.name) } : {}) }
+    const counts = query.countResources ? { resourceCounts: await countsIn(deps, found.name) } : {}
+    return warning(context, [found], { ...present(found), ...counts })
   }),
   handle(workspaceAvailability, async ({ query, body }) => {
     const answer = await availability(deps, body.name)

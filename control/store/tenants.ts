@@ -13,6 +13,8 @@ export interface Workspace {
   readonly account: string
   readonly displayName: string
   readonly labels?: Readonly<Record<string, string>>
+  /** Its labels are there and cannot be read. */
+  readonly unreadable?: true
   readonly createdBy?: string
   readonly updatedBy?: string
   readonly createdAt: number
@@ -85,7 +87,7 @@ export interface Tenants {
   /** With `madeWith`, the id of the key it was made with: throws `unauthenticated` when that one is gone. */
   addApiKey(key: ApiKey, audit?: AuditEntry, madeWith?: string): Promise<void>
   removeApiKey(id: string, audit?: AuditEntry, now?: number): Promise<void>
-  /** Keys of persons of the account, oldest first. */
+  /** Keys of persons of the account, oldest first, without those that cannot be read. */
   personalKeys(account: string): Promise<ApiKey[]>
   /** When a key was last used, as far as that was written down; undefined for one that never was. */
   keyUse(id: string): Promise<number | undefined>

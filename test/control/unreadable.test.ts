@@ -142,12 +142,42 @@ for (const column of ['body', 'errors', 'address', 'image'])
     await deletes(t, given)
   })
 
-t.test("a workspace that cannot be read is named, and the operator's key is made anew", async t => {
+t.test("a workspace's labels that cannot be read keep nobody in it from anything, and are not lost unsaid", async t => {
   const { after } = await reopened(t, db => {
     db.exec("UPDATE workspaces SET labels = 'x'")
     db.exec("UPDATE api_keys SET scopes = '['")
   })
-  t.equal((await after.api('GET', '/sandboxes/whole')).status, 503)
+  const { api } = after
+  t.equal((await api('GET', '/sandboxes/whole')).status, 200, "with the operator's key, which is made anew")
   t.match(await findings(after), [{ ok: false, what: /table workspaces/ }])
   t.equal((await findings(after)).length, 1)
+  const said = '"default.labels cannot be read"'
+  const listed = await api('GET', '/workspaces')
+  t.match(listed, { status: 200, body: [{ name: 'default' }], headers: { 'x-svc-warnings': said } })
+  t.match(await api('GET', '/workspaces/default'), { status: 200, headers: { 'x-svc-warnings': said } })
+  t.equal((await api('PUT', '/workspaces/default', { displayName: 'D' })).status, 503)
+  t.match(await findings(after), [{ ok: false }], 'they stay as they are')
+  const mended = await api('PUT', '/workspaces/default', { displayName: 'D', labels: { a: 'b' } })
+  t.match(mended, { status: 200, body: { displayName: 'D', labels: { a: 'b' } } })
+  t.match(await findings(after), [{ ok: true }])
+  t.equal((await api('GET', '/workspaces')).headers['x-svc-warnings'], undefined)
+})
+
+t.test('a key that cannot be read opens nothing, and another one can be revoked', async t => {
+  const dataDir = t.testdir({ images: {} })
+  const { api, host } = await openTestHost(t, dataDir)
+  const db = new BetterSqlite(join(dataDir, 'hutch.db'))
+  t.teardown(() => db.close())
+  const [torn, leaked] = [
+    (await api('POST', '/api_keys', { name: 'torn' })).body,
+    (await api('POST', '/api_keys', { name: 'leaked' })).body,
+  ]
+  db.prepare("UPDATE api_keys SET scopes = '[' WHERE id = ?").run(torn.id)
+  const names = async () => (await api('GET', '/api_keys')).body.map(({ name }: { name: string }) => name)
+  t.notOk((await names()).includes('torn'))
+  t.ok((await names()).includes('leaked'))
+  const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
+  t.equal((await call(host.api, 'GET', '/v0/sandboxes', as(torn.apiKey))).status, 503)
+  t.equal((await api('DELETE', `/api_keys/${leaked.id}`)).status, 200)
+  t.equal((await call(host.api, 'GET', '/v0/sandboxes', as(leaked.apiKey))).status, 401)
 })

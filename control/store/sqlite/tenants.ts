@@ -3,6 +3,7 @@ import type { Account, AuditEntry, Tenants } from '../store.ts'
 import type { Auditing } from './audit.ts'
 import { keyReading, toApiKey, toApiKeyRow, type KeyWriting } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
+import { readEach } from './read-json.ts'
 import type { Remembered } from './remembered.ts'
 import type { Standing } from './standing.ts'
 import type { AccountRow } from './tables.ts'
@@ -104,10 +105,8 @@ export const sqliteTenants = (parts: TenantParts): Tenants => {
     removeApiKey: (id, audit, now = 0) => change(() => void keys.remove.run({ id }), [audit, now]),
     personalKeys: account =>
       look(() =>
-        read.personal
-          .all({ account })
-          .map(toApiKey)
-          .flatMap(key => standing(key) ?? []),
+        // One that cannot be read opens nothing, and keeps nobody from revoking another.
+        readEach(read.personal.all({ account }), toApiKey, () => {}).flatMap(key => standing(key) ?? []),
       ),
     keyUse: id => look(() => read.use.get({ id })?.last_used_at ?? undefined),
     // Nobody remembers when a key was used: nothing is forgotten.

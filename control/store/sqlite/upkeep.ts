@@ -7,7 +7,7 @@ import { toApiKey } from './keys.ts'
 import { query, type Prepare } from './prepared.ts'
 import { readEach } from './read-json.ts'
 import { toInstance, toResource } from './rows.ts'
-import { toWorkspace } from './workspace-row.ts'
+import { labelsIn } from './workspace-row.ts'
 import type { Remembered } from './remembered.ts'
 import { translate, type Transact } from './transact.ts'
 
@@ -130,7 +130,7 @@ export const sqliteUpkeep = ({ db, prepare, transact, ofRecords }: Parts): Upkee
         readEach(run.allResources.all({}), toResource, say)
         readEach(run.allInstances.all({}), toInstance, say)
         readEach(run.allKeys.all({}), toApiKey, say)
-        readEach(run.allWorkspaces.all({}), toWorkspace, say)
+        readEach(run.allWorkspaces.all({}), labelsIn, say)
         return said
       }),
     tally: kinds =>

@@ -3,7 +3,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Workspace, WorkspaceChange } from '../store.ts'
 import { one, query, type Prepare } from './prepared.ts'
 import type { WorkspaceRow } from './tables.ts'
-import { toWorkspace, toWorkspaceRow } from './workspace-row.ts'
+import { labelsIn, toWorkspace, toWorkspaceRow } from './workspace-row.ts'
 
 const reading = (prepare: Prepare) => ({
   ofAccount: prepare((given: { account: string }) =>
@@ -94,6 +94,9 @@ export const workspaces = (prepare: Prepare) => {
     },
     add: (workspace: Workspace): void => void run.add.run(toWorkspaceRow(workspace)),
     update(name: string, change: WorkspaceChange): Workspace {
+      const before = run.find.get({ key: name })
+      // What is not replaced has to be known.
+      if (before && !change.labels) labelsIn(before)
       const row = toWorkspaceRow({ ...need(name), ...change })
       run.update.run(row)
       return toWorkspace(row)
