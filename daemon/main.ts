@@ -144,7 +144,8 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   const { config } = daemon.core
   stop.add('daemon', async () => running.daemon?.close())
   // Before the port of the API, by which the host sees that the daemon is up. A rehearsal is asked by its daemon only.
-  const channel = boot && !config.rehearsal ? openChannel(boot, { connections, inherited }) : undefined
+  const channel =
+    boot && !config.rehearsal ? openChannel(boot, { connections, inherited, accept: nodeInternals.accept }) : undefined
   let listening: Listening | undefined
   const socket = createListeningSocket(openSocket(config, inherited), () => listening)
   const { bounds } = daemon.dispatcher
@@ -153,7 +154,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
     dispatch: (request, signal) => (running.daemon ?? daemon).dispatcher.dispatch(request, signal),
   }
   const server = nodeInternals.serve(current, { log, clock, begun: () => running.requestBegun() })
-  listening = await listen(server, { fd: socket.forServer() })
+  listening = await listen(server, { fd: socket.forServer() }, nodeInternals.accept)
   if (boot) listening.server.maxConnections = mostTenantConnections
   await channel?.serve(listening.server)
   const entrances = createEntrances(socket, channel?.socket)

@@ -37,11 +37,8 @@ export const practiseAll = async (config: Config, practice: Practice): Promise<v
     const deps = { clock, ids, log, program, boot, connections, nodeInternals, claim }
     const daemon = await createDaemon(practiceConfig(config), deps)
     try {
-      await practiseAnswering(
-        nodeInternals.serve(daemon.dispatcher, { log, clock, begun: () => () => {} }),
-        boot,
-        connections,
-      )
+      const server = nodeInternals.serve(daemon.dispatcher, { log, clock, begun: () => () => {} })
+      await practiseAnswering(server, boot, { connections, accept: nodeInternals.accept })
     } finally {
       await daemon.close()
     }

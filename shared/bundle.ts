@@ -10,8 +10,15 @@ export const loaderName = process.arch === 'arm64' ? 'ld-linux-aarch64.so.1' : '
  * time: none of these is counted. Without --disable-sigusr1 everybody who may signal the daemon could open a debugger in it.
  * V8's memory reducer collects everything by a timer of eight seconds, twice: in a machine that has slept, that timer is due in
  * the moment in which somebody waits for it, and takes more than the request. The daemon collects by itself (`daemon/memory`).
+ * With V8's own new generation of 1 MiB a start collects twice, half of it on another thread, for which a busy box lets it wait.
  */
-export const nodeFlags = ['--disable-sigusr1', '--v8-pool-size=1', '--no-warnings', '--no-memory-reducer'] as const
+export const nodeFlags = [
+  '--disable-sigusr1',
+  '--v8-pool-size=1',
+  '--no-warnings',
+  '--no-memory-reducer',
+  '--min-semi-space-size=4',
+] as const
 
 /** Directory of the bundle with the loader and the libraries that take nothing from the root they run in. */
 export const ownLibraries = 'own'

@@ -1,6 +1,7 @@
 /** The listener of the channel: a connection proves its role, then it is one of the HTTP server's. */
 import { createServer, type Socket } from 'node:net'
 import { equalProofs, nonceBytes, prefaceBytes, provenBytes, readPreface, type Role } from '../../shared/channel.ts'
+import { accepting, type Accept } from '../../shared/http/listen.ts'
 import { hmacSha256 } from '../native/hmac/hmac.ts'
 import { randomBytes } from '../native/sys/sys.ts'
 import { createUnproven } from './unproven.ts'
@@ -11,6 +12,7 @@ interface ChannelOptions {
   readonly machine: string
   /** The only address that connections may come from; any when it is left out. */
   readonly from?: string | undefined
+  readonly accept: Accept
 }
 
 export interface ChannelListener {
@@ -75,14 +77,7 @@ export const createChannelListener = (
     })
   })
   return {
-    resume: fd =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen({ fd }, () => {
-          server.off('error', reject)
-          resolve()
-        })
-      }),
+    resume: fd => accepting(server, () => options.accept(server, fd)),
     async pause() {
       server.close()
       for (const end = performance.now() + settleMs; unproven.size > 0 && performance.now() < end; )

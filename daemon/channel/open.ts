@@ -1,5 +1,6 @@
 /** The channel of a daemon that the host has given a key. */
 import type { Server } from 'node:http'
+import type { Accept } from '../../shared/http/listen.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
 import type { Inherited } from '../upgrade/handover.ts'
@@ -16,12 +17,18 @@ interface Channel {
   close(): void
 }
 
+interface ChannelDeps {
+  readonly connections: Connections
+  readonly inherited: Inherited
+  readonly accept: Accept
+}
+
 /** Its port is taken at once: whoever connects before `serve` waits. `connections` knows the roles that were proved. */
 export const openChannel = (
   { channel: { key, port, from }, machine }: BootDocument,
-  { connections, inherited }: { connections: Connections; inherited: Inherited },
+  { connections, inherited, accept }: ChannelDeps,
 ): Channel => {
-  const options = { key: Buffer.from(key, 'base64url'), machine: machine.id, from }
+  const options = { key: Buffer.from(key, 'base64url'), machine: machine.id, from, accept }
   let server: Server | undefined
   const listener = createChannelListener(options, (connection, role) => {
     connections.prove(connection, role)

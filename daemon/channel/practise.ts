@@ -8,6 +8,7 @@ import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { nonceBytes, provenBytes, writePreface, type Role } from '../../shared/channel.ts'
+import type { Accept } from '../../shared/http/listen.ts'
 import type { BootDocument, Claiming } from '../../shared/wire/host.ts'
 import type { Config } from '../config/config.ts'
 import { listenTcp } from '../native/descriptors/descriptors.ts'
@@ -76,10 +77,10 @@ const ask = async ({ key, machine, port }: Place, [role, text]: readonly [Role, 
 export const practiseAnswering = async (
   server: Server,
   { channel, machine }: BootDocument,
-  connections: Connections,
+  { connections, accept }: { connections: Connections; accept: Accept },
 ): Promise<void> => {
   const place = { key: Buffer.from(channel.key, 'base64url'), machine: machine.id }
-  const listener = createChannelListener(place, (connection, role) => {
+  const listener = createChannelListener({ ...place, accept }, (connection, role) => {
     connections.prove(connection, role)
     server.emit('connection', connection)
   })

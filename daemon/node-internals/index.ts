@@ -3,6 +3,8 @@ import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import { serve, type ApiServer } from '../../shared/http/server.ts'
 import { serveByLane, type LaneServing } from '../../shared/lane/serve.ts'
 import { nativePtyOpener, type PtyOpener } from '../native/pty/pty.ts'
+import { acceptOn, type Accept } from '../../shared/http/listen.ts'
+import { acceptAlone } from './accept.ts'
 import { createCollector, type Collector } from './collector.ts'
 import { createBodyDetacher, type BodyDetacher } from './detach-body.ts'
 import { limitHeap } from './heap-limit.ts'
@@ -11,6 +13,7 @@ import { createFileSender, type FileSender } from './send-file.ts'
 
 export const internalNames = [
   'lane',
+  'accept',
   'detach-body',
   'send-file',
   'parser-pool',
@@ -23,6 +26,8 @@ type InternalName = (typeof internalNames)[number]
 export interface NodeInternals {
   /** The server of a dispatcher: reads ordinary requests itself, or when that is switched off leaves all to node. */
   serve(dispatcher: Dispatcher, serving: LaneServing): ApiServer
+  /** Has a server accept on a socket that listens already. */
+  readonly accept: Accept
   readonly detacher: BodyDetacher
   readonly sendFile: FileSender
   /** Must run before the first connection ends. */
@@ -49,6 +54,7 @@ export const readSwitches = (value: string | undefined): { off: ReadonlySet<Inte
 
 export const createNodeInternals = (off: ReadonlySet<InternalName> = new Set()): NodeInternals => ({
   serve: off.has('lane') ? serve : serveByLane,
+  accept: off.has('accept') ? acceptOn : acceptAlone,
   detacher: createBodyDetacher(!off.has('detach-body')),
   sendFile: createFileSender(!off.has('send-file')),
   limitParserPool: off.has('parser-pool') ? () => {} : limitParserPool,

@@ -1,7 +1,7 @@
 /** Listening on a port or socket; pausing, resuming and closing without losing an answer. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server as SocketServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ApiServer } from './server.ts'
 
@@ -22,14 +22,26 @@ export interface Listening {
 /** Port 0 picks a free one; a descriptor is a socket that listens already. */
 export type Address = { port: number; host?: string } | { fd: number }
 
-const bind = (server: Server, address: Address): Promise<void> =>
+/** Has a server accept on a descriptor of a listening socket, which it closes at the end: `listening` or `error` says how that went. */
+export type Accept = (server: SocketServer, fd: number) => void
+
+export const acceptOn: Accept = (server, fd) => void server.listen({ fd })
+
+/** Resolves when `server`, which `begin` has accept connections, does. */
+export const accepting = (server: SocketServer, begin: () => void): Promise<void> =>
   new Promise((resolve, reject) => {
-    const place = 'fd' in address ? { fd: address.fd } : { port: address.port, host: address.host }
     server.once('error', reject)
-    server.listen(place, () => {
+    server.once('listening', () => {
       server.off('error', reject)
       resolve()
     })
+    begin()
+  })
+
+const bind = (server: Server, address: Address, accept: Accept): Promise<void> =>
+  accepting(server, () => {
+    if ('fd' in address) accept(server, address.fd)
+    else server.listen({ port: address.port, host: address.host })
   })
 
 /**
@@ -60,13 +72,13 @@ const answered = async (
   }
 }
 
-export const listen = async (server: ApiServer, address: Address): Promise<Listening> => {
+export const listen = async (server: ApiServer, address: Address, accept = acceptOn): Promise<Listening> => {
   const connections = new Set<Duplex>()
   server.on('connection', socket => {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
-  await bind(server, address)
+  await bind(server, address, accept)
   const { port } = server.address() as AddressInfo
   // Node does not close upgraded sockets itself, yet waits for them when the server closes.
   const taken = new Set<Duplex>()
@@ -82,7 +94,7 @@ export const listen = async (server: ApiServer, address: Address): Promise<Liste
       // What still runs then is cut off: the caller cannot wait for ever.
       await answered(server, connections, taken, AbortSignal.timeout(graceMs)).catch(() => undefined)
     },
-    resume: fd => bind(server, { fd }),
+    resume: fd => bind(server, { fd }, accept),
     async close(graceMs = 1_000) {
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
       server.closeIdleConnections()
