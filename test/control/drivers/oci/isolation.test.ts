@@ -35,10 +35,9 @@ const rootIn = async (t: Test, runtime: string, userNamespaces: 'auto' | 'off'):
   await fails('mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk', 'no device of the host')
   await fails('dmesg', 'no kernel log')
   t.match((await run('date -s "2030-01-01 00:00"')).out, /not permitted/, 'the clock of the box stays')
-  const hidden = `keys timer_list kallsyms iomem interrupts slabinfo vmallocinfo kpageflags pagetypeinfo cmdline`
+  const hidden = `keys timer_list kallsyms iomem interrupts slabinfo vmallocinfo kpageflags pagetypeinfo cmdline kcore kmsg`
   for (const name of hidden.split(' '))
     t.equal((await run(`test ! -e /proc/${name} || head -c 1 /proc/${name}`)).out, '', `/proc/${name} is masked`)
-  await fails('cat /proc/kcore /proc/kmsg', 'nor is there memory or the log of the kernel')
   await fails('echo 1 > /proc/sys/vm/drop_caches', 'the memory of the box is not ours')
   // With what is there already: where it works nothing is changed on the box.
   const again = (file: string) => `was=$(cat ${file}); echo "$was" > ${file}`
