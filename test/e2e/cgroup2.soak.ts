@@ -16,6 +16,7 @@ await t.test('the box has version 2 alone, and the doctor finds that sandboxes c
   t.equal(code, 0, out)
   for (const line of [
     'control groups: version 2',
+    'crun starts a container',
     'runc starts a container',
     'users of their own',
     'a disk of its own',

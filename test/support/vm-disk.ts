@@ -17,7 +17,7 @@ import { debianRoot } from './clean-root.ts'
 
 /** systemd and a kernel, those of images/setup/apt.sh but npm, which is Node's, and what makes file systems. */
 const packages =
-  'systemd-sysv udev linux-image-cloud-amd64 initramfs-tools kmod procps dbus ca-certificates runc iptables iproute2 mmdebstrap gcc g++ make python3-minimal python3 busybox-static util-linux e2fsprogs xfsprogs btrfs-progs wireguard-tools wireguard-go ripgrep curl jq skopeo umoci openssl pebble patchelf git'
+  'systemd-sysv udev linux-image-cloud-amd64 initramfs-tools kmod procps dbus ca-certificates crun runc iptables iproute2 mmdebstrap gcc g++ make python3-minimal python3 busybox-static util-linux e2fsprogs xfsprogs btrfs-progs wireguard-tools wireguard-go ripgrep curl jq skopeo umoci openssl pebble patchelf git'
 
 /** Where the checkout is in the machine. */
 export const placeInside = '/srv/hutch'
