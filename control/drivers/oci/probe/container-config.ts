@@ -19,6 +19,9 @@ const hostMounts = () =>
     .filter(path => existsSync(path))
     .map(path => ({ destination: path, type: 'bind', source: path, options: ['rbind', 'ro'] }))
 
+/** What it says first. */
+export const started = 'started'
+
 /** The runtime's configuration of a container in that control group and network namespace. */
 export const trialConfig = (group: string, netns: string, { firstId, command = 'true' }: Container): object => {
   const capabilities = [...daemonCapabilities]
@@ -28,7 +31,7 @@ export const trialConfig = (group: string, netns: string, { firstId, command = '
     hostname: 'probe',
     process: {
       user: { uid: 0, gid: 0 },
-      args: ['/bin/sh', '-c', `echo started && echo mine > /file && ${command}`],
+      args: ['/bin/sh', '-c', `echo ${started} && echo mine > /file && ${command}`],
       env: ['PATH=/usr/bin:/bin'],
       cwd: '/',
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },

@@ -1,4 +1,5 @@
 /** One container of a runtime, from start to end: the only way to know. */
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../../../shared/errors.ts'
@@ -13,7 +14,7 @@ import { hiddenFrom, runtimeOf, type Stack } from '../runtime.ts'
 import { stageCommand } from '../start.ts'
 import { memberAt, nameNamespaces } from '../users/hold.ts'
 import type { ProbeContext } from './check.ts'
-import { trialConfig, type Container } from './container-config.ts'
+import { started, trialConfig, type Container } from './container-config.ts'
 
 interface Trial extends Container {
   readonly runtime: string
@@ -45,6 +46,27 @@ const prepareFiles = async (dir: string) => {
   const files = { dir, starter: join(dir, 'starter'), output: join(dir, 'output.log'), disk: join(dir, 'disk.img') }
   for (const name of ['upper', 'work', 'root', 'image']) await mkdir(join(dir, name), { recursive: true })
   return files
+}
+
+/**
+ * Does what the trial has to do while the container runs, once it has said that it does: before, its mounts may be those of the box. Nothing
+ * of one that ends without.
+ */
+const besideIt = async (
+  { meanwhile }: Trial,
+  running: Running,
+  { ended, output, clock }: { ended: Promise<unknown>; output: string; clock: ProbeContext['clock'] },
+): Promise<void> => {
+  if (!meanwhile) return
+  let isOver = false
+  const end = () => {
+    isOver = true
+  }
+  void ended.then(end, end)
+  while (!isOver) {
+    if (existsSync(output) && (await readFile(output, 'utf8')).includes(started)) return meanwhile(running)
+    await clock.sleep(20)
+  }
 }
 
 /** Milliseconds that one container took from start to end; throws with what the runtime said. */
@@ -84,13 +106,14 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
     const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })
     ended = ran.catch(async error => {
       signal?.throwIfAborted()
-      throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || messageOf(error))
+      const said = (await readFile(files.output, 'utf8')).replace(started, '').trim().slice(-500)
+      throw new Error(said || messageOf(error))
     })
-    meanwhile = trial.meanwhile?.({ hierarchy, group: label, name, dir })
+    meanwhile = besideIt(trial, { hierarchy, group: label, name, dir }, { ended, output: files.output, clock })
     // Whichever fails first says why.
     await Promise.all([ended, meanwhile])
     const said = await readFile(files.output, 'utf8')
-    if (!said.includes('started')) throw new Error(`it said "${said.slice(0, 200)}"`)
+    if (!said.includes(started)) throw new Error(`it said "${said.slice(0, 200)}"`)
     const { uid } = await stat(join(dir, overlay ? 'upper' : 'root', 'file'))
     if (uid !== 0) throw new Error(`what root writes inside belongs to user ${uid} on disk`)
     return Math.round(clock.elapsed() - start)
