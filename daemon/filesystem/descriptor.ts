@@ -1,24 +1,24 @@
 /** Reading, writing and closing descriptors by callback; data goes between node:fs and the caller, not through the port. */
-import fs from 'node:fs'
+import { close, fstat, ftruncate, futimes, read, write } from 'node:fs'
 import { toFileStat } from './stat.ts'
 import type { FileStat } from './port.ts'
 
 export const statFd = (fd: number): Promise<FileStat> =>
   new Promise((resolve, reject) =>
-    fs.fstat(fd, { bigint: true }, (error, stats) => (error ? reject(error) : resolve(toFileStat(stats)))),
+    fstat(fd, { bigint: true }, (error, stats) => (error ? reject(error) : resolve(toFileStat(stats)))),
   )
 
 /** Bytes read into `buffer`; fewer than asked for at the end. `position` null reads on from where it was. */
 export const readFd = (fd: number, buffer: Uint8Array, position: number | null): Promise<number> =>
   new Promise((resolve, reject) =>
-    fs.read(fd, buffer, 0, buffer.length, position, (error, count) => (error ? reject(error) : resolve(count))),
+    read(fd, buffer, 0, buffer.length, position, (error, count) => (error ? reject(error) : resolve(count))),
   )
 
 /** Writes all of `bytes` at the descriptor's current position. */
 export const writeFd = (fd: number, bytes: Uint8Array): Promise<void> =>
   new Promise((resolve, reject) => {
     const next = (from: number): void =>
-      fs.write(fd, bytes, from, bytes.length - from, null, (error, count) => {
+      write(fd, bytes, from, bytes.length - from, null, (error, count) => {
         if (error) return reject(error)
         if (from + count >= bytes.length) return resolve()
         next(from + count)
@@ -28,7 +28,7 @@ export const writeFd = (fd: number, bytes: Uint8Array): Promise<void> =>
   })
 
 export const truncateFd = (fd: number, size: number): Promise<void> =>
-  new Promise((resolve, reject) => fs.ftruncate(fd, size, error => (error ? reject(error) : resolve())))
+  new Promise((resolve, reject) => ftruncate(fd, size, error => (error ? reject(error) : resolve())))
 
 /** The last second that a Date can hold. */
 const lastSecond = 8_640_000_000_000
@@ -38,17 +38,17 @@ export const touchFd = (fd: number, seconds: number): Promise<void> =>
   new Promise((resolve, reject) => {
     // As a Date, since futimes takes a negative number for now.
     const time = new Date(Math.max(-lastSecond, Math.min(lastSecond, seconds)) * 1000)
-    fs.futimes(fd, time, time, error => (error ? reject(error) : resolve()))
+    futimes(fd, time, time, error => (error ? reject(error) : resolve()))
   })
 
 /** Closes; the error matters after writing, since network file systems report a failed write there. */
 export const closeFd = (fd: number): Promise<void> =>
-  new Promise((resolve, reject) => fs.close(fd, error => (error ? reject(error) : resolve())))
+  new Promise((resolve, reject) => close(fd, error => (error ? reject(error) : resolve())))
 
 /** Closes what was only read, if it is open still (not -1); nothing can be lost, so nobody waits. */
 export const dropFd = (fd: number): void => {
   if (fd < 0) return
-  fs.close(fd, () => {
+  close(fd, () => {
     // A failed close of a descriptor that was only read changes nothing for anybody.
   })
 }
@@ -81,7 +81,7 @@ const copyBlock = 1024 * 1024
 export const writeFdAt = (fd: number, bytes: Uint8Array, position: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const next = (from: number): void =>
-      fs.write(fd, bytes, from, bytes.length - from, position + from, (error, count) => {
+      write(fd, bytes, from, bytes.length - from, position + from, (error, count) => {
         if (error) return reject(error)
         if (from + count >= bytes.length) return resolve()
         next(from + count)

@@ -43,8 +43,7 @@ export const deferredSchemas = (root: string): Plugin => ({
         `import { deferred, deferredRegistry, direct } from ${JSON.stringify(join(import.meta.dirname, 'boot/deferred.ts'))}`,
         `const library = () => require('./shapes.js')`,
         ...names.map(name => `const ${name}_ = ${kind(name)}(library, '${name}')`),
-        `const globalRegistry = deferredRegistry(library)`,
-        `export { ${[...names.map(name => `${name}_ as ${name}`), 'globalRegistry'].join(', ')} }`,
+        `export { ${[...names.map(name => `${name}_ as ${name}`), 'deferredRegistry as globalRegistry'].join(', ')} }`,
       ].join('\n'),
       resolveDir: root,
     }))

@@ -4,7 +4,7 @@
  * costs time.
  */
 import { existsSync, readFileSync } from 'node:fs'
-import { createRequire, isBuiltin } from 'node:module'
+import type { createRequire as CreateRequire } from 'node:module'
 import { join } from 'node:path'
 import { Script } from 'node:vm'
 
@@ -30,6 +30,9 @@ const readIfThere = (path: string): Buffer | undefined => {
     return undefined
   }
 }
+
+/** One of Node's own modules, or undefined. Not by `require`, whose first call takes a millisecond of the start. */
+const builtin = (name: string): object | undefined => process.getBuiltinModule(name)
 
 /**
  * One of Node's own modules, loaded when one of its exports is first used. The daemon imports a dozen; half are not
@@ -58,19 +61,20 @@ const atOnce = new Set(['node:fs', 'node:path', 'node:buffer', 'node:events', 'n
 
 /** A `load` of the pieces in `dir`, and what it has loaded so far. */
 export const loader = (dir: string) => {
-  const outside = createRequire(join(dir, 'loader.js'))
   /** Node's search for a package goes up to /node_modules, which is a tenant's: only what lies here is loaded. */
   const packageHere = (name: string): unknown => {
     const found = existsSync(join(dir, 'node_modules', name))
     if (!found) throw Object.assign(new Error(`${name} is not in the bundle`), { code: 'MODULE_NOT_FOUND' })
-    return outside(join(dir, 'node_modules', name))
+    const { createRequire } = builtin('node:module') as { createRequire: typeof CreateRequire }
+    return createRequire(join(dir, 'loader.js'))(join(dir, 'node_modules', name))
   }
   const modules = new Map<string, { exports: object }>()
   const pieces = new Map<string, Piece>()
   const require = (name: string): unknown => {
     if (name.startsWith('./')) return load(name.slice(2))
-    if (!isBuiltin(name)) return packageHere(name)
-    return name.startsWith('node:') && !atOnce.has(name) ? whenUsed(() => outside(name) as object) : outside(name)
+    if (name.startsWith('node:') && !atOnce.has(name)) return whenUsed(() => builtin(name) as object)
+    // Packages name them without `node:`.
+    return builtin(name) ?? packageHere(name)
   }
   const load = (name: string): object => {
     const known = modules.get(name)
