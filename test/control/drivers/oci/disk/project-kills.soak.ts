@@ -1,7 +1,7 @@
 /**
  * A server that is killed between any two steps of giving a machine's files a project, of taking files from elsewhere into one, and of
  * taking it away: the next start goes on, and in the end the file system knows of no project. Needs TMPDIR on a file system with
- * project quotas, as the virtual machine of `test/e2e/cgroup2.soak.ts` has.
+ * project quotas, where `test/e2e/project-quotas.soak.ts` runs it.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
