@@ -124,7 +124,7 @@ def filled(path):
         return len(file.read(16) or b'') > 0
 
 
-each('host view', 'closed', ['/proc/kcore', '/proc/keys', '/proc/timer_list', '/proc/sched_debug', '/proc/latency_stats', '/proc/timer_stats', '/proc/kmsg', '/proc/kpagecount', '/proc/kpageflags',
+each('host view', 'closed', ['/proc/kcore', '/proc/keys', '/proc/timer_list', '/proc/sched_debug', '/proc/latency_stats', '/proc/locks', '/proc/timer_stats', '/proc/kmsg', '/proc/kpagecount', '/proc/kpageflags',
                              '/proc/kpagecgroup', '/proc/vmallocinfo', '/proc/slabinfo', '/dev/mem', '/dev/kmsg', '/dev/port', '/sys/kernel/debug/sched/debug', '/sys/kernel/tracing/trace',
                              '/sys/kernel/security/lsm', '/sys/firmware/dmi/tables/DMI', '/sys/firmware/acpi/tables/DSDT', '/sys/class/dmi/id/product_uuid', '/proc/acpi/wakeup', '/proc/scsi/scsi',
                              '/sys/fs/cgroup/cgroup.procs', '/sys/kernel/notes', '/proc/sys/fs/binfmt_misc/status'], filled)

@@ -77,6 +77,8 @@ export const maskedPaths: readonly string[] = [
   '/proc/kpagecount',
   '/proc/kpageflags',
   '/proc/latency_stats',
+  // Locks of open files are no process's, so the kernel shows everybody those of the whole box: who has which file, and numbers of their choice.
+  '/proc/locks',
   '/proc/mtrr',
   '/proc/pagetypeinfo',
   '/proc/sched_debug',
