@@ -18,6 +18,13 @@ export const machineDefences: readonly Defence[] = [
   },
   { name: 'interrupts can be steered', file: mounts, text: "  '/proc/irq',\n", instead: '', test: isolation },
   { name: 'locks of the whole box are seen', file: mounts, text: "  '/proc/locks',\n", instead: '', test: isolation },
+  {
+    name: 'disks of others are seen',
+    file: mounts,
+    text: "  '/sys/devices/virtual/block',\n",
+    instead: '',
+    test: isolation,
+  },
   { name: 'counters of slabs can be read', file: mounts, text: "  '/proc/slabinfo',\n", instead: '', test: isolation },
   {
     name: 'control groups can be made',

@@ -3,7 +3,7 @@ What root of a sandbox does to become more than it is, to see the box, and to ta
 JSON object: of each family how many were tried, and which worked. Arguments: the family's name and beginnings of names to leave out
 as FAMILY:NAME, and texts that only the box knows as TEXT=, in hexadecimal so that the command line is none.
 """
-import ctypes, json, os, resource, socket, stat, struct, sys
+import ctypes, glob, json, os, resource, socket, stat, struct, sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 families = {'privileges': {}, 'host view': {}, 'shared tables': {}}
@@ -124,7 +124,7 @@ def filled(path):
         return len(file.read(16) or b'') > 0
 
 
-each('host view', 'closed', ['/proc/kcore', '/proc/keys', '/proc/timer_list', '/proc/sched_debug', '/proc/latency_stats', '/proc/locks', '/proc/timer_stats', '/proc/kmsg', '/proc/kpagecount', '/proc/kpageflags',
+each('host view', 'closed', sorted(glob.glob('/sys/block/loop*/loop/backing_file')) + ['/proc/diskstats', '/proc/fs/ext4', '/proc/kcore', '/proc/keys', '/proc/timer_list', '/proc/sched_debug', '/proc/latency_stats', '/proc/locks', '/proc/timer_stats', '/proc/kmsg', '/proc/kpagecount', '/proc/kpageflags',
                              '/proc/kpagecgroup', '/proc/vmallocinfo', '/proc/slabinfo', '/dev/mem', '/dev/kmsg', '/dev/port', '/sys/kernel/debug/sched/debug', '/sys/kernel/tracing/trace',
                              '/sys/kernel/security/lsm', '/sys/firmware/dmi/tables/DMI', '/sys/firmware/acpi/tables/DSDT', '/sys/class/dmi/id/product_uuid', '/proc/acpi/wakeup', '/proc/scsi/scsi',
                              '/sys/fs/cgroup/cgroup.procs', '/sys/kernel/notes', '/proc/sys/fs/binfmt_misc/status'], filled)

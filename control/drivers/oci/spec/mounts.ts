@@ -59,12 +59,15 @@ export const mountsOf = ({ memoryMb, releases, ownUsers }: MountInput): Mount[] 
 
 /**
  * What tells of the box, of its memory and of what others do on it: beyond what container engines hide, the page flags
- * and counters that root may read, and the counters of interrupts and slabs by which neighbours can be listened to.
+ * and counters that root may read, and the counters of interrupts, slabs and disks by which neighbours can be listened to.
  */
 export const maskedPaths: readonly string[] = [
   '/proc/acpi',
   '/proc/asound',
   '/proc/cmdline',
+  // Disks of sandboxes are devices of the box: who writes how much and when, and where the host keeps the files of whom.
+  '/proc/diskstats',
+  '/proc/fs',
   '/proc/interrupts',
   '/proc/iomem',
   '/proc/ioports',
@@ -87,15 +90,16 @@ export const maskedPaths: readonly string[] = [
   '/proc/timer_list',
   '/proc/timer_stats',
   '/proc/vmallocinfo',
+  '/sys/devices/virtual/block',
   '/sys/devices/virtual/powercap',
   '/sys/firmware',
+  '/sys/fs/ext4',
   // Where the kernel was linked to, and on some kernels its addresses.
   '/sys/kernel/notes',
 ]
 
 const readonlyPaths: readonly string[] = [
   '/proc/bus',
-  '/proc/fs',
   '/proc/irq',
   '/proc/sys',
   '/proc/sysrq-trigger',

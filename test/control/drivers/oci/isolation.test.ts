@@ -39,7 +39,13 @@ const rootIn = async (t: Test, runtime: string, userNamespaces: 'auto' | 'off'):
   for (const name of hidden.split(' '))
     t.equal((await run(`test ! -e /proc/${name} || head -c 1 /proc/${name}`)).out, '', `/proc/${name} is masked`)
   // There may be none on the box just now: test/programs/walls.py reads it while there are.
-  t.match((await run('cat /proc/self/mountinfo')).out, / \/null \/proc\/locks /, 'nor are locks of files seen')
+  const { out: mounts } = await run('cat /proc/self/mountinfo')
+  t.match(mounts, / \/null \/proc\/locks /, 'nor are locks of files seen')
+  for (const disks of ['/proc/diskstats', '/proc/fs', '/sys/fs/ext4', '/sys/devices/virtual/block'].filter(path =>
+    existsSync(path),
+  ))
+    t.match(mounts, ` ${disks} `, 'nor the disks of others')
+  t.equal((await run('cat /sys/block/loop*/loop/backing_file 2>/dev/null')).out, '', 'or where they are')
   await fails('echo 1 > /proc/sys/vm/drop_caches', 'the memory of the box is not ours')
   // With what is there already: where it works nothing is changed on the box.
   const again = (file: string) => `was=$(cat ${file}); echo "$was" > ${file}`
