@@ -73,7 +73,8 @@ t.test('memory, processors, load and time are its own, and change with its limit
 
   await box.limit('a', { memoryMb: 512, cpus: 2 })
   await changes(machine, 512)
-  t.equal(await text(machine, 'nproc; grep -c ^processor /proc/cpuinfo; grep -c ^cpu[0-9] /proc/stat'), '2\n2\n2')
+  const counts = 'nproc; grep -c ^processor /proc/cpuinfo; grep -c ^cpu[0-9] /proc/stat'
+  await until(async () => (await text(machine, counts)) === '2\n2\n2', 'two processors everywhere')
   const held = 'exec 3< /proc/meminfo; read -r a <&3; echo $a'
   t.equal(await text(machine, held), 'MemTotal: 524288 kB')
 
