@@ -109,7 +109,7 @@ const memory = async (bench: Bench, host: MeasuredHost): Promise<Row[]> => {
   await Promise.all(names.map(name => host.create(name)))
   for (const name of names) await host.exec(name, 'true')
   // A daemon gives memory back some seconds after its work; that is what rest means.
-  await sleep(4_000)
+  await sleep(10_000)
   const rest = host.memory()
   const [busy = ''] = names
   for (let round = 0; round < 10; round++) {
@@ -127,10 +127,10 @@ const memory = async (bench: Bench, host: MeasuredHost): Promise<Row[]> => {
   ]
 }
 
-/** Ten that fell asleep after their daemons had rested, as by the usual rule. A daemon rests two seconds after its work. */
+/** Ten that fell asleep after their daemons had rested, as by the usual rule. A daemon collects eight seconds after its start at the earliest. */
 const asleep = async (bench: Bench): Promise<Row[]> => {
   bench.say('memory asleep')
-  const host = await measuredHost(bench, { HUTCH_STANDBY_SECONDS: '5' })
+  const host = await measuredHost(bench, { HUTCH_STANDBY_SECONDS: '12' })
   const names = Array.from({ length: 10 }, (_, index) => `asleep-${index}`)
   await Promise.all(names.map(name => host.create(name)))
   for (const name of names) await host.exec(name, 'true')
