@@ -12,7 +12,7 @@ t.test('defaults', async t => {
     port: 8080,
     dataDir: '/cwd/.hutch',
     driver: 'auto',
-    runtime: 'runc',
+    runtime: 'auto',
     regions: ['local'],
     standbyAfterMs: 15_000,
     reclaimAfterMs: 60_000,

@@ -17,7 +17,7 @@ t.test('each option that is wrong is named, with what it must be', async t => {
     ['publicUrl', 'ftp://x', /must be an http or https URL/],
     ['sandboxDomain', '-x', /is not a domain name/],
     ['previewDomain', 'boxes.example.com', /must not be sandboxDomain/],
-    ['runtime', 'docker', /must be one of runc, runsc, crun/],
+    ['runtime', 'docker', /must be one of auto, runc, crun, runsc/],
     ['regions', 'local', /must be a list/],
     ['regions', ['EU'], /"EU" must be lower-case letters/],
     ['logLevel', 'loud', /must be one of info/],
