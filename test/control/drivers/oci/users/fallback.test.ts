@@ -4,7 +4,11 @@ import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { chooseRuntime, type RuntimeChoice } from '../../../../../control/drivers/oci/probe/choose-runtime.ts'
+import {
+  chooseRuntime,
+  type ChoiceDeps,
+  type RuntimeChoice,
+} from '../../../../../control/drivers/oci/probe/choose-runtime.ts'
 import { probeOci } from '../../../../../control/drivers/oci/probe.ts'
 import { systemClock } from '../../../../../shared/clock.ts'
 import { silentLog, type Log } from '../../../../../shared/log.ts'
@@ -55,10 +59,10 @@ t.test('an operator who insists is refused, and nothing is left', async t => {
 t.test('crun is taken unasked where it serves as well as any', { skip: whyNoMachines('crun') ?? false }, async t => {
   const lines: object[] = []
   const log = { ...noting(lines), info: (event: string, about?: object) => void lines.push({ event, ...about }) }
-  const chosen = (more: Partial<RuntimeChoice>) =>
+  const chosen = (more: Partial<RuntimeChoice>, deps: Partial<ChoiceDeps> = {}) =>
     chooseRuntime(
       { dataDir: t.testdirName, runtime: 'auto', bundleDir: kit.bundleDir, ...more },
-      { clock: systemClock(), log },
+      { clock: systemClock(), log, ...deps },
     )
   t.equal(await chosen({ dataDir: t.testdir() }), 'crun')
   t.equal(await chosen({ dataDir: plain, userNamespaces: 'off' }), 'crun')
@@ -66,6 +70,20 @@ t.test('crun is taken unasked where it serves as well as any', { skip: whyNoMach
   t.same(lines, [])
   t.equal(await chosen({ dataDir: plain }), 'runc')
   t.match(lines, [{ event: 'runtime.runc', reason: /cannot be shown under other ids/ }])
+  const ofVersion = (said: string) => chosen({ dataDir: t.testdirName }, { crunSays: async () => said })
+  t.equal(await ofVersion('crun version 1.7.2\ncommit: abc\n'), 'runc')
+  t.equal(await ofVersion('crun version 0.17\n'), 'runc')
+  t.equal(await ofVersion('crun version UNKNOWN\n'), 'runc')
+  t.match(lines.slice(1), [
+    { reason: /^crun 1\.7 is older/ },
+    { reason: /0\.17 is/ },
+    { reason: /says "crun version UNK/ },
+  ])
+  const broken = { crunSays: () => Promise.reject(new Error('libyajl.so.2: cannot open')) }
+  t.equal(await chosen({ dataDir: t.testdirName }, broken), 'runc', 'one that cannot be started')
+  t.match(lines.at(-1), { reason: 'libyajl.so.2: cannot open' })
+  t.equal(await ofVersion('crun version 1.14.4\n'), 'crun')
+  t.equal(await ofVersion('crun version 2.0\n'), 'crun')
 })
 
 t.test('what the doctor says', async t => {
