@@ -14,7 +14,7 @@ export const diagnose = async (
 ): Promise<Diagnosis[]> => {
   const bundleLater = (await unpacksLater(config)) ? 'in the package; the first start unpacks it' : undefined
   const diagnoses: Diagnosis[] = []
-  const configured = await chooseRuntime(config, deps, signal)
+  const { runtime: configured } = await chooseRuntime(config, deps, signal)
   for (const runtime of new Set([configured, ...presentRuntimes()]))
     diagnoses.push({
       driver: `oci (${runtime})`,

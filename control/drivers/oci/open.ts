@@ -144,9 +144,10 @@ export const openContext = async (settings: DriverConfig, deps: DriverDeps): Pro
   await untilUnswept(names.tag, clock)
   const hierarchy = await openHierarchy()
   await sweepDead(hierarchy, { log, clock })
-  const config = { ...settings, runtime: await chooseRuntime(settings, deps) }
+  const { runtime: chosen, hasOwnUsers } = await chooseRuntime(settings, deps)
+  const config = { ...settings, runtime: chosen }
   // First of what leaves something behind: an operator who insists may be refused.
-  const firstId = await openUsers(config, deps, { names, dataDir })
+  const firstId = await openUsers(config, deps, { names, dataDir, hasOwnUsers })
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
   const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay, firstId })

@@ -1,7 +1,7 @@
 /** The OCI runtimes and what each needs to be told. */
 import { join } from 'node:path'
 import type { Runtime } from './context.ts'
-import type { Hierarchy } from './cgroup/hierarchy.ts'
+import { isBelowGroups, type Hierarchy } from './cgroup/hierarchy.ts'
 import { locate, tool } from './command.ts'
 import type { Names } from './names.ts'
 
@@ -43,7 +43,8 @@ export const hiddenFrom = (
 export const treesAnew = (
   { name }: Pick<Runtime, 'name'>,
   { version, mounts, beside }: Pick<Hierarchy, 'version' | 'mounts' | 'beside'>,
-): string[] => (name === 'crun' && version === 1 ? mounts.filter(mount => mount !== beside) : [])
+): string[] =>
+  name === 'crun' && version === 1 ? mounts.filter(mount => isBelowGroups(mount) && mount !== beside) : []
 
 /** Throws `driver_failed` naming what to install when it is not on the box. */
 export const runtimeOf = (name: string, names: Pick<Names, 'runDir'>, stack: Stack): Runtime => {

@@ -6,7 +6,7 @@
  * What is known here is what the library makes of the same calls (https://zod.dev/packages/mini, zod 4).
  */
 
-/** The call that a schema, or a check of one, is made by; `check` has the schema as its first argument. */
+/** The call that a schema, or a check of one, is made by; `checked`, a schema's own method `check`, has the schema as its first argument. */
 export interface Recipe {
   readonly name: string
   readonly args: readonly unknown[]
@@ -43,7 +43,7 @@ const passes = (value: unknown, check: unknown, recipeOf: RecipeOf): boolean => 
 /** Whether an object may lack a member of that schema. */
 const mayBeAbsent = (schema: unknown, recipeOf: RecipeOf): boolean => {
   const { name = '', args = [] } = recipeOf(schema) ?? {}
-  if (name === 'pipe' || name === 'nullable' || name === 'check') return mayBeAbsent(args[0], recipeOf)
+  if (name === 'pipe' || name === 'nullable' || name === 'checked') return mayBeAbsent(args[0], recipeOf)
   return name === 'optional' || name === 'nullish' || name === '_default'
 }
 
@@ -88,7 +88,7 @@ const named: Accept = (value, [names, schema], recipeOf) => {
 
 const isOfStrings = (schema: unknown, recipeOf: RecipeOf): boolean => {
   const { name = '', args = [] } = recipeOf(schema) ?? {}
-  return name === 'string' || (name === 'check' && isOfStrings(args[0], recipeOf))
+  return name === 'string' || (name === 'checked' && isOfStrings(args[0], recipeOf))
 }
 
 const schemas: Readonly<Record<string, Accept>> = {
@@ -125,7 +125,7 @@ const schemas: Readonly<Record<string, Accept>> = {
   // One that takes more than the value may add problems.
   transform: (value, [change]) =>
     typeof change === 'function' && change.length === 1 ? (change as (value: unknown) => unknown)(value) : undecided,
-  check: (value, [schema, ...all], recipeOf) => {
+  checked: (value, [schema, ...all], recipeOf) => {
     const taken = accept(value, schema, recipeOf)
     if (taken === undecided || !all.every(check => passes(taken, check, recipeOf))) return undecided
     return taken

@@ -15,7 +15,7 @@ class Deferred implements Recipe {
   readonly name: string
   readonly args: readonly unknown[]
   private readonly load: Load
-  private library: unknown = undefined
+  private real: unknown = undefined
   private facts: object[] | undefined = undefined
 
   constructor(name: string, args: readonly unknown[], load: Load) {
@@ -26,14 +26,14 @@ class Deferred implements Recipe {
 
   // oxlint-disable-next-line typescript/no-explicit-any
   get made(): any {
-    if (this.library === undefined) {
+    if (this.real === undefined) {
       const args = this.args.map(known)
-      if (this.name === 'check')
-        this.library = (args[0] as { check(...checks: unknown[]): unknown }).check(...args.slice(1))
-      else this.library = this.load()[this.name]?.(...args)
-      for (const facts of this.facts ?? []) registryOf(this.load).add(this.library, facts)
+      if (this.name === 'checked')
+        this.real = (args[0] as { check(...checks: unknown[]): unknown }).check(...args.slice(1))
+      else this.real = this.load()[this.name]?.(...args)
+      for (const facts of this.facts ?? []) registryOf(this.load).add(this.real, facts)
     }
-    return this.library
+    return this.real
   }
 
   describe(facts: object): void {
@@ -42,7 +42,7 @@ class Deferred implements Recipe {
 
   // The methods that our code calls on schemas. Any other fails at once, and must be added here.
   check(...checks: unknown[]): Deferred {
-    return new Deferred('check', [this, ...checks], this.load)
+    return new Deferred('checked', [this, ...checks], this.load)
   }
   parse(value: unknown, context?: unknown): unknown {
     const taken = this.accept(value)
@@ -53,7 +53,7 @@ class Deferred implements Recipe {
     return taken === undecided ? this.made.safeParse(value, context) : { success: true, data: taken }
   }
   private accept(value: unknown): unknown {
-    return this.library === undefined ? accept(value, this, recipeOf) : undecided
+    return this.real === undefined ? accept(value, this, recipeOf) : undecided
   }
   get shape(): unknown {
     return this.made.shape

@@ -15,7 +15,7 @@ export interface Hierarchy {
   mountOf(controller: string): string | undefined
   /** Mount points of every tree there is. */
   readonly mounts: readonly string[]
-  /** Mount point of a version-2 tree beside those of version 1, if there is one. */
+  /** Mount point of a version-2 tree beside those of version 1 in `/sys/fs/cgroup`, if there is one. */
   readonly beside: string | undefined
   /** The kernel counts swap for groups, so that it can be limited. */
   readonly limitsSwap: boolean
@@ -40,6 +40,9 @@ export const cgroupMounts = (mountinfo: string): Mount[] =>
     const point = left.split(' ')[4]
     return point && (type === 'cgroup' || type === 'cgroup2') ? [{ point, type, options: options.split(',') }] : []
   })
+
+/** Where runtimes look for trees; others may be mounted elsewhere. */
+export const isBelowGroups = (point: string): boolean => point.startsWith('/sys/fs/cgroup/')
 
 /** Reads what is mounted; throws `driver_failed` when there are no control groups. */
 export const openHierarchy = async (): Promise<Hierarchy> => {
@@ -67,7 +70,7 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
     all.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.point
   const swap = join(mountOf('memory') ?? '/sys/fs/cgroup/memory', 'memory.memsw.limit_in_bytes')
   const limitsSwap = (await readControl(swap)) !== undefined
-  const beside = all.find(({ type }) => type === 'cgroup2')?.point
+  const beside = all.find(({ type, point }) => type === 'cgroup2' && isBelowGroups(point))?.point
   return { version: 1, mountOf, mounts: all.map(({ point }) => point), beside, limitsSwap, processors }
 }
 

@@ -17,6 +17,12 @@ export interface ChoiceDeps {
   readonly crunSays?: () => Promise<string>
 }
 
+export interface Choice {
+  readonly runtime: string
+  /** It was seen to start a container with users of its own, which need not be tried again. */
+  readonly hasOwnUsers: boolean
+}
+
 /** The oldest crun that the tests have run on. What older ones do with all of a machine's configuration is not known. */
 const [leastMajor, leastMinor] = [1, 8]
 
@@ -39,17 +45,18 @@ export const chooseRuntime = async (
   { dataDir, runtime, bundleDir, userNamespaces }: RuntimeChoice,
   { clock, log, crunSays = askCrun }: ChoiceDeps,
   signal?: AbortSignal,
-): Promise<string> => {
-  if (runtime !== 'auto') return runtime
-  if (!presentRuntimes().includes('crun')) return 'runc'
-  const check =
-    userNamespaces === 'off' ? startsContainer('crun') : ownUsers({ runtime: 'crun', bundleDir, required: false })
+): Promise<Choice> => {
+  const untried = (name: string): Choice => ({ runtime: name, hasOwnUsers: false })
+  if (runtime !== 'auto') return untried(runtime)
+  if (!presentRuntimes().includes('crun')) return untried('runc')
+  const hasOwnUsers = userNamespaces !== 'off'
+  const check = hasOwnUsers ? ownUsers({ runtime: 'crun', bundleDir, required: false }) : startsContainer('crun')
   const trial = async () => {
     const { ok, what } = await withScratch(dataDir, clock, signal, probe => carryOut(check, probe))
     return ok ? undefined : what
   }
   const reason = (await crunSays().then(tooOld, messageOf)) ?? (await trial())
-  if (reason === undefined) return 'crun'
+  if (reason === undefined) return { runtime: 'crun', hasOwnUsers }
   log?.info('runtime.runc', { reason })
-  return 'runc'
+  return untried('runc')
 }

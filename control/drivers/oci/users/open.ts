@@ -9,6 +9,8 @@ import { claimIds } from './ranges.ts'
 interface Place {
   readonly names: Names
   readonly dataDir: string
+  /** Its runtime has just been seen to start a container with them. */
+  readonly hasOwnUsers: boolean
 }
 
 /** Why machines cannot have them here, and what to do; undefined when they can. */
@@ -25,10 +27,10 @@ const whyNot = async ({ runtime, bundleDir }: DriverConfig, { clock }: DriverDep
  * the operator says so, or because the box cannot, which is logged. Throws where the operator insists and it cannot.
  */
 export const openUsers = async (config: DriverConfig, deps: DriverDeps, place: Place): Promise<number | undefined> => {
-  const { names, dataDir } = place
+  const { names, dataDir, hasOwnUsers } = place
   const mode = config.userNamespaces ?? 'auto'
   if (mode !== 'off') {
-    const reason = await whyNot(config, deps, dataDir)
+    const reason = hasOwnUsers ? undefined : await whyNot(config, deps, dataDir)
     if (!reason) return claimIds(names, dataDir)
     const { what, next } = reason
     if (mode === 'on')

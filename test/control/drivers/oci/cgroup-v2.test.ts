@@ -5,9 +5,10 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freezeGroup, isFrozen, thawGroup } from '../../../../control/drivers/oci/cgroup/freezer.ts'
-import { cgroupMounts, type Hierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
+import { cgroupMounts } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { isPopulated, killGroup, processesIn, removeGroup } from '../../../../control/drivers/oci/cgroup/processes.ts'
 import { systemClock } from '../../../../shared/clock.ts'
+import { oneTree } from '../../../support/hierarchy.ts'
 
 const clock = systemClock()
 const tree = cgroupMounts(readFileSync('/proc/self/mountinfo', 'utf8')).find(({ type }) => type === 'cgroup2')?.point
@@ -17,14 +18,7 @@ if (why || !tree) {
   process.exit(0)
 }
 
-const hierarchy: Hierarchy = {
-  version: 2,
-  mountOf: () => tree,
-  mounts: [tree],
-  beside: undefined,
-  limitsSwap: false,
-  processors: 1,
-}
+const hierarchy = oneTree(tree)
 
 /** A group with a busy process in it and one in a group below, gone when the test ends. */
 const busyGroup = async (t: Test) => {

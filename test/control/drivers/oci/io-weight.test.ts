@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Hierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { weighIo } from '../../../../control/drivers/oci/cgroup/io-weight.ts'
+import { oneTree } from '../../../support/hierarchy.ts'
 
 t.test('a machine has a part of the disk by its processors, within what the kernel takes', async t => {
   const tree = t.testdir()
@@ -39,14 +39,7 @@ t.test('a machine has a part of the disk by its processors, within what the kern
       ],
     ],
   ] as const) {
-    const hierarchy: Hierarchy = {
-      version,
-      mountOf: () => tree,
-      mounts: [tree],
-      beside: undefined,
-      limitsSwap: false,
-      processors: 1,
-    }
+    const hierarchy = oneTree(tree, { version })
     for (const [cpus, weight] of cases) {
       writeFileSync(file(name), '')
       await weighIo(hierarchy, 'machine', cpus)
@@ -57,14 +50,7 @@ t.test('a machine has a part of the disk by its processors, within what the kern
 
 t.test('a kernel without weights is left alone', async t => {
   const tree = t.testdir({ machine: {} })
-  const hierarchy: Hierarchy = {
-    version: 1,
-    mountOf: () => tree,
-    mounts: [tree],
-    beside: undefined,
-    limitsSwap: false,
-    processors: 1,
-  }
+  const hierarchy = oneTree(tree, { version: 1 })
   await weighIo(hierarchy, 'machine', 1)
   await weighIo({ ...hierarchy, mountOf: () => undefined }, 'machine', 1)
   await weighIo(hierarchy, 'no-such-group', 1)

@@ -14,6 +14,7 @@ import { cpuSet, quotaUs, sharesOf } from '../../../../control/drivers/oci/cgrou
 import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { namesOf } from '../../../../control/drivers/oci/names.ts'
 import { privilegesFrom } from '../../../../control/drivers/oci/privileges.ts'
+import { hiddenFrom, treesAnew } from '../../../../control/drivers/oci/runtime.ts'
 import { nameservers } from '../../../../control/drivers/oci/resolvers.ts'
 import { until } from '../../../support/until.ts'
 
@@ -27,6 +28,18 @@ t.test('control group mounts are told from others, version by version', async t 
     { point: '/sys/fs/cgroup/memory', type: 'cgroup', options: ['rw', 'memory'] },
     { point: '/sys/fs/cgroup/unified', type: 'cgroup2', options: ['rw'] },
   ])
+})
+
+t.test('crun is shown the trees of version 1 alone, and they are closed once more', async t => {
+  const trees = { memory: '/sys/fs/cgroup/memory', beside: '/sys/fs/cgroup/unified', elsewhere: '/mnt/groups' }
+  const hierarchy = { version: 1, mounts: Object.values(trees), beside: trees.beside } as const
+  t.equal(hiddenFrom({ name: 'crun' }, hierarchy), trees.beside)
+  t.same(treesAnew({ name: 'crun' }, hierarchy), [trees.memory])
+  for (const name of ['runc', 'runsc']) {
+    t.equal(hiddenFrom({ name }, hierarchy), undefined)
+    t.same(treesAnew({ name }, hierarchy), [])
+  }
+  t.same(treesAnew({ name: 'crun' }, { ...hierarchy, version: 2 }), [], 'where there is one it is what lies there')
 })
 
 t.test(

@@ -7,11 +7,12 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import t, { type Test } from 'tap'
 import { freezeGroup, thawGroup } from '../../../../control/drivers/oci/cgroup/freezer.ts'
-import { openHierarchy, type Hierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
+import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.ts'
 import { reclaimGroup } from '../../../../control/drivers/oci/cgroup/reclaim.ts'
 import { withSwap } from '../../../support/swap.ts'
 import { until } from '../../../support/until.ts'
 import { systemClock } from '../../../../shared/clock.ts'
+import { oneTree } from '../../../support/hierarchy.ts'
 
 const clock = systemClock()
 const hierarchy = await openHierarchy()
@@ -68,14 +69,7 @@ t.test(
     const tree = t.testdir({ g: { 'memory.stat': 'anon 33554432\nfile 0\n', 'memory.swap.max': '0\n' } })
     const file = (name: string) => join(tree, 'g', name)
     await execa('mkfifo', [file('memory.reclaim')])
-    const two: Hierarchy = {
-      version: 2,
-      mountOf: () => tree,
-      mounts: [tree],
-      beside: undefined,
-      limitsSwap: true,
-      processors: 1,
-    }
+    const two = oneTree(tree, { limitsSwap: true })
     const reclaiming = reclaimGroup(two, 'g', { clock, signal })
     // Whoever writes there waits for who reads.
     await until(() => readFileSync(file('memory.swap.max'), 'utf8') === 'max', 'swap to be allowed')

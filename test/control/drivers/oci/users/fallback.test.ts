@@ -59,13 +59,14 @@ t.test('an operator who insists is refused, and nothing is left', async t => {
 t.test('crun is taken unasked where it serves as well as any', { skip: whyNoMachines('crun') ?? false }, async t => {
   const lines: object[] = []
   const log = { ...noting(lines), info: (event: string, about?: object) => void lines.push({ event, ...about }) }
-  const chosen = (more: Partial<RuntimeChoice>, deps: Partial<ChoiceDeps> = {}) =>
+  const choice = (more: Partial<RuntimeChoice>, deps: Partial<ChoiceDeps> = {}) =>
     chooseRuntime(
       { dataDir: t.testdirName, runtime: 'auto', bundleDir: kit.bundleDir, ...more },
       { clock: systemClock(), log, ...deps },
     )
-  t.equal(await chosen({ dataDir: t.testdir() }), 'crun')
-  t.equal(await chosen({ dataDir: plain, userNamespaces: 'off' }), 'crun')
+  const chosen = async (...given: Parameters<typeof choice>) => (await choice(...given)).runtime
+  t.same(await choice({ dataDir: t.testdir() }), { runtime: 'crun', hasOwnUsers: true })
+  t.same(await choice({ dataDir: plain, userNamespaces: 'off' }), { runtime: 'crun', hasOwnUsers: false }, 'not tried')
   for (const runtime of ['runc', 'runsc']) t.equal(await chosen({ runtime }), runtime, 'what is configured is taken')
   t.same(lines, [])
   t.equal(await chosen({ dataDir: plain }), 'runc')
