@@ -41,7 +41,10 @@ export const createTurns = (mostWaiting = Infinity, mostBytes = Infinity): Turns
       before.once('close', () => {
         line.waiting--
         line.bytes -= bytes
-        if (!socket.destroyed) start()
+        // A packet holds thousands of requests, and an answer need not wait for anything: others are served in between.
+        setImmediate(() => {
+          if (!socket.destroyed) start()
+        })
       })
     },
     isBusy(socket) {

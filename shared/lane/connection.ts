@@ -43,6 +43,12 @@ const begin = (state: State): void => {
   if (!state.take(turn)) state.pass(head, turn)
 }
 
+/** A packet holds thousands of requests, and an answer need not wait for anything: others are served in between. */
+const beginLater = (state: State): void => {
+  // What came meanwhile may have begun it.
+  if (!state.turn && !state.isLeft && !state.socket.destroyed) begin(state)
+}
+
 const listenTo = (state: State, closed: () => void): (() => void) => {
   const { socket } = state
   const data = (piece: Buffer): void => {
@@ -84,7 +90,7 @@ export const serveConnection = (socket: Socket, handlers: LaneHandlers, left: ()
     turn: undefined,
     ticks: 0,
     hasAsked: false,
-    next: () => begin(state),
+    next: () => void (state.held.length === 0 ? begin(state) : setImmediate(beginLater, state)),
     isLeft: false,
   }
   const stop = listenTo(state, left)

@@ -183,6 +183,19 @@ each('requests sent in one go take effect in order, and one whose client is gone
   t.same(begun, ['first', 'second', 'third'])
 })
 
+each('of requests sent in one go each is a turn of its own: others are served in between', async (t, server) => {
+  let [all, inTurn, most] = [0, 0, 0]
+  const counted = handle(route('GET /counted', { id: 'counted', summary: '' }), () => {
+    if (inTurn === 0) setImmediate(() => void (inTurn = 0))
+    most = Math.max(most, ++inTurn)
+    return { all: ++all }
+  })
+  const { port } = await server(t, [counted])
+  const text = await exchange(t, port, `${head('GET /counted').repeat(299)}${head('GET /counted', last)}`)
+  t.match(text, /\{"all":300\}$/)
+  t.equal(most, 1)
+})
+
 each('a body that is sent compressed is refused: it is not taken for what it is not', async (t, server) => {
   const { port } = await server(t, [hello, sum])
   const body = '{"a":1}'
