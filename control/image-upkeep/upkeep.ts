@@ -10,9 +10,12 @@ import type { Store } from '../store/store.ts'
 import { digestsInUse, usersOf, type UseDeps } from './use.ts'
 
 export interface ImageUpkeep {
-  /** Forgets what the workspace has pulled and none of its records is made of; resolves with the number of references. */
+  /**
+   * Forgets what the workspace has pulled and none of its records is made of; resolves with the number of references. Throws `unavailable`
+   * while a record does not say what it is made of.
+   */
   removeUnused(workspace: string): Promise<number>
-  /** Forgets these. Throws `invalid_argument` when one is in use, and then none is forgotten. */
+  /** Forgets these. Throws `invalid_argument` when one is in use, or a record does not say what it is made of, and then none is forgotten. */
   remove(workspace: string, pulled: readonly Pulled[]): Promise<void>
 }
 
@@ -24,6 +27,9 @@ export interface UpkeepDeps extends UseDeps {
 }
 
 const everyMs = 3_600_000
+
+const inTheWay = 'cannot be read, and may be made of any'
+const next = 'delete it, or mend its row of the database'
 
 const collect = async (deps: UpkeepDeps): Promise<void> => {
   const { images, store, log } = deps
@@ -52,22 +58,26 @@ export const imageUpkeep = (deps: UpkeepDeps, closer: Closing): ImageUpkeep => {
   }
   return {
     async removeUnused(workspace) {
-      const users = await usersOf(deps, workspace)
+      const pulled = await images.pulling.list(workspace)
+      const { of: users, unknown } = await usersOf(deps, workspace, pulled)
       const offered = await images.offered(workspace)
-      const unused = (await images.pulling.list(workspace)).filter(
+      const unused = pulled.filter(
         ({ reference }) => !users.has(reference) && !offered.has(splitReference(reference)[0]),
       )
+      if (unused.length > 0 && unknown)
+        throw fail('unavailable', { what: `which images are unused is not known: ${unknown} ${inTheWay}`, next })
       await forget(workspace, unused)
       return unused.length
     },
     async remove(workspace, pulled) {
-      const users = await usersOf(deps, workspace)
+      const { of: users, unknown } = await usersOf(deps, workspace, pulled)
       const used = pulled.find(({ reference }) => users.has(reference))
       if (used)
         throw fail('invalid_argument', {
           field: 'imageName',
           reason: `"${used.reference}" is in use by ${users.get(used.reference)}`,
         })
+      if (unknown) throw fail('invalid_argument', { field: 'imageName', reason: `${unknown} ${inTheWay}; ${next}` })
       await forget(workspace, pulled)
     },
   }

@@ -78,4 +78,6 @@ export interface Instances {
   ofKey(key: Key): Promise<Instance[]>
   /** Of all owners; for start-up only. What cannot be read is told as by `Resources.everyOf`. */
   every(unreadable?: Unreadable): Promise<Instance[]>
+  /** Digests of what all of them are made from, also of those of which something else cannot be read. Throws `unavailable`, naming the row, where that cannot be. */
+  digests(): Promise<Set<string>>
 }

@@ -80,6 +80,9 @@ export interface Usage {
 /** Told of a row that cannot be read, by uid or id, and why. */
 export type Unreadable = (id: string, error: unknown) => void
 
+/** The same of a record, with what its columns say. */
+export type UnreadableRecord = (uid: string, error: unknown, outline: Outline) => void
+
 /** What the columns of a record say, whether or not the rest of it can be read. */
 export type Outline = Omit<Resource, 'metadata' | 'spec' | 'internal'>
 
@@ -111,7 +114,7 @@ export interface Resources {
    * Across workspaces; for reconcilers at start-up only. Rows that cannot be read are given to `unreadable` and left out; without it the first
    * of them is thrown.
    */
-  everyOf(kind: string, unreadable?: Unreadable): Promise<Resource[]>
+  everyOf(kind: string, unreadable?: UnreadableRecord): Promise<Resource[]>
   /** Oldest first. */
   events(uid: string): Promise<ResourceEvent[]>
   /** Which resource of that kind and workspace has the claim. */

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path'
 import type { Disk } from '../../control/drivers/oci/disk/kind.ts'
 import { projectDisks } from '../../control/drivers/oci/disk/project-disk.ts'
-import { filesOf, startFilesIn } from '../../control/drivers/oci/layout.ts'
+import { filesOf } from '../../control/drivers/oci/layout.ts'
 
 const [verb, place] = process.argv.slice(2) as [string, string]
 const files = filesOf(place, 'm')
@@ -25,8 +25,7 @@ if (verb === 'start') {
   const earlier = noted()
   const disk = earlier ? kind.again(files, earlier) : kind.plan(files, {}, 32)
   write(disk)
-  const { names } = startFilesIn(files.dir)
-  const root = { files, names, image, hostname: 'm', address: '10.0.0.2', resolvers: [], etc: {}, overlay: true }
+  const root = { files, image, hostname: 'm', address: '10.0.0.2', resolvers: [], etc: {}, overlay: true }
   await kind.prepare({ root, disk, earlier })
   kind.bound(files, disk)
 } else {

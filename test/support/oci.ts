@@ -158,7 +158,7 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     }),
     leftovers: async id => [
       ...namesIn(join(dataDir, 'machines')).filter(name => name === id),
-      ...['starts', ...runtimeNames].flatMap(one => namesIn(join(names.runDir, one))).filter(name => name === id),
+      ...runtimeNames.flatMap(one => namesIn(join(names.runDir, one))).filter(name => name === id),
       ...cgroupMounts().filter(mount => namesIn(join(mount, names.cgroup)).includes(id)),
       ...readFileSync('/proc/self/mountinfo', 'utf8')
         .split('\n')

@@ -11,7 +11,7 @@ import { isPopulated } from './cgroup/processes.ts'
 import { groupOf, type Context } from './context.ts'
 import { isFile } from './disk/kind.ts'
 import { blocksOf } from './disk/shape.ts'
-import type { MachineFiles, StartFiles } from './layout.ts'
+import type { MachineFiles } from './layout.ts'
 import { writeMarkerNow, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { untilReady } from './ready.ts'
@@ -27,7 +27,6 @@ export interface Attempt {
   readonly spec: MachineSpec
   readonly slot: Slot
   readonly files: MachineFiles
-  readonly starting: StartFiles
   /** What the daemon is told; undefined where it has no channel. */
   readonly document: BootDocument | undefined
   readonly signal: AbortSignal | undefined
@@ -36,10 +35,7 @@ export interface Attempt {
 }
 
 /** Writes what the runtime reads; `firstId` is the id of the box that root inside is, if there is one for it. */
-export const writeConfig = (
-  { context, spec, slot, starting, document }: Attempt,
-  firstId: number | undefined,
-): void => {
+export const writeConfig = ({ context, spec, slot, files, document }: Attempt, firstId: number | undefined): void => {
   const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio, runtime } = context
   const config = runtimeConfig({
     spec,
@@ -61,11 +57,11 @@ export const writeConfig = (
     treesAnew: treesAnew(runtime, hierarchy),
     arch: process.arch,
   })
-  writeFileSync(starting.config, JSON.stringify(config), { mode: 0o600 })
+  writeFileSync(files.config, JSON.stringify(config), { mode: 0o600 })
 }
 
 const start = async (
-  { context, spec, slot, files, starting, document, signal }: Attempt,
+  { context, spec, slot, files, document, signal }: Attempt,
   { firstId, disk }: Marker,
   blank: string | undefined,
 ): Promise<void> => {
@@ -75,7 +71,6 @@ const start = async (
     await startMachine({
       id: spec.id,
       files,
-      start: starting,
       runtime,
       usersOf: firstId === undefined ? undefined : join('/run/netns', slot.netns),
       openFiles: inheritedFiles(privileges, firstId),
@@ -99,7 +94,7 @@ const listening = '"daemon.listening"'
 
 /** Resolves when the daemon is up and the machine is limited to its share; its marker says so then. */
 const untilUp = async (
-  { context, spec, files, starting, document, signal }: Attempt,
+  { context, spec, files, document, signal }: Attempt,
   marker: Marker,
   from: number,
 ): Promise<void> => {
@@ -112,7 +107,7 @@ const untilUp = async (
       output: files.output,
       hasSaid: async () => (await saidSince(files, from)).includes(listening),
       hasEnded: async () => !(await isPopulated(hierarchy, group)),
-      lastWords: () => lastWords(files, starting),
+      lastWords: () => lastWords(files),
       signal,
     },
     clock,
@@ -133,14 +128,17 @@ const untilUp = async (
 
 /** Resolves when the machine is up. `blank` is what a new disk of its own is made of. */
 export const boot = async (attempt: Attempt, marker: Marker, blank: string | undefined): Promise<void> => {
-  const { context, files, starting } = attempt
+  const { context, files } = attempt
   // What an earlier life has said stands before.
   const from = await saidSoFar(files)
-  const begin = () => context.quickMoves.during(() => start(attempt, marker, blank))
+  const begin = async () => {
+    await context.quickMoves.during(() => start(attempt, marker, blank))
+    // Its work is done and its number may soon be somebody else's.
+    rmSync(files.starter, { force: true })
+  }
   const up = async () => {
     // While the daemon begins; nothing of a tenant runs yet.
     await Promise.all([untilUp(attempt, marker, from), context.views?.show(attempt.spec.id)])
   }
   await inTurn(context, { begin, up, onRising: attempt.onRising })
-  rmSync(starting.dir, { recursive: true })
 }

@@ -10,7 +10,7 @@ import { checkSpec } from './check-spec.ts'
 import { groupDirs } from './cgroup/hierarchy.ts'
 import { groupOf, type Context } from './context.ts'
 import { needOwnUsers, planDisk } from './disk/prepare.ts'
-import { filesOf, startFilesOf, type MachineFiles } from './layout.ts'
+import { filesOf, type MachineFiles } from './layout.ts'
 import { imageMark } from './image-files.ts'
 import { readMarkerNow, writeMarkerNow, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
@@ -85,12 +85,11 @@ export const prepare = async (
 
 /** What the machine writes to, as it is to be. */
 export const rootOf = (
-  context: Pick<Context, 'dataDir' | 'names' | 'overlay' | 'outbound' | 'resolvers'>,
+  context: Pick<Context, 'dataDir' | 'overlay' | 'outbound' | 'resolvers'>,
   spec: Omit<MachineSpec, 'channel'>,
   { address }: Pick<Slot, 'address'>,
 ): RootInput => ({
   files: filesOf(context.dataDir, spec.id),
-  names: startFilesOf(context.names, spec.id).names,
   image: spec.rootfs,
   hostname: spec.hostname,
   address,
@@ -152,13 +151,10 @@ export const createMachine = async (
   if (await hasTraces(context, files, spec.id)) await clear(context, spec.id, signal)
   const slot = await slots.take(spec.id, signal)
   const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec), sealOf(context, earlier))
-  const starting = startFilesOf(context.names, spec.id)
-  const attempt: Attempt = { context, spec, slot, files, starting, document, signal, onRising }
+  const attempt: Attempt = { context, spec, slot, files, document, signal, onRising }
   try {
     mkdirSync(files.dir, { mode: 0o700, recursive: earlier !== undefined })
-    // A new one without a marker is half-made as well, and a file less on a disk that may be busy.
-    if (earlier) writeMarkerNow(files.marker, { ...markerOf(attempt, earlier), firstId: earlier.firstId })
-    mkdirSync(starting.dir, { mode: 0o700, recursive: true })
+    writeMarkerNow(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })
   } catch (error) {
     await slots.drop(spec.id)
     throw error

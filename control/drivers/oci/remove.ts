@@ -5,7 +5,7 @@ import { errno } from '../../../shared/errors.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
 import { run } from './command.ts'
 import { groupOf, type Context } from './context.ts'
-import { filesOf, startFilesOf, type StartFiles } from './layout.ts'
+import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker } from './marker.ts'
 import { removeDirectory } from './remove-directory.ts'
 import { runtimeNames, runtimeOf } from './runtime.ts'
@@ -17,12 +17,12 @@ const readText = (path: string): Promise<string> =>
   })
 
 /** A start that outlived its host would go on building what is being removed. */
-const stopStarter = async ({ dir, starter }: StartFiles): Promise<void> => {
-  const pid = Number(await readText(starter))
+const stopStarter = async (files: MachineFiles): Promise<void> => {
+  const pid = Number(await readText(files.starter))
   if (!Number.isInteger(pid) || pid < 2) return
   // The number may be another process's by now; that one does not name this directory.
   const commandLine = await readText(`/proc/${pid}/cmdline`)
-  if (!commandLine.includes(dir)) return
+  if (!commandLine.includes(files.dir)) return
   try {
     process.kill(pid, 'SIGKILL')
   } catch (error) {
@@ -56,15 +56,14 @@ const forget = async ({ names }: Context, id: string): Promise<void> => {
 
 /** Ends the machine and gives back what it holds of the box; its directory and the tenant's files stay. */
 export const endMachine = async (context: Context, id: string, signal?: AbortSignal): Promise<void> => {
-  const { names, hierarchy, slots, outbound, views, clock } = context
-  const starting = startFilesOf(names, id)
+  const { dataDir, names, hierarchy, slots, outbound, views, clock } = context
+  const files = filesOf(dataDir, id)
   const group = groupOf(names, id)
   signal?.throwIfAborted()
-  await stopStarter(starting)
+  await stopStarter(files)
   await killGroup(hierarchy, group, clock)
   signal?.throwIfAborted()
   await forget(context, id)
-  await rm(starting.dir, { recursive: true, force: true })
   await removeGroup(hierarchy, group, clock)
   await views?.drop(id)
   // By who has them, not by the marker: of a machine that has ended before it names what may be another's by now.

@@ -12,8 +12,6 @@ import { removeDirectory } from './remove-directory.ts'
 
 export interface RootInput {
   readonly files: MachineFiles
-  /** Where the host's files for /etc are put where they cannot be put into it yet. */
-  readonly names: string
   /** The image, shared and read-only. */
   readonly image: string
   readonly hostname: string

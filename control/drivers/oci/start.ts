@@ -3,7 +3,7 @@ import { open, stat } from 'node:fs/promises'
 import { errno, fail } from '../../../shared/errors.ts'
 import { command } from '../../../shared/installation.ts'
 import { toolEnvironment } from './command.ts'
-import type { MachineFiles, StartFiles } from './layout.ts'
+import type { MachineFiles } from './layout.ts'
 import { stageDir } from './names.ts'
 import { program } from './native/programs.ts'
 import { runProcess } from './process/run-process.ts'
@@ -12,8 +12,7 @@ import { runProcess } from './process/run-process.ts'
 export const privateFd = 3
 
 export interface StageInput {
-  readonly files: Pick<MachineFiles, 'dir' | 'output' | 'disk'>
-  readonly start: Pick<StartFiles, 'dir'>
+  readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output' | 'disk'>
   /** File that is the first process's standard input; undefined for none. */
   readonly stdin: string | undefined
   /** Path of the network namespace whose user namespace the machine has; undefined where it has none. */
@@ -36,10 +35,9 @@ export interface StageInput {
   readonly launch: readonly string[]
 }
 
-export interface StartInput extends Omit<StageInput, 'launch' | 'files' | 'start'> {
+export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
   readonly id: string
   readonly files: MachineFiles
-  readonly start: StartFiles
   readonly runtime: { readonly file: string; readonly args: readonly string[] }
   readonly signal?: AbortSignal | undefined
 }
@@ -48,7 +46,6 @@ export interface StartInput extends Omit<StageInput, 'launch' | 'files' | 'start
 export const stageCommand = (input: StageInput): string[] => {
   const {
     files,
-    start,
     stdin,
     usersOf,
     openFiles,
@@ -63,7 +60,7 @@ export const stageCommand = (input: StageInput): string[] => {
   } = input
   const orNone = (choices: readonly (string | undefined)[]) => choices.map(choice => choice ?? '-')
   return [
-    start.dir,
+    files.starter,
     stdin ?? '-',
     files.output,
     stageDir,
@@ -113,18 +110,18 @@ const tail = async (path: string): Promise<string> => {
 }
 
 /** What the runtime and the daemon said, for an error. */
-export const lastWords = async (files: Pick<MachineFiles, 'output'>, start: StartFiles): Promise<string> => {
+export const lastWords = async (files: MachineFiles): Promise<string> => {
   const said = await tail(files.output)
   if (said) return said
-  return (await tail(start.runtimeLog)) || 'it said nothing'
+  return (await tail(files.runtimeLog)) || 'it said nothing'
 }
 
 /** Resolves when the first process runs. Throws `driver_failed` with what the runtime said. */
 export const startMachine = async ({ id, runtime, signal, ...stage }: StartInput): Promise<void> => {
-  const { files, start } = stage
-  const log = ['--log', start.runtimeLog, '--log-format', 'json']
+  const { files } = stage
+  const log = ['--log', files.runtimeLog, '--log-format', 'json']
   const handsOn = stage.privatePlace ? ['--preserve-fds', '1'] : []
-  const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', ...handsOn, '--bundle', start.dir, id]
+  const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', ...handsOn, '--bundle', files.dir, id]
   const late = AbortSignal.timeout(startMs)
   const result = await runProcess({
     file: program('start-machine'),
@@ -136,7 +133,7 @@ export const startMachine = async ({ id, runtime, signal, ...stage }: StartInput
   })
   if (result.errno === 0 && result.code === 0 && !result.signal) return
   signal?.throwIfAborted()
-  const reason = late.aborted ? `no start within ${startMs / 1000} s` : await lastWords(files, start)
+  const reason = late.aborted ? `no start within ${startMs / 1000} s` : await lastWords(files)
   throw fail('driver_failed', {
     driver: 'oci',
     step: 'start',

@@ -2,7 +2,7 @@ import type { Instance, Instances, Key } from '../store.ts'
 import { sql } from 'kysely'
 import { query, type Prepare } from './prepared.ts'
 import { readEach } from './read-json.ts'
-import { toInstance } from './rows.ts'
+import { digestIn, toInstance } from './rows.ts'
 import type { Remembered } from './remembered.ts'
 import type { InstanceRow } from './tables.ts'
 import type { Transact } from './transact.ts'
@@ -28,6 +28,7 @@ const statements = (prepare: Prepare) => ({
       .where('name', '=', given.name),
   ),
   every: prepare(() => query.selectFrom('instances').selectAll()),
+  images: prepare(() => query.selectFrom('instances').select(['id', 'image']).where('image', 'is not', null)),
 })
 
 /**
@@ -69,5 +70,6 @@ export const sqliteInstances = (prepare: Prepare, { look }: Transact, memory: Pi
     ofKey: ({ kind, workspace, parent, name }) =>
       look(() => [...(ofKey(`${kind}\n${workspace}\n${parent}\n${name}`) ?? [])]),
     every: unreadable => look(() => each(run.every.all({}), unreadable && (({ id }, error) => unreadable(id, error)))),
+    digests: () => look(() => new Set(run.images.all({}).map(digestIn))),
   }
 }

@@ -9,7 +9,7 @@ export interface Place {
   readonly column: string
 }
 
-const unreadable = ({ table, row, column }: Place, reason: string, cause?: unknown) =>
+export const unreadable = ({ table, row, column }: Place, reason: string, cause?: unknown) =>
   fail(
     'unavailable',
     {

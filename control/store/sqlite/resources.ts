@@ -124,9 +124,9 @@ export const sqliteResources = (parts: Parts): Resources => {
           parent === undefined ? run.count.get({ kind, workspace }) : run.countIn.get({ kind, workspace, parent })
         return row?.count ?? 0
       }),
-    everyOf: (kind, unreadable) =>
+    everyOf: (kind, tell) =>
       look(() =>
-        readEach(run.everyOf.all({ kind }), toResource, unreadable && (({ uid }, error) => unreadable(uid, error))),
+        readEach(run.everyOf.all({ kind }), toResource, tell && ((row, error) => tell(row.uid, error, toOutline(row)))),
       ),
     events: uid => look(() => [...(events(uid) ?? [])]),
     claimant: (kind, workspace, claim) => look(() => claimant(`${kind}\n${workspace}\n${claim}`)),

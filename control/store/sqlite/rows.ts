@@ -1,4 +1,4 @@
-import { readJson } from './read-json.ts'
+import { readJson, unreadable } from './read-json.ts'
 import type { Instance, Outline, Resource, ResourceEvent, StoredMetadata } from '../store.ts'
 import type { EventRow, InstanceRow, ResourceRow } from './tables.ts'
 
@@ -82,8 +82,18 @@ export const toInstanceRow = (instance: Instance): InstanceRow => {
   }
 }
 
-const partOf = <T extends object>(row: InstanceRow, column: 'address' | 'image' | 'errors' | 'body', text: string): T =>
-  readJson<T>(text, { table: 'instances', row: row.id, column })
+const partOf = <T extends object>(
+  row: Pick<InstanceRow, 'id'>,
+  column: 'address' | 'image' | 'errors' | 'body',
+  text: string,
+): T => readJson<T>(text, { table: 'instances', row: row.id, column })
+
+/** Of what the machine is made from. */
+export const digestIn = ({ id, image }: Pick<InstanceRow, 'id' | 'image'>): string => {
+  const { digest } = partOf<Partial<NonNullable<Instance['image']>>>({ id }, 'image', image ?? 'null')
+  if (typeof digest !== 'string') throw unreadable({ table: 'instances', row: id, column: 'image' }, 'no digest in it')
+  return digest
+}
 
 export const toInstance = (row: InstanceRow): Instance => ({
   id: row.id,

@@ -24,7 +24,7 @@ const made = () => {
     log: silentLog,
     store: {
       resources: { everyOf: async () => records },
-      instances: { every: async () => [{ image: { digest: 'd1', rootfs: '/' } }, {}] },
+      instances: { digests: async () => new Set(['d1']) },
       tenants: { workspace: async (name: string) => (name === 'gone' ? undefined : { name }) },
     },
     rules: new Map([

@@ -1,6 +1,7 @@
 /** Disks that are files with an ext4 file system, each on a loop device while its machine runs. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { MachineFiles } from '../layout.ts'
 import { removeDirectory } from '../remove-directory.ts'
 import { hostFiles } from '../rootfs.ts'
 import type { Blanks } from './blanks.ts'
@@ -11,7 +12,7 @@ import { claimableMb } from './shape.ts'
 import { growDisk, tendDisk } from './tend.ts'
 
 /** The host's files for its /etc, which its start puts there. */
-const writeNames = (names: string, texts: Readonly<Record<string, string>>): void => {
+const writeNames = ({ names }: MachineFiles, texts: Readonly<Record<string, string>>): void => {
   rmSync(names, { recursive: true, force: true })
   mkdirSync(names, { mode: 0o700 })
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(names, name), text, { mode: 0o600 })
@@ -25,8 +26,8 @@ export const fileDisks = (blanks: Blanks): DiskKind => ({
     return disk
   },
   async prepare({ root, disk, earlier }) {
-    const { files, names, signal } = root
-    writeNames(names, hostFiles(root))
+    const { files, signal } = root
+    writeNames(files, hostFiles(root))
     if (!earlier) return blanks.of(disk.mb)
     if (existsSync(files.disk)) await removeDirectory(files.settling)
     if (!existsSync(files.disk)) await diskFromProject(files, disk.mb, signal)

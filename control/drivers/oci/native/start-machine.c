@@ -2,10 +2,9 @@
  * Starts a machine in a mount namespace of its own: puts together what it sees of the host below <stage>, then becomes
  * <command>, the runtime.
  *
- *     start-machine <start> <input|-> <output> <stage> <users|-> <files|-> <image|-> <upper|-> <machine> <disk|-> <blocks|->
+ *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <upper|-> <machine> <disk|-> <blocks|->
  *         <blank|-> <bundle> <releases|-> <private|-> <hidden|-> <command> ...
  *
- * <start> is a directory in which the process id is written down as `starter`, and where the host's files for /etc of a new disk are, in `names`.
  * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
  * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper. <upper> is `-` for a machine whose root is
  * the image alone, which nobody can write to: a generic machine, that is to become one of an image (claim/recast-machine.c).
@@ -55,9 +54,7 @@ static int open_input(const char *input) {
 }
 
 /* Everything from now on is said in the machine's output; the process id is for whoever must end a start. */
-static void announce(const char *start, const char *input, const char *output) {
-  char starter[PATH_MAX];
-  snprintf(starter, sizeof starter, "%s/starter", start);
+static void announce(const char *starter, const char *input, const char *output) {
   umask(077);
   int said = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (said < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0) exit(1);
@@ -117,7 +114,7 @@ static void name_users(int users) {
 }
 
 struct plan {
-  const char *start, *input, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place, *hidden;
+  const char *starter, *input, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place, *hidden;
   struct root root;
   struct disk disk;
   char bundle_place[96];
@@ -177,7 +174,7 @@ static int put_together(const struct plan *plan, int users) {
 }
 
 static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PATH_MAX]) {
-  struct plan plan = {.start = argument[1],
+  struct plan plan = {.starter = argument[1],
                       .input = chosen(argument[2]),
                       .output = argument[3],
                       .network = chosen(argument[5]),
@@ -191,7 +188,7 @@ static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PA
                       .private_place = chosen(argument[15]),
                       .hidden = chosen(argument[16])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
-  snprintf(names, PATH_MAX, "%s/names", plan.start);
+  snprintf(names, PATH_MAX, "%s/names", plan.machine);
   name_bundle(&plan);
   return plan;
 }
@@ -200,7 +197,7 @@ int main(int count, char **argument) {
   if (count < 18) return 1;
   char device[PATH_MAX], names[PATH_MAX];
   struct plan plan = plan_of(argument, device, names);
-  announce(plan.start, plan.input, plan.output);
+  announce(plan.starter, plan.input, plan.output);
   if (plan.disk.file && !plan.root.image) return 1;
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);

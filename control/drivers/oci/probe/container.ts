@@ -43,7 +43,7 @@ const addNetwork = async (name: string, { firstId }: Trial): Promise<void> => {
 
 /** Where the trial's container is on disk; a root file system of nothing but mount points. */
 const prepareFiles = async (dir: string) => {
-  const files = { dir, output: join(dir, 'output.log'), disk: join(dir, 'disk.img') }
+  const files = { dir, starter: join(dir, 'starter'), output: join(dir, 'output.log'), disk: join(dir, 'disk.img') }
   for (const name of ['upper', 'work', 'root', 'image']) await mkdir(join(dir, name), { recursive: true })
   return files
 }
@@ -91,7 +91,6 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
     const network = firstId === undefined ? undefined : join('/run/netns', label)
     const stage = {
       files,
-      start: files,
       stdin: undefined,
       usersOf: network,
       openFiles: undefined,

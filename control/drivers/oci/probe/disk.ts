@@ -6,7 +6,7 @@ import { projectDisks } from '../disk/project-disk.ts'
 import { joinProject } from '../disk/project-quota.ts'
 import { blocksOf } from '../disk/shape.ts'
 import { run } from '../command.ts'
-import { filesOf, startFilesIn, type MachineFiles } from '../layout.ts'
+import { filesOf, type MachineFiles } from '../layout.ts'
 import { openStage, stageDir } from '../names.ts'
 import { program } from '../native/programs.ts'
 import { stageCommand, type StageInput } from '../start.ts'
@@ -26,7 +26,6 @@ const filled = async (
   await openStage()
   const stage = {
     files,
-    start: files,
     stdin: undefined,
     usersOf: undefined,
     openFiles: undefined,
@@ -52,11 +51,9 @@ const needEnd = (said: string): void => {
     throw new Error(`it has no end: ${said.trim().slice(-300)}`)
 }
 
-const namesIn = ({ dir }: MachineFiles): string => startFilesIn(dir).names
-
 const madeFiles = async (scratch: string, id: string): Promise<MachineFiles> => {
   const files = filesOf(scratch, id)
-  await mkdir(namesIn(files), { recursive: true })
+  await mkdir(files.names, { recursive: true })
   return files
 }
 
@@ -73,7 +70,7 @@ export const fileQuota: Check = {
     if ((await statfs(scratch)).blocks === 0) throw new Error('its file system does not say how much it holds')
     const files = await madeFiles(scratch, 'file')
     const blank = await openBlanks(join(scratch, 'blanks')).of(trial.mb)
-    await writeFile(join(namesIn(files), 'probe'), '')
+    await writeFile(join(files.names, 'probe'), '')
     const start = clock.elapsed()
     try {
       needEnd(await filled(files, { blocks: blocksOf(trial), blank }, probe))
