@@ -12,6 +12,7 @@ import type { Configurer } from './configure.ts'
 import type { Observer } from './observer.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import type { Standby } from './standby/standby.ts'
+import type { Removing } from './removals.ts'
 import type { Endings } from './terminate.ts'
 
 /** What the steps of reconciling share. */
@@ -33,6 +34,7 @@ export interface Context {
   readonly expectUse?: ((address: Address) => void) | undefined
   readonly observer: Observer
   readonly endings: Endings
+  readonly removals: Removing['removals']
   /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
   readonly askToEnd: (address: Address) => Promise<number>
   /** Looks at a record, or at an instance, soon. */

@@ -21,20 +21,21 @@ export const reconcileInstance =
   (context: Context): Reconcile =>
   (id, signal, leave) => {
     const attempts: Attempts = {}
+    const place = { signal, leave }
     return onNewest(async () => {
       const { store, drivers, transition } = context
       const instance = await store.instances.get(id)
       if (!instance) return undefined
       const driver = drivers.need(instance.driver)
-      if (instance.status === 'stopping') return stop(context, instance, driver)
+      if (instance.status === 'stopping') return stop(context, { instance, driver }, place)
       const wanted = await wantedBy(context, await store.resources.getByUid(instance.owner.uid), instance)
       if (!wanted) {
         await transition.write([{ instance, event: 'stop' }])
         return { againMs: 0 }
       }
       const subject = { instance, driver, ...wanted }
-      if (instance.status === 'restarting') return end(context, subject, signal)
+      if (instance.status === 'restarting') return end(context, subject, place)
       if (instance.status !== 'starting') return watch(context, subject)
-      return start(context, subject, { attempts, signal, onRising: leave })
+      return start(context, subject, { ...place, attempts })
     })
   }

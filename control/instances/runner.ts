@@ -26,6 +26,7 @@ import { reconcileConfiguration } from './reconcile-configuration.ts'
 import { reconcileInstance } from './reconcile-instance.ts'
 import { reconcileOwner } from './reconcile-owner.ts'
 import type { Observer } from './observer.ts'
+import { createRemovals } from './removals.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import { standby, type Standby } from './standby/standby.ts'
 import { createEndings } from './terminate.ts'
@@ -109,6 +110,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     census: census(deps),
     standby: standby(deps),
     endings: createEndings(),
+    removals: createRemovals(),
     pokeOwner: uid => owners.poke(uid),
     pokeInstance: id => instances.poke(id),
     pokeConfiguration: id => configurations.poke(id),

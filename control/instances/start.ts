@@ -7,6 +7,7 @@ import type { MachinePlan } from '../reconcile/rules.ts'
 import type { Move } from '../reconcile/transition.ts'
 import { allows, errorOf, takeDown, type Context, type Subject } from './context.ts'
 import { remembering, withError } from './history.ts'
+import { inRemovalTurn, type Place } from './removals.ts'
 
 const maxAttempts = 3
 
@@ -14,11 +15,17 @@ const maxAttempts = 3
 export const ownerMove = (context: Context, { owner }: Subject, name: string, message: string): Move =>
   allows(context, owner, name) ? { record: owner, event: { name, message } } : { expect: owner }
 
-const giveUp = async (context: Context, subject: Subject, error: unknown): Promise<Outcome> => {
+interface Failed {
+  readonly subject: Subject
+  readonly place: Place
+  readonly error: unknown
+}
+
+const giveUp = async (context: Context, { subject, place, error }: Failed): Promise<Outcome> => {
   const { transition, log, pokeOwner } = context
   const { instance, owner, driver } = subject
   log.warn('instance.failed', { instance: instance.id, owner: owner.uid, name: owner.name, error })
-  await driver.remove(instance.id)
+  await inRemovalTurn(context, place, () => driver.remove(instance.id))
   const last = { ...instance, errors: withError(instance.errors, problem(context, error, true)) }
   await transition.write([
     {
@@ -49,7 +56,8 @@ const waiting = async (context: Context, { owner }: Subject, message: string, ag
   return { againMs }
 }
 
-const startFailed = async (context: Context, subject: Subject, error: unknown): Promise<Outcome> => {
+const startFailed = async (context: Context, failed: Failed): Promise<Outcome> => {
+  const { subject, error } = failed
   const { instance, owner } = subject
   if (isError(error, 'no_room')) return waiting(context, subject, error.message, 5_000)
   if (isError(error, 'busy')) return { againMs: 500 }
@@ -57,7 +65,7 @@ const startFailed = async (context: Context, subject: Subject, error: unknown): 
   const hopeless = isError(error) && !error.retry
   // One that has run before holds files: those are not given up because the box is not right just now.
   const mayGiveUp = instance.startedAt === undefined && allows(context, owner, 'broke')
-  if (mayGiveUp && (hopeless || attempts >= maxAttempts)) return giveUp(context, subject, error)
+  if (mayGiveUp && (hopeless || attempts >= maxAttempts)) return giveUp(context, failed)
   const errors = withError(instance.errors, problem(context, error, false))
   await context.transition.write([{ instance, change: { attempts, errors } }])
   return { againMs: Math.min(60_000, 200 * 2 ** Math.min(attempts, 16)) }
@@ -129,17 +137,15 @@ export interface Attempts {
   claimed?: Machine
 }
 
-interface Trying {
+/** It leaves its place when nothing but its daemon is waited for, which may never come up, and when it is given up. */
+interface Trying extends Place {
   readonly attempts: Attempts
-  readonly signal: AbortSignal
-  /** Nothing but its daemon is waited for: it may never come up, and is nobody else's time. */
-  readonly onRising: () => void
 }
 
 const make = async (
   context: Context,
   { subject: given, plan }: Omit<Made, 'machine'>,
-  { attempts, signal, onRising }: Trying,
+  { attempts, signal, leave }: Trying,
 ): Promise<Made> => {
   const { channelKeys, configurer, spare } = context
   let subject = given
@@ -157,7 +163,7 @@ const make = async (
     }
   const { instance, owner, driver } = subject
   const channel = channelKeys.forStart(instance.id)
-  const machine = await driver.create({ ...plan.spec, channel }, signal, onRising)
+  const machine = await driver.create({ ...plan.spec, channel }, signal, leave)
   // One that ran already was started by somebody else, who may have known another record.
   if (machine.address?.channel?.generation === channel.generation) configurer.started(instance, owner, plan)
   return { subject, plan, machine }
@@ -177,13 +183,13 @@ export const start = async (context: Context, subject: Subject, trying: Trying):
   } catch (error) {
     return isError(error, 'busy')
       ? waiting(context, subject, error.details?.what ?? error.message, 500)
-      : startFailed(context, subject, error)
+      : startFailed(context, { subject, place: trying, error })
   }
   try {
     made = await make(context, { subject, plan }, trying)
   } catch (error) {
     if (trying.signal.aborted || isError(error, 'changed_meanwhile')) throw error
-    return startFailed(context, subject, error)
+    return startFailed(context, { subject, place: trying, error })
   }
   const outcome = await started(context, made)
   const ms = Math.round(clock.elapsed() - begun)
