@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fail } from '../../shared/errors.ts'
 import { parse, s } from '../../shared/schema.ts'
 import type { ImageConfig } from './layout.ts'
+import { needMountPlaces } from './mount-places.ts'
 import type { RunStep } from './step.ts'
 
 /** `sh -c … sh DIR COMMAND…`: runs the command with DIR as /work and the programs of this machine, read-only. */
@@ -128,6 +129,7 @@ export const unpackImage = async ({ work, maxBytes, run, signal }: Unpack): Prom
   const config = await configIn(layout)
   const [command = '', ...args] = jailed(work, maxBytes)
   await run('unpack', command, args, signal)
+  await needMountPlaces(join(work, 'rootfs'))
   await mkdir(join(work, 'tree'), { mode: 0o755 })
   await rename(join(work, 'rootfs'), join(work, 'tree', 'rootfs'))
   await writeFile(join(work, 'tree', 'image.json'), JSON.stringify(config))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../../support/until.ts'
 import { createPulls } from '../../../control/images/pull/pulls.ts'
+import { mountsOf } from '../../../control/drivers/oci/spec/mounts.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { fakeClock } from '../../support/clock.ts'
 import { hostileRegistry, sha256, tar, type Entry, type Served } from '../../support/hostile-registry.ts'
@@ -76,6 +77,22 @@ t.test('layers of every compression, with whiteouts, links, devices and set-user
   t.match(statSync(join(rootfs, 'third')), { uid: 1000, gid: 1001 })
   t.equal(statSync(rootfs).mode & 0o777, 0o755)
 })
+
+t.test(
+  'what no machine could start from, for it has something else where file systems are mounted, is refused',
+  async t => {
+    const points = mountsOf({ memoryMb: 0, releases: true, ownUsers: true }).map(({ destination }) => destination)
+    const places = new Set(points.map(point => point.split('/')[1] ?? ''))
+    t.ok(places.size >= 4)
+    for (const name of places) {
+      const inTheWay = name === 'dev' ? { type: 'symlink' as const, linkname: 'elsewhere' } : { content: 'x' }
+      h.serve(`in-place-of${name}`, [await tar([{ name, ...inTheWay }])])
+      t.match(await reasonOf(settle(images, reference(`in-place-of${name}:1`))), `its /${name} is no directory`)
+    }
+    h.serve('with-places', [await tar([...places].map(name => ({ name: `${name}/x`, content: 'x' })))])
+    t.ok((await settle(images, reference('with-places:1'))).rootfs)
+  },
+)
 
 t.test('paths and links do not lead out of the root', async t => {
   const outside = join(t.testdir({ target: 'mine' }), 'target')
