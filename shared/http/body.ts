@@ -37,8 +37,10 @@ export const readBody = (body: Readable, limit: number): Promise<Buffer> =>
   })
 
 /** The same of a request, which may have it already. */
-export const bodyOf = async ({ whole, body }: Pick<Request, 'whole' | 'body'>, limit: number): Promise<Buffer> => {
-  if (!whole) return readBody(body, limit)
+export const bodyOf = async (request: Pick<Request, 'whole' | 'body'>, limit: number): Promise<Buffer> => {
+  const { whole } = request
+  // Asking for `body` makes a stream.
+  if (!whole) return readBody(request.body, limit)
   if (whole.length > limit) throw fail('payload_too_large', { limit })
   return whole
 }

@@ -1,7 +1,8 @@
 /**
- * Files without a name, made ahead and off the main thread. On ext4 without a journal, making a file looks at the inodes
- * that were freed in the last minutes, which can take a millisecond after many files were deleted; naming one that is
- * there takes some microseconds. With a journal, and on tmpfs, nothing is gained.
+ * Files without a name, made ahead and off the main thread where making one takes long. On ext4 without a journal it looks at
+ * the inodes that were freed in the last minutes, which can take a millisecond after many files were deleted; naming one that is
+ * there takes some microseconds. With a journal, and on tmpfs, a file is made in some microseconds, and one that was made ahead
+ * costs more than that: whether it is worth it is found out by making some the ordinary way.
  */
 import { closeSync, constants } from 'node:fs'
 import type { Clock } from '../../../shared/clock.ts'
@@ -11,11 +12,8 @@ import { makeUnnamed, nameFile } from '../../native/unnamed-files/unnamed-files.
 export interface FilePool {
   /** How many files wait. */
   readonly count: number
-  /**
-   * An open, empty file, now named `path`; undefined when the pool is empty: make the file the ordinary way. Throws
-   * `EEXIST` when something has the name.
-   */
-  take(path: string): number | undefined
+  /** An open, empty file, now named `path`, or what `make` returns when none waits. Throws `EEXIST` when something has the name. */
+  take(path: string, make: () => number): number
   close(): void
 }
 
@@ -26,13 +24,17 @@ interface FilePoolOptions {
   readonly mode: number
   /** How many are held at most; each is a descriptor. */
   readonly max: number
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'after' | 'elapsed'>
 }
 
 interface PoolContext extends FilePoolOptions {
   readonly ready: number[]
   /** Files that were asked for so far. */
   asked: number
+  /** Files that were made the ordinary way and took long, one after the other; a busy machine delays single ones anywhere. */
+  slow: number
+  /** Files that are worth making ahead before it is found out again. */
+  worth: number
   cancelTopUp: (() => void) | undefined
   making: boolean
   /** False once the file system turned out to have no such files. */
@@ -43,6 +45,11 @@ interface PoolContext extends FilePoolOptions {
 const transient: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'])
 
 const topUpMs = 1_000
+/** What takes longer is slow: ten times what it takes where nothing is gained. */
+const slowMs = 0.2
+const slowInTurn = 2
+/** For so many times `max` files they are made ahead then. */
+const worthTimes = 8
 /** Of one process: many a machine runs one command and no other, and somebody waits for it. */
 const firstFiles = 2
 
@@ -52,12 +59,14 @@ const closeAll = ({ ready }: PoolContext): void => {
 
 const fill = async (pool: PoolContext): Promise<void> => {
   const { dir, flags, mode, max, ready } = pool
-  const made = await makeUnnamed(dir, flags, mode, max - ready.length).catch(error => {
+  const wanted = Math.min(pool.worth, max - ready.length)
+  const made = await makeUnnamed(dir, flags, mode, wanted).catch(error => {
     // The next caller makes an ordinary file, and gets the error if that fails too.
     if (!transient.has(errno(error))) pool.possible = false
     return []
   })
   ready.push(...made)
+  pool.worth -= made.length
   pool.making = false
   if (!pool.possible) closeAll(pool)
   // Some may have been taken meanwhile. After an error only the next `take` tries again.
@@ -65,7 +74,7 @@ const fill = async (pool: PoolContext): Promise<void> => {
 }
 
 const startFilling = (pool: PoolContext): void => {
-  if (pool.making || !pool.possible || pool.ready.length >= pool.max) return
+  if (pool.making || !pool.possible || pool.worth === 0 || pool.ready.length >= pool.max) return
   pool.making = true
   // Later: first comes what the file was taken for.
   setImmediate(() => void fill(pool))
@@ -73,7 +82,7 @@ const startFilling = (pool: PoolContext): void => {
 
 /** Refills at once when half of them are gone, else, and for the first process, when there is time. */
 const refill = (pool: PoolContext): void => {
-  if (pool.ready.length === pool.max) return
+  if (pool.ready.length === pool.max || pool.worth === 0) return
   if (pool.ready.length <= pool.max / 2 && pool.asked > firstFiles) return startFilling(pool)
   if (!pool.possible) return
   pool.cancelTopUp ??= pool.clock.after(topUpMs, () => {
@@ -82,11 +91,22 @@ const refill = (pool: PoolContext): void => {
   })
 }
 
-const take = (pool: PoolContext, path: string): number | undefined => {
+/** Makes one the ordinary way, and learns from that whether others are to be made ahead. */
+const makeNow = (pool: PoolContext, make: () => number): number => {
+  const { clock, max } = pool
+  const from = clock.elapsed()
+  const fd = make()
+  pool.slow = clock.elapsed() - from > slowMs ? pool.slow + 1 : 0
+  if (pool.slow >= slowInTurn) pool.worth = worthTimes * max
+  refill(pool)
+  return fd
+}
+
+const take = (pool: PoolContext, path: string, make: () => number): number => {
   const fd = pool.ready.pop()
   pool.asked++
+  if (fd === undefined) return makeNow(pool, make)
   refill(pool)
-  if (fd === undefined) return undefined
   try {
     nameFile(fd, path)
     return fd
@@ -98,18 +118,27 @@ const take = (pool: PoolContext, path: string): number | undefined => {
     // The tenant removed the directory, or mounted another file system there: the files cannot be named any more.
     closeSync(fd)
     closeAll(pool)
-    return undefined
+    return make()
   }
 }
 
-/** Holds no file before the first was asked for: a daemon that runs nothing needs none. */
+/** Holds no file before making the first ones has taken long. */
 export const createFilePool = (options: FilePoolOptions): FilePool => {
-  const pool: PoolContext = { ...options, ready: [], asked: 0, cancelTopUp: undefined, making: false, possible: true }
+  const pool: PoolContext = {
+    ...options,
+    ready: [],
+    asked: 0,
+    slow: 0,
+    worth: 0,
+    cancelTopUp: undefined,
+    making: false,
+    possible: true,
+  }
   return {
     get count() {
       return pool.ready.length
     },
-    take: path => take(pool, path),
+    take: (path, make) => take(pool, path, make),
     close() {
       pool.possible = false
       pool.cancelTopUp?.()
@@ -121,7 +150,7 @@ export const createFilePool = (options: FilePoolOptions): FilePool => {
 /** A file of the pool, named `path`, else what `open` opens: there may be a file already. */
 export const takeOrOpen = (pool: FilePool | undefined, path: string, open: () => number): number => {
   try {
-    return pool?.take(path) ?? open()
+    return pool ? pool.take(path, open) : open()
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw error
     return open()
@@ -141,7 +170,7 @@ const { O_APPEND, O_NONBLOCK, O_RDWR } = constants
 /** Enough for a burst of processes; one that writes nothing needs only its two streams. */
 export const createOutputFilePools = (
   dirs: { logDir: string; positionsDir: string },
-  clock: Clock,
+  clock: FilePoolOptions['clock'],
 ): OutputFilePools => {
   const logs = { dir: dirs.logDir, flags: O_RDWR | O_NONBLOCK, mode: 0o644, clock }
   const streams = createFilePool({ ...logs, flags: logs.flags | O_APPEND, max: 16 })

@@ -38,13 +38,14 @@ const openOwn = (path: string, flags: number): number => {
 
 /** A new file in place of whatever has the name, which belongs to no process that is listed. */
 const openNew = (path: string, pools: FilePool | undefined): number => {
-  const make = (): number => pools?.take(path) ?? openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
+  const make = (): number => openOwn(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL)
+  const take = (): number => pools?.take(path, make) ?? make()
   try {
-    return make()
+    return take()
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw error
     rmSync(path)
-    return make()
+    return take()
   }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseJson } from '../../../shared/http/body.ts'
+import { bodyOf, parseJson } from '../../../shared/http/body.ts'
 
 t.test('JSON in every alphabet is read, and what is none is told', t => {
   for (const value of [{ command: 'true' }, 'naïve', '日本語 🎉', '\u0000\u007f\u0080ÿ'])
@@ -10,4 +10,15 @@ t.test('JSON in every alphabet is read, and what is none is told', t => {
   t.throws(() => parseJson(Buffer.from('{')), { code: 'invalid_body', message: /not JSON/ })
   t.throws(() => parseJson(Buffer.from([0x22, 0xc3, 0x22])), { code: 'invalid_body', message: /not UTF-8/ })
   t.end()
+})
+
+t.test('no stream is made of a body that is there already', async t => {
+  const request = {
+    whole: Buffer.from('{}'),
+    get body(): never {
+      throw new Error('nobody needs it')
+    },
+  }
+  t.equal(await bodyOf(request, 2), request.whole)
+  await t.rejects(bodyOf(request, 1), { code: 'payload_too_large' })
 })

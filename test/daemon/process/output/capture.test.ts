@@ -1,4 +1,13 @@
-import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openCapture, sliceBytes } from '../../../../daemon/process/output/capture.ts'
@@ -208,5 +217,24 @@ t.test('moving and removing take all files along', t => {
   t.throws(() => statSync(next.combined), { code: 'ENOENT' })
   t.throws(() => statSync(next.positions), { code: 'ENOENT' })
   t.equal(tailText(capture, 0, 100), '', 'nothing is left to read')
+  t.end()
+})
+
+t.test('files of a new capture take the place of whatever has their names', t => {
+  const { paths, open, combined } = setup(t)
+  const { streams, positions } = paths
+  for (const path of [...streams, paths.combined, positions]) writeFileSync(path, 'left by somebody'.repeat(100))
+  const reader = openSync(streams[0], 'r')
+  t.teardown(() => closeSync(reader))
+  const capture = open(true)
+  const [out, err] = capture.childDescriptors
+  writeSync(out, 'out\n')
+  writeSync(err, 'err\n')
+  capture.end()
+  t.equal(tailText(capture, 0, 100), 'out\n')
+  t.equal(combined(), 'stdout:out\nstderr:err\n')
+  t.match(String(readFileSync(reader)), /^left by somebody/, 'who reads the old one reads on')
+  capture.close()
+  t.match(open().positions, { seen: [4, 4], combined: 22 })
   t.end()
 })
