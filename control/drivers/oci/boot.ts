@@ -105,7 +105,7 @@ const untilUp = async (
       host: marker.address,
       port: marker.port,
       output: files.output,
-      hasSaid: async () => (await saidSince(files, from)).includes(listening),
+      hasSaid: () => saidSince(files, from).includes(listening),
       hasEnded: async () => !(await isPopulated(hierarchy, group)),
       lastWords: () => lastWords(files),
       signal,
@@ -130,7 +130,7 @@ const untilUp = async (
 export const boot = async (attempt: Attempt, marker: Marker, blank: string | undefined): Promise<void> => {
   const { context, files } = attempt
   // What an earlier life has said stands before.
-  const from = await saidSoFar(files)
+  const from = saidSoFar(files)
   const begin = async () => {
     await context.quickMoves.during(() => start(attempt, marker, blank))
     // Its work is done and its number may soon be somebody else's.

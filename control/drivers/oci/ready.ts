@@ -10,7 +10,7 @@ export interface ReadyInput {
   /** The file that the first process writes to. */
   readonly output: string
   /** Whether it has said there that it listens. */
-  readonly hasSaid: () => Promise<boolean>
+  readonly hasSaid: () => boolean
   /** Says that the first process has ended, so that nobody waits for the dead. */
   readonly hasEnded: () => Promise<boolean>
   /** What it said before it ended. */
@@ -19,8 +19,12 @@ export interface ReadyInput {
 }
 
 const boundMs = 60_000
-/** Between two tries, should it say nothing: every 25 ms, later a twentieth of the time it took so far. */
-const betweenMs = (elapsedMs: number): number => Math.min(50, Math.max(25, elapsedMs / 20))
+/**
+ * Between two tries, should it say nothing. Where the kernel tells what it says they are for one that has ended without a word: of many that
+ * start at a time each try is processor time that they all wait for. Elsewhere every 25 ms, later a twentieth of the time it took so far.
+ */
+const betweenMs = (elapsedMs: number, isWatched: boolean): number =>
+  isWatched ? 200 : Math.min(50, Math.max(25, elapsedMs / 20))
 
 /** One try: true when something that speaks HTTP answers. No more than the first piece of it is read. */
 const answers = (host: string, port: number): Promise<boolean> =>
@@ -37,20 +41,31 @@ const answers = (host: string, port: number): Promise<boolean> =>
     socket.once('data', piece => end(piece.toString('latin1').startsWith('HTTP/1.')))
   })
 
-/** `next` resolves with the first change of the file since it was last called; never where files cannot be watched. */
-const changesOf = (file: string): { next(): Promise<void>; close(): void } => {
+interface Changes {
+  /** Resolves with the first change of the file since it was last called; never where it is not watched. */
+  next(): Promise<void>
+  isWatched(): boolean
+  close(): void
+}
+
+const changesOf = (file: string): Changes => {
   let gate = Promise.withResolvers<void>()
   const next = async () => {
     await gate.promise
     gate = Promise.withResolvers()
   }
   try {
+    let watches = true
     const watcher = watch(file, { persistent: false }, () => gate.resolve())
-    watcher.on('error', () => watcher.close())
-    return { next, close: () => watcher.close() }
+    const close = () => {
+      watches = false
+      watcher.close()
+    }
+    watcher.on('error', close)
+    return { next, isWatched: () => watches, close }
   } catch {
     // The file is not there, or the box has no watches left: then it is asked.
-    return { next, close: () => {} }
+    return { next, isWatched: () => false, close: () => {} }
   }
 }
 
@@ -67,23 +82,23 @@ export const untilReady = async (input: ReadyInput, clock: Clock): Promise<void>
   }
 }
 
-const wait = async (input: ReadyInput, changes: { next(): Promise<void> }, clock: Clock): Promise<void> => {
+const wait = async (input: ReadyInput, changes: Changes, clock: Clock): Promise<void> => {
   const { host, port, hasSaid, hasEnded, lastWords, signal } = input
   const start = clock.elapsed()
   for (let tries = 0; ; ) {
     signal?.throwIfAborted()
-    if (await hasSaid()) return
+    if (hasSaid()) return
     const elapsed = clock.elapsed() - start
     const late = new AbortController()
     const stop = signal ? AbortSignal.any([signal, late.signal]) : late.signal
-    const sleep = clock.sleep(betweenMs(elapsed), stop).then(() => true)
+    const sleep = clock.sleep(betweenMs(elapsed, changes.isWatched()), stop).then(() => true)
     const isLate = await Promise.race([sleep.catch(() => true), changes.next().then(() => false)])
     late.abort()
     if (!isLate && elapsed <= boundMs) continue
     tries++
     signal?.throwIfAborted()
     if (await answers(host, port)) return
-    if (tries % 4 === 0 && (await hasEnded()))
+    if ((changes.isWatched() || tries % 4 === 0) && (await hasEnded()))
       throw fail('driver_failed', {
         driver: 'oci',
         step: 'boot',

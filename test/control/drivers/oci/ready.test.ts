@@ -32,7 +32,7 @@ const input = (t: Test, given: Partial<ReadyInput>): ReadyInput => {
     host: '127.0.0.1',
     port: 1,
     output,
-    hasSaid: async () => (await saidSince({ output }, 13)).includes('ready'),
+    hasSaid: () => saidSince({ output }, 13).includes('ready'),
     hasEnded: async () => false,
     lastWords: async () => 'its last words',
     ...given,
@@ -44,8 +44,8 @@ t.test('what it says is seen, and nobody asks', async t => {
   // Later than what is heard of the file at once, and sooner than the first question.
   const slow = { ...clock, sleep: (_: number, signal?: AbortSignal) => clock.sleep(60_000, signal) }
   const given = input(t, { port: at })
-  t.equal(await saidSoFar(given), 13)
-  t.equal(await saidSoFar({ output: join(t.testdirName, 'none') }), 0)
+  t.equal(saidSoFar(given), 13)
+  t.equal(saidSoFar({ output: join(t.testdirName, 'none') }), 0)
   let is = false
   const ready = untilReady(given, slow).then(() => (is = true))
   for (const piece of ['another ', 'line\n']) {
@@ -61,7 +61,7 @@ t.test('what it says is seen, and nobody asks', async t => {
 t.test('one that says nothing is asked, also where its output cannot be watched', async t => {
   const { port: at, asked } = await port(t, true)
   await untilReady(input(t, { port: at }), clock)
-  await untilReady(input(t, { port: at, output: '/not/there', hasSaid: async () => false }), clock)
+  await untilReady(input(t, { port: at, output: '/not/there', hasSaid: () => false }), clock)
   t.equal(asked(), 2)
 })
 
@@ -72,4 +72,24 @@ t.test('nobody waits for the dead, or goes on when it is not wanted any more', a
   const waiting = untilReady(input(t, { port: at, signal: unwanted.signal }), clock)
   unwanted.abort(new Error('not wanted'))
   await t.rejects(waiting, { message: 'not wanted' })
+})
+
+t.test('one whose output is watched is asked seldom, and its end is looked for each time', async t => {
+  const { port: at } = await port(t, false)
+  const waits = async (given: Partial<ReadyInput>) => {
+    const asked: number[] = []
+    let left = 3
+    const counting = {
+      ...clock,
+      sleep: (ms: number) => {
+        asked.push(ms)
+        return clock.sleep(1)
+      },
+    }
+    const hasEnded = async () => --left === 0
+    await t.rejects(untilReady(input(t, { port: at, hasEnded, ...given }), counting), { message: /its last words/ })
+    return asked
+  }
+  t.same(await waits({}), Array(3).fill(200))
+  t.same(await waits({ output: '/not/there', hasSaid: () => false }), Array(12).fill(25))
 })
