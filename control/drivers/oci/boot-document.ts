@@ -1,5 +1,4 @@
 /** What a machine's daemon is given on its standard input. */
-import { closeSync, constants, mkdirSync, openSync, writeFileSync } from 'node:fs'
 import type { BootDocument } from '../../../shared/wire/host.ts'
 import { boundOf, configurationOf } from '../configuration.ts'
 import type { MachineSpec } from '../driver.ts'
@@ -43,25 +42,4 @@ export const bootDocumentOf = (
         configuration: configurationOf(spec),
       }
     : undefined
-}
-
-// O_TMPFILE of open(2): the kernel's own bit plus O_DIRECTORY.
-const unnamed = 0o20000000 | constants.O_DIRECTORY
-
-/**
- * The document in a file without a name, to be opened by its path while this process holds it: nothing is left of it
- * when the daemon has read and closed it, whoever dies meanwhile. A pipe would hold 64 KiB and want a writer that waits
- * for its reader. `directory` is one in memory, so nobody waits for a disk.
- */
-export const openDocument = (document: BootDocument, directory: string): { readonly path: string; close(): void } => {
-  // Another instance may have swept it, which took this one, as it began anew, for one that is over.
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const fd = openSync(directory, unnamed | constants.O_RDWR, 0o600)
-  try {
-    writeFileSync(fd, JSON.stringify(document))
-  } catch (error) {
-    closeSync(fd)
-    throw error
-  }
-  return { path: `/proc/${process.pid}/fd/${fd}`, close: () => closeSync(fd) }
 }

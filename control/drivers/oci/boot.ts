@@ -1,10 +1,9 @@
 /** From prepared files to a daemon that answers. */
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BootDocument } from '../../../shared/wire/host.ts'
 import type { MachineSpec } from '../driver.ts'
-import { openDocument } from './boot-document.ts'
 import { limitCpu, limitSockets } from './cgroup/limits.ts'
 import { isGeneric } from './claim/generic.ts'
 import { isPopulated } from './cgroup/processes.ts'
@@ -34,10 +33,10 @@ export interface Attempt {
   readonly onRising: (() => void) | undefined
 }
 
-/** Writes what the runtime reads; `firstId` is the id of the box that root inside is, if there is one for it. */
-export const writeConfig = ({ context, spec, slot, files, document }: Attempt, firstId: number | undefined): void => {
+/** What the runtime reads; `firstId` is the id of the box that root inside is, if there is one for it. */
+const configOf = ({ context, spec, slot, document }: Attempt, firstId: number | undefined): object => {
   const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio, runtime } = context
-  const config = runtimeConfig({
+  return runtimeConfig({
     spec,
     command: bundle.command,
     releases: releasesDir !== undefined,
@@ -57,36 +56,39 @@ export const writeConfig = ({ context, spec, slot, files, document }: Attempt, f
     treesAnew: treesAnew(runtime, hierarchy),
     arch: process.arch,
   })
-  writeFileSync(files.config, JSON.stringify(config), { mode: 0o600 })
 }
 
-const start = async (
-  { context, spec, slot, files, document, signal }: Attempt,
-  { firstId, disk }: Marker,
-  blank: string | undefined,
-): Promise<void> => {
-  const { runtime, overlay, names, bundleDir, releasesDir, privileges, hierarchy } = context
-  const input = document && openDocument(document, names.runDir)
-  try {
-    await startMachine({
-      id: spec.id,
-      files,
-      runtime,
-      usersOf: firstId === undefined ? undefined : join('/run/netns', slot.netns),
-      openFiles: inheritedFiles(privileges, firstId),
-      image: overlay ? spec.rootfs : undefined,
-      generic: isGeneric(context, spec.rootfs),
-      disk: isFile(disk) ? { blocks: blocksOf(disk), blank } : undefined,
-      bundleDir,
-      releasesDir,
-      privatePlace: handsOnDescriptors(runtime),
-      hidden: hiddenFrom(runtime, hierarchy),
-      stdin: input?.path,
-      signal,
-    })
-  } finally {
-    input?.close()
-  }
+/** What a disk of its own is made of when it is new, and the host's files for /etc. */
+interface Contents {
+  readonly blank: string | undefined
+  readonly etc: Readonly<Record<string, string>>
+}
+
+const start = (attempt: Attempt, { firstId, disk }: Marker, { blank, etc }: Contents): Promise<void> => {
+  const { context, spec, slot, files, document, signal } = attempt
+  const { runtime, overlay, bundleDir, releasesDir, privileges, hierarchy } = context
+  const onDisk = isFile(disk)
+  return startMachine({
+    id: spec.id,
+    files,
+    runtime,
+    usersOf: firstId === undefined ? undefined : join('/run/netns', slot.netns),
+    openFiles: inheritedFiles(privileges, firstId),
+    image: overlay ? spec.rootfs : undefined,
+    generic: isGeneric(context, spec.rootfs),
+    disk: onDisk ? { blocks: blocksOf(disk), blank } : undefined,
+    told: {
+      config: configOf(attempt, firstId),
+      ...(document ? { input: document } : {}),
+      // Elsewhere they are in its directory.
+      ...(onDisk ? { etc } : {}),
+    },
+    bundleDir,
+    releasesDir,
+    privatePlace: handsOnDescriptors(runtime),
+    hidden: hiddenFrom(runtime, hierarchy),
+    signal,
+  })
 }
 
 /** What a daemon's log says when its sockets listen. */
@@ -126,13 +128,13 @@ const untilUp = async (
   writeMarkerNow(files.marker, { ...marker, ready: true, kept: true, sealed: marker.sealed || sealed })
 }
 
-/** Resolves when the machine is up. `blank` is what a new disk of its own is made of. */
-export const boot = async (attempt: Attempt, marker: Marker, blank: string | undefined): Promise<void> => {
+/** Resolves when the machine is up. */
+export const boot = async (attempt: Attempt, marker: Marker, contents: Contents): Promise<void> => {
   const { context, files } = attempt
   // What an earlier life has said stands before.
   const from = saidSoFar(files)
   const begin = async () => {
-    await context.quickMoves.during(() => start(attempt, marker, blank))
+    await context.quickMoves.during(() => start(attempt, marker, contents))
     // Its work is done and its number may soon be somebody else's.
     rmSync(files.starter, { force: true })
   }

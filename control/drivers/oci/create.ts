@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fail } from '../../../shared/errors.ts'
 import type { Machine, MachineSpec } from '../driver.ts'
 import { bootDocumentOf, sealOf } from './boot-document.ts'
-import { boot, writeConfig, type Attempt } from './boot.ts'
+import { boot, type Attempt } from './boot.ts'
 import { isGeneric } from './claim/generic.ts'
 import { checkSpec } from './check-spec.ts'
 import { groupDirs } from './cgroup/hierarchy.ts'
@@ -16,7 +16,7 @@ import { readMarkerNow, writeMarkerNow, type Marker } from './marker.ts'
 import type { Slot } from './net/link.ts'
 import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
-import { prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
+import { hostFiles, prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
 import { chooseUsers } from './users/choose.ts'
 import { convertUpper } from './users/convert.ts'
 
@@ -119,8 +119,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   await holdOutbound(attempt)
   const root = { ...rootOf(context, spec, slot), generic: isGeneric(context, spec.rootfs), signal }
   const blank = await prepare(context, root, { disk, earlier })
-  writeConfig(attempt, firstId)
-  await boot(attempt, marker, blank)
+  await boot(attempt, marker, { blank, etc: hostFiles(root) })
   return marker
 }
 
@@ -154,7 +153,8 @@ export const createMachine = async (
   const attempt: Attempt = { context, spec, slot, files, document, signal, onRising }
   try {
     mkdirSync(files.dir, { mode: 0o700, recursive: earlier !== undefined })
-    writeMarkerNow(files.marker, { ...markerOf(attempt, earlier), firstId: earlier?.firstId })
+    // A new one without a marker is half-made as well, and a file less on a disk that may be busy.
+    if (earlier) writeMarkerNow(files.marker, { ...markerOf(attempt, earlier), firstId: earlier.firstId })
   } catch (error) {
     await slots.drop(spec.id)
     throw error

@@ -14,16 +14,13 @@ export interface MachineFiles {
   readonly disk: string
   /** The device that its disk was on when it last started. */
   readonly device: string
-  /** The host's files for /etc of a machine with a disk of its own. */
-  readonly names: string
   /** Copies on their way into an upper layer of a version before. */
   readonly settling: string
   /** The whole copy, where the file system carries no overlay. */
   readonly root: string
-  readonly config: string
   /** Output of the daemon and of the runtime while it starts. */
   readonly output: string
-  /** The runtime's own log, JSON lines. */
+  /** The own log of a runtime that says little elsewhere, JSON lines. */
   readonly runtimeLog: string
   /** Process id of what is starting the machine. */
   readonly starter: string
@@ -47,10 +44,8 @@ export const filesOf = (dataDir: string, id: string): MachineFiles => {
     private: `${dir}/private`,
     disk: `${dir}/disk.img`,
     device: `${dir}/device`,
-    names: `${dir}/names`,
     settling: `${dir}/settling`,
     root: `${dir}/root`,
-    config: `${dir}/config.json`,
     output: `${dir}/output.log`,
     runtimeLog: `${dir}/runtime.log`,
     starter: `${dir}/starter`,

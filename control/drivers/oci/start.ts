@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises'
 import { errno, fail } from '../../../shared/errors.ts'
 import { command } from '../../../shared/installation.ts'
 import { toolEnvironment } from './command.ts'
+import type { Runtime } from './context.ts'
 import type { MachineFiles } from './layout.ts'
 import { stageDir } from './names.ts'
 import { program } from './native/programs.ts'
@@ -12,10 +13,26 @@ import { runProcess } from './process/run-process.ts'
 /** The descriptor of a first process that is its private place (`native/private-place.h`). */
 export const privateFd = 3
 
+/** What a start is told (`native/told.h`). */
+export interface Told {
+  /** What the runtime reads. */
+  readonly config?: object
+  /** What the machine's first process reads on its standard input. */
+  readonly input?: object
+  /** The host's files for /etc of a machine with a disk, by their names. */
+  readonly etc?: Readonly<Record<string, string>>
+}
+
+const partOf = (name: string, text: string): string => `${name} ${Buffer.byteLength(text)}\n${text}`
+
+export const tellStart = ({ config, input, etc = {} }: Told): string =>
+  [
+    ...Object.entries({ config, input }).flatMap(([name, part]) => (part ? [partOf(name, JSON.stringify(part))] : [])),
+    ...Object.entries(etc).map(([name, text]) => partOf(`etc/${name}`, text)),
+  ].join('')
+
 export interface StageInput {
   readonly files: Pick<MachineFiles, 'dir' | 'starter' | 'output' | 'disk'>
-  /** File that is the first process's standard input; undefined for none. */
-  readonly stdin: string | undefined
   /** Path of the network namespace whose user namespace the machine has; undefined where it has none. */
   readonly usersOf: string | undefined
   /** Open files that the machine may have, where its runtime may not set that; undefined where it may. */
@@ -39,30 +56,18 @@ export interface StageInput {
 export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
   readonly id: string
   readonly files: MachineFiles
-  readonly runtime: { readonly file: string; readonly args: readonly string[] }
+  readonly told: Told
+  readonly runtime: Runtime
   readonly signal?: AbortSignal | undefined
 }
 
 /** Arguments of `start-machine`, whose file says what they mean. */
 export const stageCommand = (input: StageInput): string[] => {
-  const {
-    files,
-    stdin,
-    usersOf,
-    openFiles,
-    image,
-    generic,
-    disk,
-    bundleDir,
-    releasesDir,
-    privatePlace,
-    hidden,
-    launch,
-  } = input
+  const { files, usersOf, openFiles, image, generic, disk, bundleDir, releasesDir, privatePlace, hidden, launch } =
+    input
   const orNone = (choices: readonly (string | undefined)[]) => choices.map(choice => choice ?? '-')
   return [
     files.starter,
-    stdin ?? '-',
     files.output,
     stageDir,
     ...orNone([usersOf, openFiles?.toString(), image, generic ? undefined : 'upper']),
@@ -116,15 +121,17 @@ export const lastWords = async (files: MachineFiles): Promise<string> => {
 }
 
 /** Resolves when the first process runs. Throws `driver_failed` with what the runtime said. */
-export const startMachine = async ({ id, runtime, signal, ...stage }: StartInput): Promise<void> => {
+export const startMachine = async ({ id, runtime, told, signal, ...stage }: StartInput): Promise<void> => {
   const { files } = stage
-  const log = ['--log', files.runtimeLog, '--log-format', 'json']
+  // The others say on their standard error what goes wrong.
+  const log = runtime.name === 'runsc' ? ['--log', files.runtimeLog, '--log-format', 'json'] : []
   const handsOn = stage.privatePlace ? ['--preserve-fds', '1'] : []
-  const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', ...handsOn, '--bundle', files.dir, id]
+  const launch = [runtime.file, ...runtime.args, ...log, 'run', '--detach', ...handsOn, '--bundle', stageDir, id]
   const late = AbortSignal.timeout(startMs)
   const result = await runProcess({
     file: program('start-machine'),
     args: stageCommand({ ...stage, launch }),
+    input: tellStart(told),
     env: toolEnvironment,
     capture: false,
     session: false,

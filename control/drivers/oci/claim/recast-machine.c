@@ -16,6 +16,7 @@
  */
 #define _GNU_SOURCE
 #include "../native/mounts.h"
+#include "../native/told.h"
 #include "../native/machine-disk.h"
 #include "../native/machine-root.h"
 #include "../native/only-process.h"

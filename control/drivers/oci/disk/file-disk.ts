@@ -1,22 +1,12 @@
 /** Disks that are files with an ext4 file system, each on a loop device while its machine runs. */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { MachineFiles } from '../layout.ts'
+import { existsSync } from 'node:fs'
 import { removeDirectory } from '../remove-directory.ts'
-import { hostFiles } from '../rootfs.ts'
 import type { Blanks } from './blanks.ts'
 import { boundDisk } from './bound.ts'
 import { diskFromProject, putBack, treesWithoutDisk } from './from-project.ts'
 import type { DiskKind } from './kind.ts'
 import { claimableMb } from './shape.ts'
 import { growDisk, tendDisk } from './tend.ts'
-
-/** The host's files for its /etc, which its start puts there. */
-const writeNames = ({ names }: MachineFiles, texts: Readonly<Record<string, string>>): void => {
-  rmSync(names, { recursive: true, force: true })
-  mkdirSync(names, { mode: 0o700 })
-  for (const [name, text] of Object.entries(texts)) writeFileSync(join(names, name), text, { mode: 0o600 })
-}
 
 export const fileDisks = (blanks: Blanks): DiskKind => ({
   claimableMb,
@@ -27,7 +17,6 @@ export const fileDisks = (blanks: Blanks): DiskKind => ({
   },
   async prepare({ root, disk, earlier }) {
     const { files, signal } = root
-    writeNames(files, hostFiles(root))
     if (!earlier) return blanks.of(disk.mb)
     if (existsSync(files.disk)) await removeDirectory(files.settling)
     if (!existsSync(files.disk)) await diskFromProject(files, disk.mb, signal)

@@ -1,10 +1,7 @@
 /* The disk of a machine that starts: made where it is new, bounded, and with the host's files in it. */
 #include "disk.h"
-#include <dirent.h>
 #include <limits.h>
 #include <sys/statfs.h>
-
-enum { most_of_a_name = 1 << 20 };
 
 /* What is zero is left out: the copy takes no more of the box than it must. */
 static void copy_block(int from, int to, off_t at) {
@@ -61,33 +58,27 @@ static void make_like(const char *original, int at, const char *name) {
 }
 
 /* A tenant may have put anything in its place: a directory stays, and so does what finds no room. */
-static void write_name(int names, int etc, const char *name) {
-  static char text[most_of_a_name];
-  int from = openat(names, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  ssize_t length = from < 0 ? -1 : read(from, text, sizeof text);
-  if (length < 0) fail(name);
-  close(from);
+static void write_name(const struct part *part, int etc, const char *name) {
   if (unlinkat(etc, name, 0) < 0 && errno != ENOENT) return;
   int to = openat(etc, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (to < 0 || write(to, text, (size_t)length) != length) fprintf(stderr, "/etc/%s: %s\n", name, strerror(errno));
+  if (to < 0 || write(to, part->bytes, part->length) != (ssize_t)part->length) fprintf(stderr, "/etc/%s: %s\n", name, strerror(errno));
   if (to >= 0) close(to);
 }
 
-static void write_names(int upper, const char *directory) {
-  int names = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static void write_names(int upper, struct told told) {
+  static const char prefix[] = "etc/";
+  const size_t length = sizeof prefix - 1;
+  struct part part;
   int etc = openat(upper, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR *listing = names < 0 ? NULL : fdopendir(names);
-  if (!listing) fail(directory);
   /* The tenant has made something else of it: then it has its own names, too. */
-  if (etc >= 0)
-    for (struct dirent *entry; (entry = readdir(listing));)
-      if (entry->d_name[0] != '.') write_name(names, etc, entry->d_name);
-  if (etc >= 0) close(etc);
-  closedir(listing);
+  if (etc < 0) return;
+  while (next_part(&told, &part))
+    if (strncmp(part.name, prefix, length) == 0 && !strchr(part.name + length, '/')) write_name(&part, etc, part.name + length);
+  close(etc);
 }
 
 /* The upper layer, with the host's own files in /etc, if they are given; those of a tenant stay as they are. */
-static void furnish(int tree, const char *image, const char *names) {
+static void furnish(int tree, const char *image, const struct told *told) {
   char etc[PATH_MAX];
   if (mkdirat(tree, "work", 0700) < 0 && errno != EEXIST) fail("work");
   int is_new = faccessat(tree, "upper", F_OK, AT_SYMLINK_NOFOLLOW) < 0;
@@ -96,15 +87,15 @@ static void furnish(int tree, const char *image, const char *names) {
   if (upper < 0) fail("upper");
   snprintf(etc, sizeof etc, "%s/etc", image);
   if (is_new) make_like(etc, upper, "etc");
-  if (names) write_names(upper, names);
+  if (told) write_names(upper, *told);
   close(upper);
 }
 
 struct disk {
   /* The file; what it may hold, in blocks, NULL for all; what it is made of, NULL for one that is there. */
   const char *file, *blocks, *blank;
-  /* Where to write down the device, and where the host's files for /etc are. */
-  const char *device, *names;
+  /* Where to write down the device. */
+  const char *device;
 };
 
 /* The disk, mounted nowhere yet. */

@@ -37,7 +37,7 @@ static int user_namespace(const char *network) {
 static inline void make_stage(const char *stage, const char *const places[]) {
   if (unshare(CLONE_NEWNS) < 0) fail("mount namespace");
   if (mount(NULL, "/", NULL, RECURSIVE | SLAVE, NULL) < 0) fail("mount namespace");
-  if (mount("tmpfs", stage, "tmpfs", 0, "mode=755,size=64k,nr_inodes=64") < 0) fail(stage);
+  if (mount("tmpfs", stage, "tmpfs", 0, "mode=755,size=4m,nr_inodes=64") < 0) fail(stage);
   if (chdir(stage) < 0) fail(stage);
   for (; *places; places++)
     if (mkdir(*places, 0755) < 0) fail(*places);

@@ -2,10 +2,11 @@
  * Starts a machine in a mount namespace of its own: puts together what it sees of the host below <stage>, then becomes
  * <command>, the runtime.
  *
- *     start-machine <starter> <input|-> <output> <stage> <users|-> <files|-> <image|-> <upper|-> <machine> <disk|-> <blocks|->
+ *     start-machine <starter> <output> <stage> <users|-> <files|-> <image|-> <upper|-> <machine> <disk|-> <blocks|->
  *         <blank|-> <bundle> <releases|-> <private|-> <hidden|-> <command> ...
  *
- * <input> is the standard input of what runs in the machine. <disk> is the file its upper directory is in (machine-disk.h), of which it
+ * It is told (told.h) what <command> finds as <stage>/config.json (`config`), what is the standard input of what runs in the machine (`input`), and
+ * the host's files for the /etc of a machine with a disk of its own (`etc/<name>`). <disk> is the file its upper directory is in (machine-disk.h), of which it
  * may fill <blocks>, and which is made of <blank>; without, that is the directory <machine>/upper. <upper> is `-` for a machine whose root is
  * the image alone, which nobody can write to: a generic machine, that is to become one of an image (claim/recast-machine.c).
  *
@@ -26,6 +27,7 @@
  */
 #define _GNU_SOURCE
 #include "mounts.h"
+#include "told.h"
 #include "machine-disk.h"
 #include "machine-root.h"
 #include "private-place.h"
@@ -41,25 +43,11 @@ static const struct {
   unsigned major, minor;
 } nodes[] = {{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}, {"tun", 10, 200}};
 
-/*
- * Without an input it is at its end: a pipe that nobody writes to, and not the box's /dev/null, as runsc gives the files it
- * is started with to the user it goes on as (nobody), who could have set the modes of that device for everybody.
- */
-static int open_input(const char *input) {
-  int ends[2];
-  if (input) return open(input, O_RDONLY | O_CLOEXEC);
-  if (pipe2(ends, O_CLOEXEC) < 0) return -1;
-  close(ends[1]);
-  return ends[0];
-}
-
 /* Everything from now on is said in the machine's output; the process id is for whoever must end a start. */
-static void announce(const char *starter, const char *input, const char *output) {
+static void announce(const char *starter, const char *output) {
   umask(077);
   int said = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (said < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0) exit(1);
-  int told = open_input(input);
-  if (told < 0 || dup2(told, 0) < 0) fail(input ? input : "standard input");
   FILE *file = fopen(starter, "we");
   if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0) fail(starter);
   umask(022);
@@ -114,7 +102,8 @@ static void name_users(int users) {
 }
 
 struct plan {
-  const char *starter, *input, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place, *hidden;
+  const char *starter, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place, *hidden;
+  struct told told;
   struct root root;
   struct disk disk;
   char bundle_place[96];
@@ -142,7 +131,7 @@ static struct bundles mount_bundles(const struct plan *plan) {
 static int show_layers(const struct plan *plan, int users) {
   if (plan->root.image) show(plan->root.image, plan->root.image_place, users);
   int machine = plan->disk.file ? open_disk(&plan->disk) : clone_tree(plan->machine);
-  if (plan->disk.file && plan->upper) furnish(machine, plan->root.image, plan->disk.names);
+  if (plan->disk.file && plan->upper) furnish(machine, plan->root.image, &plan->told);
   int is_private = plan->private_place && make_private_place(machine, plan->root.image ? plan->upper : "root");
   place_tree(machine, plan->disk.file ? plan->disk.file : plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
@@ -156,6 +145,15 @@ static void hide_layers(const struct plan *plan) {
                                 plan->releases ? "bundles" : NULL};
   for (size_t at = 0; at < sizeof places / sizeof *places; at++)
     if (places[at] && syscall(SYS_umount2, places[at], DETACH) < 0) fail(places[at]);
+}
+
+/* What the runtime reads. */
+static void write_config(struct told told) {
+  struct part config;
+  if (!find_part(told, "config", &config)) return;
+  int file = open("config.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  write_part(file, &config);
+  close(file);
 }
 
 /* Gives the private place, or -1. */
@@ -173,41 +171,42 @@ static int put_together(const struct plan *plan, int users) {
   return own;
 }
 
-static struct plan plan_of(char **argument, char device[PATH_MAX], char names[PATH_MAX]) {
+static struct plan plan_of(char **argument, char device[PATH_MAX]) {
   struct plan plan = {.starter = argument[1],
-                      .input = chosen(argument[2]),
-                      .output = argument[3],
-                      .network = chosen(argument[5]),
-                      .files = chosen(argument[6]),
-                      .root = root_of(argument[4], chosen(argument[7])),
-                      .upper = chosen(argument[8]),
-                      .machine = argument[9],
-                      .disk = {chosen(argument[10]), chosen(argument[11]), chosen(argument[12]), device, names},
-                      .bundle = argument[13],
-                      .releases = chosen(argument[14]),
-                      .private_place = chosen(argument[15]),
-                      .hidden = chosen(argument[16])};
+                      .output = argument[2],
+                      .network = chosen(argument[4]),
+                      .files = chosen(argument[5]),
+                      .root = root_of(argument[3], chosen(argument[6])),
+                      .upper = chosen(argument[7]),
+                      .machine = argument[8],
+                      .disk = {chosen(argument[9]), chosen(argument[10]), chosen(argument[11]), device},
+                      .bundle = argument[12],
+                      .releases = chosen(argument[13]),
+                      .private_place = chosen(argument[14]),
+                      .hidden = chosen(argument[15])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
-  snprintf(names, PATH_MAX, "%s/names", plan.machine);
   name_bundle(&plan);
   return plan;
 }
 
 int main(int count, char **argument) {
-  if (count < 18) return 1;
-  char device[PATH_MAX], names[PATH_MAX];
-  struct plan plan = plan_of(argument, device, names);
-  announce(plan.starter, plan.input, plan.output);
+  if (count < 17) return 1;
+  char device[PATH_MAX];
+  struct plan plan = plan_of(argument, device);
+  announce(plan.starter, plan.output);
+  plan.told = read_told();
+  if (dup2(open_part(plan.told, "input"), 0) < 0) fail("standard input");
   if (plan.disk.file && !plan.root.image) return 1;
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);
   begin_uptime();
   make_stage(plan.root.stage, (const char *const[]){"root", "hutch", "releases", "image", "bundle", "none", NULL});
+  write_config(plan.told);
   int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
   if (plan.hidden && syscall(SYS_umount2, plan.hidden, DETACH) < 0) fail(plan.hidden);
   // The runtime is told of one descriptor, so there is one.
-  if (plan.private_place) hand_over(own < 0 ? open_input(NULL) : own);
-  execv(argument[17], argument + 17);
-  fail(argument[17]);
+  if (plan.private_place) hand_over(own < 0 ? open_part((struct told){NULL, NULL}, "private place") : own);
+  execv(argument[16], argument + 16);
+  fail(argument[16]);
 }

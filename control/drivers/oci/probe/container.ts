@@ -1,17 +1,17 @@
 /** One container of a runtime, from start to end: the only way to know. */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../../../shared/errors.ts'
 import { openHierarchy, type Hierarchy } from '../cgroup/hierarchy.ts'
 import { prepareParent } from '../cgroup/parent.ts'
 import { killGroup, removeGroup } from '../cgroup/processes.ts'
 import { run, tool } from '../command.ts'
-import { openStage } from '../names.ts'
+import { openStage, stageDir } from '../names.ts'
 import { program } from '../native/programs.ts'
 import { carriesOverlay } from '../overlay.ts'
 import { hiddenFrom, runtimeOf, type Stack } from '../runtime.ts'
-import { stageCommand } from '../start.ts'
+import { stageCommand, tellStart } from '../start.ts'
 import { memberAt, nameNamespaces } from '../users/hold.ts'
 import type { ProbeContext } from './check.ts'
 import { started, trialConfig, type Container } from './container-config.ts'
@@ -86,13 +86,10 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
   let meanwhile: Promise<void> | undefined
   try {
     await prepareParent(hierarchy, label)
-    await writeFile(join(dir, 'config.json'), JSON.stringify(trialConfig(`${label}/${name}`, label, trial)))
-    const launch = [file, ...args, 'run', '--bundle', dir, label]
-    const network = firstId === undefined ? undefined : join('/run/netns', label)
+    const input = tellStart({ config: trialConfig(`${label}/${name}`, label, trial) })
     const stage = {
       files,
-      stdin: undefined,
-      usersOf: network,
+      usersOf: firstId === undefined ? undefined : join('/run/netns', label),
       openFiles: undefined,
       image,
       generic: false,
@@ -101,9 +98,16 @@ export const tryContainer = async (trial: Trial, context: ProbeContext): Promise
       releasesDir: undefined,
       privatePlace: false,
       hidden: hiddenFrom({ name }, hierarchy),
+      launch: [file, ...args, 'run', '--bundle', stageDir, label],
     }
     const start = clock.elapsed()
-    const ran = run({ step: 'run', file: program('start-machine'), args: stageCommand({ ...stage, launch }), signal })
+    const ran = run({
+      step: 'run',
+      file: program('start-machine'),
+      args: stageCommand(stage),
+      input,
+      signal,
+    })
     ended = ran.catch(async error => {
       signal?.throwIfAborted()
       const said = (await readFile(files.output, 'utf8')).replace(started, '').trim().slice(-500)

@@ -1,5 +1,5 @@
 /** Whether a disk of a sandbox has an end: one is made and filled. */
-import { mkdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openBlanks } from '../disk/blanks.ts'
 import { projectDisks } from '../disk/project-disk.ts'
@@ -9,7 +9,7 @@ import { run } from '../command.ts'
 import { filesOf, type MachineFiles } from '../layout.ts'
 import { openStage, stageDir } from '../names.ts'
 import { program } from '../native/programs.ts'
-import { stageCommand, type StageInput } from '../start.ts'
+import { stageCommand, tellStart, type StageInput } from '../start.ts'
 import { type Check, type ProbeContext } from './check.ts'
 
 const trial = { mb: 32, room: 8 } as const
@@ -26,7 +26,6 @@ const filled = async (
   await openStage()
   const stage = {
     files,
-    stdin: undefined,
     usersOf: undefined,
     openFiles: undefined,
     image,
@@ -38,10 +37,13 @@ const filled = async (
     hidden: undefined,
     launch: ['/bin/sh', '-c', fill],
   }
-  await run({ step: 'disk', file: program('start-machine'), args: stageCommand(stage), signal }).catch(async error => {
-    signal?.throwIfAborted()
-    throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || String(error))
-  })
+  const input = tellStart({ etc: { probe: '' } })
+  await run({ step: 'disk', file: program('start-machine'), args: stageCommand(stage), input, signal }).catch(
+    async error => {
+      signal?.throwIfAborted()
+      throw new Error((await readFile(files.output, 'utf8')).trim().slice(-500) || String(error))
+    },
+  )
   return readFile(files.output, 'utf8')
 }
 
@@ -53,7 +55,7 @@ const needEnd = (said: string): void => {
 
 const madeFiles = async (scratch: string, id: string): Promise<MachineFiles> => {
   const files = filesOf(scratch, id)
-  await mkdir(files.names, { recursive: true })
+  await mkdir(files.dir, { recursive: true })
   return files
 }
 
@@ -70,7 +72,6 @@ export const fileQuota: Check = {
     if ((await statfs(scratch)).blocks === 0) throw new Error('its file system does not say how much it holds')
     const files = await madeFiles(scratch, 'file')
     const blank = await openBlanks(join(scratch, 'blanks')).of(trial.mb)
-    await writeFile(join(files.names, 'probe'), '')
     const start = clock.elapsed()
     try {
       needEnd(await filled(files, { blocks: blocksOf(trial), blank }, probe))
