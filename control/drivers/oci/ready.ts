@@ -26,6 +26,9 @@ const boundMs = 60_000
 const betweenMs = (elapsedMs: number, isWatched: boolean): number =>
   isWatched ? 200 : Math.min(50, Math.max(25, elapsedMs / 20))
 
+/** Of so many tries one looks whether the first process has ended, and where it is watched one asks it. */
+const seldom = 4
+
 /** One try: true when something that speaks HTTP answers. No more than the first piece of it is read. */
 const answers = (host: string, port: number): Promise<boolean> =>
   new Promise(resolve => {
@@ -97,8 +100,9 @@ const wait = async (input: ReadyInput, changes: Changes, clock: Clock): Promise<
     if (!isLate && elapsed <= boundMs) continue
     tries++
     signal?.throwIfAborted()
-    if (await answers(host, port)) return
-    if ((changes.isWatched() || tries % 4 === 0) && (await hasEnded()))
+    const [asks, looks] = changes.isWatched() ? [seldom, 1] : [1, seldom]
+    if ((tries % asks === 0 || elapsed > boundMs) && (await answers(host, port))) return
+    if (tries % looks === 0 && (await hasEnded()))
       throw fail('driver_failed', {
         driver: 'oci',
         step: 'boot',

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer as createConnectionServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { saidSince, saidSoFar } from '../../../../control/drivers/oci/start.ts'
@@ -75,21 +75,30 @@ t.test('nobody waits for the dead, or goes on when it is not wanted any more', a
 })
 
 t.test('one whose output is watched is asked seldom, and its end is looked for each time', async t => {
-  const { port: at } = await port(t, false)
-  const waits = async (given: Partial<ReadyInput>) => {
-    const asked: number[] = []
-    let left = 3
+  let asked = 0
+  // Takes calls, and answers none.
+  const server = createConnectionServer(socket => {
+    asked++
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port: at } = server.address() as AddressInfo
+  const tries = async (given: Partial<ReadyInput>) => {
+    const waits: number[] = []
+    let left = 4
+    asked = 0
     const counting = {
       ...clock,
       sleep: (ms: number) => {
-        asked.push(ms)
+        waits.push(ms)
         return clock.sleep(1)
       },
     }
     const hasEnded = async () => --left === 0
     await t.rejects(untilReady(input(t, { port: at, hasEnded, ...given }), counting), { message: /its last words/ })
-    return asked
+    return { waits, asked }
   }
-  t.same(await waits({}), Array(3).fill(200))
-  t.same(await waits({ output: '/not/there', hasSaid: () => false }), Array(12).fill(25))
+  t.same(await tries({}), { waits: Array(4).fill(200), asked: 1 })
+  t.same(await tries({ output: '/not/there', hasSaid: () => false }), { waits: Array(16).fill(25), asked: 16 })
 })
