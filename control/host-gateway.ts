@@ -46,6 +46,7 @@ export const gatewayOf = (
       ...callers,
       resolve: resolver({ store, rules }),
       hold: runner.hold,
+      holdNow: runner.holdNow,
       forwarder: forwarder(connections),
       answers,
       answered: metrics.answered,

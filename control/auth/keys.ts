@@ -20,6 +20,8 @@ export interface Keys {
   verify(credential: string): Promise<ApiKey>
   /** The same for a key of which only the hash is known. */
   verifyHash(hash: string): Promise<ApiKey>
+  /** Whether a key that was verified, and may have changed since only by time, still is valid; then it is used once more. */
+  useAgain(key: ApiKey): boolean
   /**
    * What lets a use of the key go on after it has begun: the key itself, and that it reaches the workspace where it is used. Its
    * further uses are not noted.
@@ -54,6 +56,11 @@ export const createKeys = (deps: {
       const key = await tokens.verify(credential)
       uses.note(key.id)
       return key
+    },
+    useAgain({ id, expiresAt }) {
+      if (expiresAt !== null && expiresAt <= clock.now()) return false
+      uses.note(id)
+      return true
     },
     right: ({ id, hash, expiresAt }, workspace) => ({
       // A token ends before the grant it came of.

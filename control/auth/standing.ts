@@ -47,19 +47,23 @@ export const createStanding = ({ clock, log }: { clock: Clock; log: Log }, close
     }
   }
   const stop = clock.every(everyMs, () => {
-    for (const group of groups.values()) void look(group)
+    // One that nobody needs may be needed by the next request.
+    for (const [id, group] of groups)
+      if (group.exchanges.size === 0) groups.delete(id)
+      else void look(group)
   })
   closer.add('standing', stop)
   return {
     watch(right, exchange) {
       if (exchange.isOver()) return
-      const group = groups.get(right.id) ?? { right, isOver: false, exchanges: new Set() }
-      groups.set(right.id, group)
-      group.exchanges.add(exchange)
-      exchange.onOver(() => {
-        group.exchanges.delete(exchange)
-        if (group.exchanges.size === 0) groups.delete(right.id)
-      })
+      let group = groups.get(right.id)
+      if (!group) {
+        group = { right, isOver: false, exchanges: new Set() }
+        groups.set(right.id, group)
+      }
+      const { exchanges } = group
+      exchanges.add(exchange)
+      exchange.onOver(() => void exchanges.delete(exchange))
     },
   }
 }

@@ -24,6 +24,14 @@ export interface Client {
   readonly socket: Pick<Socket, 'remoteAddress'>
 }
 
+/** The way of one client to one place: what is asked of it for every request is worked out once. */
+export interface Link {
+  readonly to: Destination
+  take(isFresh: boolean): Far | Promise<Far>
+  giveBack: Kept['giveBack']
+  enter(): (() => void) | Promise<() => void>
+}
+
 export interface Connections {
   /** Kept connections. The role is heard by daemons only, and only where there is a channel. */
   pool(to: Destination, role: Role): Pool
@@ -33,6 +41,8 @@ export interface Connections {
   giveBack: Kept['giveBack']
   /** Takes what one client may have under way there; what comes back gives it up. Waits while too much of theirs is. */
   enter(to: Destination, client: Client): (() => void) | Promise<() => void>
+  /** The last three for whom speaks as `client`. */
+  link(to: Destination, client: Client): Link
   /** A connection of its own. */
   open(to: Destination, role: Role): Promise<Socket>
   /** Opens what the host's next word and a client's first request go on: ahead of both, also while the machine still sleeps. */
@@ -143,14 +153,19 @@ export const createConnections = (
   const kept = createKept(clock)
   const context: Context = { keys, clock, pools: createPools(clock), kept, begun: new Map() }
   const { pools } = context
+  const taker = (to: Destination, role: Role) => {
+    const name = nameOf(to, role)
+    const open = () => opener(context, to, role)()
+    return (isFresh: boolean) => (isFresh ? kept.fresh(name, open) : kept.take(name, open))
+  }
   return {
-    take(to, role, isFresh = false) {
-      const name = nameOf(to, role)
-      const open = () => opener(context, to, role)()
-      return isFresh ? kept.fresh(name, open) : kept.take(name, open)
-    },
+    take: (to, role, isFresh = false) => taker(to, role)(isFresh),
     giveBack: kept.giveBack,
-    enter: (to, client) => shares.take(nameOf(to, 'client'), remoteOf(client)),
+    enter: (to, client) => shares.take(`${nameOf(to, 'client')} ${remoteOf(client)}`),
+    link(to, client) {
+      const share = `${nameOf(to, 'client')} ${remoteOf(client)}`
+      return { to, take: taker(to, 'client'), giveBack: kept.giveBack, enter: () => shares.take(share) }
+    },
     pool: (to, role) => poolOf(context, to, role),
     open: (to, role) => opener(context, to, role)(),
     expect: to => expect(context, to),

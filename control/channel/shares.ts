@@ -1,8 +1,8 @@
 /** What one client may have under way at one place: who takes none of what is sent keeps nobody out but themselves. */
 
 export interface Shares {
-  /** Takes one more of what `client` may have at `place`, waiting for one if there is none left; what comes back gives it up, once. */
-  take(place: string, client: string): (() => void) | Promise<() => void>
+  /** Takes one more of what may be had by that name, a client's at a place, waiting for one if there is none left; what comes back gives it up, once. */
+  take(name: string): (() => void) | Promise<() => void>
 }
 
 /** At once of one client at one place; further ones wait for their turn. */
@@ -27,8 +27,7 @@ export const createShares = (): Shares => {
     }
   }
   return {
-    take(place, client) {
-      const name = `${place} ${client}`
+    take(name) {
       let share = shares.get(name)
       if (!share) {
         share = { taken: 0, waiting: [] }

@@ -45,7 +45,7 @@ const fromQuery = (place: Place): { key: string | undefined; target: string } =>
 }
 
 /** The key that a header has brought is no application's in the query either, however it is written there; the rest goes on as it was sent. */
-const withoutKey = (target: string, key: string): string => {
+export const withoutKey = (target: string, key: string): string => {
   const [path = '', ...query] = target.split('?')
   // A key has no character that has to be written otherwise.
   if (query.length === 0 || !(target.includes(key) || target.includes('%'))) return target

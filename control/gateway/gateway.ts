@@ -16,22 +16,26 @@ import type { Reach } from '../instances/reach.ts'
 import type { Connections } from '../channel/connections.ts'
 import type { Turn } from '../../shared/lane/turn.ts'
 import type { Sealer } from '../secrets.ts'
+import type { Store } from '../store/store.ts'
 import { byHost, byPath, type AddressForm, type WorkloadAddress } from './address.ts'
 import { admit, type Admitted } from './admit.ts'
 import type { Answers } from './answers.ts'
 import { credentialReader, isTerminal } from './credential.ts'
+import type { DirectContext } from './direct/again.ts'
 import { directly } from './direct/direct.ts'
 import type { Documenting } from './documentation.ts'
 import { errorReply, sendError, shown, type ErrorReply } from './errors.ts'
 import type { Forwarder } from './forward.ts'
 import { identityHeaders, identityWriter } from './identity.ts'
 import { loginPath, type Logins } from './logins.ts'
-import { run, runUpgrade, type Context } from './passage.ts'
+import { run, runUpgrade } from './passage.ts'
 import type { Records, Resolve } from './resolve.ts'
 
 export interface GatewayDeps extends Documenting {
   readonly resolve: Resolve
   readonly hold: Reach['hold']
+  readonly holdNow: Reach['holdNow']
+  readonly store: Pick<Store, 'moment'>
   readonly forwarder: Forwarder
   readonly connections: Connections
   readonly keys: Keys
@@ -119,7 +123,7 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
   const { log } = deps
   const { names, credentialHeaders, forms } = options
   const scopes = new Map(forms.map(({ kind, scope }) => [kind, scope]))
-  const context: Context & Pick<GatewayDeps, 'log'> = {
+  const context: DirectContext = {
     ...deps,
     credentialOf: credentialReader({
       names: credentialHeaders,
@@ -127,7 +131,7 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
       sealer: deps.sealer,
       now: () => deps.clock.now(),
     }),
-    identityOf: identityWriter(names, deps.ids),
+    identityOf: identityWriter(names),
     ourHeaders: names.header(''),
     scopeOf: kind => scopes.get(kind) as string,
   }

@@ -16,7 +16,7 @@ import type { WorkloadCredential } from './credential.ts'
 import { answerDocumentation, asksForDocumentation, leadToDocumentation, type Documenting } from './documentation.ts'
 import type { Forwarder } from './forward.ts'
 import type { AnswerRules } from './headers.ts'
-import type { IdentityWriter } from './identity.ts'
+import { requestIdHeader, type IdentityWriter } from './identity.ts'
 import type { Logins } from './logins.ts'
 import type { Records, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
@@ -32,7 +32,7 @@ export interface Context extends EnterContext, Documenting {
   /** Lower-case prefixes of headers that only we send. */
   readonly ourHeaders: readonly string[]
   readonly logins: Logins
-  readonly ids: Pick<Ids, 'secret'>
+  readonly ids: Pick<Ids, 'secret' | 'uuid'>
   readonly records: Records
 }
 
@@ -91,7 +91,7 @@ export const run = async (
   const { resolved, credential, key } = entered
   const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   const { target, withheld } = credential
-  const identity = context.identityOf(key)
+  const identity = [...context.identityOf(key), requestIdHeader, context.ids.uuid()]
   try {
     if (leadToDocumentation(address, response, upstream.port)) return
     if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
@@ -125,7 +125,7 @@ export const runUpgrade = async (
       head,
       withheld: credential.withheld,
       answerRules: answerRules(context, address, credential),
-      identity: context.identityOf(key),
+      identity: [...context.identityOf(key), requestIdHeader, context.ids.uuid()],
       release,
       hold: async () => (await context.hold(owner, gone.signal)).release,
     },

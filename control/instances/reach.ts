@@ -27,6 +27,8 @@ export interface Reach {
    * status without machines, `timed_out` after a minute.
    */
   hold(owner: Pick<Owner, 'uid' | 'kind' | 'name'>, signal: AbortSignal, known?: Instance): Promise<Held>
+  /** Keeps a machine that is up awake until the returned function is called; undefined where that, or telling it something, takes a while. */
+  holdNow(instance: Instance): (() => void) | undefined
 }
 
 interface Up {
@@ -43,7 +45,7 @@ export const reach = (deps: {
   rules: RulesByKind
   changes: Changes
   standby: Standby
-  configurer: Pick<Configurer, 'ensure'>
+  configurer: Pick<Configurer, 'ensure' | 'isDue'>
   pokeOwner: (uid: string) => void
 }): Reach => {
   const { store, rules, changes, standby, configurer, pokeOwner } = deps
@@ -73,6 +75,12 @@ export const reach = (deps: {
       const release = await standby.hold(instance.id)
       await configurer.ensure(instance)
       return { instance, upstream, release }
+    },
+    holdNow(instance) {
+      const up = upOf(instance)
+      // What has to be told is looked at by `hold`, which also waits for whoever tells it. One without a channel cannot be told.
+      if (!up || (up.upstream.channel && configurer.isDue(instance))) return undefined
+      return standby.holdAwake(instance.id)
     },
   }
 }

@@ -18,7 +18,7 @@ export type DaemonEvents = <T>(
 /** Removing a large tree takes its time; a directory may have many files. */
 const bounds = { timeoutMs: 10 * 60_000, maxBytes: 64 * 1024 * 1024 }
 
-interface Deps extends Reach {
+interface Deps extends Pick<Reach, 'hold'> {
   readonly connections: Connections
 }
 

@@ -48,7 +48,7 @@ const memberNames: { readonly [member in keyof Required<MountOptions>]: true } =
 
 export const sandboxDrives = (
   ownerOf: () => Promise<Owner>,
-  { hold, drives }: Reach & { drives: MachineDrives | undefined },
+  { hold, drives }: Pick<Reach, 'hold'> & { drives: MachineDrives | undefined },
 ): SandboxDrives => {
   const on = async <T>(use: (drives: Drives) => Promise<T>): Promise<T> => {
     const { instance, upstream, release } = await hold(await ownerOf(), new AbortController().signal)

@@ -46,7 +46,7 @@ const bodiless: ReadonlySet<number> = new Set([204, 205, 304])
 
 export const ports = (
   ownerOf: () => Promise<Owner>,
-  deps: Reach & { call: DaemonCall; connections: Connections },
+  deps: Pick<Reach, 'hold'> & { call: DaemonCall; connections: Connections },
 ): Ports => {
   const { call, hold, connections } = deps
   return {

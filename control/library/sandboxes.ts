@@ -113,7 +113,7 @@ const bodyFrom = (options: CreateSandbox) => {
 const dense = (value: object): object =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
 
-export interface LibraryDeps extends Reach {
+export interface LibraryDeps extends Pick<Reach, 'hold'> {
   readonly verbs: Crud
   readonly store: Store
   readonly connections: Connections

@@ -1,6 +1,10 @@
 /** Requests to previews answered on their connection: let in as all are, sent on by the gateway's own hand. */
-import { seeThrough, sendsOn, type SendOn } from '../gateway/direct/send-on.ts'
+import { clientSide } from '../gateway/direct/client-side.ts'
+import { planOf } from '../gateway/direct/plan.ts'
+import { seeThrough, sendOn } from '../gateway/direct/send-on.ts'
 import type { ErrorReply } from '../gateway/errors.ts'
+import { dater } from '../../shared/lane/dater.ts'
+import { TurnExchange } from '../../shared/lane/turn-exchange.ts'
 import type { Turn } from '../../shared/lane/turn.ts'
 import { isUp } from '../reconcile/instance-life.ts'
 import type { PreviewAddress } from './address.ts'
@@ -14,18 +18,16 @@ type Failure = (error: unknown, turn: Turn) => ErrorReply
 
 const never = new AbortController().signal
 
-const run = async (
-  { context, sendOn, failure }: { readonly context: Context; readonly sendOn: SendOn; readonly failure: Failure },
-  address: PreviewAddress,
-  turn: Turn,
-): Promise<void> => {
+interface Direct {
+  readonly context: Context
+  readonly date: () => string
+  readonly failure: Failure
+}
+
+const run = async ({ context, date, failure }: Direct, address: PreviewAddress, turn: Turn): Promise<void> => {
   const { request } = turn
-  turn.onOver(context.clock.after(cutAfterMs, turn.cut))
-  const admitted = await enter(context, address, request, {
-    isOver: () => turn.isOver,
-    onOver: turn.onOver,
-    cut: turn.cut,
-  })
+  turn.onOver(context.clock.after(cutAfterMs, () => turn.cut()))
+  const admitted = await enter(context, address, request, new TurnExchange(turn))
   const { owner, instance } = await machineOf(context, admitted.preview)
   // One that is still coming up is waited for by the other way.
   if (!instance?.address || !isUp(instance)) return turn.pass()
@@ -33,24 +35,23 @@ const run = async (
   turn.onOver(release)
   if (turn.isOver) return
   const { target, withheld, added: identity, preview } = admitted
-  await sendOn({
-    turn,
+  const plan = planOf(context.connections, turn, {
     to: destinationOf(upstream, preview, target),
-    target,
     withheld,
     identity,
     answerRules: answerRulesOf(context, address),
     reshape: reshaping(admitted, address),
-    failure: error => failure(error, turn),
   })
+  const side = clientSide(turn, date)
+  await sendOn({ side, plan, target, more: '', log: context.log, failure: error => failure(error, turn) })
 }
 
 /** Answers true for what it takes: people who wait for a page are told of it by the other way. */
 export const directly = (context: Context, failure: Failure) => {
-  const sendOn = sendsOn(context)
+  const direct: Direct = { context, date: dater(context.clock, 'date'), failure }
   return (address: PreviewAddress, turn: Turn): boolean => {
     if (turn.request.method === 'OPTIONS' || wantsPage(turn.request)) return false
-    seeThrough(turn, context.log, run({ context, sendOn, failure }, address, turn))
+    seeThrough(turn, context.log, () => run(direct, address, turn))
     return true
   }
 }

@@ -60,6 +60,11 @@ export interface Store {
   readonly audit: Audit
   readonly identity: Identity
   readonly upkeep: Upkeep
+  /**
+   * The same as before only while nothing at all has been written, by whomever: what was looked up since it was is what would be found
+   * now. Asked before the look-ups that it is to vouch for. A backend that cannot say at once says another one each time.
+   */
+  moment(): number
   close(): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 /** The turn of one request, and what its connection does for it: the body as it is wanted, and what follows the answer. */
 import type { Head } from './head.ts'
 import type { Open, State } from './state.ts'
-import type { Asked, BodySink } from './turn.ts'
+import type { AnswerHeader, Asked, BodySink } from './turn.ts'
 
 const none = Buffer.alloc(0)
 /** Beyond it the client waits. */
@@ -90,50 +90,75 @@ const requestOf = ({ socket }: State, { method, url, fields }: Head): Asked => (
   socket,
 })
 
-export const turnOf = (state: State, head: Head): Open => {
-  const { length, keepAlive, expects } = head.fields
-  const turn: Open = {
-    request: requestOf(state, head),
-    always: state.always,
-    length,
-    expects,
-    keepAlive,
-    left: length,
-    sink: undefined,
-    isTaken: false,
-    isOver: false,
-    overs: [],
-    drained: undefined,
-    stopMoving: undefined,
-    isDone: false,
-    takeWhole(maxBytes) {
-      if (length > maxBytes || turn.left !== length || state.held.length < length) return undefined
-      turn.isTaken = true
-      const whole = state.held.subarray(0, length)
-      state.held = state.held.length === length ? none : state.held.subarray(length)
-      turn.left = 0
-      return whole
-    },
-    readBody(sink) {
-      turn.isTaken = true
-      turn.sink = sink
-      if (turn.left === 0) return sink.end()
-      settle(state)
-    },
-    resume: () => settle(state),
-    onOver(run) {
-      if (turn.isOver) run()
-      else turn.overs.push(run)
-    },
-    onDrain(run) {
-      turn.drained = run
-    },
-    cut: () => void state.socket.destroy(),
-    done: keep => finish(state, turn, keep && keepAlive),
-    pass() {
-      // An answer on a connection that is gone would never be over, nor give back what it holds.
-      if (!turn.isOver) state.pass(head, turn)
-    },
+/** A class, since closures that are made for each request are most of what a turn would cost. */
+class OpenTurn implements Open {
+  readonly request: Asked
+  left: number
+  sink: BodySink | undefined = undefined
+  isTaken = false
+  isOver = false
+  readonly overs: (() => void)[] = []
+  drained: (() => void) | undefined = undefined
+  stopMoving: (() => void) | undefined = undefined
+  isDone = false
+  private readonly state: State
+  private readonly head: Head
+
+  constructor(state: State, head: Head) {
+    this.state = state
+    this.head = head
+    this.request = requestOf(state, head)
+    this.left = head.fields.length
   }
-  return turn
+
+  get always(): AnswerHeader | undefined {
+    return this.state.always
+  }
+  get length(): number {
+    return this.head.fields.length
+  }
+  get expects(): boolean {
+    return this.head.fields.expects
+  }
+  get keepAlive(): boolean {
+    return this.head.fields.keepAlive
+  }
+  takeWhole(maxBytes: number): Buffer | undefined {
+    const { state, length } = this
+    const { held } = state
+    if (length > maxBytes || this.left !== length || held.length < length) return undefined
+    this.isTaken = true
+    this.left = 0
+    if (length === 0) return none
+    state.held = held.length === length ? none : held.subarray(length)
+    return held.subarray(0, length)
+  }
+  readBody(sink: BodySink): void {
+    this.isTaken = true
+    this.sink = sink
+    if (this.left === 0) return sink.end()
+    settle(this.state)
+  }
+  resume(): void {
+    settle(this.state)
+  }
+  onOver(run: () => void): void {
+    if (this.isOver) run()
+    else this.overs.push(run)
+  }
+  onDrain(run: () => void): void {
+    this.drained = run
+  }
+  cut(): void {
+    this.state.socket.destroy()
+  }
+  done(keep: boolean): void {
+    finish(this.state, this, keep && this.keepAlive)
+  }
+  pass(): void {
+    // An answer on a connection that is gone would never be over, nor give back what it holds.
+    if (!this.isOver) this.state.pass(this.head, this)
+  }
 }
+
+export const turnOf = (state: State, head: Head): Open => new OpenTurn(state, head)

@@ -7,6 +7,7 @@ export interface Asked {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly headers: IncomingHttpHeaders
+  /** In a turn the same list for all requests of a connection that repeat it: what follows from it may be remembered by it. */
   readonly rawHeaders: string[]
   readonly socket: Socket
 }

@@ -1,13 +1,11 @@
 /** How far a workload's answer has come, and how it ends. */
 import type { Far } from '../../channel/places.ts'
-import type { Turn } from '../../../shared/lane/turn.ts'
 import type { AnswerHead } from './answer-head.ts'
 import type { Chunks } from './chunks.ts'
 import * as client from './client-side.ts'
 import type { ClientSide } from './client-side.ts'
 
 export interface Asking {
-  readonly turn: Turn
   readonly far: Far
   readonly side: ClientSide
   /** The head of the request as the workload gets it. */
@@ -16,8 +14,8 @@ export interface Asking {
   readonly body: Buffer | undefined
   /** The answer's headers as the client gets them. */
   readonly headersOf: (head: AnswerHead) => readonly string[]
-  /** The head of the answer is there. */
-  readonly begun: (status: number) => void
+  /** Told once how it ended, by whatever brought that about: it must not throw. */
+  readonly settle: (ending: Ending) => void
 }
 
 /** How it ended. `failed`: nothing of an answer has come, and why. */
@@ -42,7 +40,6 @@ export interface State extends Asking {
   /** All of the request is written. */
   isSent: boolean
   isOver: boolean
-  readonly settle: (ending: Ending) => void
 }
 
 /** Says once how it ended. */

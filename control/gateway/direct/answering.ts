@@ -51,7 +51,6 @@ const begin = (state: State, answer: AnswerHead, rest: Buffer): void => {
   const { status, reason, framing } = answer
   const headers = state.headersOf(answer)
   state.answer = answer
-  state.begun(status)
   client.begin(state.side, { status, reason, headers, framing })
   if (framing === 'none') return answered(state, rest.length === 0)
   if (framing === 'chunks') state.chunks = newChunks()
@@ -92,7 +91,7 @@ export const head = (state: State, bytes: Buffer): void => {
     const end = seen.indexOf(headEnd, from)
     if (end > maxHeadBytes || (end < 0 && seen.length > maxHeadBytes)) throw new Error('its head is too long')
     if (end < 0) return needStart(seen)
-    const answer = readAnswerHead(seen.toString('latin1', 0, end), state.turn.request.method ?? 'GET')
+    const answer = readAnswerHead(seen.toString('latin1', 0, end), state.side.turn.request.method ?? 'GET')
     const rest = seen.subarray(end + headEnd.length)
     state.seen = none
     state.room = none

@@ -1,33 +1,39 @@
 /** A request to a workload on a kept connection, once more where the first attempt says nothing. */
-import type { Connections, Destination } from '../../channel/connections.ts'
+import type { Link } from '../../channel/connections.ts'
 import type { Far } from '../../channel/places.ts'
-import type { Turn } from '../../../shared/lane/turn.ts'
 import { isRefused } from '../forward.ts'
-import type { Ending } from './answer-state.ts'
+import type { Asking } from './answer-state.ts'
 import { exchange } from './exchange.ts'
 
-export type Call = Readonly<Pick<Parameters<typeof exchange>[0], 'head' | 'headersOf' | 'begun' | 'side'>> & {
-  readonly turn: Turn
-  readonly to: Destination
+export type Call = Omit<Asking, 'far'> & { readonly link: Link }
+
+/** Begins at once where a connection rests. */
+const attempt = (call: Call, isFresh: boolean): void => {
+  const { link, settle } = call
+  const given = link.take(isFresh)
+  if (!(given instanceof Promise)) return begin(call, given, isFresh)
+  given.then(far => begin(call, far, isFresh)).catch((error: unknown) => settle({ how: 'failed', error }))
 }
 
-/** Resolves with how it ended. */
-export const ask = async (connections: Connections, call: Call, body: Buffer | undefined): Promise<Ending> => {
-  const { turn, to } = call
-  const { method } = turn.request
-  const mayRepeat = turn.length === 0 && (method === 'GET' || method === 'HEAD')
-  for (let isFresh = false; ; isFresh = true) {
-    let far: Far
-    try {
-      const given = connections.take(to, 'client', isFresh)
-      far = given instanceof Promise ? await given : given
-    } catch (error) {
-      return { how: 'failed', error }
-    }
-    const ending = await exchange({ ...call, far, body })
-    if (ending.how === 'answered') connections.giveBack(far, ending.restMs)
-    // A kept connection that the workload closed at the same moment: nothing of the request was answered.
-    else if (ending.how === 'failed' && mayRepeat && !isFresh && isRefused(ending.error)) continue
-    return ending
-  }
+const begin = (call: Call, far: Far, isFresh: boolean): void => {
+  const { link, side, head, body, headersOf, settle } = call
+  const { turn } = side
+  exchange({
+    far,
+    side,
+    head,
+    body,
+    headersOf,
+    settle(ending) {
+      const { method } = turn.request
+      const mayRepeat = !isFresh && turn.length === 0 && (method === 'GET' || method === 'HEAD')
+      if (ending.how === 'answered') link.giveBack(far, ending.restMs)
+      // A kept connection that the workload closed at the same moment: nothing of the request was answered.
+      else if (mayRepeat && ending.how === 'failed' && isRefused(ending.error)) return attempt(call, true)
+      settle(ending)
+    },
+  })
 }
+
+/** Settles with how it ended. */
+export const ask = (call: Call): void => attempt(call, false)

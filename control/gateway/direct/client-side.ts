@@ -44,6 +44,8 @@ export interface ClientSide {
   /** It leaves with the first bytes, and at the latest with `flush`. */
   head: string
   hasBegun: boolean
+  /** Of the answer, once there is one; 0 before. */
+  status: number
   inChunks: boolean
   /** Whether the client takes more at once. */
   takesMore: boolean
@@ -54,6 +56,7 @@ export const clientSide = (turn: Turn, date: () => string): ClientSide => ({
   date,
   head: '',
   hasBegun: false,
+  status: 0,
   inChunks: false,
   takesMore: true,
 })
@@ -87,6 +90,7 @@ const put = (side: ClientSide, start: string, pieces: readonly Buffer[], size: n
 export const begin = (side: ClientSide, start: AnswerStart): void => {
   side.head = headOf(start, side.turn, side.date)
   side.hasBegun = true
+  side.status = start.status
   side.inChunks = start.framing === 'chunks' || start.framing === 'close'
 }
 

@@ -1,30 +1,20 @@
 /** Requests to workloads answered on their connection: let in as all are, sent on by our own hand. */
 import { connectionClosed } from '../../../shared/http/connection-closed.ts'
-import type { Log } from '../../../shared/log.ts'
 import { dater } from '../../../shared/lane/dater.ts'
+import { TurnExchange } from '../../../shared/lane/turn-exchange.ts'
 import type { Turn } from '../../../shared/lane/turn.ts'
 import { isUp } from '../../reconcile/instance-life.ts'
 import { startRelay } from '../../relay/addon.ts'
 import type { WorkloadAddress } from '../address.ts'
-import { enter } from '../admit.ts'
-import { isTerminal } from '../credential.ts'
+import { enter, type Entered } from '../admit.ts'
+import { isTerminal, type WorkloadCredential } from '../credential.ts'
 import { isDocumentation } from '../documentation.ts'
-import type { ErrorReply } from '../errors.ts'
-import { answerRules, holdFor, type Context } from '../passage.ts'
+import { answerRules, holdFor } from '../passage.ts'
+import { goAgain, goOn, isOurs, type Direct, type DirectContext, type DirectOptions, type Passing } from './again.ts'
+import { clientSide } from './client-side.ts'
 import { sendReply } from './own-reply.ts'
-import { seeThrough, sendsOn, type SendOn } from './send-on.ts'
-
-export interface DirectOptions {
-  /** Told of the status of each answer. */
-  readonly answered: (status: number) => void
-  /** The answer to a failure. */
-  readonly failure: (error: unknown, turn: Turn, address: WorkloadAddress) => ErrorReply
-}
-
-interface Direct extends Context, DirectOptions {
-  readonly sendOn: SendOn
-  readonly date: () => string
-}
+import { createPlans, planOf, type Plan } from './plan.ts'
+import { seeThrough } from './send-on.ts'
 
 const never = new AbortController().signal
 
@@ -34,8 +24,6 @@ const goneSignal = (turn: Turn): AbortSignal => {
   turn.onOver(() => gone.abort(connectionClosed))
   return gone.signal
 }
-
-type Entered = Awaited<ReturnType<typeof enter>>
 
 /** One that is still coming up is waited for; undefined when that was in vain, and said, or nobody waits any more. */
 const holdSoon = async (direct: Direct, turn: Turn, address: WorkloadAddress, { resolved, credential }: Entered) => {
@@ -47,50 +35,56 @@ const holdSoon = async (direct: Direct, turn: Turn, address: WorkloadAddress, { 
     if (turn.isOver) return void direct.answered(200)
     const reply = direct.failure(error, turn, address)
     direct.answered(reply.status)
-    return void sendReply(turn, reply, direct.date)
+    return void sendReply(clientSide(turn, direct.date), reply)
   }
 }
 
-const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promise<void> => {
-  const { request } = turn
-  const over = { isOver: () => turn.isOver, onOver: turn.onOver, cut: turn.cut }
-  const entered = await enter(direct, address, request, over)
-  const { credential, key } = entered
-  const method = request.method ?? 'GET'
-  const held = await holdSoon(direct, turn, address, entered)
-  if (!held) return
-  // What the host answers itself goes the other way.
-  if (held.to.port === undefined && direct.answers?.takes(held.instance, method, credential.target)) {
-    held.release()
-    return turn.pass()
-  }
-  turn.onOver(held.release)
-  if (turn.isOver) return
-  let status = 0
-  // One that was not answered counts as what node says of it: nothing is known yet.
-  turn.onOver(() => direct.answered(status || 200))
-  await direct.sendOn({
-    turn,
-    to: held.to,
-    target: credential.target,
+const planFor = (
+  direct: Direct,
+  { turn, address }: Pick<Passing, 'turn' | 'address'>,
+  { credential, key }: Entered,
+  { to }: Awaited<ReturnType<typeof holdFor>>,
+): Plan =>
+  planOf(direct.connections, turn, {
+    to,
     withheld: credential.withheld,
     identity: direct.identityOf(key),
     answerRules: answerRules(direct, address, credential),
-    begun(said) {
-      status = said
-    },
-    failure: error => direct.failure(error, turn, address),
   })
+
+/** Of a key that came in a header, from which all else follows: passes are looked at by the method, too. */
+const sentKey = ({ claim, inAddress }: WorkloadCredential): string | undefined =>
+  'key' in claim && !inAddress ? claim.key : undefined
+
+const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promise<void> => {
+  const { request } = turn
+  // Before the first look: whatever is written from here on makes what is found out old.
+  const moment = direct.store.moment()
+  const entered = await enter(direct, address, request, new TurnExchange(turn))
+  const { credential, key, right } = entered
+  const held = await holdSoon(direct, turn, address, entered)
+  if (!held) return
+  const { instance } = held
+  const plan = planFor(direct, { turn, address }, entered, held)
+  if (isOurs(direct, { plan, instance }, request.method ?? 'GET', credential.target)) {
+    held.release()
+    return turn.pass()
+  }
+  const sent = sentKey(credential)
+  if (sent !== undefined) direct.plans.keep(turn, address.base, { moment, key, right, sent, instance, plan })
+  turn.onOver(held.release)
+  if (turn.isOver) return
+  await goOn(direct, { turn, address, plan, target: credential.target })
 }
 
 /** Answers true for what it takes. Throws when the relay of long bodies cannot start. */
-export const directly = (context: Context & { readonly log: Log }, options: DirectOptions) => {
+export const directly = (context: DirectContext, options: DirectOptions) => {
   startRelay()
-  const direct: Direct = { ...context, ...options, sendOn: sendsOn(context), date: dater(context.clock, 'date') }
+  const direct: Direct = { ...context, ...options, date: dater(context.clock, 'date'), plans: createPlans() }
   return (address: WorkloadAddress, turn: Turn): boolean => {
     const { request } = turn
     if (request.method === 'OPTIONS' || isTerminal(address) || isDocumentation(address)) return false
-    seeThrough(turn, context.log, run(direct, address, turn))
+    if (!goAgain(direct, address, turn)) seeThrough(turn, context.log, () => run(direct, address, turn))
     return true
   }
 }

@@ -1,46 +1,77 @@
 /** A request written to a workload and its answer written to the client, off one socket and onto the other. Back-pressure is kept both ways. */
-import { hasRoom } from './client-side.ts'
-import { answered, finish, none, spoiled, type Asking, type Ending, type State } from './answer-state.ts'
+import type { Far, FarEvents } from '../../channel/places.ts'
+import { hasRoom, type ClientSide } from './client-side.ts'
+import { answered, finish, none, spoiled, type Asking, type State } from './answer-state.ts'
+import type { AnswerHead } from './answer-head.ts'
 import { body, head } from './answering.ts'
+import type { Chunks } from './chunks.ts'
 
-const closed = (state: State, error: Error | undefined): void => {
-  const reset = error ?? Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
-  spoiled(state, reset)
-}
+/** A class, since closures that are made for each request are most of what this would cost. */
+class Exchange implements State, FarEvents {
+  readonly far: Far
+  readonly side: ClientSide
+  readonly head: string
+  readonly body: Buffer | undefined
+  readonly headersOf: Asking['headersOf']
+  readonly settle: Asking['settle']
+  seen = none
+  room = none
+  answer: AnswerHead | undefined = undefined
+  left = 0
+  chunks: Chunks | undefined = undefined
+  stopMoving: (() => void) | undefined = undefined
+  isSent = false
+  isOver = false
 
-const listen = (state: State): void => {
-  const { far, turn } = state
-  far.on = {
-    data(bytes) {
-      try {
-        if (state.answer) body(state, bytes)
-        else head(state, bytes)
-      } catch (error) {
-        spoiled(state, error)
-      }
-    },
-    end() {
-      if (state.answer?.framing === 'close') answered(state, false)
-      else closed(state, undefined)
-    },
-    drain: () => turn.resume(),
-    close: error => closed(state, error),
+  constructor({ far, side, head: text, body: given, headersOf, settle }: Asking) {
+    this.far = far
+    this.side = side
+    this.head = text
+    this.body = given
+    this.headersOf = headersOf
+    this.settle = settle
   }
-  turn.onDrain(() => {
-    if (!state.isOver && far.socket.isPaused()) far.socket.resume()
-  })
+
+  data(bytes: Buffer): void {
+    try {
+      if (this.answer) body(this, bytes)
+      else head(this, bytes)
+    } catch (error) {
+      spoiled(this, error)
+    }
+  }
+  end(): void {
+    if (this.answer?.framing === 'close') answered(this, false)
+    else this.close(undefined)
+  }
+  drain(): void {
+    this.side.turn.resume()
+  }
+  close(error: Error | undefined): void {
+    spoiled(this, error ?? Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }))
+  }
+  /** The client is gone, or the turn over for another reason. */
+  leave(): void {
+    if (this.isOver) return
+    this.far.socket.destroy()
+    finish(this, { how: 'cut' })
+  }
+  /** The client takes more. */
+  goOn(): void {
+    if (!this.isOver && this.far.socket.isPaused()) this.far.socket.resume()
+  }
 }
 
 /** Writes the request; a body that is not there yet as it comes. */
 const send = (state: State): void => {
-  const { far, turn, head: text, body: given } = state
+  const { far, side, head: text, body: given } = state
   const { socket } = far
   if (given) {
     state.isSent = true
     return void socket.write(given.length === 0 ? text : text + given.toString('latin1'), 'latin1')
   }
   socket.write(text, 'latin1')
-  turn.readBody({
+  side.turn.readBody({
     to: socket,
     piece: bytes => state.isOver || socket.write(bytes) || hasRoom(socket),
     end() {
@@ -49,26 +80,12 @@ const send = (state: State): void => {
   })
 }
 
-/** Resolves when the answer is written, or there is none. */
-export const exchange = (asking: Asking): Promise<Ending> =>
-  new Promise(settle => {
-    const state: State = {
-      ...asking,
-      seen: none,
-      room: none,
-      answer: undefined,
-      left: 0,
-      chunks: undefined,
-      stopMoving: undefined,
-      isSent: false,
-      isOver: false,
-      settle,
-    }
-    listen(state)
-    asking.turn.onOver(() => {
-      if (state.isOver) return
-      asking.far.socket.destroy()
-      finish(state, { how: 'cut' })
-    })
-    if (!state.isOver) send(state)
-  })
+/** Begins one, which settles when the answer is written, or there is none. */
+export const exchange = (asking: Asking): void => {
+  const begun = new Exchange(asking)
+  const { turn } = asking.side
+  begun.far.on = begun
+  turn.onDrain(() => begun.goOn())
+  turn.onOver(() => begun.leave())
+  if (!begun.isOver) send(begun)
+}

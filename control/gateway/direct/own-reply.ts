@@ -1,12 +1,11 @@
 /** An answer that is not a workload's, but the gateway's own. */
 import { STATUS_CODES } from 'node:http'
-import type { Turn } from '../../../shared/lane/turn.ts'
 import type { ErrorReply } from '../errors.ts'
-import { begin, clientSide, end, onceOut, write } from './client-side.ts'
+import { begin, end, onceOut, write, type ClientSide } from './client-side.ts'
 
 /** Writes an answer of our own, and throws away what of the request's body is to come. */
-export const sendReply = (turn: Turn, { status, headers, body }: ErrorReply, date: () => string): void => {
-  const side = clientSide(turn, date)
+export const sendReply = (side: ClientSide, { status, headers, body }: ErrorReply): void => {
+  const { turn } = side
   const isBare = turn.request.method === 'HEAD'
   begin(side, {
     status,

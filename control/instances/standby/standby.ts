@@ -16,6 +16,8 @@ export type { StandbyDeps } from './context.ts'
 export interface Standby {
   /** Wakes the machine if it sleeps and keeps it awake until the returned function is called. */
   hold(id: string): Promise<() => void>
+  /** The same for one that is awake; undefined, and nothing held, for any other. */
+  holdAwake(id: string): (() => void) | undefined
   /** The machine is up, and suspended by this rule (never when undefined); may be repeated, with another rule. */
   up(instance: Instance, machine: Machine, rule: StandbyRule | undefined): Promise<void>
   /**
@@ -66,6 +68,15 @@ const release = (context: Context, entry: Entry): void => {
   else if (entry.rule) schedule(context, entry, entry.rule.afterMs)
 }
 
+/** Gives a hold up, once. */
+const releasing = (context: Context, entry: Entry): (() => void) => {
+  let held = true
+  return () => {
+    if (held) release(context, entry)
+    held = false
+  }
+}
+
 const hold = async (context: Context, id: string): Promise<() => void> => {
   const entry = entryOf(context, id)
   entry.holds++
@@ -76,11 +87,14 @@ const hold = async (context: Context, id: string): Promise<() => void> => {
     release(context, entry)
     throw error
   }
-  let held = true
-  return () => {
-    if (held) release(context, entry)
-    held = false
-  }
+  return releasing(context, entry)
+}
+
+const holdAwake = (context: Context, id: string): (() => void) | undefined => {
+  const entry = context.entries.get(id)
+  if (!entry || entry.asleep || entry.turning > 0) return undefined
+  entry.holds++
+  return releasing(context, entry)
 }
 
 const up = async (context: Context, instance: Instance, machine: Machine, rule?: StandbyRule): Promise<void> => {
@@ -134,6 +148,7 @@ export const standby = (deps: StandbyDeps): Standby => {
   const context: Context = { ...deps, entries, reclaiming: semaphore(1), closed: false }
   return {
     hold: id => hold(context, id),
+    holdAwake: id => holdAwake(context, id),
     still: (id, step) => still(context, id, step),
     up: (instance, machine, rule) => up(context, instance, machine, rule),
     down(id) {

@@ -56,15 +56,15 @@ const prepareDatabase = (db: Database): void => {
 
 const compose = (db: Database): WritableStore => {
   const prepare = preparer(db)
-  const transact = transactions(db)
+  const remember = remembering(db)
+  const transact = transactions(db, remember.wrote)
   const record = recorder(prepare)
   const named = references(prepare)
   const claimed = claims(prepare)
   const keys = keyWriting(prepare)
-  const remember = remembering(db)
-  const memory = remember()
-  const ofMachines = remember()
-  const ofRecords = remember()
+  const memory = remember.anew()
+  const ofMachines = remember.anew()
+  const ofRecords = remember.anew()
   const rows = workspaces(prepare)
   const auditor = auditing(prepare, rows)
   const members = memberships(prepare, memory)
@@ -108,6 +108,7 @@ const compose = (db: Database): WritableStore => {
     }),
     upkeep: sqliteUpkeep({ db, prepare, transact, ofRecords }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
+    moment: remember.moment,
     async close() {
       db.close()
     },

@@ -10,6 +10,15 @@ export interface Remembered {
   forget(): void
 }
 
+export interface Remembering {
+  /** Look-ups that are forgotten together. */
+  anew(): Remembered
+  /** Called with every write of this process, to whatever. */
+  wrote(): void
+  /** Another one after every write, of this process or another. */
+  moment(): number
+}
+
 const remember = <Found>(
   look: (key: string) => Found | undefined,
   { caches, lookForOthers }: { caches: Map<string, unknown>[]; lookForOthers: () => void },
@@ -32,11 +41,12 @@ const remember = <Found>(
  * process forget them, and those of others are seen by `data_version`, which SQLite counts up for each connection
  * whenever another one has committed. What is not found is not remembered, or strangers could fill the memory.
  */
-export const remembering = (db: Database): (() => Remembered) => {
+export const remembering = (db: Database): Remembering => {
   const version = db.prepare('PRAGMA data_version').pluck()
   const forgets: (() => void)[] = []
   let seen: unknown
   let looked = false
+  let moment = 0
   /** Once a turn of the event loop: what a request asks for was written before it came, which is before the turn. */
   const lookForOthers = () => {
     if (looked) return
@@ -45,15 +55,25 @@ export const remembering = (db: Database): (() => Remembered) => {
       looked = false
     })
     const now = version.get()
-    if (now !== seen) for (const forget of forgets) forget()
+    if (now !== seen) {
+      moment++
+      for (const forget of forgets) forget()
+    }
     seen = now
   }
-  return () => {
-    const caches: Map<string, unknown>[] = []
-    const forget = () => {
-      for (const cache of caches) cache.clear()
-    }
-    forgets.push(forget)
-    return { forget, of: look => remember(look, { caches, lookForOthers }) }
+  return {
+    anew() {
+      const caches: Map<string, unknown>[] = []
+      const forget = () => {
+        for (const cache of caches) cache.clear()
+      }
+      forgets.push(forget)
+      return { forget, of: look => remember(look, { caches, lookForOthers }) }
+    },
+    wrote: () => void moment++,
+    moment() {
+      lookForOthers()
+      return moment
+    },
   }
 }

@@ -37,7 +37,8 @@ export const translate = (error: unknown): unknown => {
   return error
 }
 
-export const transactions = (db: Database): Transact => {
+/** `wrote` is told of every write, before anybody can see it. */
+export const transactions = (db: Database, wrote = () => {}): Transact => {
   const within = db.transaction((task: () => unknown) => task())
   const guarded = <T>(run: () => unknown): T => {
     try {
@@ -51,6 +52,10 @@ export const transactions = (db: Database): Transact => {
     read: async <T>(task: () => T) => guarded<T>(() => within.deferred(task)),
     look: async <T>(task: () => T) => guarded<T>(task),
     // The write lock is taken first: no transaction fails half-way because it read too early.
-    write: async <T>(task: () => T) => guarded<T>(() => within.immediate(task)),
+    write: async <T>(task: () => T) => {
+      // Nobody looks between here and the commit: a transaction runs in one go.
+      wrote()
+      return guarded<T>(() => within.immediate(task))
+    },
   }
 }

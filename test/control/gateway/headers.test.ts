@@ -1,5 +1,5 @@
 import t from 'tap'
-import { identityHeaders, identityWriter } from '../../../control/gateway/identity.ts'
+import { identityHeaders, identityWriter, requestIdHeader } from '../../../control/gateway/identity.ts'
 import { requestHeaders, responseHeaders } from '../../../control/gateway/headers.ts'
 import { parseWireNames, wireNames } from '../../../shared/wire-names.ts'
 
@@ -83,7 +83,7 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
     'X-Kept',
   ]
   const raw = [...sent.flatMap(name => [name, 'me']), 'Connection', 'x-svc-subject-id']
-  const identity = identityWriter(names, { uuid: () => 'r-1' })({ id: 'key-1', owner: null })
+  const identity = [...identityWriter(names)({ id: 'key-1', owner: null }), requestIdHeader, 'r-1']
   const withheld = { headers: new Set(identityHeaders(names)), cookies: false }
   const options = { withheld, identity, remote: '1.2.3.4', host: 'h', isSecure: false }
   t.same(pairs(requestHeaders(raw, options)), [
@@ -102,7 +102,7 @@ t.test('what only the gateway may say is taken away in every spelling, and said'
 })
 
 t.test('a key of a service account speaks for it', async t => {
-  const write = identityWriter(wireNames(parseWireNames(undefined, 'x')), { uuid: () => 'r-1' })
+  const write = identityWriter(wireNames(parseWireNames(undefined, 'x')))
   t.same(write({ id: 'key-1', owner: 'sa-1' }).slice(0, 4), [
     'x-svc-subject-id',
     'sa-1',

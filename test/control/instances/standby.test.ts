@@ -169,6 +169,38 @@ t.test('a hold that comes while it falls asleep waits, and finds it awake', asyn
   t.same(world.journal, ['create i', 'freeze i', 'thaw i'])
 })
 
+t.test('while it is asked whether it may sleep nobody holds it at once', async t => {
+  const asked = Promise.withResolvers<number>()
+  const { clock, sleep, phase, up } = await prepared(t, { keepAlive: () => asked.promise })
+  await up()
+  await clock.tick(afterMs)
+  t.equal(sleep.holdAwake('i'), undefined)
+  asked.resolve(0)
+  await clock.tick(0)
+  t.equal(phase(), 'frozen')
+})
+
+t.test('it is held at once only while it is awake and nothing is done to it, and that keeps it awake', async t => {
+  const { clock, sleep, phase, up } = await prepared(t)
+  t.equal(sleep.holdAwake('i'), undefined, 'nothing is known of it yet')
+  await up()
+  const release = sleep.holdAwake('i')
+  await clock.tick(afterMs)
+  t.equal(phase(), 'running')
+  release?.()
+  release?.()
+  await clock.tick(afterMs)
+  t.equal(phase(), 'frozen', 'it was given up once')
+  t.equal(sleep.holdAwake('i'), undefined)
+  const woken = sleep.hold('i')
+  t.equal(sleep.holdAwake('i'), undefined, 'it is being woken')
+  const first = await woken
+  sleep.holdAwake('i')?.()
+  await clock.tick(afterMs)
+  t.equal(phase(), 'running', 'the other hold is there still')
+  first()
+})
+
 t.test('many holds at once thaw it once', async t => {
   const { clock, world, sleep, up } = await prepared(t)
   await up()

@@ -12,7 +12,12 @@ const read = (text: string, size: number) => {
     found.push(answer)
     throw new Error('enough')
   }
-  const state = { seen: none, room: none, turn: { request: { method: 'GET' } }, headersOf } as unknown as State
+  const state = {
+    seen: none,
+    room: none,
+    side: { turn: { request: { method: 'GET' } } },
+    headersOf,
+  } as unknown as State
   const bytes = Buffer.from(text)
   const rooms = new Set<Buffer>()
   let said = ''

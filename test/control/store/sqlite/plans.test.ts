@@ -78,7 +78,7 @@ t.test('instances, what lives inside, and who names whom are found by an index',
   const { db, plans } = watched(join(t.testdir(), 'hutch.db'))
   t.teardown(() => db.close())
   const prepare = preparer(db)
-  const instances = sqliteInstances(prepare, transactions(db), remembering(db)())
+  const instances = sqliteInstances(prepare, transactions(db), remembering(db).anew())
   const key = { kind: 'sandbox', workspace: 'main', parent: '', name: 'a' }
   const planOf = async (run: () => unknown) => {
     await run()

@@ -122,7 +122,7 @@ t.test('what is known is not looked for again; what is not found is', async t =>
   const db = new BetterSqlite(':memory:')
   t.teardown(() => db.close())
   const asked: string[] = []
-  const memory = remembering(db)()
+  const memory = remembering(db).anew()
   const look = memory.of(name => {
     asked.push(name)
     return name === 'none' ? undefined : { name }
