@@ -6,7 +6,8 @@
  * root inside, who is nobody outside, set up its links, firewall and sysctls.
  */
 import { existsSync } from 'node:fs'
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { errno } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
@@ -52,24 +53,6 @@ const hostSide = ({ netns, interface: name, gateway, firstId }: Slot, place: num
     `link set dev ${name} up`,
   ].join('\n')
 
-const inside = ({ address, gateway }: Slot): string =>
-  [
-    'link set dev lo up',
-    'link set dev eth0 addrgenmode none',
-    `addr add ${address}/31 dev eth0`,
-    'link set dev eth0 up',
-    `route add default via ${gateway}`,
-  ].join('\n')
-
-const refuseIpv6 = async (slot: Slot): Promise<void> => {
-  try {
-    await writeFile(`/proc/sys/net/ipv6/conf/${slot.interface}/disable_ipv6`, '1')
-  } catch (error) {
-    // A kernel without IPv6 has nothing to refuse.
-    if (errno(error) !== 'ENOENT') throw error
-  }
-}
-
 const makeHostSides = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
   const step = 'network slots'
   const commands = `${slots.map(hostSide).join('\n')}\n`
@@ -78,19 +61,15 @@ const makeHostSides = async (slots: readonly Slot[], signal?: AbortSignal): Prom
   else await run({ step, file: tool('ip'), args: ['-batch', '-'], input: commands, signal })
 }
 
-/** Makes the slots: one process for the host's side of all, one for the inside of each. */
+/** Makes the slots: one process for the host's side of all, one for the inside of all. */
 export const makeLinks = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
   await makeHostSides(slots, signal)
-  for (const slot of slots) {
-    await refuseIpv6(slot)
-    await run({
-      step: 'network inside',
-      file: tool('ip'),
-      args: ['-n', slot.netns, '-batch', '-'],
-      input: `${inside(slot)}\n`,
-      signal,
-    })
-  }
+  await run({
+    step: 'network inside',
+    file: join(import.meta.dirname, 'build', 'finish-slots'),
+    args: slots.flatMap(slot => [slot.interface, join(namespacesDir, slot.netns), slot.address, slot.gateway]),
+    signal,
+  })
 }
 
 const looks = 5

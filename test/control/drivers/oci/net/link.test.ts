@@ -1,7 +1,15 @@
 /** The network slots of a server that was killed: what it had begun goes on beside the next one. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { namesOf } from '../../../../../control/drivers/oci/names.ts'
-import { existingSlots, makeLinks, removeLinks, slotAt } from '../../../../../control/drivers/oci/net/link.ts'
+import {
+  existingSlots,
+  makeLinks,
+  removeLinks,
+  slotAt,
+  type Slot,
+} from '../../../../../control/drivers/oci/net/link.ts'
 import { whyNoMachines } from '../../../../support/machine.ts'
 import { skipFile } from '../../../../support/skip-file.ts'
 
@@ -29,5 +37,39 @@ t.test(
       await removeLinks(slots)
       t.same(await existingSlots(names), [])
     }
+  },
+)
+
+t.test(
+  'a slot has its own end of the pair, a way out by the host’s, and nothing of IPv6; what is in the way is said',
+  async t => {
+    const names = namesOf(`m${process.pid.toString(36)}`)
+    const slots = [0, 1].map(index => slotAt(names, { base: 0xcb007108, prefix: 29 }, index, undefined))
+    t.teardown(() => removeLinks(slots))
+    await makeLinks(slots)
+    for (const { netns, interface: name, address, gateway } of slots) {
+      const shown = (...args: string[]) =>
+        JSON.parse(execFileSync('ip', ['-j', '-n', netns, ...args], { encoding: 'utf8' }))
+      const links = (shown('addr') as { ifname: string; flags: string[]; addr_info: Record<string, unknown>[] }[]).map(
+        ({ ifname, flags, addr_info }) => [
+          ifname,
+          flags.includes('UP'),
+          ...addr_info.filter(({ local }) => local !== '::1').map(({ local, prefixlen }) => `${local}/${prefixlen}`),
+        ],
+      )
+      t.same(links, [
+        ['lo', true, '127.0.0.1/8'],
+        ['eth0', true, `${address}/31`],
+      ])
+      const [way] = shown('route', 'show', 'default')
+      t.match(way, { gateway, dev: 'eth0' })
+      t.equal(readFileSync(`/proc/sys/net/ipv6/conf/${name}/disable_ipv6`, 'utf8'), '1\n')
+    }
+    const [, other] = slots as [Slot, Slot]
+    execFileSync('ip', ['-n', other.netns, 'link', 'del', 'dev', 'eth0'])
+    const finish = new URL('../../../../../control/drivers/oci/net/build/finish-slots', import.meta.url).pathname
+    const args = [other.interface, `/run/netns/${other.netns}`, other.address, other.gateway]
+    const { status, stderr } = spawnSync(finish, args, { encoding: 'utf8' })
+    t.same([status, stderr], [1, `${other.interface}: links: No such device\n`])
   },
 )
