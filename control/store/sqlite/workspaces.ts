@@ -1,7 +1,7 @@
 /** Workspaces as rows. One that was deleted keeps its row and is not found any more. */
 import { fail } from '../../../shared/errors.ts'
 import type { Workspace, WorkspaceChange } from '../store.ts'
-import { one, query, type Prepare } from './prepared.ts'
+import { query, type Prepare } from './prepared.ts'
 import type { WorkspaceRow } from './tables.ts'
 import { labelsIn, toWorkspace, toWorkspaceRow } from './workspace-row.ts'
 
@@ -14,15 +14,12 @@ const reading = (prepare: Prepare) => ({
       .where('deleted_at', 'is', null)
       .orderBy('name'),
   ),
-  // A name wins over an id of the same text: names are what callers write.
-  find: prepare((given: { key: string }) =>
-    query
-      .selectFrom('workspaces')
-      .selectAll()
-      .where(or => or.or([or('name', '=', given.key), or('id', '=', given.key)]))
-      .where('deleted_at', 'is', null)
-      .orderBy(by => by('name', '=', given.key), 'desc')
-      .limit(one),
+  // Two statements: one with an `or`, in the order of which matched, takes ten times as long, and every write that is audited looks.
+  named: prepare((given: { name: string }) =>
+    query.selectFrom('workspaces').selectAll().where('name', '=', given.name).where('deleted_at', 'is', null),
+  ),
+  identified: prepare((given: { id: string }) =>
+    query.selectFrom('workspaces').selectAll().where('id', '=', given.id).where('deleted_at', 'is', null),
   ),
   taken: prepare((given: { name: string }) =>
     query.selectFrom('workspaces').select('deleted_at').where('name', '=', given.name),
@@ -75,8 +72,11 @@ const writing = (prepare: Prepare) => ({
 /** Everything but the look-ups must run inside a transaction. */
 export const workspaces = (prepare: Prepare) => {
   const run = { ...reading(prepare), ...writing(prepare) }
+  // A name wins over an id of the same text: names are what callers write.
+  const rowOf = (key: string): WorkspaceRow | undefined =>
+    run.named.get({ name: key }) ?? run.identified.get({ id: key })
   const find = (key: string): Workspace | undefined => {
-    const row = run.find.get({ key })
+    const row = rowOf(key)
     return row && toWorkspace(row)
   }
   const need = (name: string): Workspace => {
@@ -94,7 +94,7 @@ export const workspaces = (prepare: Prepare) => {
     },
     add: (workspace: Workspace): void => void run.add.run(toWorkspaceRow(workspace)),
     update(name: string, change: WorkspaceChange): Workspace {
-      const before = run.find.get({ key: name })
+      const before = rowOf(name)
       // What is not replaced has to be known.
       if (before && !change.labels) labelsIn(before)
       const row = toWorkspaceRow({ ...need(name), ...change })
