@@ -141,7 +141,7 @@ const running = async (
     claimDaemon: claimDaemonBy(connections),
     expectUse: address => connections.expect({ address }),
     observer: metrics.observer,
-    keepAlive: address => keepAliveCount(connections, address),
+    keepAlive: (address, sleeps) => keepAliveCount(connections, address, sleeps),
     askToEnd: address => askToEnd(connections, address),
   })
   outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)

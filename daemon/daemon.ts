@@ -4,10 +4,9 @@ import { closing, type Closing } from '../shared/closing.ts'
 import { dispatcher, type Dispatcher } from '../shared/http/dispatch.ts'
 import type { Ids } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
-import { handle, type Bound } from '../shared/route.ts'
+import type { Bound } from '../shared/route.ts'
 import { probes } from '../shared/wire/probes.ts'
 import type { BootDocument } from '../shared/wire/host.ts'
-import { activity } from '../shared/wire/system.ts'
 import { createHostConfiguration } from './channel/configuration.ts'
 import { createClaim, type Claim } from './channel/claim.ts'
 import { createConnections, type Connections } from './channel/connections.ts'
@@ -33,6 +32,7 @@ import { shownStatus } from './process/present.ts'
 import { createTermination } from './process/termination.ts'
 import { createDaemonSurface } from './surface.ts'
 import { createSwagger } from './swagger/index.ts'
+import { activityRoute } from './system/activity.ts'
 import { startEntrypoint } from './system/entrypoint.ts'
 import { startCommand, type Command } from './system/command.ts'
 import { createSystem, type System } from './system/index.ts'
@@ -55,6 +55,8 @@ interface DaemonDeps {
   /** What the daemon that this one replaces has left. */
   readonly inherited?: Inherited
   readonly nodeInternals?: NodeInternals
+  /** Collects what the start has left, once. */
+  readonly tidy?: () => void
   /** Who speaks on which connection; everybody is the host when it is left out. */
   readonly connections?: Connections
   /** Checks every answer against its declaration; for tests. */
@@ -199,7 +201,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
   const bounds: Bound[] = [
     ...probes(),
     ...system.bounds,
-    handle(activity, () => ({ keepAlive: keepAwake.held, drives: driveOwner(config, identity()) })),
+    activityRoute({ held: () => keepAwake.held, drives: () => driveOwner(config, identity()), tidy: deps.tidy }),
     ...filesystem.bounds,
     ...createMultipart(core, { paths, port }),
     ...createWatch(core, { port, paths }),

@@ -25,7 +25,7 @@ import { createProgram, type Program } from './upgrade/program.ts'
 import { isInSandbox } from './init/sandbox.ts'
 import { createResolver, serversNamed, useResolver } from './names/resolver.ts'
 import { createNodeInternals, readSwitches } from './node-internals/index.ts'
-import { startIdleGc, type RequestBegun } from './memory/idle-gc.ts'
+import { startIdleGc, type IdleGc } from './memory/idle-gc.ts'
 import { listenTcp } from './native/descriptors/descriptors.ts'
 import { randomBytes } from './native/sys/sys.ts'
 import { guardStopSignals, protectDaemon } from './init/protect.ts'
@@ -61,14 +61,14 @@ interface Running {
   entrances: Entrances | undefined
   daemon: Daemon | undefined
   /** Told of each request; nobody asks before the collector watches. */
-  requestBegun: RequestBegun
+  idleGc: IdleGc
 }
 
-const untold: RequestBegun = () => () => {}
+const unwatched: IdleGc = { begun: () => () => {}, tidy() {} }
 
 /** Once. Not for a daemon that waits to be somebody's: it would collect at the moment in which it wakes to a claim. */
 const collectWhenIdle = (running: Running): void => {
-  if (nodeInternals.createCollector) running.requestBegun = startIdleGc(nodeInternals.createCollector)
+  if (nodeInternals.createCollector) running.idleGc = startIdleGc(nodeInternals.createCollector)
 }
 
 /** What practising has left would be collected in the middle of the claim, which takes more than the claim itself. */
@@ -119,7 +119,8 @@ const begin = async (boot: BootDocument | undefined, inherited: Inherited, aroun
   const anonymous = boot?.machine.anonymous === true
   // V8 takes a lower limit later, and never a higher one: whoever claims a daemon says what there is.
   if (config.heapLimitBytes !== undefined && !anonymous) nodeInternals.limitHeap(config.heapLimitBytes)
-  const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals }
+  const tidy = () => running.idleGc.tidy()
+  const deps = { clock, ids, log, program, boot, claim, connections, inherited, nodeInternals, tidy }
   running.daemon = await createDaemon(config, deps)
   if (!anonymous) collectWhenIdle(running)
   return running.daemon
@@ -153,7 +154,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
     bounds,
     dispatch: (request, signal) => (running.daemon ?? daemon).dispatcher.dispatch(request, signal),
   }
-  const server = nodeInternals.serve(current, { log, clock, begun: () => running.requestBegun() })
+  const server = nodeInternals.serve(current, { log, clock, begun: () => running.idleGc.begun() })
   listening = await listen(server, { fd: socket.forServer() }, nodeInternals.accept)
   if (boot) listening.server.maxConnections = mostTenantConnections
   await channel?.serve(listening.server)
@@ -178,7 +179,7 @@ const main = async (): Promise<void> => {
   }
   nodeInternals.limitParserPool()
   const inherited = receiveHandover(env)
-  const running: Running = { entrances: undefined, daemon: undefined, requestBegun: untold }
+  const running: Running = { entrances: undefined, daemon: undefined, idleGc: unwatched }
   const program = createProgram({
     args,
     env,

@@ -8,7 +8,8 @@ const bounds = { timeoutMs: 2_000, maxBytes: 64 * 1024 }
 
 /**
  * Asks a machine's daemon how many keep-alive processes it runs. What it says is not trusted beyond this: it can keep
- * itself awake, at its own cost. Throws when the daemon does not answer within two seconds.
+ * itself awake, at its own cost. When it `sleeps` if there are none, it collects what its start has left. Throws when it does not answer
+ * within two seconds.
  */
-export const keepAliveCount = async (connections: Connections, address: Address): Promise<number> =>
-  (await daemonAt(connections, address, 'host', bounds).ask(activity)).keepAlive
+export const keepAliveCount = async (connections: Connections, address: Address, sleeps: boolean): Promise<number> =>
+  (await daemonAt(connections, address, 'host', bounds).ask(activity, { query: { sleeps } })).keepAlive

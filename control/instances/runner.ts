@@ -28,7 +28,7 @@ import { reconcileOwner } from './reconcile-owner.ts'
 import type { Observer } from './observer.ts'
 import { createRemovals } from './removals.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
-import { standby, type Standby } from './standby/standby.ts'
+import { standby, type Standby, type StandbyDeps } from './standby/standby.ts'
 import { createEndings } from './terminate.ts'
 
 /** The last look at the box that ended. */
@@ -69,8 +69,7 @@ export interface RunnerDeps {
   /** The daemon of that machine is about to be asked. */
   readonly expectUse?: ((address: Address) => void) | undefined
   readonly observer: Observer
-  /** Number of keep-alive processes that run in the machine whose daemon answers there. */
-  readonly keepAlive: (address: Address) => Promise<number>
+  readonly keepAlive: StandbyDeps['keepAlive']
   /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */
   readonly askToEnd: (address: Address) => Promise<number>
 }
@@ -108,7 +107,7 @@ export const createRunner = (deps: RunnerDeps): Runner => {
     ...deps,
     spare: deps.spare,
     census: census(deps),
-    standby: standby(deps),
+    standby: standby({ ...deps, isStarting: () => instances.busy > 0 }),
     endings: createEndings(),
     removals: createRemovals(),
     pokeOwner: uid => owners.poke(uid),

@@ -93,6 +93,8 @@ export interface Workload {
 export interface StandbyRule {
   /** Idle for so long. */
   readonly afterMs: number
+  /** Sooner than its daemon collects by itself what its start has left: it is told to before. */
+  readonly tidies?: boolean
   /** One that works without being asked is not idle. */
   readonly cpuAware?: boolean
   /** Asleep for so long, its memory is given back to the box; never unless given. */

@@ -1,4 +1,5 @@
 /** What a sandbox's machine is to be and costs: it has one while it is to run. */
+import { tidyAfterMs } from '../../shared/wire/system.ts'
 import { durationMs } from '../../shared/durations.ts'
 import type { MachinePlan, StandbyRule, Workload } from '../reconcile/rules.ts'
 import type { Instance, Rate, Resource } from '../store/store.ts'
@@ -38,8 +39,10 @@ interface SandboxStandby {
 const standbyOf = (owner: Resource, { standbyAfterMs, reclaimAfterMs }: SandboxStandby): StandbyRule | undefined => {
   const { after, cpuAware = false } = storedSandbox(owner).lifecycle?.standby ?? {}
   if (after === 'never') return undefined
+  const afterMs = after ? durationMs(after, 'spec.lifecycle.standby.after') : standbyAfterMs
   return {
-    afterMs: after ? durationMs(after, 'spec.lifecycle.standby.after') : standbyAfterMs,
+    afterMs,
+    tidies: afterMs < tidyAfterMs,
     cpuAware,
     reclaimAfterMs,
   }

@@ -34,3 +34,8 @@ export const collectAll = (state: Collected): boolean => {
   state.heldAfterGc = collector.held()
   return grown
 }
+
+/** Collects everything if that was not done yet. */
+export const collectFirst = (state: Collected): void => {
+  if (state.heldAfterGc === 0) collectAll(state)
+}

@@ -5,8 +5,9 @@
  */
 import { subscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
+import { tidyAfterMs } from '../../shared/wire/system.ts'
 import type { Collector } from '../node-internals/collector.ts'
-import { collectAll, collectBuffers, type Collected } from './collect.ts'
+import { collectAll, collectBuffers, collectFirst, type Collected } from './collect.ts'
 
 /** Until the next check: after activity, while a request does nothing, and once all is collected while one such as a log stream is open. */
 const [busyCheckMs, quietCheckMs, openCheckMs] = [100, 500, 10_000]
@@ -16,7 +17,7 @@ const quietMs = 2_000
  * Not so soon after the start: it takes half as much processor as the start itself, and of machines that are made many at a time
  * the first ones would collect while the others start.
  */
-const startMs = 8_000
+const startMs = tidyAfterMs - quietMs
 /** A check that is later than this was not waited for: the machine slept, and somebody waits for what woke it. */
 const lateMs = 1_000
 /** Then once more: what tidies up after work, as the supervisor does every 5 s, leaves garbage too. */
@@ -103,11 +104,17 @@ const begin = (state: GcState) => (): (() => void) => {
 /** To be called for each request that node's server does not know; what it returns, at its end. */
 export type RequestBegun = () => () => void
 
+export interface IdleGc {
+  readonly begun: RequestBegun
+  /** Collects everything at once if that was not done since the start: the machine is about to sleep. */
+  tidy(): void
+}
+
 /**
  * Watches the daemon from each request until it has been quiet. `createCollector` is called once, when it is first needed;
  * everything is collected `firstMs` milliseconds from now at the earliest.
  */
-export const startIdleGc = (createCollector: () => Collector, firstMs = startMs): RequestBegun => {
+export const startIdleGc = (createCollector: () => Collector, firstMs = startMs): IdleGc => {
   let collector: Collector | undefined
   const state: GcState = {
     collector: () => (collector ??= createCollector()),
@@ -128,5 +135,5 @@ export const startIdleGc = (createCollector: () => Collector, firstMs = startMs)
     ;(message as { response: ServerResponse }).response.once('close', begun())
   })
   onActivity(state)
-  return begun
+  return { begun, tidy: () => collectFirst(state) }
 }

@@ -1,6 +1,6 @@
 /** The daemon itself: what it is, how it is, its environment, its replacement. */
 import { route } from '../route.ts'
-import { described, s } from '../schema.ts'
+import { described, flag, s } from '../schema.ts'
 
 const welcome = described(s.object({ message: s.string(), documentation: s.string(), description: s.string() }), {
   title: 'Welcome',
@@ -50,10 +50,15 @@ export const health = route('GET /health', {
   }),
 })
 
+/** A daemon that was quiet for so long, ms, has collected what its start has left. */
+export const tidyAfterMs = 10_000
+
 /** What the host asks before it lets the sandbox sleep, and before it mounts a drive for the user that workloads run as. */
 export const activity = route('GET /system/activity', {
   id: 'system.activity',
   summary: 'What keeps the sandbox awake besides open connections, and whom drives should belong to',
+  /** It is to sleep at once if nothing does: what its start has left is collected before. */
+  query: s.object({ sleeps: flag() }),
   returns: s.object({
     keepAlive: s.int(),
     /** Decimal ids, '' where workloads run as root and nothing else is configured. */

@@ -33,6 +33,8 @@ export interface Options {
   readonly inherited?: Inherited
   /** With some of them switched off. */
   readonly nodeInternals?: NodeInternals
+  /** Collects what the start has left. */
+  readonly tidy?: () => void
 }
 
 export interface TestDaemon {
@@ -75,6 +77,7 @@ export const daemon = async (t: Test, options: Options = {}): Promise<TestDaemon
     ...(options.connections ? { connections: options.connections } : {}),
     ...(options.inherited ? { inherited: options.inherited } : {}),
     ...(options.nodeInternals ? { nodeInternals: options.nodeInternals } : {}),
+    ...(options.tidy ? { tidy: options.tidy } : {}),
   })
   // Children are not libuv's: nothing else keeps this process alive while a test waits for one.
   const alive = setInterval(() => {}, 60_000)

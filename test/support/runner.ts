@@ -7,6 +7,7 @@ import { fakeDriver, fakeWorld, type Faults, type FakeWorld } from '../../contro
 import { createChannelKeys } from '../../control/channel/keys.ts'
 import { createConfigurer, type Tell } from '../../control/instances/configure.ts'
 import { createRunner, type Runner } from '../../control/instances/runner.ts'
+import type { StandbyDeps } from '../../control/instances/standby/standby.ts'
 import type { ClaimDaemon, Spare } from '../../control/instances/spare.ts'
 import { changes, type Changes } from '../../control/reconcile/changes.ts'
 import type { Rules, Workload } from '../../control/reconcile/rules.ts'
@@ -105,7 +106,7 @@ export interface RunnerOptions {
   readonly others?: readonly Driver[]
   readonly world?: FakeWorld
   readonly faults?: Faults
-  readonly keepAlive?: () => Promise<number>
+  readonly keepAlive?: StandbyDeps['keepAlive']
   readonly tell?: Tell
   /** That of another host, which is no more. */
   readonly store?: WritableStore

@@ -14,8 +14,13 @@ export interface StandbyDeps {
   readonly log: Log
   readonly transition: Transition
   readonly observer: Pick<Observer, 'woke'>
-  /** Number of keep-alive processes that run in the machine whose daemon answers there. */
-  readonly keepAlive: (address: Address) => Promise<number>
+  /**
+   * Number of keep-alive processes that run in the machine whose daemon answers there. It is told whether it `sleeps` now if there are
+   * none, and has not collected what its start has left.
+   */
+  readonly keepAlive: (address: Address, sleeps: boolean) => Promise<number>
+  /** Whether machines are made or removed just now: what can wait leaves them the processor. */
+  readonly isStarting: () => boolean
 }
 
 /** What is known of one instance's use. */

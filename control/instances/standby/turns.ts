@@ -45,10 +45,14 @@ const workedSince = async ({ drivers, clock }: Context, entry: Entry, { driver }
 }
 
 /** Whether something in it works on without being asked. A daemon that does not answer may be busy with work. */
-const isWorking = async ({ keepAlive, log }: Context, { id, address }: Instance): Promise<boolean> => {
+const isWorking = async (
+  { keepAlive, isStarting, log }: Context,
+  { rule }: Entry,
+  { id, address }: Instance,
+): Promise<boolean> => {
   if (!address) return false
   try {
-    return (await keepAlive(address)) > 0
+    return (await keepAlive(address, rule?.tidies === true && !isStarting())) > 0
   } catch (error) {
     log.info('standby.unanswered', { instance: id, reason: messageOf(error) })
     return true
@@ -71,7 +75,7 @@ export const suspend = async (context: Context, entry: Entry): Promise<{ readonl
     await noteSuspended(context, entry)
     return undefined
   }
-  if (await isWorking(context, instance)) return {}
+  if (await isWorking(context, entry, instance)) return {}
   const look = await workedSince(context, entry, instance)
   if (look) return look
   if (!isIdle(context, entry)) return undefined

@@ -41,7 +41,7 @@ const addressOf = (port: number): Address => ({
 const ask = (connections: Connections, address: Address) =>
   Promise.allSettled([
     teller(connections)(address, { environment: {} }),
-    keepAliveCount(connections, address),
+    keepAliveCount(connections, address, false),
     askToEnd(connections, address),
   ])
 
@@ -94,7 +94,7 @@ t.test('whatever a daemon answers, the host goes on', async t => {
 t.test('what has no limit in the parser has one before it', async t => {
   const { ports, connections } = await liars(t)
   for (const way of ['endless-size', 'endless-extension', 'endless-reason', 'endless-hints'])
-    await t.rejects(keepAliveCount(connections, addressOf(ports[way] ?? 0)), /bytes in a second/, way)
+    await t.rejects(keepAliveCount(connections, addressOf(ports[way] ?? 0), false), /bytes in a second/, way)
 })
 
 t.test('a daemon that is silent is asked on so many connections, however often', async t => {
@@ -105,7 +105,7 @@ t.test('a daemon that is silent is asked on so many connections, however often',
   let most = 0
   const counting = setInterval(() => (most = Math.max(most, open() - before)), 50)
   const { memory } = await watched(() =>
-    Promise.allSettled(Array.from({ length: 2_000 }, () => keepAliveCount(connections, address))),
+    Promise.allSettled(Array.from({ length: 2_000 }, () => keepAliveCount(connections, address, false))),
   )
   clearInterval(counting)
   t.ok(most > 0 && most <= 300, `${most} connections at once`)

@@ -18,7 +18,7 @@ const sandbox = async (t: Test, listener: RequestListener) => {
   const connections = plainConnections(t)
   return {
     owner: () => driveOwnerOf(connections, 'box', address),
-    count: () => keepAliveCount(connections, address),
+    count: () => keepAliveCount(connections, address, false),
   }
 }
 

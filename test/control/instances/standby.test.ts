@@ -1,11 +1,12 @@
 import t, { type Test } from 'tap'
+import type { StandbyRule } from '../../../control/reconcile/rules.ts'
 import { standby } from '../../../control/instances/standby/standby.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { turn } from '../../support/records.ts'
 import { afterMs, runner, type RunnerOptions } from '../../support/runner.ts'
 
 /** One instance `i` of 2 GB, awake, and what looks after its sleep. */
-const prepared = async (t: Test, options: RunnerOptions = {}) => {
+const prepared = async (t: Test, options: RunnerOptions & { isStarting?: () => boolean } = {}) => {
   const made = await runner(t, options)
   const { clock, world, store, drivers, transition } = made
   const spec = { id: 'i', rootfs: '/', memoryMb: 2048, cpus: 1, hostname: 'i', env: {}, workdir: '/' }
@@ -13,7 +14,17 @@ const prepared = async (t: Test, options: RunnerOptions = {}) => {
   const rates = [{ dimension: 'agent_compute_runtime_gbs', quantity: 2 }]
   const { instance } = await made.add({ memoryMb: 2048 }, rates)
   const keepAlive = options.keepAlive ?? (async () => 0)
-  const sleep = standby({ store, drivers, clock, log: silentLog, transition, keepAlive, observer: { woke() {} } })
+  const isStarting = options.isStarting ?? (() => false)
+  const sleep = standby({
+    store,
+    drivers,
+    clock,
+    log: silentLog,
+    transition,
+    keepAlive,
+    isStarting,
+    observer: { woke() {} },
+  })
   t.teardown(() => sleep.close())
   const state = async () => (await store.instances.get('i'))?.status
   const phase = () => world.machines.get('i')?.phase
@@ -362,3 +373,30 @@ t.test('one that is gone is left alone', async t => {
   await clock.tick(afterMs * 2)
   t.same(world.journal, ['create i'])
 })
+
+t.test(
+  'a daemon is told that its machine sleeps when it is to tidy up, unless machines are made meanwhile',
+  async t => {
+    const told: boolean[] = []
+    let isStarting = false
+    const { clock, sleep, phase, instance, machine } = await prepared(t, {
+      isStarting: () => isStarting,
+      async keepAlive(_address, sleeps) {
+        told.push(sleeps)
+        return 0
+      },
+    })
+    const falls = async (rule: StandbyRule): Promise<void> => {
+      const release = await sleep.hold('i')
+      await sleep.up(instance, machine, rule)
+      release()
+      await clock.tick(rule.afterMs)
+      t.equal(phase(), 'frozen')
+    }
+    await falls({ afterMs, tidies: true })
+    await falls({ afterMs })
+    isStarting = true
+    await falls({ afterMs, tidies: true })
+    t.same(told, [true, false, false])
+  },
+)

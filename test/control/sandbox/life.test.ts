@@ -27,13 +27,20 @@ t.test('an illegal move names state and event', async t => {
   t.throws(() => sandboxLife.next('NOWHERE', 'deployed', who), { code: 'wrong_state' })
 })
 
+const workload = (standbyAfterMs: number) =>
+  sandboxWorkload({ standbyAfterMs, reclaimAfterMs: 1, outbound: {} as never, plan: async () => ({}) as never })
+
+t.test('one that sleeps sooner than its daemon collects by itself tidies up before', t => {
+  const tidies = (standbyAfterMs: number, after?: string) => {
+    const spec = after === undefined ? {} : { lifecycle: { standby: { after } } }
+    return workload(standbyAfterMs).standby(record({ kind: 'sandbox', name: 'a', spec }))?.tidies
+  }
+  t.same([tidies(9_999), tidies(10_000), tidies(15_000, '1s'), tidies(1, '10s')], [true, false, true, false])
+  t.end()
+})
+
 t.test('a machine that has time to end is paid for until it has ended', t => {
-  const { rates } = sandboxWorkload({
-    standbyAfterMs: 1,
-    reclaimAfterMs: 1,
-    outbound: {} as never,
-    plan: async () => ({}) as never,
-  })
+  const { rates } = workload(1)
   const owner = (seconds: number) =>
     record({ kind: 'sandbox', name: 'a', spec: { runtime: { memory: 512, terminationGracePeriodSeconds: seconds } } })
   const stopping = instanceOf(owner(5), { status: 'stopping', startedAt: 1, memoryMb: 512 })

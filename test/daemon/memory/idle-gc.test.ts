@@ -108,3 +108,15 @@ t.test('where nothing has grown nothing is collected, but pages are given back',
   await released
   t.notOk(calls.slice(before).includes('all'))
 })
+
+t.test('what the start has left is collected at once when that is asked for, and once', async t => {
+  let [all, grown] = [0, 0]
+  const nothing = () => {}
+  const held = () => (grown += 5_000_000)
+  const collector = { young: nothing, old: nothing, all: () => void all++, release: nothing, held }
+  const { tidy } = startIdleGc(() => collector, 60_000)
+  t.equal(all, 0)
+  tidy()
+  tidy()
+  t.equal(all, 1)
+})

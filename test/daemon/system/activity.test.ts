@@ -19,3 +19,16 @@ t.test('keep-alive processes are counted while they run', async t => {
   for (let i = 0; i < 3000 && (await count()) !== 0; i++) await new Promise(resolve => setTimeout(resolve, 10))
   t.equal(await count(), 0)
 })
+
+t.test('before it sleeps a daemon tidies up, unless something keeps it awake', async t => {
+  let tidied = 0
+  const { call } = await daemon(t, { tidy: () => void tidied++ })
+  await call('GET', '/system/activity')
+  await call('GET', '/system/activity?sleeps=false')
+  t.equal(tidied, 0)
+  await call('GET', '/system/activity?sleeps=true')
+  t.equal(tidied, 1)
+  await call('POST', '/process', { body: { command: 'sleep 1000', keepAlive: true, timeout: 0 } })
+  t.match((await call('GET', '/system/activity?sleeps=true')).body, { keepAlive: 1 })
+  t.equal(tidied, 1)
+})
