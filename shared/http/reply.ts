@@ -1,12 +1,28 @@
 /** Writes replies, and deals with request bodies that nobody has read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errno } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Reply } from '../route.ts'
+import type { Pump, Reply } from '../route.ts'
 
 const leaving: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'])
+
+/** The status line is sent: cutting the connection is the only way left to say that the body is incomplete. */
+const cutOff = (out: Writable, error: unknown, clientLeft: boolean, log: Log): void => {
+  if (!clientLeft) log.warn('reply.cut', { error })
+  out.destroy()
+}
+
+/** Writes the body piece by piece, and ends the answer. */
+export const pumpTo = async (out: Writable, body: Pump, signal: AbortSignal, log: Log): Promise<void> => {
+  try {
+    await body(out, signal)
+    out.end()
+  } catch (error) {
+    cutOff(out, error, signal.aborted, log)
+  }
+}
 
 /** Writes the reply; resolves when it is written or its connection was cut. */
 export const send = async (reply: Reply, response: ServerResponse, signal: AbortSignal, log: Log): Promise<void> => {
@@ -24,19 +40,11 @@ export const send = async (reply: Reply, response: ServerResponse, signal: Abort
   }
   response.writeHead(status, headers)
   response.flushHeaders()
-  try {
-    if (body instanceof Readable) await pipeline(body, response)
-    else {
-      await body(response, signal)
-      response.end()
-    }
-  } catch (error) {
-    // The status line is sent: cutting the connection is the only way left to say that the body is incomplete.
+  if (!(body instanceof Readable)) return pumpTo(response, body, signal, log)
+  await pipeline(body, response).catch((error: unknown) => {
     // `pipeline` has closed the response by now, so the signal does not tell which side ended first.
-    const clientLeft = body instanceof Readable ? leaving.has(errno(error) ?? '') : signal.aborted
-    if (!clientLeft) log.warn('reply.cut', { error })
-    response.destroy()
-  }
+    cutOff(response, error, leaving.has(errno(error) ?? ''), log)
+  })
 }
 
 /** An unread body: drains a small rest so that the connection can be used again, cuts a large one. */

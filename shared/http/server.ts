@@ -88,11 +88,16 @@ const refusals: Readonly<Record<string, number>> = {
 export const mayUpgrade = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !/\bh2c?\b/i.test(headers.upgrade ?? '')
 
+/** An answer that has begun or is about to. */
+export interface Answer extends Pick<ServerResponse, 'headersSent' | 'writableEnded'>, NodeJS.EventEmitter {
+  readonly req: { readonly socket: Duplex }
+}
+
 /** A server that knows its unfinished answers. */
 export interface ApiServer extends Server {
-  readonly answers?: ReadonlySet<ServerResponse>
+  readonly answers?: ReadonlySet<Answer>
   /** Makes one of them, until it is over: for answers to requests that node has not read. */
-  answering?(response: ServerResponse): void
+  answering?(answer: Answer): void
   /** Node's own reader of connections, where that is not the first listener for `connection`: another may look at them before it. */
   readonly entrance?: { readonly event: string; readonly read: (socket: Socket) => void }
 }
@@ -109,10 +114,10 @@ const refuseConnect = (_message: unknown, to: Duplex | ServerResponse): void => 
 
 /** Makes the handlers of `on` those of a server. */
 export const attach = (server: Server, on: Listener): ApiServer => {
-  const answers = new Set<ServerResponse>()
-  const answering = (response: ServerResponse): void => {
-    answers.add(response)
-    response.once('close', () => answers.delete(response))
+  const answers = new Set<Answer>()
+  const answering = (answer: Answer): void => {
+    answers.add(answer)
+    answer.once('close', () => answers.delete(answer))
   }
   const turns = createTurns()
   server.timeout = 0

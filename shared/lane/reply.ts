@@ -2,10 +2,11 @@
 import { STATUS_CODES } from 'node:http'
 import { timing } from '../http/server.ts'
 import type { Reply } from '../route.ts'
+import { ChunkedBody } from './chunks.ts'
 import type { Turn } from './turn.ts'
 
-const kept = `Connection: keep-alive\r\nKeep-Alive: timeout=${timing.keepAliveTimeout / 1_000}\r\n\r\n`
-const closed = 'Connection: close\r\n\r\n'
+const kept = `Connection: keep-alive\r\nKeep-Alive: timeout=${timing.keepAliveTimeout / 1_000}\r\n`
+const closed = 'Connection: close\r\n'
 
 /** Answers up to so many bytes leave in one write with their head. */
 const smallBytes = 64 * 1024
@@ -23,12 +24,13 @@ const ofNode: ReadonlySet<string> = new Set([
 
 const plainValue = /^[\t\x20-\x7e]*$/
 
-/** The answer's own lines; undefined where node has to look at one. */
-const linesOf = (headers: Reply['headers']): string | undefined => {
+/** The answer's own lines; undefined where node has to look at one. `isKept`: its own word that the connection is kept is one of them. */
+const linesOf = (headers: Reply['headers'], isKept = false): string | undefined => {
   let text = ''
   for (const name in headers) {
     const value = headers[name]
-    if (typeof value !== 'string' || !plainValue.test(value) || ofNode.has(name.toLowerCase())) return undefined
+    if (typeof value !== 'string' || !plainValue.test(value)) return undefined
+    if (ofNode.has(name.toLowerCase()) && !(isKept && name === 'connection')) return undefined
     text += `${name}: ${value}\r\n`
   }
   return text
@@ -36,6 +38,8 @@ const linesOf = (headers: Reply['headers']): string | undefined => {
 
 /** Statuses whose answers have no body (RFC 9110, section 6.4.1). */
 const isBare = (status: number): boolean => status === 204 || status === 304 || status < 200
+
+const statusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
 
 const put = ({ request: { socket } }: Turn, head: string, body: string | Uint8Array | undefined): void => {
   if (body === undefined || body.length === 0) return void socket.write(head, 'latin1')
@@ -78,8 +82,24 @@ export const writeReply = (turn: Turn, reply: Reply, { date, keep }: Writing): b
   const bare = isBare(status)
   const length =
     bare || 'content-length' in headers ? '' : `content-length: ${body === undefined ? 0 : Buffer.byteLength(body)}\r\n`
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n${lines}${length}${date()}${keep ? kept : closed}`
+  const head = `${statusLine(status)}${lines}${length}${date()}${keep ? kept : closed}\r\n`
   put(turn, head, bare || turn.request.method === 'HEAD' ? undefined : body)
   finish(turn, keep)
   return true
+}
+
+/** Begins an answer in chunks; undefined for one that has to be node's. */
+export const beginChunks = (
+  turn: Turn,
+  { status, headers, cookies }: Reply,
+  writing: Writing,
+): ChunkedBody | undefined => {
+  const { connection } = headers
+  const isKept = connection === 'keep-alive'
+  const lines = cookies.length === 0 && !('content-length' in headers) ? linesOf(headers, isKept) : undefined
+  if (lines === undefined || isBare(status) || turn.request.method === 'HEAD') return undefined
+  const keep = isKept || writing.keep
+  const said = isKept ? '' : keep ? kept : closed
+  const head = `${statusLine(status)}${lines}${writing.date()}${said}Transfer-Encoding: chunked\r\n\r\n`
+  return new ChunkedBody(turn, head, keep)
 }

@@ -3,14 +3,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { connectionClosed } from '../http/connection-closed.ts'
 import type { Dispatcher } from '../http/dispatch.ts'
-import { send } from '../http/reply.ts'
+import { pumpTo, send } from '../http/reply.ts'
 import { serve, timing, type ApiServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
-import { reply, SocketUpgrade, type Exchange, type Reply } from '../route.ts'
+import { reply, SocketUpgrade, type Exchange, type Pump, type Reply } from '../route.ts'
+import type { ChunkedBody } from './chunks.ts'
 import { dater } from './dater.ts'
 import type { Head } from './head.ts'
 import { openLane } from './lane.ts'
-import { writeReply } from './reply.ts'
+import { beginChunks, writeReply } from './reply.ts'
 import { TurnRequest } from './request.ts'
 import { responseOf } from './response.ts'
 import type { Turn } from './turn.ts'
@@ -55,7 +56,7 @@ const answer = async (context: Context, turn: Turn): Promise<void> => {
   const gone = new AbortController()
   turn.onOver(() => gone.abort(connectionClosed))
   turn.onOver(context.begun())
-  let response: ServerResponse | undefined
+  let response: ServerResponse | ChunkedBody | undefined
   const exchange: Exchange = {
     isOver: () => turn.isOver,
     onOver: run => turn.onOver(run),
@@ -65,7 +66,14 @@ const answer = async (context: Context, turn: Turn): Promise<void> => {
   const result = await dispatcher.dispatch(new TurnRequest(turn, exchange, maxBodyBytes), gone.signal)
   if (turn.isOver) return
   const answered = result instanceof SocketUpgrade ? notUpgraded() : result
-  if (writeReply(turn, answered, { date, keep: turn.keepAlive && server.listening })) return
+  const writing = { date, keep: turn.keepAlive && server.listening }
+  if (writeReply(turn, answered, writing)) return
+  const chunked = typeof answered.body === 'function' ? beginChunks(turn, answered, writing) : undefined
+  if (chunked) {
+    response = chunked
+    server.answering?.(chunked)
+    return pumpTo(chunked, answered.body as Pump, gone.signal, log)
+  }
   response = nodeResponse(context, turn)
   await send(answered, response, gone.signal, log)
 }

@@ -1,5 +1,6 @@
 /** The server with our own reader beside node's alone: the same bytes in, the same bytes out. */
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../shared/clock.ts'
@@ -22,6 +23,11 @@ const surface: Surface = {
   headers: { 'x-common': 'yes', 'cache-control': 'no-cache' },
   renderError: error => json({ error: error.message }, { status: error.status }),
 }
+
+const tick = () => new Promise(resolve => setTimeout(resolve, 5))
+
+/** Pieces of a flood, if nobody stops it. */
+const most = 1_000
 
 const plain = (path: string, answer: (context: Context) => unknown): Bound =>
   handle(route(`GET /${path}`, { id: path, summary: '' }), (_, context) => answer(context) as Reply)
@@ -56,6 +62,36 @@ const bounds: readonly Bound[] = [
   plain('many-pieces', () =>
     reply(200, { 'content-type': 'text/plain' }, async out => {
       for (let at = 0; at < 40; at++) if (!out.write('y'.repeat(50_000))) await once(out, 'drain')
+    }),
+  ),
+  plain('no-pieces', () => reply(200, {}, async () => {})),
+  plain('odd-pieces', () =>
+    reply(201, { 'content-type': 'text/plain' }, async out => {
+      await tick()
+      for (const piece of ['', 'kůň \u{1f40e}', Buffer.from([0, 255, 13, 10]), Buffer.alloc(0)]) out.write(piece)
+      out.write('caf\xe9', 'latin1')
+      out.write('6b6f6e6563', 'hex')
+    }),
+  ),
+  plain('pieces-without-body', () => reply(204, {}, async () => {})),
+  plain('pieces-with-cookies', () => new Reply(200, {}, async out => void out.write('x'), ['a=1', 'b=2'])),
+  plain('pieces-of-known-length', () => reply(200, { 'content-length': '2' }, async out => void out.write('ab'))),
+  plain('kept-pieces', () =>
+    reply(200, { connection: 'keep-alive', 'x-accel-buffering': 'no' }, async out => void out.write('x')),
+  ),
+  plain('broken-off', () =>
+    reply(200, {}, async out => {
+      out.write('begun')
+      await tick()
+      throw new Error('no more of it')
+    }),
+  ),
+  plain('flood', () =>
+    reply(200, {}, async out => {
+      let pieces = 0
+      while (pieces++ < most && out.write('x'.repeat(65_536)));
+      await once(out, 'drain')
+      out.write(` ${pieces} pieces`)
     }),
   ),
   plain('open', () =>
@@ -119,10 +155,13 @@ const withBody = (line: string, body: string, ...headers: string[]): string =>
 const undated = (text: string): string =>
   text.replace(/\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/g, '\r\nDate: then\r\n')
 
+/** Those whose connection does not end by itself, or not after a second answer. */
+const ownWay: ReadonlySet<string> = new Set(['kept', 'kept-pieces', 'open', 'flood', 'broken-off'])
+
 t.test('every answer is what node would have written, byte for byte, also when another follows', async t => {
   const { node, lane, counts } = await both(t)
   const paths = bounds
-    .filter(({ route: { method, id } }) => method === 'GET' && id !== 'kept' && id !== 'open')
+    .filter(({ route: { method, id } }) => method === 'GET' && !ownWay.has(id))
     .map(({ route: { path } }) => path)
   const lines = [
     ...paths.map(path => `GET ${path}`),
@@ -143,13 +182,57 @@ t.test('every answer is what node would have written, byte for byte, also when a
 
 t.test('an answer that keeps the connection by its own word', async t => {
   const { node, lane } = await both(t)
-  const [theirs, ours] = [await raw(t, node.port), await raw(t, lane.port)]
-  for (const one of [theirs, ours]) {
-    one.send(head('GET /kept'))
-    await one.seen(/\r\n\r\nx$/)
-    one.send(head('GET /object', last))
+  for (const [path, end] of [
+    ['/kept', /\r\n\r\nx$/],
+    ['/kept-pieces', /\r\nx\r\n0\r\n\r\n$/],
+  ] as const) {
+    const [theirs, ours] = [await raw(t, node.port), await raw(t, lane.port)]
+    for (const one of [theirs, ours]) {
+      one.send(head(`GET ${path}`))
+      await one.seen(end)
+      one.send(head('GET /object', last))
+    }
+    t.equal(undated(await ours.ended), undated(await theirs.ended), path)
   }
-  t.equal(undated(await ours.ended), undated(await theirs.ended))
+})
+
+t.test('an answer in pieces begins with what there is at once, and one that breaks off is cut off', async t => {
+  const { node, lane, counts } = await both(t)
+  const { answers } = lane.server as ApiServer
+  const written: unknown[] = []
+  lane.server.once('connection', (socket: Socket) => {
+    const write = socket.write.bind(socket) as (...given: unknown[]) => boolean
+    socket.write = (...given: unknown[]) => {
+      written.push(given[0])
+      return write(...given)
+    }
+  })
+  const open = await raw(t, lane.port)
+  open.send(head('GET /open'))
+  await open.seen(/\r\n\r\n5\r\nbegun\r\n$/)
+  t.equal(written.length, 1, 'one write')
+  t.equal(counts.over, 0)
+  t.equal(answers?.size, 1)
+  open.reset()
+  await until(async () => counts.over === 1 && answers?.size === 0, 'the stream to be over')
+  const [theirs, ours] = [
+    await exchange(t, node.port, head('GET /broken-off')),
+    await exchange(t, lane.port, head('GET /broken-off')),
+  ]
+  t.equal(undated(ours), undated(theirs))
+  t.match(ours, /\r\n5\r\nbegun\r\n$/, 'it has no end')
+})
+
+t.test('who does not read is written no more to, and has all of it when he reads', async t => {
+  const { lane } = await both(t)
+  const slow = await raw(t, lane.port)
+  slow.send(head('GET /flood', last))
+  slow.socket.pause()
+  await tick()
+  slow.socket.resume()
+  const pieces = Number(/ (\d+) pieces/.exec(await slow.ended)?.[1])
+  t.ok(pieces > 0 && pieces < most, `after ${pieces} pieces`)
+  t.equal(slow.text().match(/x{65536}/g)?.length, pieces)
 })
 
 t.test('bodies arrive as they were sent, with the head or after it', async t => {
