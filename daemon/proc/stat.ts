@@ -1,5 +1,5 @@
 /** What the kernel says of a process in `/proc/PID/stat`, as proc_pid_stat(5) lays it out. */
-import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { readStatLine } from '../native/sys/sys.ts'
 
 export interface ProcessStat {
   readonly pid: number
@@ -12,10 +12,13 @@ export interface ProcessStat {
   readonly startTicks: string
 }
 
+/** From the state to the start time. */
+const fields = 20
+
 /** Undefined when it is no such line. The name in parentheses may itself hold blanks and parentheses. */
 export const parseStat = (text: string): ProcessStat | undefined => {
   const end = text.lastIndexOf(')')
-  const [state, parent, group, session, ...more] = text.slice(end + 2).split(' ')
+  const [state, parent, group, session, ...more] = text.slice(end + 2).split(' ', fields)
   const startTicks = more[15]
   if (end < 0 || state === undefined || startTicks === undefined) return undefined
   return {
@@ -28,23 +31,8 @@ export const parseStat = (text: string): ProcessStat | undefined => {
   }
 }
 
-const scratch = Buffer.allocUnsafe(1024)
-
 /** Undefined when there is no such process. */
 export const readStat = (pid: number): ProcessStat | undefined => {
-  let fd: number
-  try {
-    fd = openSync(`/proc/${pid}/stat`, constants.O_RDONLY)
-  } catch {
-    // No such process.
-    return undefined
-  }
-  try {
-    return parseStat(scratch.toString('latin1', 0, readSync(fd, scratch, 0, scratch.length, 0)))
-  } catch {
-    // ESRCH: it ended between open and read.
-    return undefined
-  } finally {
-    closeSync(fd)
-  }
+  const line = readStatLine(pid)
+  return line === undefined ? undefined : parseStat(line)
 }

@@ -2,6 +2,7 @@
 #include "arguments.h"
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -48,6 +49,21 @@ static napi_value peek(napi_env env, napi_callback_info info) {
   siginfo_t child = {0};
   if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) < 0) return result(env, -1);
   return number(env, child.si_pid);
+}
+
+/* read_stat(pid) → the line of /proc/PID/stat, or a negated errno. */
+static napi_value read_stat(napi_env env, napi_callback_info info) {
+  ARGUMENTS(1);
+  char path[32], line[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)integer(env, argv[0], -1));
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return result(env, -1);
+  ssize_t size = read(file, line, sizeof line);
+  int error = errno;
+  close(file);
+  if (size < 0) return number(env, -error);
+  napi_value text;
+  return napi_create_string_latin1(env, line, (size_t)size, &text) == napi_ok ? text : number(env, -ENOMEM);
 }
 
 static napi_value send_signal(napi_env env, napi_callback_info info) {
@@ -147,6 +163,7 @@ NAPI_MODULE_INIT() {
   FUNCTION(wait_for);
   FUNCTION(random_bytes);
   FUNCTION(peek);
+  FUNCTION(read_stat);
   FUNCTION(send_signal);
   FUNCTION(control);
   FUNCTION(punch);

@@ -7,6 +7,7 @@ interface SysAddon {
   wait_for(pid: number): Waited
   random_bytes(buffer: Buffer): number
   peek(): number
+  read_stat(pid: number): string | number
   send_signal(pid: number, signal: number): number
   control(option: number, argument: number): number
   punch(fd: number, offset: number, length: number): number
@@ -60,6 +61,12 @@ export const reap = (leave: (pid: number) => boolean = () => false): { exits: Ex
     if (exit !== undefined && exit !== 'unknown') exits.push(exit)
   }
   return { exits, more: false }
+}
+
+/** The line of `/proc/PID/stat`; undefined when the kernel shows no such process. */
+export const readStatLine = (pid: number): string | undefined => {
+  const line = addon().read_stat(pid)
+  return typeof line === 'string' ? line : undefined
 }
 
 /**
