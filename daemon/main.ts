@@ -152,7 +152,7 @@ const run = async (inherited: Inherited, program: Program, running: Running, sto
   const { bounds } = daemon.dispatcher
   const current: Dispatcher = {
     bounds,
-    dispatch: (request, signal) => (running.daemon ?? daemon).dispatcher.dispatch(request, signal),
+    dispatch: (request, client) => (running.daemon ?? daemon).dispatcher.dispatch(request, client),
   }
   const server = nodeInternals.serve(current, { log, clock, begun: () => running.idleGc.begun() })
   listening = await listen(server, { fd: socket.forServer() }, nodeInternals.accept)

@@ -52,7 +52,7 @@ export const driveAnswers = (drives: MachineDrives, { clock, ids, log }: Deps): 
     )
     return {
       bounds,
-      dispatch: (request, signal) => inner.dispatch({ ...request, ...partsOf(target) }, signal),
+      dispatch: (request, client) => inner.dispatch({ ...request, ...partsOf(target) }, client),
     }
   }
 

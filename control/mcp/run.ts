@@ -120,7 +120,7 @@ export const runTool = async (
   if (problem) return failedResult(`${name} ${problem}`)
   const request = requestIn(route, args, context, deps)
   if (!request) return failedResult(`${name} body: is nested too deeply`)
-  const answer = await deps.dispatcher().dispatch(request, context.signal)
+  const answer = await deps.dispatcher().dispatch(request, context)
   if (answer instanceof Reply) return resultOf(answer)
   throw new Error(`${route.id} takes the connection over`)
 }

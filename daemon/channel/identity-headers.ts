@@ -20,7 +20,7 @@ export const dropIdentity = (
   }
   return {
     bounds: inner.bounds,
-    dispatch: (request, signal) =>
-      inner.dispatch(callerOf(request) === 'tenant' ? anonymous(request) : request, signal),
+    dispatch: (request, client) =>
+      inner.dispatch(callerOf(request) === 'tenant' ? anonymous(request) : request, client),
   }
 }

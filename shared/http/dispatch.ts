@@ -42,9 +42,15 @@ export interface Surface {
   describe?(request: Request): string
 }
 
+/** Who waits for the answer; an AbortController is one. */
+export interface Client {
+  /** Aborted when the client is gone. Asked for when a handler does. */
+  readonly signal: AbortSignal
+}
+
 export interface Dispatcher {
   readonly bounds: readonly Bound[]
-  dispatch(request: Request, signal: AbortSignal): Promise<Reply | SocketUpgrade>
+  dispatch(request: Request, client: Client): Promise<Reply | SocketUpgrade>
 }
 
 const asksForWebSocket = ({ headers: { connection = '', upgrade = '' } }: Request): boolean =>
@@ -63,11 +69,34 @@ interface Serving {
 interface Passage {
   readonly request: Request
   readonly requestId: string
-  readonly signal: AbortSignal
+  readonly client: Client
   readonly start: number
   route?: Route
   failure?: unknown
   remarks?: Readonly<Record<string, string>> | undefined
+}
+
+type Made = Pick<Context, 'request' | 'requestId' | 'log' | 'facts'>
+
+/** A class, since an object with accessors that is made for each request costs V8 a hidden class of its own. */
+class RequestContext implements Context {
+  readonly request: Request
+  readonly requestId: string
+  readonly log: Log
+  readonly facts: Context['facts']
+  private readonly client: Client
+
+  constructor(client: Client, { request, requestId, log, facts }: Made) {
+    this.request = request
+    this.requestId = requestId
+    this.log = log
+    this.facts = facts
+    this.client = client
+  }
+
+  get signal(): AbortSignal {
+    return this.client.signal
+  }
 }
 
 const requestIdOf = ({ headers }: Request, ids: Ids): string => {
@@ -76,13 +105,13 @@ const requestIdOf = ({ headers }: Request, ids: Ids): string => {
 }
 
 const run = async ({ surface, log }: Serving, passage: Passage, match: Match): Promise<Reply | SocketUpgrade> => {
-  const { request, requestId, signal } = passage
+  const { request, requestId, client } = passage
   const { route, run: handler } = match.bound
   const facts = (await surface.before?.(request, route, requestId)) ?? {}
   const input = await inputOf(request, route, match.params, body => {
     passage.remarks = surface.remarks?.(route, body)
   })
-  const context: Context = { signal, request, requestId, log, facts }
+  const context = new RequestContext(client, { request, requestId, log, facts })
   const result = await handler(input, context)
   if (result instanceof SocketUpgrade) {
     if (!asksForWebSocket(request)) throw fail('upgrade_required', { protocol: 'WebSocket' })
@@ -115,9 +144,9 @@ const wanted: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 const failed = ({ surface }: Serving, passage: Passage, error: unknown): Reply => {
-  const { request, requestId, signal, route } = passage
+  const { request, requestId, client, route } = passage
   passage.failure = error
-  if (signal.aborted) return reply(499)
+  if (client.signal.aborted) return reply(499)
   const known = isError(error) ? error : fail('internal', { requestId }, error)
   const shown = surface.renderError(known, { request, requestId, ...(route ? { route } : {}) })
   return new Reply(shown.status, { ...shown.headers, ...wanted[known.code] }, shown.body)
@@ -158,8 +187,8 @@ export const dispatcher = (
   const serving: Serving = { ...deps, surface, routes: matcher(bounds, surface.decoding) }
   return {
     bounds,
-    async dispatch(request, signal) {
-      const passage: Passage = { request, requestId: requestIdOf(request, deps.ids), signal, start: deps.elapsed() }
+    async dispatch(request, client) {
+      const passage: Passage = { request, requestId: requestIdOf(request, deps.ids), client, start: deps.elapsed() }
       const result = await answer(serving, passage).catch((error: unknown) => failed(serving, passage, error))
       return finish(serving, passage, result)
     },

@@ -33,7 +33,7 @@ export const listener = (dispatcher: Dispatcher, { log, remoteOf }: ListenerOpti
     const ofResponse = exchangeOf(response)
     // An answer that has not begun is still given: a call may be what ended its own credential.
     const exchange = { ...ofResponse, cut: () => void (response.headersSent && ofResponse.cut()) }
-    const result = await dispatcher.dispatch(toRequest(message, exchange, remoteOf?.(message)), gone.signal)
+    const result = await dispatcher.dispatch(toRequest(message, exchange, remoteOf?.(message)), gone)
     if (response.destroyed) return
     // An abandoned body is never parsed to its end: later requests on this connection would not be seen.
     if (message.destroyed && !message.complete) response.setHeader('connection', 'close')
@@ -48,7 +48,7 @@ export const listener = (dispatcher: Dispatcher, { log, remoteOf }: ListenerOpti
     const gone = new AbortController()
     socket.once('close', () => gone.abort(connectionClosed))
     socket.on('error', error => log.debug('socket.error', { error }))
-    const result = await dispatcher.dispatch(toRequest(message, exchangeOf(socket), remoteOf?.(message)), gone.signal)
+    const result = await dispatcher.dispatch(toRequest(message, exchangeOf(socket), remoteOf?.(message)), gone)
     if (result instanceof SocketUpgrade) return result.run(socket, head, message)
     if (socket.destroyed) return
     // A route without upgrade answers as always.

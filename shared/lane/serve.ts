@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { connectionClosed } from '../http/connection-closed.ts'
-import type { Dispatcher } from '../http/dispatch.ts'
+import type { Client, Dispatcher } from '../http/dispatch.ts'
 import { pumpTo, send } from '../http/reply.ts'
 import { serve, timing, type ApiServer } from '../http/server.ts'
 import type { Log } from '../log.ts'
@@ -51,10 +51,28 @@ const nodeResponse = ({ server }: Context, turn: Turn): ServerResponse => {
 /** The upgrade was asked for in a form that nobody recognises. */
 const notUpgraded = (): Reply => reply(400, { 'content-length': '0', connection: 'close' })
 
+/** Who waits for the answer of a turn. Most handlers ask for no signal of its end, which is not for nothing. */
+class TurnClient implements Client {
+  private readonly turn: Turn
+  private gone: AbortController | undefined
+
+  constructor(turn: Turn) {
+    this.turn = turn
+  }
+
+  get signal(): AbortSignal {
+    if (!this.gone) {
+      const gone = new AbortController()
+      this.gone = gone
+      this.turn.onOver(() => gone.abort(connectionClosed))
+    }
+    return this.gone.signal
+  }
+}
+
 const answer = async (context: Context, turn: Turn): Promise<void> => {
   const { dispatcher, server, log, date } = context
-  const gone = new AbortController()
-  turn.onOver(() => gone.abort(connectionClosed))
+  const client = new TurnClient(turn)
   turn.onOver(context.begun())
   let response: ServerResponse | ChunkedBody | undefined
   const exchange: Exchange = {
@@ -63,7 +81,7 @@ const answer = async (context: Context, turn: Turn): Promise<void> => {
     // An answer that has not begun is still given: a call may be what ended its own credential.
     cut: () => void (response?.headersSent && turn.cut()),
   }
-  const result = await dispatcher.dispatch(new TurnRequest(turn, exchange, maxBodyBytes), gone.signal)
+  const result = await dispatcher.dispatch(new TurnRequest(turn, exchange, maxBodyBytes), client)
   if (turn.isOver) return
   const answered = result instanceof SocketUpgrade ? notUpgraded() : result
   const writing = { date, keep: turn.keepAlive && server.listening }
@@ -72,10 +90,10 @@ const answer = async (context: Context, turn: Turn): Promise<void> => {
   if (chunked) {
     response = chunked
     server.answering?.(chunked)
-    return pumpTo(chunked, answered.body as Pump, gone.signal, log)
+    return pumpTo(chunked, answered.body as Pump, client.signal, log)
   }
   response = nodeResponse(context, turn)
-  await send(answered, response, gone.signal, log)
+  await send(answered, response, client.signal, log)
 }
 
 /** As `serve`; whoever asks for something odd, or sends much, is served by node's server from then on. */

@@ -83,7 +83,7 @@ const made = async (
   options: CallOptions = {},
 ): Promise<Answer> => {
   const signal = options.signal ?? new AbortController().signal
-  const result = await dispatcher.dispatch(requestOf(method, target, options), signal)
+  const result = await dispatcher.dispatch(requestOf(method, target, options), { signal })
   if (result instanceof SocketUpgrade)
     throw new Error(`${method} ${target} takes the socket over; call it over a real one`)
   const bytes = await bytesOf(result.body, signal)

@@ -97,7 +97,7 @@ t.test('a slow reader loses nothing and costs no memory', async t => {
   const count = 1_000_000
   await call('POST', '/process', { body: { command: `seq 1 ${count}`, name: 'a' } })
   const { signal } = new AbortController()
-  const answer = await daemon.dispatcher.dispatch(requestOf('GET', '/process/a/logs/stream'), signal)
+  const answer = await daemon.dispatcher.dispatch(requestOf('GET', '/process/a/logs/stream'), { signal })
   if (!(answer instanceof Reply) || typeof answer.body !== 'function') throw new Error('it is a stream')
   let bytes = 0
   let last = ''

@@ -50,7 +50,7 @@ t.test('a quiet watch says that it lives every 30 seconds', async t => {
   const surface = { decoding: 'whole' as const, headers: () => ({}), renderError: () => json({}) }
   const { dispatch } = dispatcher(bounds, surface, { log: silentLog, ids: randomIds(), elapsed: () => 0 })
   const gone = new AbortController()
-  const answer = await dispatch(requestOf('GET', '/watch/filesystem/'), gone.signal)
+  const answer = await dispatch(requestOf('GET', '/watch/filesystem/'), gone)
   if (!(answer instanceof Reply)) throw new Error('not a reply')
   const out = new PassThrough()
   const pumping = (answer.body as Pump)(out, gone.signal)

@@ -260,7 +260,7 @@ for (const [way, nodeInternals] of Object.entries(ways)) {
 t.test('leaving before the answer begins leaves no descriptor', async t => {
   const { daemon: made, dir } = await daemon(t, { files: { f: 'x'.repeat(100_000) } })
   const gone = new AbortController()
-  await made.dispatcher.dispatch(requestOf('GET', '/filesystem/f?download=true'), gone.signal)
+  await made.dispatcher.dispatch(requestOf('GET', '/filesystem/f?download=true'), gone)
   t.equal(held(join(dir, 'f')), 1)
   gone.abort()
   await until(() => held(join(dir, 'f')) === 0)
