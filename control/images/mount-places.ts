@@ -7,8 +7,8 @@ import { errno, fail } from '../../shared/errors.ts'
 const places = ['proc', 'dev', 'sys', '.hutch']
 
 /**
- * Throws `unprocessable` where the image has anything but a directory in the place of one: no machine can start from it, and each that
- * was made ahead of need would be lost to the attempt.
+ * Throws `unprocessable` where the image has anything but a directory in the place of one. From a file no machine starts. From a link some
+ * do, of those that are made for the image, but none that was made ahead of need becomes one: each try would cost one of these.
  */
 export const needMountPlaces = async (rootfs: string): Promise<void> => {
   for (const name of places)
