@@ -207,7 +207,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   })
   const drives = await openDrives(config, parts)
   const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives, metrics })
-  const previews = openPreviews(config, { ...parts, ...people, ...callers, domains, kinds: rules, hold: runner.hold })
+  const previews = openPreviews(config, { ...parts, ...people, ...callers, ...runner, domains, kinds: rules })
   await start()
   answerTheOperator(config, parts, runner)
   return {

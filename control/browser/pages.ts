@@ -95,7 +95,8 @@ export const createPages = (deps: PagesDeps): Dispatcher => {
 
 /** Whether an address is one of these pages: some at every host name, the rest at that of the API. */
 export const isPage = (url: string, atWorkload: boolean): boolean => {
+  if (url.startsWith('/_hutch/')) return true
+  if (atWorkload) return false
   const [path = ''] = url.split('?', 1)
-  if (path.startsWith('/_hutch/')) return true
-  return !atWorkload && (path === '/' || path === '/explorer' || path.startsWith('/explorer/'))
+  return path === '/' || path === '/explorer' || path.startsWith('/explorer/')
 }

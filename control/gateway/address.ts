@@ -26,7 +26,7 @@ export interface WorkloadAddress {
 }
 
 const withPort = (target: string, before = ''): Pick<WorkloadAddress, 'port' | 'target' | 'base'> | undefined => {
-  const match = /^\/port\/(\d{1,5})(?=[/?]|$)(.*)$/s.exec(target)
+  const match = target.startsWith('/port/') && /^\/port\/(\d{1,5})(?=[/?]|$)(.*)$/s.exec(target)
   // Clients join a base address with a slash at its end and a path that begins with one.
   if (!match) return { port: undefined, target: target.replace(/^\/{2,}/, '/') || '/', base: before }
   const port = Number(match[1])
@@ -49,9 +49,11 @@ export const byHost = (
   target: string,
   { forms, regions }: { forms: readonly AddressForm[]; regions: readonly string[] },
 ): WorkloadAddress | undefined => {
-  const [label = '', region = ''] = host.toLowerCase().replace(/:\d+$/, '').split('.')
-  const form = forms.find(one => label.startsWith(`${one.label}-`))
-  if (!form || !regions.includes(region) || !target.startsWith('/')) return undefined
+  const name = host.toLowerCase()
+  const form = forms.find(({ label }) => name[label.length] === '-' && name.startsWith(label))
+  if (!form) return undefined
+  const [label = '', region = ''] = name.replace(/:\d+$/, '').split('.')
+  if (!regions.includes(region) || !target.startsWith('/')) return undefined
   const rest = withPort(target)
   return rest && { kind: form.kind, form: 'host', readings: readings(label.slice(form.label.length + 1)), ...rest }
 }

@@ -28,7 +28,7 @@ const terminal = /^\/terminal\/?$|^\/terminal\/ws\/?$/
 
 /** Whether the terminal is meant, the one thing of a daemon that browsers reach by a login. */
 export const isTerminal = ({ port, target }: Pick<WorkloadAddress, 'port' | 'target'>): boolean =>
-  port === undefined && terminal.test(target.split('?', 1)[0] as string)
+  port === undefined && target.startsWith('/terminal') && terminal.test(target.split('?', 1)[0] as string)
 
 /**
  * A browser cannot set headers on a WebSocket: the terminal, and nothing else, takes a key as `token` in the query. No

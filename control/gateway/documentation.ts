@@ -39,7 +39,8 @@ const send = ({ request, response }: Call, status: number, headers: Headers, tex
 const pathOf = ({ target }: WorkloadAddress): string => target.split('?', 1)[0] as string
 
 /** Whether it is asked for, by whichever port: the host answers it. */
-export const isDocumentation = (address: WorkloadAddress): boolean => /^\/swagger(?=\/|$)/.test(pathOf(address))
+export const isDocumentation = (address: WorkloadAddress): boolean =>
+  address.target.startsWith('/swagger') && /^\/swagger(?=\/|$)/.test(pathOf(address))
 
 export const asksForDocumentation = (address: WorkloadAddress, { method }: IncomingMessage): boolean =>
   (method === 'GET' || method === 'HEAD') && address.port === undefined && isDocumentation(address)

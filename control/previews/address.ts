@@ -29,14 +29,20 @@ export interface PreviewNames {
 export type MatchCustom = (host: string) => CustomHost | undefined
 
 /** Names below it lead to the machine of whoever asks: browsers need no DNS for them. */
-const local = 'preview.localhost'
+const local = '.preview.localhost'
 
 const nameIn = (host: string): string => host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '')
 
-const labelIn = (name: string, { regions, domain }: PreviewNames): string | undefined => {
-  const suffixes = [local, ...(domain ? regions.map(region => `${region}.${domain}`) : [])]
-  const suffix = suffixes.find(one => name.endsWith(`.${one}`))
-  const label = suffix && name.slice(0, -suffix.length - 1)
+const suffixOf = (name: string, { regions, domain }: PreviewNames): string | undefined => {
+  if (name.endsWith(local)) return local
+  // Before anything is put together: every request to a sandbox is looked at, too.
+  if (!domain || !name.endsWith(domain)) return undefined
+  return regions.map(region => `.${region}.${domain}`).find(one => name.endsWith(one))
+}
+
+const labelIn = (name: string, names: PreviewNames): string | undefined => {
+  const suffix = suffixOf(name, names)
+  const label = suffix && name.slice(0, -suffix.length)
   return label && /^[a-z0-9-]+$/.test(label) ? label : undefined
 }
 
@@ -64,7 +70,7 @@ export const previewAddress = (
   }
   const custom = match(name)
   if (custom) return { custom, readings: [], target: target.startsWith('/') ? target : '/', base: '', isShared: false }
-  const [, workspace, id, after = ''] = pathForm.exec(target) ?? []
+  const [, workspace, id, after = ''] = (target.includes('/previews/') && pathForm.exec(target)) || []
   if (!workspace || !id) return undefined
   const rest = after.startsWith('/') ? after : `/${after}`
   return { id, workspace, readings: [], target: rest, base: `/${workspace}/previews/${id}`, isShared: true }

@@ -6,7 +6,7 @@ import type { Right } from '../auth/standing.ts'
 import type { Destination } from '../channel/connections.ts'
 import { opaqueOrigin, type Withheld } from '../gateway/headers.ts'
 import type { Asked } from '../../shared/lane/turn.ts'
-import type { Address } from '../store/store.ts'
+import type { Address, ApiKey } from '../store/store.ts'
 import type { PreviewAddress, PreviewNames } from './address.ts'
 import type { CustomHost } from './domains.ts'
 import { facingOf, type Facing } from './facing.ts'
@@ -45,6 +45,8 @@ export interface Admitted {
   readonly cookies: readonly string[]
   /** What lets it go on. */
   readonly right: Right
+  /** The key of the API that came along, and goes to no application. */
+  readonly key: ApiKey | undefined
 }
 
 export interface Admitting extends FindDeps {
@@ -83,7 +85,7 @@ export const admit = async (
   const extra = Object.entries(preview.requestHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
   // A program may send its key of the API along, and no application is to have it.
   const bearer = bearerOf(request.headers.authorization)
-  const isKey = bearer !== undefined && (await context.keys.verify(bearer).catch(() => undefined)) !== undefined
+  const key = bearer === undefined ? undefined : await context.keys.verify(bearer).catch(() => undefined)
   const kept = cookies ? ['cookie', cookies] : []
   const { fallbackFor } = preview
   const facing = facingOf(preview, address, request)
@@ -91,13 +93,14 @@ export const admit = async (
     preview,
     target,
     facing,
+    key,
     right: rightOf(context, address, preview, token),
     // What is kept of the cookies is added.
     withheld: {
       headers: new Set([
         ...options.withheld,
         ...options.tokens.headers,
-        ...(isKey ? ['authorization'] : []),
+        ...(key ? ['authorization'] : []),
         ...extra.map(([name]) => name),
         ...facing.withheld,
       ]),

@@ -15,6 +15,7 @@ import type { FindDeps } from './find.ts'
 
 export interface PreviewDeps extends FindDeps {
   readonly hold: Reach['hold']
+  readonly holdNow: Reach['holdNow']
   readonly forwarder: Forwarder
   readonly connections: Connections
   readonly ids: Ids
@@ -22,7 +23,7 @@ export interface PreviewDeps extends FindDeps {
   /** Told of each connection that has shown a token. */
   readonly admitted: (connection: object) => void
   readonly standing: Standing
-  readonly keys: Pick<Keys, 'verify'>
+  readonly keys: Pick<Keys, 'verify' | 'useAgain'>
 }
 
 /** A connection lives at most so long. */

@@ -78,7 +78,8 @@ const recordAt = async (deps: FindDeps, { id, workspace, readings, custom }: Pre
   return found.toSorted((one, other) => one.createdAt - other.createdAt)[0]
 }
 
-const isServed = ({ kinds, clock }: FindDeps, record: Resource): boolean => {
+/** Whether one is there now. */
+export const isServed = ({ kinds, clock }: FindDeps, record: Resource): boolean => {
   const status = kinds.get(record.kind)?.statusAt?.({ record, instances: [] }, clock.now()) ?? record.status
   return status === 'DEPLOYED'
 }

@@ -38,9 +38,10 @@ export const openPreviews = (
     readonly domains: Domains
     readonly kinds: ReadonlyMap<string, Kind>
     readonly hold: Reach['hold']
+    readonly holdNow: Reach['holdNow']
     readonly admitted: (connection: object) => void
     readonly standing: Standing
-    readonly keys: Pick<Keys, 'verify'>
+    readonly keys: Pick<Keys, 'verify' | 'useAgain'>
   },
 ): Previews => {
   const { names, connections } = deps

@@ -44,8 +44,8 @@ export const oneConnection = async (t: Test, options: HostOptions = {}) => {
   t.teardown(() => agent.destroy())
   const sockets = new Set<unknown>()
   /** Asks on the one connection. */
-  const ask = async (path: string, key: string, method = 'GET') => {
-    const headers = { authorization: `Bearer ${key}`, 'user-agent': 'the same' }
+  const ask = async (path: string, key: string, method = 'GET', more: Record<string, string> = {}) => {
+    const headers = { authorization: `Bearer ${key}`, 'user-agent': 'the same', ...more }
     const asked = httpRequest({ agent, host: '127.0.0.1', port, path, method, headers }).end()
     asked.once('socket', socket => sockets.add(socket))
     const [answer] = (await once(asked, 'response')) as [IncomingMessage]
