@@ -34,6 +34,12 @@ interface Seen {
 
 /** A look at the disk is as old as this, ms: a burst of machines does not look for each. */
 const freshMs = 500
+/**
+ * One that left so much, MB, serves for so long, ms, where nothing is told to others: it asks for the file of each machine of the box, a
+ * millisecond for some hundred, and whoever creates a sandbox waits for it. What machines write since takes nothing of what is left: they were
+ * promised it.
+ */
+const [plentyMb, plentyMs] = [16_384, 10_000]
 const retryAfterS = 60
 /**
  * Told beyond what is promised: a claim promises a machine more than it was made with, and would write the list of all anew, and read those
@@ -46,22 +52,31 @@ const aheadOf = (freeMb: number): number => Math.max(0, Math.min(mostAheadMb, Ma
 /** How full the disk is, and what is left of it when all have what they were promised by now. */
 const createLook = ({ dataDir, reserveMb, promised, neighbours }: PledgesInput, clock: Clock) => {
   let last: { readonly at: number; readonly seen: Promise<Seen> } | undefined
+  /** What came of it. */
+  let found: Seen | undefined
 
   const look = async (): Promise<Seen> => {
     const { bavail, bsize } = statfsSync(dataDir)
     const used = [...promised.keys()].reduce((sum, id) => sum + usedBytes(dataDir, id), 0)
     const owedMb = await neighbours.owedMb()
-    return { freeMb: (bavail * bsize) / bytesPerMb - owedMb, usedMb: used / bytesPerMb, owedMb }
-  }
-
-  const seen = async () => {
-    if (!last || clock.elapsed() - last.at > freshMs) last = { at: clock.elapsed(), seen: look() }
-    return last.seen
+    found = { freeMb: (bavail * bsize) / bytesPerMb - owedMb, usedMb: used / bytesPerMb, owedMb }
+    return found
   }
 
   const roomIn = ({ freeMb, usedMb }: Seen): Room => {
     const all = [...promised.values()].reduce((sum, mb) => sum + mb, 0)
     return { freeMb: Math.floor(freeMb + usedMb - reserveMb - all), usedMb: Math.round(usedMb), promised }
+  }
+
+  const isPlenty = (): boolean => found !== undefined && roomIn(found).freeMb >= plentyMb
+
+  /** `isTold`: nobody else has to hear of what follows. */
+  const seen = async (isTold: boolean): Promise<Seen> => {
+    const age = last ? clock.elapsed() - last.at : Infinity
+    if (last && (age <= freshMs || (isTold && age <= plentyMs && isPlenty()))) return last.seen
+    found = undefined
+    last = { at: clock.elapsed(), seen: look() }
+    return last.seen
   }
 
   return { seen, roomIn }
@@ -84,13 +99,13 @@ export const openPledges = (
   const { seen, roomIn } = createLook({ dataDir, reserveMb, promised, neighbours }, clock)
 
   return {
-    room: async () => roomIn(await seen()),
+    room: async () => roomIn(await seen(true)),
     async promise(id, mb) {
       const before = promised.get(id)
       const more = mb - (before ?? 0)
       // A claim asks for what its machine has mostly: nothing to look at, and nothing to tell.
       if (before !== undefined && more === 0) return
-      const looked = await seen()
+      const looked = await seen(more <= aheadMb)
       const need = (freeMb: number): void => {
         const left = Math.max(0, freeMb)
         if (more > left) throw fail('no_room', { wantedMb: more, freeMb: left, retryAfterS })
