@@ -12,4 +12,4 @@ const bounds = { timeoutMs: 2_000, maxBytes: 64 * 1024 }
  * within two seconds.
  */
 export const keepAliveCount = async (connections: Connections, address: Address, sleeps: boolean): Promise<number> =>
-  (await daemonAt(connections, address, 'host', bounds).ask(activity, { query: { sleeps } })).keepAlive
+  (await daemonAt(connections, address, 'host', bounds).ask(activity, { query: sleeps ? { sleeps } : {} })).keepAlive
