@@ -228,7 +228,7 @@ const play = async (
 
 const daemonOf = async (t: Test) => {
   const daemon = await standIn(t, ({ path }, response) => {
-    if (path === '/system/activity') answerJson(response, { keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
+    if (path.startsWith('/system/activity')) answerJson(response, { keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
     else answerJson(response, { claimed: true })
   })
   const { hostname: host, port } = new URL(daemon.url)

@@ -43,7 +43,7 @@ const box = async (t: Test) => {
     answerJson(response, status === 200 ? { claimed: true } : { error: 'no' }, status)
   }
   const daemon = await standIn(t, ({ path }, response) => {
-    if (path === '/system/activity') answerJson(response, { keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
+    if (path.startsWith('/system/activity')) answerJson(response, { keepAlive: 0, drives: { uidMap: '', gidMap: '' } })
     else void claim(response)
   })
   const { hostname: host, port } = new URL(daemon.url)
