@@ -3,8 +3,10 @@
  * which knows how to refuse it. Nothing is accepted here that llhttp refuses.
  */
 
+import type { Keeping } from './turn.ts'
+
 /** What the lines behind the first say. */
-export interface Fields {
+export interface Fields extends Keeping {
   /** As they were sent. */
   readonly text: string
   /** Names and values in turn, as they were sent. */
@@ -78,7 +80,8 @@ const fieldsOf = (text: string): Fields | undefined => {
   const known = /^(?:keep-alive|close)$/i.test(connection)
   if (!host || length === undefined || !known || (expect !== undefined && !/^100-continue$/i.test(expect)))
     return undefined
-  return { text, ...table, length, keepAlive: connection.length > 5, expects: expect !== undefined }
+  const keeping = { keptBy: undefined, keptFor: '', kept: undefined }
+  return { text, ...table, ...keeping, length, keepAlive: connection.length > 5, expects: expect !== undefined }
 }
 
 /** A head as text, without the empty line that ends it; undefined for what is not ordinary. `last` are the fields of the request before, which clients repeat. */

@@ -1,7 +1,7 @@
 /** The turn of one request, and what its connection does for it: the body as it is wanted, and what follows the answer. */
 import type { Head } from './head.ts'
 import type { Open, State } from './state.ts'
-import type { AnswerHeader, Asked, BodySink } from './turn.ts'
+import type { AnswerHeader, Asked, BodySink, Keeping } from './turn.ts'
 
 const none = Buffer.alloc(0)
 /** Beyond it the client waits. */
@@ -111,6 +111,9 @@ class OpenTurn implements Open {
     this.left = head.fields.length
   }
 
+  get keeping(): Keeping {
+    return this.head.fields
+  }
   get always(): AnswerHeader | undefined {
     return this.state.always
   }

@@ -7,7 +7,6 @@ export interface Asked {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly headers: IncomingHttpHeaders
-  /** In a turn the same list for all requests of a connection that repeat it: what follows from it may be remembered by it. */
   readonly rawHeaders: string[]
   readonly socket: Socket
 }
@@ -22,6 +21,13 @@ export interface BodySink {
   readonly to?: Socket
 }
 
+/** One thing that follows from the fields of a head, and where they lead: whose it is, for which place, and what. */
+export interface Keeping {
+  keptBy: object | undefined
+  keptFor: string
+  kept: unknown
+}
+
 export interface AnswerHeader {
   /** In lower case. */
   readonly name: string
@@ -30,6 +36,8 @@ export interface AnswerHeader {
 
 export interface Turn {
   readonly request: Asked
+  /** The same object for all requests of a connection that repeat the fields of their head. */
+  readonly keeping: Keeping
   /** A header of the answer, where it has not its own. */
   readonly always: AnswerHeader | undefined
   /** Bytes of the body that are announced. */

@@ -7,13 +7,24 @@ import { isUp } from '../../reconcile/instance-life.ts'
 import { startRelay } from '../../relay/addon.ts'
 import type { WorkloadAddress } from '../address.ts'
 import { enter, type Entered } from '../admit.ts'
-import { isTerminal, type WorkloadCredential } from '../credential.ts'
+import { isTerminal } from '../credential.ts'
 import { isDocumentation } from '../documentation.ts'
-import { answerRules, holdFor } from '../passage.ts'
-import { goAgain, goOn, isOurs, type Direct, type DirectContext, type DirectOptions, type Passing } from './again.ts'
+import { holdFor } from '../passage.ts'
+import {
+  again,
+  goOn,
+  isOurs,
+  planFor,
+  sentKey,
+  type Admission,
+  type Direct,
+  type DirectContext,
+  type DirectOptions,
+} from './again.ts'
+import { createAdmissions } from './admissions.ts'
 import { clientSide } from './client-side.ts'
 import { sendReply } from './own-reply.ts'
-import { createPlans, planOf, type Plan } from './plan.ts'
+import { createPlans } from './plan.ts'
 import { seeThrough } from './send-on.ts'
 
 const never = new AbortController().signal
@@ -39,23 +50,6 @@ const holdSoon = async (direct: Direct, turn: Turn, address: WorkloadAddress, { 
   }
 }
 
-const planFor = (
-  direct: Direct,
-  { turn, address }: Pick<Passing, 'turn' | 'address'>,
-  { credential, key }: Entered,
-  { to }: Awaited<ReturnType<typeof holdFor>>,
-): Plan =>
-  planOf(direct.connections, turn, {
-    to,
-    withheld: credential.withheld,
-    identity: direct.identityOf(key),
-    answerRules: answerRules(direct, address, credential),
-  })
-
-/** Of a key that came in a header, from which all else follows: passes are looked at by the method, too. */
-const sentKey = ({ claim, inAddress }: WorkloadCredential): string | undefined =>
-  'key' in claim && !inAddress ? claim.key : undefined
-
 const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promise<void> => {
   const { request } = turn
   // Before the first look: whatever is written from here on makes what is found out old.
@@ -64,14 +58,18 @@ const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promis
   const { credential, key, right } = entered
   const held = await holdSoon(direct, turn, address, entered)
   if (!held) return
-  const { instance } = held
-  const plan = planFor(direct, { turn, address }, entered, held)
-  if (isOurs(direct, { plan, instance }, request.method ?? 'GET', credential.target)) {
+  const { instance, to } = held
+  if (isOurs(direct, { to, instance }, request.method ?? 'GET', credential.target)) {
     held.release()
     return turn.pass()
   }
+  const admission: Admission = { moment, key, right, instance, to }
+  const plan = planFor(direct, { turn, address }, credential, admission)
   const sent = sentKey(credential)
-  if (sent !== undefined) direct.plans.keep(turn, address.base, { moment, key, right, sent, instance, plan })
+  if (sent !== undefined) {
+    direct.plans.keep(turn, address.base, { admission, sent, plan })
+    direct.admissions.keep(sent, turn, address, admission)
+  }
   turn.onOver(held.release)
   if (turn.isOver) return
   await goOn(direct, { turn, address, plan, target: credential.target })
@@ -80,11 +78,15 @@ const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promis
 /** Answers true for what it takes. Throws when the relay of long bodies cannot start. */
 export const directly = (context: DirectContext, options: DirectOptions) => {
   startRelay()
-  const direct: Direct = { ...context, ...options, date: dater(context.clock, 'date'), plans: createPlans() }
+  const date = dater(context.clock, 'date')
+  const direct: Direct = { ...context, ...options, date, plans: createPlans(), admissions: createAdmissions() }
   return (address: WorkloadAddress, turn: Turn): boolean => {
     const { request } = turn
     if (request.method === 'OPTIONS' || isTerminal(address) || isDocumentation(address)) return false
-    if (!goAgain(direct, address, turn)) seeThrough(turn, context.log, () => run(direct, address, turn))
+    seeThrough(turn, context.log, () => {
+      const passing = again(direct, address, turn)
+      return passing ? goOn(direct, passing) : run(direct, address, turn)
+    })
     return true
   }
 }

@@ -54,24 +54,25 @@ export const planOf = (
   }
 }
 
-/** Of one connection's fields: as many places that its requests lead to. */
-const most = 32
+type Keeper = Pick<Turn, 'keeping'>
 
 export interface Plans<One> {
   /** What was kept for requests with these fields by an address that begins like this. */
-  of(turn: Pick<Turn, 'request'>, base: string): One | undefined
-  keep(turn: Pick<Turn, 'request'>, base: string, one: One): void
+  of(turn: Keeper, base: string): One | undefined
+  /** In place of what was kept before. */
+  keep(turn: Keeper, base: string, one: One): void
 }
 
-/** They go with the fields, which the connection has while its client repeats them. */
+/** They go with the fields, which the connection has while its client repeats them: one for each, so that fields that nobody repeats cost nothing. */
 export const createPlans = <One>(): Plans<One> => {
-  const all = new WeakMap<readonly string[], Map<string, One>>()
-  return {
-    of: ({ request }, base) => all.get(request.rawHeaders)?.get(base),
-    keep({ request: { rawHeaders } }, base, one) {
-      const kept = all.get(rawHeaders) ?? new Map<string, One>()
-      if (kept.size >= most) kept.clear()
-      all.set(rawHeaders, kept.set(base, one))
+  const plans: Plans<One> = {
+    of: ({ keeping: { keptBy, keptFor, kept } }, base) =>
+      keptBy === plans && keptFor === base ? (kept as One) : undefined,
+    keep({ keeping }, base, one) {
+      keeping.keptBy = plans
+      keeping.keptFor = base
+      keeping.kept = one
     },
   }
+  return plans
 }
