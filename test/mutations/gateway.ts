@@ -42,8 +42,8 @@ export const gatewayDefences: readonly Defence[] = [
   {
     name: 'a key in the query counts at the terminal of a port',
     file: credential,
-    text: '  port === undefined && terminal',
-    instead: '  terminal',
+    text: '  port === undefined && target',
+    instead: '  target',
     test: browser,
   },
   {
