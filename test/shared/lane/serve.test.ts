@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../shared/clock.ts'
 import { fail } from '../../../shared/errors.ts'
+import { connectionClosed } from '../../../shared/http/connection-closed.ts'
 import { dispatcher, type Surface } from '../../../shared/http/dispatch.ts'
 import { listen, type Listening } from '../../../shared/http/listen.ts'
 import { serve, type ApiServer } from '../../../shared/http/server.ts'
@@ -25,6 +26,9 @@ const surface: Surface = {
 }
 
 const tick = () => new Promise(resolve => setTimeout(resolve, 5))
+
+/** Why handlers think that their client has gone. */
+const left: unknown[] = []
 
 /** Pieces of a flood, if nobody stops it. */
 const most = 1_000
@@ -94,6 +98,14 @@ const bounds: readonly Bound[] = [
       out.write(` ${pieces} pieces`)
     }),
   ),
+  plain('left', async ({ signal }) => {
+    await once(signal, 'abort')
+    left.push(signal.reason)
+  }),
+  plain('left-before', async context => {
+    await new Promise<void>(resolve => context.request.exchange?.onOver(resolve))
+    left.push(context.signal.reason)
+  }),
   plain('open', () =>
     reply(200, { 'content-type': 'text/plain' }, async (out, signal) => {
       out.write('begun')
@@ -156,7 +168,15 @@ const undated = (text: string): string =>
   text.replace(/\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/g, '\r\nDate: then\r\n')
 
 /** Those whose connection does not end by itself, or not after a second answer. */
-const ownWay: ReadonlySet<string> = new Set(['kept', 'kept-pieces', 'open', 'flood', 'broken-off'])
+const ownWay: ReadonlySet<string> = new Set([
+  'kept',
+  'kept-pieces',
+  'open',
+  'flood',
+  'broken-off',
+  'left',
+  'left-before',
+])
 
 t.test('every answer is what node would have written, byte for byte, also when another follows', async t => {
   const { node, lane, counts } = await both(t)
@@ -304,6 +324,19 @@ t.test('whoever watches is told of the end of each request, also of one whose cl
   t.equal(counts.over, 1)
   connection.reset()
   await until(async () => counts.over === 2, 'the second to be over')
+})
+
+t.test('a handler is told that its client has gone, whether it asks before or afterwards', async t => {
+  const { lane, counts } = await both(t)
+  for (const path of ['/left', '/left-before']) {
+    const begun = counts.begun
+    const connection = await raw(t, lane.port)
+    connection.send(head(`GET ${path}`))
+    await until(async () => counts.begun > begun, 'the request to begin')
+    connection.reset()
+    await until(async () => left.length > 0, 'the handler to be told')
+    t.equal(left.pop(), connectionClosed, path)
+  }
 })
 
 t.test(
