@@ -2,7 +2,7 @@
  * Machines as OCI containers on this box: runc, runsc or crun by configuration.
  *
  *     open     names from the data directory → sweep the dead → claim a block → fences → spare network slots
- *     create   slot from the pool → directories and config.json → overlay + runtime in one process → daemon answers
+ *     create   slot from the pool → directory and marker → overlay + runtime in one process, told everything on its input → daemon answers
  *     end      kill by control group → runtime state → group → slot; the directory stays
  *     remove   kill by control group → runtime state → group → slot → directory, marker last
  *
