@@ -1,5 +1,5 @@
 /** Opens connections into machines: plain ones, and those of the channel, which begin with a proof of who speaks. */
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { nonceBytes, provenBytes, writePreface, type Role } from '../../shared/channel.ts'
 
@@ -65,7 +65,7 @@ export const connectChannel = async (
 ): Promise<Socket> => {
   const socket = await connectPlain(host, port)
   const nonce = await readNonce(socket, withinMs)
-  const proof = createHmac('sha256', key)
+  const proof = createHmac('sha256', createSecretKey(key))
     .update(provenBytes(nonce, role, machine))
     .digest()
   socket.write(writePreface(role, proof))

@@ -30,7 +30,7 @@ t.test('only those are ended that are still of the group when they are held', as
   const open = descriptors()
   await endProcesses([one.pid, other.pid], async () => [one.pid])
   t.same(await ended, [null, 'SIGKILL'])
-  t.equal(stateOf(other.pid), 'S', 'the other one lives')
+  t.match(stateOf(other.pid), /^[RS]$/, 'the other one lives')
   t.ok(descriptors() <= open, 'and is not held any more')
   await endProcesses([one.pid], async () => [one.pid])
   t.pass('one that is gone is done')
@@ -68,5 +68,6 @@ t.test('what fails is said, and lets go of the rest', async t => {
     { message: 'no list' },
   )
   t.ok(descriptors() <= open)
-  t.equal(stateOf(one.pid), 'S')
+  // It may be on its way back to sleep.
+  t.match(stateOf(one.pid), /^[RS]$/)
 })
