@@ -49,7 +49,7 @@ static void write_part(int file, const struct part *part) {
 }
 
 /*
- * The part as a file that can only be read, and is gone with whoever has it open. Without one it is at its end: a pipe that nobody writes to,
+ * The part as a file that nobody can write to (root of the machine could open its own descriptor anew), and that is gone with whoever has it open. Without one it is at its end: a pipe that nobody writes to,
  * and not the box's /dev/null, as runsc gives the files it is started with to the user it goes on as (nobody), who could have set the modes of that
  * device for everybody.
  */
@@ -62,8 +62,9 @@ static inline int open_part(struct told told, const char *name) {
     close(ends[1]);
     return ends[0];
   }
-  int made = memfd_create(name, MFD_CLOEXEC);
+  int made = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   write_part(made, &part);
+  if (fcntl(made, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) fail(name);
   snprintf(path, sizeof path, "/proc/self/fd/%d", made);
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) fail(name);

@@ -60,7 +60,8 @@ t.test('configuration, input and names come where they belong, whatever is in th
 })
 
 t.test('what the first process reads is nobody else’s, cannot be written, and is over where there is none', async t => {
-  const script = 'cat; if echo x 2> /dev/null >&0; then echo written; fi; readlink /proc/self/fd/0'
+  const script =
+    'cat; for way in ">&0" "1<>/proc/self/fd/0"; do if eval "echo x $way" 2> /dev/null; then echo written; fi; done; readlink /proc/self/fd/0'
   const { said, files } = await begin(t, tellStart({ input: { key: 'secret' } }), script)
   t.match(said, /^\{"key":"secret"\}\/memfd:input \(deleted\)\n$/)
   t.throws(() => execFileSync('grep', ['-r', 'secret', '--exclude=output.log', files.dir]), 'it is on no disk')
