@@ -41,7 +41,7 @@ export interface Connections {
   giveBack: Kept['giveBack']
   /** Takes what one client may have under way there; what comes back gives it up. Waits while too much of theirs is. */
   enter(to: Destination, client: Client): (() => void) | Promise<() => void>
-  /** The last three for whom speaks as `client`. */
+  /** `take`, `giveBack` and `enter` of one client for one place: worked out once, for all requests that go the same way. */
   link(to: Destination, client: Client): Link
   /** A connection of its own. */
   open(to: Destination, role: Role): Promise<Socket>
