@@ -3,9 +3,10 @@
  *
  *     finish-slots [<interface> <namespace> <address> <gateway>] ...
  *
- * Refuses IPv6 on the host's end <interface>, and in the network namespace of that file brings `lo` and `eth0` up, without an address of IPv6, and gives
- * `eth0` its IPv4 <address>, the second of a pair, and a way to everywhere by the first, the <gateway>. One process does it for all of them, by
- * rtnetlink(7): `ip -n` copies all mounts of the box for each, of which there are some for every machine.
+ * Refuses IPv6 on the host's end <interface> and brings it up; in the network namespace of that file it brings `lo` and `eth0` up, without an address of
+ * IPv6, and gives `eth0` its IPv4 <address>, the second of a pair, and a way to everywhere by the first, the <gateway>. One process does it for all
+ * of them, by rtnetlink(7): `ip -n` copies all mounts of the box for each, of which there are some for every machine, and a batch of `ip` ends at
+ * the first word on IPv6 where the kernel has none (`ipv6.disable=1`).
  *
  * Where something cannot be done it says what, where and why on its standard error and exits with 1.
  */
@@ -140,9 +141,23 @@ static void go_in(const char *namespace) {
   if (file < 0 || setns(file, CLONE_NEWNET) < 0 || close(file) < 0) fail("network namespace");
 }
 
-static void finish(const char *address, const char *gateway) {
+static int open_rtnetlink(void) {
   int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (kernel < 0) fail("rtnetlink");
+  return kernel;
+}
+
+/* The host's end comes up when IPv6 is refused, and not before. */
+static void finish_outside(int kernel, const char *interface) {
+  unsigned index = if_nametoindex(interface);
+  if (index == 0) fail("links");
+  refuse_ipv6(interface);
+  without_ipv6(kernel, index);
+  bring_up(kernel, index);
+}
+
+static void finish_inside(const char *address, const char *gateway) {
+  int kernel = open_rtnetlink();
   unsigned lo = if_nametoindex("lo"), eth0 = if_nametoindex("eth0");
   if (lo == 0 || eth0 == 0) fail("links");
   bring_up(kernel, lo);
@@ -154,14 +169,16 @@ static void finish(const char *address, const char *gateway) {
 }
 
 int main(int count, char **argument) {
+  place = "host";
+  int kernel = open_rtnetlink();
   for (int at = 1; at + 3 < count; at += 4) {
     place = argument[at];
-    refuse_ipv6(argument[at]);
+    finish_outside(kernel, argument[at]);
   }
   for (int at = 1; at + 3 < count; at += 4) {
     place = argument[at];
     go_in(argument[at + 1]);
-    finish(argument[at + 2], argument[at + 3]);
+    finish_inside(argument[at + 2], argument[at + 3]);
   }
   return 0;
 }

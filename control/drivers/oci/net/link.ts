@@ -47,10 +47,7 @@ const hostSide = ({ netns, interface: name, gateway, firstId }: Slot, place: num
   [
     firstId === undefined ? `netns add ${netns}` : `netns attach ${netns} ${memberAt(place)}`,
     `link add ${name} type veth peer name eth0 netns ${netns}`,
-    // No IPv6 on the way: there is no fence for it, so there is no address for it.
-    `link set dev ${name} addrgenmode none`,
     `addr add ${gateway}/31 dev ${name}`,
-    `link set dev ${name} up`,
   ].join('\n')
 
 const makeHostSides = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
@@ -61,11 +58,11 @@ const makeHostSides = async (slots: readonly Slot[], signal?: AbortSignal): Prom
   else await run({ step, file: tool('ip'), args: ['-batch', '-'], input: commands, signal })
 }
 
-/** Makes the slots: one process for the host's side of all, one for the inside of all. */
+/** Makes the slots: one process for the pairs of all, one that brings up both ends of all. */
 export const makeLinks = async (slots: readonly Slot[], signal?: AbortSignal): Promise<void> => {
   await makeHostSides(slots, signal)
   await run({
-    step: 'network inside',
+    step: 'network ends',
     file: join(import.meta.dirname, 'build', 'finish-slots'),
     args: slots.flatMap(slot => [slot.interface, join(namespacesDir, slot.netns), slot.address, slot.gateway]),
     signal,
