@@ -84,9 +84,12 @@ export const maskedPaths: readonly string[] = [
   '/proc/locks',
   '/proc/mtrr',
   '/proc/pagetypeinfo',
+  // Of the box's disks, and so of those of sandboxes: how many there are, and how large each may become.
+  '/proc/partitions',
   '/proc/sched_debug',
   '/proc/scsi',
   '/proc/slabinfo',
+  '/proc/softirqs',
   '/proc/timer_list',
   '/proc/timer_stats',
   '/proc/vmallocinfo',

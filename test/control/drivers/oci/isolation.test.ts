@@ -35,7 +35,7 @@ const rootIn = async (t: Test, runtime: string, userNamespaces: 'auto' | 'off'):
   await fails('mknod /tmp/disk b 254 0 && head -c 1 /tmp/disk', 'no device of the host')
   await fails('dmesg', 'no kernel log')
   t.match((await run('date -s "2030-01-01 00:00"')).out, /not permitted/, 'the clock of the box stays')
-  const hidden = `keys timer_list kallsyms iomem interrupts slabinfo vmallocinfo kpageflags pagetypeinfo cmdline kcore kmsg`
+  const hidden = `keys timer_list kallsyms iomem interrupts slabinfo vmallocinfo kpageflags pagetypeinfo partitions softirqs cmdline kcore kmsg`
   for (const name of hidden.split(' '))
     t.equal((await run(`test ! -e /proc/${name} || head -c 1 /proc/${name}`)).out, '', `/proc/${name} is masked`)
   // There may be none on the box just now: test/programs/walls.py reads it while there are.
