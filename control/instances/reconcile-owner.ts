@@ -18,7 +18,7 @@ interface Looked {
 const scale = async (context: Context, { owner, instances, rules }: Looked): Promise<readonly string[]> => {
   const { workload } = rules
   if (!workload) return []
-  const { transition, ids, drivers } = context
+  const { transition, ids, drivers, clock } = context
   const unwanted = unwantedOf(owner, instances, workload)
   const staying = instances.filter(one => one.status !== 'stopping' && !unwanted.includes(one))
   const lacking = Math.max(0, workload.instances(owner) - staying.length)
@@ -31,7 +31,7 @@ const scale = async (context: Context, { owner, instances, rules }: Looked): Pro
     await transition.write([
       { expect: owner },
       ...unwanted.map(instance => ({ instance, event: 'stop' as const })),
-      ...machines.map(instance => taking(instance, { ...whose, image })),
+      ...machines.map(instance => taking(instance, { ...whose, image }, clock.now())),
       ...made.map(id => ({ add: { ...whose, id, driver: drivers.preferred.name } })),
     ])
     return [...machines.map(({ id }) => id), ...made]

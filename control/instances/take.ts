@@ -50,16 +50,18 @@ export const fromSpare = async <T>(context: Context, wanted: Wanted, use: (taken
   return spare.giving(plan, wanted.count, machines => use({ machines, image }))
 }
 
-/** From that transaction on it is the record's; what it was to its owner before is forgotten. */
+/** From that transaction on, at `now`, it is the record's; what it was to its owner before is forgotten. */
 export const taking = (
   instance: Instance,
   whose: Pick<Instance, 'owner' | 'revision'> & Pick<Taken, 'image'>,
+  now: number,
 ): Move => ({
   instance,
   event: 'claimed',
   change: {
     ...whose,
     claimed: true,
+    createdAt: now,
     startedAt: undefined,
     turnedAt: undefined,
     lastUsedAt: undefined,

@@ -18,6 +18,7 @@ export interface Instance {
   readonly address?: Address
   /** What it runs, fixed when it first starts, so that a moved tag does not change a machine that is started again. */
   readonly image?: PinnedImage
+  /** When its owner asked for it: when its record was made, or a machine of before was given to that owner. */
   readonly createdAt: number
   /** When it last started; absent until it has once: from then on it holds files that are worth keeping. */
   readonly startedAt?: number

@@ -44,8 +44,8 @@ export interface ResourceChange {
 
 /** Absent members keep their value; `undefined` clears one. */
 export type InstanceChange = {
-  readonly [member in keyof Omit<Instance, 'id' | 'version' | 'createdAt' | 'owner'>]?: Instance[member] | undefined
-} & { readonly owner?: Owner }
+  readonly [member in keyof Omit<Instance, 'id' | 'version' | 'owner' | 'createdAt'>]?: Instance[member] | undefined
+} & { readonly owner?: Owner; readonly createdAt?: number }
 
 /** What an instance is metered for from now on: what was open is closed and these opened, in the same transaction. */
 export interface Metered {

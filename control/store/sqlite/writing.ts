@@ -95,6 +95,7 @@ const changing = (given: InstanceRow) => ({
   status: given.status,
   address: given.address,
   image: given.image,
+  created_at: given.created_at,
   started_at: given.started_at,
   turned_at: given.turned_at,
   last_used_at: given.last_used_at,
@@ -111,7 +112,6 @@ const ofInstances = (prepare: Prepare) => ({
   insertInstance: prepare((given: InstanceRow) =>
     query.insertInto('instances').values({
       id: given.id,
-      created_at: given.created_at,
       ...changing(given),
     }),
   ),

@@ -7,10 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fakeDriver, fakeWorld, type FakeOptions } from '../../../control/drivers/fake/index.ts'
 import { rootStep } from '../../../control/drivers/driver.ts'
 import { hashKey } from '../../../control/auth/keys.ts'
+import { systemClock } from '../../../shared/clock.ts'
 import { fail } from '../../../shared/errors.ts'
 import { jsonLog } from '../../../shared/log.ts'
 import { call, type Answer } from '../../support/call.ts'
 import { answerJson, standIn } from '../../support/stand-in.ts'
+import { until as eventually } from '../../support/until.ts'
 import { openTestHost, type HostOptions, type TestHost } from '../../support/whole-host.ts'
 
 interface Pools {
@@ -92,6 +94,24 @@ t.test(
     t.equal(on.world.machines.size, 2)
   },
 )
+
+t.test('how long a claim took does not count the time for which its machine was nobody’s', async t => {
+  const on = await box(t)
+  const real = systemClock()
+  let later = 0
+  const clock = { ...real, now: () => real.now() + later }
+  const host = await open(t, on, { clock, config: { warm: { base: 1 } } })
+  await full(host, 1)
+  later = 3_600_000
+  await create(host, 'a')
+  await host.until('a', 'DEPLOYED')
+  const { url } = await host.host.listen()
+  const headers = { authorization: `Bearer ${host.host.first.adminKey}` }
+  const text = () => fetch(`${url}/metrics`, { headers }).then(answer => answer.text())
+  const counted = /^hutch_start_seconds_count\{way="claim"\} 1$/m
+  await eventually(async () => counted.test(await text()), 'it is counted')
+  t.match(await text(), /^hutch_start_seconds_bucket\{le="60",way="claim"\} 1$/m)
+})
 
 t.test(
   'more than there are, and another image: the rest is made as always; a pool of what there is not says why',
