@@ -37,6 +37,8 @@ const env: NodeJS.ProcessEnv = { ...process.env }
 // Everything is said in UTC; without it Node compares /etc/localtime with every file of /usr/share/zoneinfo.
 Object.assign(process.env, { TZ: 'UTC' })
 const clock = systemClock()
+// A line is lost where the disk of the box is full, and there is nowhere to say so: unheard, the error would end the daemon, and with it the sandbox.
+process.stderr.on('error', () => {})
 const log = jsonLog({ level: 'info', now: clock.now, write: line => void process.stderr.write(line) })
 const args = process.argv.slice(2)
 const switches = readSwitches(env['HUTCH_NODE_INTERNALS_OFF'])

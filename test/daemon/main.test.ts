@@ -3,11 +3,13 @@ import '../support/native.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { scratchEnvironment } from '../../shared/bundle.ts'
+import { freePort } from '../support/free-port.ts'
+import { until } from '../support/until.ts'
 
 const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
 
@@ -54,4 +56,27 @@ t.test('a flag that makes no sense ends it with a word on which', async t => {
       { error: { message: said } },
     )
   }
+})
+
+t.test('one whose words find no room goes on', async t => {
+  const dir = t.testdir()
+  const port = await freePort()
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [main, '-p', String(port)], {
+    cwd: dir,
+    env: scratchEnvironment(dir),
+    stdio: ['ignore', 'ignore', full],
+  })
+  closeSync(full)
+  t.teardown(() => child.kill('SIGKILL'))
+  const ended = once(child, 'exit')
+  const answers = () =>
+    fetch(`http://127.0.0.1:${port}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  await until(async () => child.exitCode !== null || (await answers()), 'its answer')
+  t.ok(await answers())
+  child.kill('SIGTERM')
+  t.same(await ended, [0, null])
 })
