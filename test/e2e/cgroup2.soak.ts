@@ -8,6 +8,16 @@ skipFile(whyNoVm())
 const vm = await openVm(t)
 const { ok } = vm
 
+/** Both quotas by project, each on half of the spare disk. Made before the first test: tap ends the file, and so the machine, when none has begun a moment after one has ended. */
+const quotas = [
+  ['ext4', '--offset 3G', 'mkfs.ext4 -q -F -O quota,project'],
+  ['xfs', '', 'mkfs.xfs -q -f'],
+] as const
+for (const [kind, place, make] of quotas)
+  await ok(
+    `device=$(losetup -f --show ${place} --sizelimit 3G /dev/vdb) && ${make} $device && mkdir -p /mnt/${kind} && mount -o prjquota $device /mnt/${kind}`,
+  )
+
 await t.test('the box has version 2 alone, and the doctor finds that sandboxes can run there', async t => {
   const kind = await ok('stat -fc %T /sys/fs/cgroup; uname -r')
   t.match(kind, /^cgroup2fs\s+6\.1\./)
@@ -24,16 +34,6 @@ await t.test('the box has version 2 alone, and the doctor finds that sandboxes c
     t.match(out, new RegExp(`^  ok +${line}`, 'm'), line)
   t.match(out, /an ext4 file on a loop device/, 'this file system has no project quotas')
 })
-
-/** Both quotas by project, each on half of the spare disk. */
-const quotas = [
-  ['ext4', '--offset 3G', 'mkfs.ext4 -q -F -O quota,project'],
-  ['xfs', '', 'mkfs.xfs -q -f'],
-] as const
-for (const [kind, place, make] of quotas)
-  await ok(
-    `device=$(losetup -f --show ${place} --sizelimit 3G /dev/vdb) && ${make} $device && mkdir -p /mnt/${kind} && mount -o prjquota $device /mnt/${kind}`,
-  )
 
 /** Runs a test in the machine, with what it makes below `where`. */
 const inside = (where: string) =>
