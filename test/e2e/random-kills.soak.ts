@@ -2,7 +2,7 @@
  * A server, what it has started and the machines of its sandboxes are killed at random moments while people make, fill, use, resize, leave
  * alone and delete sandboxes, and an operator takes backups. What was answered is so after every start, every answer is one that there is,
  * the bill has what ran and nothing twice, and in the end nothing is left on the box. `SEED=n` is the first of `SEEDS` (4), `SECONDS` (150)
- * are of each.
+ * are of each, on `RUNTIME` (crun).
  */
 
 import t, { type Test } from 'tap'
@@ -22,7 +22,8 @@ import { server } from '../support/server.ts'
 import { skipFile } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 
-skipFile(whyNoMachines('runc'))
+const runtime = process.env['RUNTIME'] ?? 'crun'
+skipFile(whyNoMachines(runtime))
 
 const first = Number(process.env['SEED'] ?? 1)
 const seeds = Number(process.env['SEEDS'] ?? 4)
@@ -34,7 +35,7 @@ let sleepsSeen = 0
 
 const play = async (t: Test, seed: number): Promise<void> => {
   // Its members count from the next start on.
-  const env: Record<string, string> = { HUTCH_RUNTIME: 'runc', HUTCH_STANDBY_SECONDS: '1' }
+  const env: Record<string, string> = { HUTCH_RUNTIME: runtime, HUTCH_STANDBY_SECONDS: '1' }
   const s = await server(t, env)
   const hierarchy = await openHierarchy()
   // What the first machine makes once and stays is no leak.

@@ -88,7 +88,7 @@ t.test('root of a sandbox reaches nothing of the box, of the operator, of its ne
     const watching = await run(neighbour, "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init() >= 0)'")
     t.equal(watching.stdout, 'True\n', 'its neighbours still have')
   }
-  const outputs = readdirSync(join(s.dataDir, 'machines')).map(id => join(s.dataDir, 'machines', id, 'output.log'))
+  const outputs = readdirSync(join(s.dataDir, 'outputs')).map(name => join(s.dataDir, 'outputs', name))
   t.equal(outputs.length, 2)
   for (const output of outputs)
     t.notMatch(readFileSync(output, 'utf8'), /request\.done/, 'requests are not written to the box')

@@ -18,7 +18,7 @@ export interface MachineFiles {
   readonly settling: string
   /** The whole copy, where the file system carries no overlay. */
   readonly root: string
-  /** Output of the daemon and of the runtime while it starts. */
+  /** Output of the daemon and of the runtime while it starts, in memory (`outputs.ts`). */
   readonly output: string
   /** The own log of a runtime that says little elsewhere, JSON lines. */
   readonly runtimeLog: string
@@ -27,6 +27,12 @@ export interface MachineFiles {
 }
 
 export const machinesDir = (dataDir: string): string => join(dataDir, 'machines')
+
+/** A link to where outputs are. */
+export const outputsDir = (dataDir: string): string => `${dataDir}/outputs`
+
+/** Where the output was in versions before. */
+export const earlierOutput = ({ dir }: Pick<MachineFiles, 'dir'>): string => `${dir}/output.log`
 
 /** Ids name directories, cgroups and containers: a short word that cannot climb. */
 const validId = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
@@ -46,7 +52,7 @@ export const filesOf = (dataDir: string, id: string): MachineFiles => {
     device: `${dir}/device`,
     settling: `${dir}/settling`,
     root: `${dir}/root`,
-    output: `${dir}/output.log`,
+    output: `${outputsDir(dataDir)}/${id}.log`,
     runtimeLog: `${dir}/runtime.log`,
     starter: `${dir}/starter`,
   }

@@ -25,7 +25,7 @@ import { allowedNetwork, subnetOf } from '../../config/ipv4.ts'
 import { interfaceOf } from './net/link.ts'
 import { openOutbound, type Held } from './net/outbound.ts'
 import { networkSlots } from './net/slots.ts'
-import { trimOutputs } from './outputs.ts'
+import { openOutputs } from './outputs.ts'
 import { carriesOverlay } from './overlay.ts'
 import { readPrivileges } from './privileges.ts'
 import { withScratch } from './probe/check.ts'
@@ -120,6 +120,12 @@ const openNetwork = async (
   return { block, resolvers, guard, slots, outbound }
 }
 
+/** Whether there is room for asynchronous I/O of machines. */
+const raiseTables = async (log: DriverDeps['log']): Promise<boolean> => {
+  await raiseSharedLimits(log)
+  return hasRoomForAio()
+}
+
 /** With the last machine gone nothing of the instance stays on the box. */
 const leave = async (context: Context): Promise<void> => {
   const { names, hierarchy } = context
@@ -152,9 +158,9 @@ export const openContext = async (settings: DriverConfig, deps: DriverDeps): Pro
   const overlay = await openOverlay(dataDir, deps)
   const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay, firstId })
   const privileges = await readPrivileges()
-  await raiseSharedLimits(log)
-  const aio = await hasRoomForAio()
+  const aio = await raiseTables(log)
   await openGroups(hierarchy, names)
+  const stopTrimming = await openOutputs({ names, dataDir }, deps)
   const { guard, ...network } = await openNetwork(config, deps, { dataDir, hierarchy, names }, firstId)
   // Held open: while this server makes sandboxes of the bundle, a later build does not take it away.
   const hold = await open(bundleDir)
@@ -173,8 +179,6 @@ export const openContext = async (settings: DriverConfig, deps: DriverDeps): Pro
     quickMoves: createQuickMoves(ownList(hierarchy), { clock, log }),
     starting: semaphore(availableParallelism() * 2),
   }
-  const trim = () => void trimOutputs(dataDir).catch(error => log.warn('output.untrimmed', { error }))
-  const stopTrimming = clock.every(5_000, trim)
   const stopWatching = runtime.name === 'runsc' ? undefined : watchLocks({ hierarchy, names }, { log, clock })
   await views?.adopt(await machineIds(context))
   const close = async () => {

@@ -79,6 +79,7 @@ export const removeMachine = async (context: Context, id: string, signal?: Abort
   // While the marker is there: it says what the file system knows the files by.
   const disk = (await readMarker(files.marker))?.disk
   if (disk) await context.disks.of(disk).drop(files, disk)
+  await rm(files.output, { force: true })
   await removeDirectory(files.dir)
   context.disks.pledges.forget(id)
 }

@@ -13,6 +13,7 @@ import { releaseBlock } from './net/block.ts'
 import { lowerFences } from './net/firewall.ts'
 import { existingSlots, removeLinks, slotAt } from './net/link.ts'
 import { removeProxyAddress } from './net/outbound.ts'
+import { closeOutputs } from './outputs.ts'
 import { claimants, type Claimant } from './registry.ts'
 import { inSweepTurn } from './sweep-turn.ts'
 import { releaseIds } from './users/ranges.ts'
@@ -45,6 +46,7 @@ export const removeTraces = async (names: Names): Promise<void> => {
   await lowerFences(names)
   await removeProxyAddress(names)
   await removePlace(names)
+  await closeOutputs(names)
   await rm(names.runDir, { recursive: true, force: true })
   await releaseBlock(names)
   await releaseIds(names)

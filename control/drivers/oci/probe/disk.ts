@@ -54,7 +54,8 @@ const needEnd = (said: string): void => {
 }
 
 const madeFiles = async (scratch: string, id: string): Promise<MachineFiles> => {
-  const files = filesOf(scratch, id)
+  // Nobody prints much here.
+  const files = { ...filesOf(scratch, id), output: join(scratch, `${id}.log`) }
   await mkdir(files.dir, { recursive: true })
   return files
 }

@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { existsSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { failureToBound } from '../../../../control/drivers/oci/net/connections.ts'
-import { trimOutputs } from '../../../../control/drivers/oci/outputs.ts'
+import { earlierOutput, filesOf } from '../../../../control/drivers/oci/layout.ts'
+import { trimEarlierOutputs, trimOutputs } from '../../../../control/drivers/oci/trim-outputs.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
@@ -85,7 +85,7 @@ t.test('a private network is open when the operator allows it', async t => {
 t.test('the output of a daemon is cut when it has grown large, and goes on', async t => {
   const box = await openBox(t, kit)
   const machine = await box.driver.create(box.spec('a'))
-  const output = join(box.dataDir, 'machines/a/output.log')
+  const { output, dir } = filesOf(box.dataDir, 'a')
   t.equal(existsSync(output), true)
   writeFileSync(output, Buffer.alloc(1024 * 1024 + 1), { flag: 'a' })
   await trimOutputs(box.dataDir)
@@ -93,4 +93,15 @@ t.test('the output of a daemon is cut when it has grown large, and goes on', asy
   const { host, port } = machine.address as { host: string; port: number }
   await (await fetch(`http://${host}:${port}/say`, { method: 'POST', body: 'still here\n' })).text()
   t.equal(statSync(output).size, 'still here\n'.length)
+  // Beyond its end, where no size tells of it.
+  execFileSync('fallocate', ['--keep-size', '--length', '2M', output])
+  await trimOutputs(box.dataDir)
+  t.equal(statSync(output).blocks, 0)
+  const earlier = earlierOutput({ dir })
+  writeFileSync(earlier, Buffer.alloc(1024 * 1024 + 1))
+  await trimEarlierOutputs(box.dataDir)
+  t.equal(statSync(earlier).size, 0, 'that of a machine that runs since a version before')
+  rmSync(earlier)
+  await box.driver.remove('a')
+  t.notOk(existsSync(output))
 })

@@ -1,7 +1,9 @@
-import { statSync } from 'node:fs'
+import { statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import t from 'tap'
 import { chooseStack } from '../../../../control/drivers/oci/probe/runtime.ts'
 import { withScratch } from '../../../../control/drivers/oci/probe/check.ts'
+import { filesOf } from '../../../../control/drivers/oci/layout.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { filling, makeKit, openBox, sh } from '../../../support/oci.ts'
@@ -49,6 +51,19 @@ t.test('with runsc a machine writes what it was promised and no more, and keeps 
   t.ok((await fill(again)).mb > 45, 'what is removed can be written again')
   await box.driver.remove('full')
   t.same(await box.leftovers('full'), [])
+})
+
+t.test('root of a machine of runsc takes nothing of the box’s disk by what its daemon prints to', async t => {
+  const box = await openBox(t, makeKit(t.testdir()), { runtime: 'runsc', settings: { slotsAhead: 1 } })
+  const machine = await box.driver.create(box.spec('greedy'))
+  const { output } = filesOf(box.dataDir, 'greedy')
+  const take = (bytes: number) => sh(machine, `/bin/busybox fallocate -o 0 -l ${bytes} /proc/1/fd/1 && echo taken`)
+  const { blocks, bsize } = statfsSync(dirname(output))
+  t.equal(blocks * bsize, 64 * 1024 ** 2, 'all machines together')
+  t.not(statSync(output).dev, statSync(box.dataDir).dev)
+  t.match((await take(65 * 1024 ** 2)).out, /No space left on device/, 'more than there is')
+  t.equal((await take(4 * 1024 ** 2)).out, 'taken\n', 'it can be opened')
+  t.equal((await sh(machine, 'echo goes on')).out, 'goes on\n')
 })
 
 t.test('looking which network stack gVisor has leaves the devices of the box to their owner', async t => {
