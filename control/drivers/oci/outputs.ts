@@ -46,9 +46,10 @@ export const openOutputs = async (
     // With the last machine the place goes, beside one that is under way.
     if (!isOver) log.warn('output.untrimmed', { error })
   }
-  const every = (ms: number, trim: (dataDir: string) => Promise<void>) =>
-    clock.every(ms, () => void trim(dataDir).catch(untrimmed))
-  const stops = [every(1_000, trimOutputs), every(5_000, trimEarlierOutputs)]
+  const stops = [
+    clock.every(1_000, () => void trimOutputs(place.directory).catch(untrimmed)),
+    clock.every(5_000, () => void trimEarlierOutputs(dataDir).catch(untrimmed)),
+  ]
   return () => {
     isOver = true
     for (const stop of stops) stop()

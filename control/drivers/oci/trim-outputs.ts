@@ -3,7 +3,7 @@ import { readdir, stat, statfs, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno } from '../../../shared/errors.ts'
 import { children } from './cgroup/hierarchy.ts'
-import { earlierOutput, filesOf, machinesDir, outputsDir } from './layout.ts'
+import { earlierOutput, filesOf, machinesDir } from './layout.ts'
 
 const mostBytes = 1024 * 1024
 const blockBytes = 512
@@ -20,8 +20,7 @@ const cut = async (output: string): Promise<void> => {
 }
 
 /** Empties every output that takes more than 1 MiB; the daemons append, so that they go on at the new end. */
-export const trimOutputs = async (dataDir: string): Promise<void> => {
-  const directory = outputsDir(dataDir)
+export const trimOutputs = async (directory: string): Promise<void> => {
   const { blocks, bfree, bsize } = await statfs(directory)
   if ((blocks - bfree) * bsize <= mostBytes) return
   for (const name of await readdir(directory)) await cut(join(directory, name))

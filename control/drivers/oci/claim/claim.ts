@@ -1,5 +1,5 @@
 /** Gives a machine that was made for nobody to somebody: what is set from outside of it. */
-import { statSync, truncateSync } from 'node:fs'
+import { truncateSync } from 'node:fs'
 import { setImmediate as turnOver } from 'node:timers/promises'
 import { fail } from '../../../../shared/errors.ts'
 import { rootStep, type Machine, type MachineSpec, type Tell } from '../../driver.ts'
@@ -17,6 +17,7 @@ import { interfaceOf } from '../net/link.ts'
 import { addressOf } from '../phase.ts'
 import { hostFiles } from '../rootfs.ts'
 import { sharedMemoryMb } from '../spec/mounts.ts'
+import { saidSoFar } from '../start.ts'
 import { enterMachine } from './enter.ts'
 import { isGeneric, recast } from './generic.ts'
 
@@ -92,7 +93,7 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   const group = groupOf(context.names, id)
   const slot = { address: marker.address, interface: interfaceOf(context.names, marker.slot) }
   // Empty since it was made, unless it has said something since.
-  if (statSync(files.output).size > 0) truncateSync(files.output)
+  if (saidSoFar(files) > 0) truncateSync(files.output)
   // Nothing is in it but its daemon, which looks at none of it before it is told to: it may wake meanwhile.
   await all([
     names(context, spec, marker),

@@ -128,6 +128,17 @@ export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
   const numbers = ring(slotsIn(block), [...taken.keys()])
   const stock = stockOf(options, numbers, deps)
   const holders = new Map(taken)
+  /** Removals under way, by number. */
+  const dropping = new Map<number, Promise<void>>()
+  const dropOne = async (index: number): Promise<void> => {
+    try {
+      await removeLinks([slotAt(names, block, index, undefined)])
+      holders.delete(index)
+      numbers.free(index)
+    } finally {
+      dropping.delete(index)
+    }
+  }
   return {
     async take(machine, signal) {
       signal?.throwIfAborted()
@@ -138,9 +149,10 @@ export const networkSlots = (options: SlotOptions, deps: SlotDeps): Slots => {
     async drop(machine) {
       for (const [index, holder] of holders) {
         if (holder !== machine) continue
-        await removeLinks([slotAt(names, block, index, undefined)])
-        holders.delete(index)
-        numbers.free(index)
+        // A create that took too long clears up beside the removal of what it left: done twice, the second would free what another has by then.
+        const under = dropping.get(index) ?? dropOne(index)
+        dropping.set(index, under)
+        await under
       }
     },
     close: stock.close,

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { failureToBound } from '../../../../control/drivers/oci/net/connections.ts'
-import { earlierOutput, filesOf } from '../../../../control/drivers/oci/layout.ts'
+import { earlierOutput, filesOf, outputsDir } from '../../../../control/drivers/oci/layout.ts'
 import { trimEarlierOutputs, trimOutputs } from '../../../../control/drivers/oci/trim-outputs.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
@@ -88,14 +88,14 @@ t.test('the output of a daemon is cut when it has grown large, and goes on', asy
   const { output, dir } = filesOf(box.dataDir, 'a')
   t.equal(existsSync(output), true)
   writeFileSync(output, Buffer.alloc(1024 * 1024 + 1), { flag: 'a' })
-  await trimOutputs(box.dataDir)
+  await trimOutputs(outputsDir(box.dataDir))
   t.equal(statSync(output).size, 0)
   const { host, port } = machine.address as { host: string; port: number }
   await (await fetch(`http://${host}:${port}/say`, { method: 'POST', body: 'still here\n' })).text()
   t.equal(statSync(output).size, 'still here\n'.length)
   // Beyond its end, where no size tells of it.
   execFileSync('fallocate', ['--keep-size', '--length', '2M', output])
-  await trimOutputs(box.dataDir)
+  await trimOutputs(outputsDir(box.dataDir))
   t.equal(statSync(output).blocks, 0)
   const earlier = earlierOutput({ dir })
   writeFileSync(earlier, Buffer.alloc(1024 * 1024 + 1))
