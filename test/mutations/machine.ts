@@ -99,7 +99,7 @@ export const machineDefences: readonly Defence[] = [
   {
     name: 'shared tables: buffers of sockets have no end',
     file: 'control/drivers/oci/boot.ts',
-    text: '  await limitSockets(hierarchy, group, spec.memoryMb)\n',
+    text: '  limitSockets(hierarchy, group, spec.memoryMb)\n',
     instead: '',
     test: tables,
   },

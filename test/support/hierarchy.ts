@@ -7,6 +7,7 @@ export const oneTree = (tree: string, more: Partial<Hierarchy> = {}): Hierarchy 
   mounts: [tree],
   beside: undefined,
   limitsSwap: false,
+  limitsSockets: false,
   processors: 1,
   ...more,
 })

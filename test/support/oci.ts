@@ -1,5 +1,14 @@
 /** A real oci driver over a data directory of its own, and what it may leave on the box. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import { execFileSync } from 'node:child_process'
@@ -8,7 +17,7 @@ import type { Test } from 'tap'
 import type { Driver, Machine, MachineSpec } from '../../control/drivers/driver.ts'
 import type { DriverConfig } from '../../control/drivers/index.ts'
 import { openHierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
-import { limitCpu, limitMemory } from '../../control/drivers/oci/cgroup/limits.ts'
+import { limitCpu, limitingMemory } from '../../control/drivers/oci/cgroup/limits.ts'
 import { groupOf } from '../../control/drivers/oci/context.ts'
 import { openOci } from '../../control/drivers/oci/index.ts'
 import { namesOf, tagOf, type Names } from '../../control/drivers/oci/names.ts'
@@ -17,6 +26,9 @@ import { systemClock } from '../../shared/clock.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
 import { makeBundle, makeRootfs } from './machine.ts'
 import { ownDisk } from './small-disk.ts'
+
+/** Of a machine of these tests, unless they say otherwise. */
+const usual = { memoryMb: 256, cpus: 1 }
 
 export interface Kit {
   readonly rootfs: string
@@ -142,14 +154,14 @@ export const openBox = async (t: Test, kit: Kit, options: BoxOptions = {}): Prom
     reopen,
     async limit(id, { memoryMb, cpus }) {
       const hierarchy = await openHierarchy()
-      await limitMemory(hierarchy, groupOf(names, id), memoryMb)
-      await limitCpu(hierarchy, groupOf(names, id), id, cpus)
+      const group = groupOf(names, id)
+      for (const [file, value] of limitingMemory(hierarchy, group, usual.memoryMb, memoryMb)) writeFileSync(file, value)
+      await limitCpu(hierarchy, group, id, cpus)
     },
     spec: (id, more) => ({
       id,
       rootfs: kit.rootfs,
-      memoryMb: 256,
-      cpus: 1,
+      ...usual,
       storageMb: 64,
       hostname: 'box',
       env: {},

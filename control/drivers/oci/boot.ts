@@ -116,7 +116,7 @@ const untilUp = async (
   )
   // Its start may have needed more than it has.
   if (marker.disk && !isFile(marker.disk)) context.disks.of(marker.disk).bound(files, marker.disk)
-  await limitSockets(hierarchy, group, spec.memoryMb)
+  limitSockets(hierarchy, group, spec.memoryMb)
   // Nobody's machine gets its share when it is somebody's, and does not wait then for a disk to forget what it has said until now.
   if (spec.anonymous) await truncate(files.output)
   else {

@@ -1,6 +1,6 @@
 /** What the driver must know of a machine after a crash, on disk beside it. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename } from 'node:fs/promises'
 import { errno } from '../../../shared/errors.ts'
 import { parse, s, type Out } from '../../../shared/schema.ts'
 
@@ -37,16 +37,20 @@ const shape = s.object({
 })
 export type Marker = Out<typeof shape>
 
-/** Replaces the marker at once; a reader sees the old or the new. */
-export const writeMarker = async (path: string, marker: Marker): Promise<void> => {
-  await writeFile(`${path}.new`, JSON.stringify(marker), { mode: 0o600 })
-  await rename(`${path}.new`, path)
-}
+/** The file, and its text, that becomes the marker by `putMarker`. */
+export const markerToBe = (path: string, marker: Marker): readonly [path: string, text: string] => [
+  `${path}.new`,
+  JSON.stringify(marker),
+]
 
-/** The same at once, where somebody waits: in some tens of microseconds, and not behind what waits for a thread. */
+/** Replaces the marker by what is to be it; a reader sees the old or the new. */
+export const putMarker = (path: string): Promise<void> => rename(`${path}.new`, path)
+
+/** Replaces it at once: in some tens of microseconds, and not behind what waits for a thread. */
 export const writeMarkerNow = (path: string, marker: Marker): void => {
-  writeFileSync(`${path}.new`, JSON.stringify(marker), { mode: 0o600 })
-  renameSync(`${path}.new`, path)
+  const [next, text] = markerToBe(path, marker)
+  writeFileSync(next, text, { mode: 0o600 })
+  renameSync(next, path)
 }
 
 const markerFrom = (text: string): Marker | undefined => {

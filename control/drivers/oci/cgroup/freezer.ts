@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../../../shared/clock.ts'
 import { errno, fail } from '../../../../shared/errors.ts'
-import { readControl, type Hierarchy } from './hierarchy.ts'
+import { readControl, type Hierarchy, type Setting } from './hierarchy.ts'
 
 const boundMs = 10_000
 
@@ -75,6 +75,12 @@ const turn = async (hierarchy: Hierarchy, path: string, frozen: boolean, clock: 
     // Most groups are there at the second look; a timer would take a millisecond.
     if (tries > 5) await clock.sleep(Math.min(tries - 5, 20))
   }
+}
+
+/** What wakes a group, for who writes that himself: it is awake when it answers. */
+export const thawing = (hierarchy: Hierarchy, path: string): readonly Setting[] => {
+  const control = controlOf(hierarchy, path)
+  return control ? [[control.file, control.off]] : []
 }
 
 export const freezeGroup = (hierarchy: Hierarchy, path: string, clock: Clock): Promise<void> =>

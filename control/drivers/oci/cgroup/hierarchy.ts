@@ -19,12 +19,17 @@ export interface Hierarchy {
   readonly beside: string | undefined
   /** The kernel counts swap for groups, so that it can be limited. */
   readonly limitsSwap: boolean
+  /** Version 1: what sockets hold can be limited. Not every kernel has it. */
+  readonly limitsSockets: boolean
   /**
    * That this process may use. Asked once: libuv reads `/proc/self/cgroup` for the answer, which waits for whoever moves a process from one
    * group to another at that moment.
    */
   readonly processors: number
 }
+
+/** A control file, and what is to be written to it. */
+export type Setting = readonly [file: string, value: string]
 
 interface Mount {
   readonly point: string
@@ -57,6 +62,7 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
       mounts: [point],
       beside: undefined,
       limitsSwap: await hasSwapFile(),
+      limitsSockets: false,
       processors,
     }
   }
@@ -68,10 +74,12 @@ export const openHierarchy = async (): Promise<Hierarchy> => {
     })
   const mountOf = (controller: string) =>
     all.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.point
-  const swap = join(mountOf('memory') ?? '/sys/fs/cgroup/memory', 'memory.memsw.limit_in_bytes')
-  const limitsSwap = (await readControl(swap)) !== undefined
+  const memory = mountOf('memory') ?? '/sys/fs/cgroup/memory'
+  const has = async (name: string) => (await readControl(join(memory, name))) !== undefined
+  const limitsSwap = await has('memory.memsw.limit_in_bytes')
+  const limitsSockets = await has('memory.kmem.tcp.limit_in_bytes')
   const beside = all.find(({ type, point }) => type === 'cgroup2' && isBelowGroups(point))?.point
-  return { version: 1, mountOf, mounts: all.map(({ point }) => point), beside, limitsSwap, processors }
+  return { version: 1, mountOf, mounts: all.map(({ point }) => point), beside, limitsSwap, limitsSockets, processors }
 }
 
 /** Version 2 groups count swap whenever the kernel has any. */

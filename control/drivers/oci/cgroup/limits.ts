@@ -1,9 +1,8 @@
 /** Memory and processor limits of a machine. */
 import { writeFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errno, fail } from '../../../../shared/errors.ts'
-import { readControl, type Hierarchy } from './hierarchy.ts'
+import { readControl, type Hierarchy, type Setting } from './hierarchy.ts'
 import { weighIo } from './io-weight.ts'
 
 /** Scheduler period in µs; a machine may use `cpus` periods' worth of it. */
@@ -29,12 +28,10 @@ export const cpuSet = ({ processors: all }: Pick<Hierarchy, 'processors'>, id: s
     .join(',')
 }
 
-/** The kernel notes it at once; what has to take memory back first is `set` in a thread. */
-const noted = async (file: string, value: string): Promise<void> => writeFileSync(file, value)
-
-const set = async (file: string, value: string | number, write = noted): Promise<void> => {
+/** The kernel notes it at once. */
+const set = (file: string, value: string | number): void => {
   try {
-    await write(file, String(value))
+    writeFileSync(file, String(value))
   } catch (error) {
     if (errno(error) === 'ENOENT' || errno(error) === 'ENODEV')
       throw fail('driver_failed', {
@@ -54,30 +51,33 @@ const set = async (file: string, value: string | number, write = noted): Promise
 const file = (hierarchy: Hierarchy, controller: string, path: string, name: string): string =>
   join(hierarchy.mountOf(controller) ?? '/sys/fs/cgroup', path, name)
 
-/** Weighs as much as so many processors when all want them. */
-export const weighCpu = (hierarchy: Hierarchy, path: string, cpus: number): Promise<void> => {
+const weighing = (hierarchy: Hierarchy, path: string, cpus: number): Setting => {
   const [name, weight] = hierarchy.version === 2 ? ['cpu.weight', weightOf(cpus)] : ['cpu.shares', sharesOf(cpus)]
-  return set(file(hierarchy, 'cpu', path, name), weight)
+  return [file(hierarchy, 'cpu', path, name), String(weight)]
 }
+
+/** Weighs as much as so many processors when all want them. */
+export const weighCpu = (hierarchy: Hierarchy, path: string, cpus: number): void =>
+  set(...weighing(hierarchy, path, cpus))
 
 /** Lets the machine use its share and no more. */
 export const boundCpu = async (hierarchy: Hierarchy, path: string, id: string, cpus: number): Promise<void> => {
-  if (hierarchy.version === 2) await set(file(hierarchy, 'cpu', path, 'cpu.max'), `${quotaUs(cpus)} ${periodUs}`)
-  else await set(file(hierarchy, 'cpu', path, 'cpu.cfs_quota_us'), quotaUs(cpus))
+  if (hierarchy.version === 2) set(file(hierarchy, 'cpu', path, 'cpu.max'), `${quotaUs(cpus)} ${periodUs}`)
+  else set(file(hierarchy, 'cpu', path, 'cpu.cfs_quota_us'), quotaUs(cpus))
   // Where the controller is not handed down, nproc inside shows every processor; the quota holds all the same.
   const processors = file(hierarchy, 'cpuset', path, 'cpuset.cpus')
-  if ((await readControl(processors)) !== undefined) await set(processors, cpuSet(hierarchy, id, cpus))
+  if ((await readControl(processors)) !== undefined) set(processors, cpuSet(hierarchy, id, cpus))
   await weighIo(hierarchy, path, cpus)
 }
 
 /** Gives the machine its share, of weight and of time; until then it starts as fast as the box allows. */
 export const limitCpu = async (hierarchy: Hierarchy, path: string, id: string, cpus: number): Promise<void> => {
-  await weighCpu(hierarchy, path, cpus)
+  weighCpu(hierarchy, path, cpus)
   await boundCpu(hierarchy, path, id, cpus)
 }
 
 /** Somebody waits for it: before machines that nobody waits for, until `weighCpu`. */
-export const hurryCpu = (hierarchy: Hierarchy, path: string): Promise<void> => weighCpu(hierarchy, path, hurriedCpus)
+export const hurrying = (hierarchy: Hierarchy, path: string): Setting => weighing(hierarchy, path, hurriedCpus)
 
 const mb = 1024 * 1024
 
@@ -88,39 +88,36 @@ export const socketBytes = (memoryMb: number): number => Math.min(256, Math.max(
  * Version 1 counts what sockets hold only where it is limited; without, one machine takes all that the box has for the
  * buffers of all (`net.ipv4.tcp_mem`). Version 2 counts it as the machine's memory.
  */
-export const limitSockets = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
-  if (hierarchy.version === 2) return
+const limitingSockets = (hierarchy: Hierarchy, path: string, memoryMb: number): readonly Setting[] => {
+  if (!hierarchy.limitsSockets) return []
   const limit = file(hierarchy, 'memory', path, 'memory.kmem.tcp.limit_in_bytes')
-  // Not every kernel has it.
-  if ((await readControl(limit)) !== undefined) await set(limit, Math.round(socketBytes(memoryMb)))
+  return [[limit, String(Math.round(socketBytes(memoryMb)))]]
 }
 
-const limitBytes = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
-  const bytes = Math.round(memoryMb * mb)
-  if (hierarchy.version === 2) {
-    const current = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
-    // Version 2 takes any value and kills for it; a machine is not ended by being made smaller.
-    if (current > bytes) await set(file(hierarchy, 'memory', path, 'memory.high'), bytes, writeFile)
-    const after = Number(await readControl(file(hierarchy, 'memory', path, 'memory.current')))
-    await set(file(hierarchy, 'memory', path, 'memory.high'), 'max')
-    if (after > bytes)
-      throw fail('busy', { what: `the machine uses ${after} bytes of memory`, next: 'free some inside and try again' })
-    return set(file(hierarchy, 'memory', path, 'memory.max'), bytes, after < bytes ? noted : writeFile)
-  }
-  const plain = file(hierarchy, 'memory', path, 'memory.limit_in_bytes')
-  const withSwap = file(hierarchy, 'memory', path, 'memory.memsw.limit_in_bytes')
-  const limit = Number(await readControl(plain))
-  const used = Number(await readControl(file(hierarchy, 'memory', path, 'memory.usage_in_bytes')))
-  const swapCounted = (await readControl(withSwap)) !== undefined
-  const write = used < bytes ? noted : writeFile
+export const limitSockets = (hierarchy: Hierarchy, path: string, memoryMb: number): void => {
+  for (const setting of limitingSockets(hierarchy, path, memoryMb)) set(...setting)
+}
+
+/** Limits one that has `from` to `to`, of bytes. */
+const limitingBytes = (hierarchy: Hierarchy, path: string, { from, to }: { from: number; to: number }): Setting[] => {
+  const limit = (name: string): Setting => [file(hierarchy, 'memory', path, name), String(to)]
+  if (hierarchy.version === 2) return [limit('memory.max')]
+  const plain = limit('memory.limit_in_bytes')
+  if (!hierarchy.limitsSwap) return [plain]
+  const withSwap = limit('memory.memsw.limit_in_bytes')
   // The one may never exceed the other, so which goes first depends on the direction.
-  if (swapCounted && bytes > limit) await set(withSwap, bytes, write)
-  await set(plain, bytes, write)
-  if (swapCounted && bytes <= limit) await set(withSwap, bytes, write)
+  return to > from ? [withSwap, plain] : [plain, withSwap]
 }
 
-/** Memory and swap together are limited to `memoryMb`, and sockets to a part; throws `busy` when more is in use and cannot be reclaimed. */
-export const limitMemory = async (hierarchy: Hierarchy, path: string, memoryMb: number): Promise<void> => {
-  await limitBytes(hierarchy, path, memoryMb)
-  await limitSockets(hierarchy, path, memoryMb)
-}
+const bytesOf = (memoryMb: number): number => Math.round(memoryMb * mb)
+
+/** Limits memory and swap together, and sockets to a part, of a machine that is limited to `fromMb` and uses less than `toMb`. */
+export const limitingMemory = (
+  hierarchy: Hierarchy,
+  path: string,
+  fromMb: number,
+  toMb: number,
+): readonly Setting[] => [
+  ...limitingBytes(hierarchy, path, { from: bytesOf(fromMb), to: bytesOf(toMb) }),
+  ...limitingSockets(hierarchy, path, toMb),
+]

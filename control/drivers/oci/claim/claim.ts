@@ -4,15 +4,15 @@ import { setImmediate as turnOver } from 'node:timers/promises'
 import { fail } from '../../../../shared/errors.ts'
 import { rootStep, type Machine, type MachineSpec, type Tell } from '../../driver.ts'
 import { imageMark, isImageGone } from '../image-files.ts'
-import { thawGroup } from '../cgroup/freezer.ts'
-import { boundCpu, hurryCpu, limitMemory, weighCpu } from '../cgroup/limits.ts'
+import { thawing } from '../cgroup/freezer.ts'
+import { boundCpu, hurrying, limitingMemory, weighCpu } from '../cgroup/limits.ts'
 import { groupOf, type Context } from '../context.ts'
 import { checkSpec } from '../check-spec.ts'
 import { holdOutbound, prepare, resolversOf, rootOf } from '../create.ts'
 import { isFile } from '../disk/kind.ts'
 import { leastDiskMb, promisedMb } from '../disk/shape.ts'
 import { filesOf } from '../layout.ts'
-import { readMarkerNow, writeMarker, writeMarkerNow, type Marker } from '../marker.ts'
+import { markerToBe, putMarker, readMarkerNow, writeMarkerNow, type Marker } from '../marker.ts'
 import { interfaceOf } from '../net/link.ts'
 import { addressOf } from '../phase.ts'
 import { hostFiles } from '../rootfs.ts'
@@ -23,13 +23,26 @@ import { isGeneric, recast } from './generic.ts'
 
 type Spec = Omit<MachineSpec, 'channel'>
 
-const names = (context: Context, spec: Spec, { address, firstId = 0 }: Marker): Promise<void> => {
-  const { hostname, memoryMb, etc = {} } = spec
-  return enterMachine(context.hierarchy, groupOf(context.names, spec.id), {
+/**
+ * Wakes it, with its names, limits and files of /etc, and lays out what its marker will be. Nothing is in it but its daemon, which looks at
+ * none of it before it is told to.
+ */
+const wake = (context: Context, spec: Spec, before: Marker, after: Marker): Promise<void> => {
+  const { hierarchy, dataDir } = context
+  const { id, hostname, memoryMb, etc = {} } = spec
+  const { address, firstId = 0 } = before
+  const group = groupOf(context.names, id)
+  return enterMachine(hierarchy, group, {
     hostname,
     shmBytes: sharedMemoryMb(memoryMb) * 1024 * 1024,
     rootId: firstId,
     etc: hostFiles({ hostname, address, resolvers: resolversOf(context, spec), etc }),
+    controls: [
+      hurrying(hierarchy, group),
+      ...thawing(hierarchy, group),
+      ...limitingMemory(hierarchy, group, before.memoryMb, memoryMb),
+    ],
+    note: markerToBe(filesOf(dataDir, id).marker, after),
   })
 }
 
@@ -84,7 +97,7 @@ const needAnonymous = (context: Context, id: string): Marker => {
 
 export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Promise<Machine> => {
   checkSpec(spec)
-  const { hierarchy, clock } = context
+  const { hierarchy } = context
   const { id, memoryMb, cpus, held = false } = spec
   const files = filesOf(context.dataDir, id)
   const anonymous = needAnonymous(context, id)
@@ -94,14 +107,7 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
   const slot = { address: marker.address, interface: interfaceOf(context.names, marker.slot) }
   // Empty since it was made, unless it has said something since.
   if (saidSoFar(files) > 0) truncateSync(files.output)
-  // Nothing is in it but its daemon, which looks at none of it before it is told to: it may wake meanwhile.
-  await all([
-    names(context, spec, marker),
-    limitMemory(hierarchy, group, memoryMb),
-    hurryCpu(hierarchy, group),
-    holdOutbound({ context, spec, slot }),
-    thawGroup(hierarchy, group, clock),
-  ])
+  await all([wake(context, spec, marker, { ...marker, memoryMb, cpus, held }), holdOutbound({ context, spec, slot })])
   const machine: Machine = { id, phase: 'running', address: addressOf(id, marker) }
   const told = tell(machine)
   // What its daemon does not look at is done while it is told: once that is on its way, and a disk that is busy holds nobody up.
@@ -110,9 +116,9 @@ export const claimMachine = async (context: Context, spec: Spec, tell: Tell): Pr
     await boundCpu(hierarchy, group, id, cpus)
     await context.views?.renew(id)
     if (disk) context.disks.of(disk).bound(files, disk)
-    await writeMarker(files.marker, { ...marker, memoryMb, cpus, held })
+    await putMarker(files.marker)
   }
   await all([told, rest()])
-  await weighCpu(hierarchy, group, cpus)
+  weighCpu(hierarchy, group, cpus)
   return machine
 }

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { fail } from '../../../../shared/errors.ts'
-import { treeDir, type Hierarchy } from '../cgroup/hierarchy.ts'
+import { treeDir, type Hierarchy, type Setting } from '../cgroup/hierarchy.ts'
 import { nativeAddon } from '../../../native-addon.ts'
 
 interface Addon {
@@ -11,7 +11,9 @@ interface Addon {
     hostname: string,
     shmBytes: number,
     rootId: number,
-    files: readonly string[],
+    etc: readonly string[],
+    controls: readonly string[],
+    note: readonly string[],
   ): Promise<readonly [step: string, errno: number] | undefined>
 }
 
@@ -24,6 +26,10 @@ export interface Visit {
   readonly rootId: number
   /** Files of /etc by their names. */
   readonly etc: Readonly<Record<string, string>>
+  /** Written first, in their order. */
+  readonly controls: readonly Setting[]
+  /** A file of the host's, path and text, that is written on the way. */
+  readonly note: readonly [path: string, text: string]
 }
 
 /**
@@ -31,9 +37,10 @@ export interface Visit {
  * not be done.
  */
 export const enterMachine = async (hierarchy: Hierarchy, group: string, visit: Visit): Promise<void> => {
-  const { hostname, shmBytes, rootId, etc } = visit
+  const { hostname, shmBytes, rootId, etc, controls, note } = visit
   const processes = join(treeDir(hierarchy, group), 'cgroup.procs')
-  const failure = await addon().enter(processes, hostname, shmBytes, rootId, Object.entries(etc).flat())
+  const files = Object.entries(etc).flat()
+  const failure = await addon().enter(processes, hostname, shmBytes, rootId, files, controls.flat(), note)
   if (failure)
     throw fail('driver_failed', {
       driver: 'oci',
