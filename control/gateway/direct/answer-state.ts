@@ -1,7 +1,7 @@
 /** How far a workload's answer has come, and how it ends. */
 import type { Far } from '../../channel/places.ts'
-import type { AnswerHead } from './answer-head.ts'
-import type { Chunks } from './chunks.ts'
+import type { AnswerHead } from '../../channel/answer-head.ts'
+import type { Chunks } from '../../channel/chunks.ts'
 import * as client from './client-side.ts'
 import type { ClientSide } from './client-side.ts'
 

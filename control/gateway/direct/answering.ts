@@ -1,8 +1,8 @@
 /** A workload's answer as it comes, written on to the client. */
 import { isMovable, move, worthBytes } from '../../relay/move.ts'
-import { readAnswerHead, type AnswerHead } from './answer-head.ts'
+import { readAnswerHead, type AnswerHead } from '../../channel/answer-head.ts'
 import { answered, none, spoiled, type State } from './answer-state.ts'
-import { newChunks, readChunks, type Chunks } from './chunks.ts'
+import { newChunks, readChunks, type Chunks } from '../../channel/chunks.ts'
 import * as client from './client-side.ts'
 
 /** Of an answer's head. */

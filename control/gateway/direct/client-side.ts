@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { timing } from '../../../shared/http/server.ts'
 import type { Turn } from '../../../shared/lane/turn.ts'
-import type { Framing } from './answer-head.ts'
+import type { Framing } from '../../channel/answer-head.ts'
 
 /** Answers up to so many bytes leave as one text with their head: half of what two writes cost. */
 const smallBytes = 16 * 1024

@@ -2,9 +2,9 @@
 import type { Far, FarEvents } from '../../channel/places.ts'
 import { hasRoom, type ClientSide } from './client-side.ts'
 import { answered, finish, none, spoiled, type Asking, type State } from './answer-state.ts'
-import type { AnswerHead } from './answer-head.ts'
+import type { AnswerHead } from '../../channel/answer-head.ts'
 import { body, head } from './answering.ts'
-import type { Chunks } from './chunks.ts'
+import type { Chunks } from '../../channel/chunks.ts'
 
 /** A class, since closures that are made for each request are most of what this would cost. */
 class Exchange implements State, FarEvents {

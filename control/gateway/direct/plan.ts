@@ -5,7 +5,7 @@
 import type { Turn } from '../../../shared/lane/turn.ts'
 import type { Connections, Destination, Link } from '../../channel/connections.ts'
 import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from '../headers.ts'
-import type { AnswerHead } from './answer-head.ts'
+import type { AnswerHead } from '../../channel/answer-head.ts'
 
 export interface Plan {
   readonly link: Link

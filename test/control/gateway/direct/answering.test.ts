@@ -1,6 +1,6 @@
 /** Heads of answers that come in pieces: read as if whole, and not copied with every piece. */
 import t from 'tap'
-import type { AnswerHead } from '../../../../control/gateway/direct/answer-head.ts'
+import type { AnswerHead } from '../../../../control/channel/answer-head.ts'
 import { none, type State } from '../../../../control/gateway/direct/answer-state.ts'
 import { head } from '../../../../control/gateway/direct/answering.ts'
 import { messageOf } from '../../../../shared/errors.ts'

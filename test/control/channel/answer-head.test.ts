@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readAnswerHead } from '../../../../control/gateway/direct/answer-head.ts'
+import { readAnswerHead } from '../../../control/channel/answer-head.ts'
 
 const read = (text: string, method = 'GET') => readAnswerHead(text, method)
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { newChunks, readChunks } from '../../../../control/gateway/direct/chunks.ts'
+import { newChunks, readChunks } from '../../../control/channel/chunks.ts'
 
 /** What is body of the text, given in pieces of `size`; how much was read, and whether that was all. */
 const read = (text: string, size = text.length) => {
