@@ -139,7 +139,7 @@ const running = async (
     onWaiting: line.leave,
     spare: warm.spare,
     claimDaemon: claimDaemonBy(connections),
-    expectUse: address => connections.expect({ address }),
+    expectUse: (address, withinMs) => connections.expect({ address }, withinMs),
     observer: metrics.observer,
     keepAlive: (address, sleeps) => keepAliveCount(connections, address, sleeps),
     askToEnd: address => askToEnd(connections, address),

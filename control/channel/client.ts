@@ -21,6 +21,6 @@ export const daemonAt = (connections: Connections, address: Address, role: Role,
     api: 'sandbox',
     baseUrl: `http://${address.host}:${address.port}`,
     name: 'the sandbox',
-    transport: connections.pool({ address }, role),
+    transport: role === 'host' ? connections.questions({ address }, bounds.maxBytes) : connections.pool({ address }),
     ...bounds,
   })

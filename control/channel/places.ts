@@ -22,12 +22,25 @@ export interface FarEvents {
 /** At once to the same place, of eight clients that take all they may; further ones wait for their turn. */
 export const maxOpen = 8 * maxOfClient
 
+/** How connections to a place come about. */
+export interface Way {
+  /** Of the place. */
+  readonly name: string
+  /** At once; whoever comes then waits for their turn. */
+  readonly most: number
+  open(): Promise<Socket>
+}
+
 export interface Place {
   readonly name: string
   readonly resting: Held[]
   readonly all: Set<Held>
   /** Being opened. */
   opening: number
+  /** One of them that nobody has asked for yet, and that rests when it is there. */
+  ahead: Promise<void> | undefined
+  /** As long as one rests at least, ms. */
+  leastRestMs: number
   readonly waiting: (() => void)[]
 }
 
@@ -45,7 +58,7 @@ export interface Context {
 export const placeOf = ({ places }: Context, name: string): Place => {
   let place = places.get(name)
   if (!place) {
-    place = { name, resting: [], all: new Set(), opening: 0, waiting: [] }
+    place = { name, resting: [], all: new Set(), opening: 0, ahead: undefined, leastRestMs: 0, waiting: [] }
     places.set(name, place)
   }
   return place
@@ -98,11 +111,15 @@ export const restingOne = ({ resting }: Place): Held | undefined => {
 }
 
 /** One that rests by then, or a new one. */
-export const openOne = async (context: Context, place: Place, open: () => Promise<Socket>): Promise<Held> => {
+export const openOne = async (context: Context, place: Place, { most, open }: Omit<Way, 'name'>): Promise<Held> => {
   for (;;) {
     const ready = restingOne(place)
     if (ready) return ready
-    if (place.all.size + place.opening < maxOpen) break
+    if (place.ahead) {
+      await place.ahead
+      continue
+    }
+    if (place.all.size + place.opening < most) break
     await new Promise<void>(resolve => place.waiting.push(resolve))
   }
   place.opening++

@@ -1,11 +1,12 @@
-/** Kept connections for those who ask by undici: a pool for each place and role, as long as somebody asks there. */
+/** Kept connections for those who ask by undici: a pool for each place, as long as somebody asks there. */
 import type { Socket } from 'node:net'
 import { Pool } from 'undici'
 import type { Clock } from '../../shared/clock.ts'
+import { maxOpen } from './places.ts'
 
 export interface Pools {
-  /** The pool of that name, or a new one, of at most so many connections to `origin`, which `open` opens. */
-  of(name: string, place: { readonly origin: string; readonly connections: number }, open: () => Promise<Socket>): Pool
+  /** The pool of that name, or a new one, of connections to `origin` that `open` opens. */
+  of(name: string, origin: string, open: () => Promise<Socket>): Pool
   /** Drops the pools of a machine that is no more. */
   forget(host: string): void
   close(): Promise<void>
@@ -35,7 +36,7 @@ export const createPools = (clock: Pick<Clock, 'elapsed' | 'every'>): Pools => {
   const pools = new Map<string, Used>()
   const stop = clock.every(tickMs, () => letGo(pools, clock.elapsed()))
   return {
-    of(name, { origin, connections }, open) {
+    of(name, origin, open) {
       const known = pools.get(name)
       if (known) {
         known.at = clock.elapsed()
@@ -43,7 +44,7 @@ export const createPools = (clock: Pick<Clock, 'elapsed' | 'every'>): Pools => {
       }
       // No deadlines: log streams, exec streams and event streams may be silent for as long as they like.
       const pool = new Pool(origin, {
-        connections,
+        connections: maxOpen,
         pipelining: 1,
         headersTimeout: 0,
         bodyTimeout: 0,

@@ -37,13 +37,13 @@ const forward = async (connections: Connections, options: Forwarding): Promise<v
   const { to, request } = options
   const leave = await connections.enter(to, request)
   try {
-    await exchange(connections.pool(to, 'client'), options)
+    await exchange(connections.pool(to), options)
   } catch (error) {
     // A kept connection that the workload closed at the same moment: nothing of the request was answered.
     const again = isBodiless(request) && (request.method === 'GET' || request.method === 'HEAD') && isRefused(error)
     try {
       if (!again) throw error
-      await exchange(connections.pool(to, 'client'), options)
+      await exchange(connections.pool(to), options)
     } catch (last) {
       throw upstreamFailed(last, to.port ?? to.address.port)
     }

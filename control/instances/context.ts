@@ -30,8 +30,8 @@ export interface Context {
   readonly configurer: Omit<Configurer, 'written'>
   readonly spare: Spare | undefined
   readonly claimDaemon: ClaimDaemon
-  /** The daemon of that machine is about to be asked. */
-  readonly expectUse?: ((address: Address) => void) | undefined
+  /** The daemon of that machine will be asked, within so long. */
+  readonly expectUse?: ((address: Address, withinMs: number) => void) | undefined
   readonly observer: Observer
   readonly endings: Endings
   readonly removals: Removing['removals']

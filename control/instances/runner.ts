@@ -66,8 +66,8 @@ export interface RunnerDeps {
   /** Machines made ahead of need; none when it is left out. */
   readonly spare?: Spare | undefined
   readonly claimDaemon: ClaimDaemon
-  /** The daemon of that machine is about to be asked. */
-  readonly expectUse?: ((address: Address) => void) | undefined
+  /** The daemon of that machine will be asked, within so long. */
+  readonly expectUse?: ((address: Address, withinMs: number) => void) | undefined
   readonly observer: Observer
   readonly keepAlive: StandbyDeps['keepAlive']
   /** Asks the daemon that answers there to end everything; resolves with the number of processes that are left. */

@@ -78,7 +78,7 @@ interface Made {
 }
 
 const started = async (context: Context, { subject, plan, machine }: Made): Promise<Outcome> => {
-  const { clock, census, standby, transition, pokeOwner } = context
+  const { clock, census, standby, transition, pokeOwner, expectUse } = context
   const { instance, owner, workload, driver } = subject
   const now = clock.now()
   const { instances } = await transition.write([
@@ -99,12 +99,17 @@ const started = async (context: Context, { subject, plan, machine }: Made): Prom
     ownerMove(context, subject, 'deployed', 'deployed'),
   ])
   census.add(driver.name, machine)
+  // Before it sleeps: whoever is given it, whenever that is, finds the way to its daemon open.
+  if (plan.spec.anonymous && machine.address) expectUse?.(machine.address, Infinity)
   for (const up of instances) if (up.id === instance.id) await standby.up(up, machine, workload.standby(owner))
   // Whoever waited for it goes first.
   await turnOver()
   pokeOwner(owner.uid)
   return {}
 }
+
+/** Who has asked for a machine speaks to it by then, or is served no worse than others. */
+const soonMs = 10_000
 
 /** A machine that was made for nobody becomes what the plan says. */
 const become = async (context: Context, { instance, driver }: Subject, { spec }: MachinePlan): Promise<Machine> => {
@@ -113,7 +118,7 @@ const become = async (context: Context, { instance, driver }: Subject, { spec }:
   standby.down(instance.id)
   if (!driver.claimer || !instance.address)
     throw fail('driver_failed', { driver: driver.name, step: 'claim', reason: 'it cannot' })
-  expectUse?.(instance.address)
+  expectUse?.(instance.address, soonMs)
   return driver.claimer.claim(spec, async ({ address }) => {
     if (address) await claimDaemon(address, spec)
   })

@@ -58,7 +58,7 @@ export const ports = (
       const { upstream, release } = await hold(await ownerOf(), signal)
       const ended = AbortSignal.any([signal, AbortSignal.timeout(bounds.timeoutMs)])
       try {
-        const pool = connections.pool({ address: upstream, port }, 'client')
+        const pool = connections.pool({ address: upstream, port })
         const asked = { method, path, headers, signal: ended, ...(body === undefined ? {} : { body }) }
         const answer = await pool.request(asked as Parameters<typeof pool.request>[0]).catch((error: unknown) => {
           if (signal.aborted) throw signal.reason

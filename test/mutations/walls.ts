@@ -57,10 +57,10 @@ export const wallDefences: readonly Defence[] = [
     test,
   },
   {
-    name: 'a daemon keeps the host reading as fast as it likes',
-    file: 'control/channel/connections.ts',
-    text: 'if (heard - before > mostInASecond) socket',
-    instead: 'if (heard < before) socket',
+    name: 'a daemon keeps the host reading for as long as it likes',
+    file: 'control/channel/questions.ts',
+    text: 'if (this.heard > this.maxBytes + mostAround) throw',
+    instead: 'if (this.heard < 0) throw',
     test: lies,
   },
   {

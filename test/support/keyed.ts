@@ -7,15 +7,25 @@ import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { systemClock } from '../../shared/clock.ts'
 import { createConnections, type Connections } from '../../control/channel/connections.ts'
 import type { Address } from '../../control/store/store.ts'
 import { createSeal } from '../../daemon/own-files/seal.ts'
+import type { Role } from '../../shared/channel.ts'
 import type { BootDocument } from '../../shared/wire/host.ts'
 
 const main = fileURLToPath(new URL('../../daemon/main.ts', import.meta.url))
+
+type Method = 'GET' | 'PUT' | 'POST' | 'DELETE'
+
+interface Answered {
+  readonly status: number
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any
+}
 
 export interface KeyedDaemon {
   readonly process: ChildProcess
@@ -23,6 +33,8 @@ export interface KeyedDaemon {
   readonly address: Required<Address>
   /** By which those who know the key speak to it. */
   readonly connections: Connections
+  /** Asks it something in that role. */
+  readonly ask: (role: Role, sending: { method: Method; path: string; body?: object }) => Promise<Answered>
   /** Where it works, with all its state. */
   readonly dir: string
   /** What it has printed so far. */
@@ -119,5 +131,18 @@ export const keyedDaemon = async (t: Test, options: KeyedOptions = {}): Promise<
       await new Promise(resolve => setTimeout(resolve, 5))
   }
   await Promise.race([listening(), early])
-  return { ...started, connections }
+  const ask: KeyedDaemon['ask'] = async (role, { method, path, body }) => {
+    const { address } = started
+    const transport = role === 'host' ? connections.questions({ address }, 64 * 1024) : connections.pool({ address })
+    const answer = await transport.request({
+      method,
+      path,
+      origin: `http://${address.host}:${address.port}`,
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: new AbortController().signal,
+    })
+    return { status: answer.statusCode, body: JSON.parse(await text(answer.body)) }
+  }
+  return { ...started, connections, ask }
 }

@@ -80,7 +80,15 @@ export const crew: Rules = {
 export const pool: Rules = {
   kind: 'pool',
   hiddenStatuses: [],
-  workload: { ...workload, instances: owner => specOf(owner).count ?? 1, rates: () => [] },
+  workload: {
+    ...workload,
+    instances: owner => specOf(owner).count ?? 1,
+    rates: () => [],
+    async plan(owner, instance) {
+      const plan = await workload.plan(owner, instance)
+      return { ...plan, spec: { ...plan.spec, anonymous: true } }
+    },
+  },
 }
 
 export interface TestRunner {
@@ -112,6 +120,7 @@ export interface RunnerOptions {
   readonly store?: WritableStore
   readonly spare?: Spare
   readonly claimDaemon?: ClaimDaemon
+  readonly expectUse?: (address: Address, withinMs: number) => void
   readonly askToEnd?: (address: Address) => Promise<number>
 }
 
@@ -158,6 +167,7 @@ export const runner = async (t: Test, options: RunnerOptions = {}): Promise<Test
     spare: options.spare,
     observer: { started() {}, woke() {} },
     claimDaemon: options.claimDaemon ?? (async () => {}),
+    expectUse: options.expectUse,
     keepAlive: options.keepAlive ?? (async () => 0),
     askToEnd: options.askToEnd ?? (async () => 0),
   })

@@ -2,6 +2,7 @@
 import type { Far } from '../../channel/places.ts'
 import type { AnswerHead } from '../../channel/answer-head.ts'
 import type { Chunks } from '../../channel/chunks.ts'
+import type { Seen } from '../../channel/take-head.ts'
 import * as client from './client-side.ts'
 import type { ClientSide } from './client-side.ts'
 
@@ -24,13 +25,7 @@ export type Ending =
   | { readonly how: 'cut' }
   | { readonly how: 'failed'; readonly error: unknown }
 
-export const none = Buffer.alloc(0)
-
-export interface State extends Asking {
-  /** Of a head that is not whole. */
-  seen: Buffer
-  /** What `seen` is the beginning of, with room for more; empty where it has none of its own. */
-  room: Buffer
+export interface State extends Asking, Seen {
   answer: AnswerHead | undefined
   /** Bytes of the body that are to come, where it has a length. */
   left: number

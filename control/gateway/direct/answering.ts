@@ -1,13 +1,10 @@
 /** A workload's answer as it comes, written on to the client. */
 import { isMovable, move, worthBytes } from '../../relay/move.ts'
-import { readAnswerHead, type AnswerHead } from '../../channel/answer-head.ts'
-import { answered, none, spoiled, type State } from './answer-state.ts'
+import type { AnswerHead } from '../../channel/answer-head.ts'
+import { answered, spoiled, type State } from './answer-state.ts'
 import { newChunks, readChunks, type Chunks } from '../../channel/chunks.ts'
+import { takeHead } from '../../channel/take-head.ts'
 import * as client from './client-side.ts'
-
-/** Of an answer's head. */
-const maxHeadBytes = 64 * 1024
-const headEnd = Buffer.from('\r\n\r\n')
 
 const bodyInChunks = (state: State, chunks: Chunks, bytes: Buffer): void => {
   const pieces: Buffer[] = []
@@ -59,44 +56,8 @@ const begin = (state: State, answer: AnswerHead, rest: Buffer): void => {
   if (!state.isOver) client.flush(state.side)
 }
 
-/** Throws for what is no answer, however it goes on. */
-const needStart = (seen: Buffer): void => {
-  const start = 'HTTP/1.'
-  if (!start.startsWith(seen.toString('latin1', 0, start.length))) throw new Error('its answer is no HTTP')
-}
-
-/** Puts bytes behind those that were seen. A head may come byte by byte: nothing is copied with every one of them. */
-const add = (state: State, bytes: Buffer): void => {
-  const { seen } = state
-  const length = seen.length + bytes.length
-  if (seen.length === 0) {
-    state.seen = bytes
-    return
-  }
-  if (length > state.room.length) {
-    state.room = Buffer.allocUnsafe(2 * length)
-    seen.copy(state.room)
-  }
-  bytes.copy(state.room, seen.length)
-  state.seen = state.room.subarray(0, length)
-}
-
 /** Bytes of the head, and what follows it. Throws an Error for what is no answer. */
 export const head = (state: State, bytes: Buffer): void => {
-  // What was looked through before may hold the beginning of the end.
-  let from = Math.max(0, state.seen.length - headEnd.length + 1)
-  add(state, bytes)
-  for (;;) {
-    const { seen } = state
-    const end = seen.indexOf(headEnd, from)
-    if (end > maxHeadBytes || (end < 0 && seen.length > maxHeadBytes)) throw new Error('its head is too long')
-    if (end < 0) return needStart(seen)
-    const answer = readAnswerHead(seen.toString('latin1', 0, end), state.side.turn.request.method ?? 'GET')
-    const rest = seen.subarray(end + headEnd.length)
-    state.seen = none
-    state.room = none
-    from = 0
-    if (answer.status >= 200) return begin(state, answer, rest)
-    state.seen = rest
-  }
+  const taken = takeHead(state, bytes, state.side.turn.request.method ?? 'GET')
+  if (taken) begin(state, taken.answer, taken.rest)
 }

@@ -1,10 +1,11 @@
 /** A request written to a workload and its answer written to the client, off one socket and onto the other. Back-pressure is kept both ways. */
 import type { Far, FarEvents } from '../../channel/places.ts'
 import { hasRoom, type ClientSide } from './client-side.ts'
-import { answered, finish, none, spoiled, type Asking, type State } from './answer-state.ts'
+import { answered, finish, spoiled, type Asking, type State } from './answer-state.ts'
 import type { AnswerHead } from '../../channel/answer-head.ts'
 import { body, head } from './answering.ts'
 import type { Chunks } from '../../channel/chunks.ts'
+import { none } from '../../channel/take-head.ts'
 
 /** A class, since closures that are made for each request are most of what this would cost. */
 class Exchange implements State, FarEvents {

@@ -1,16 +1,22 @@
 /** Requests on kept connections. */
+import type { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import { fail, messageOf } from '../../errors.ts'
 import type { Deadline } from './deadline.ts'
 
-/** Connections that several clients may share; to be closed by whoever made it. */
-export type Transport = Pick<Dispatcher, 'request' | 'destroy'>
+export type Sending = Omit<Dispatcher.RequestOptions, 'signal'>
+
+/** Connections that several clients may share; to be closed by whoever made it. One of undici's, or what does the same. */
+export interface Transport {
+  request(
+    sending: Sending & { readonly signal: AbortSignal },
+  ): Promise<Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> & { readonly body: Readable }>
+  destroy(): Promise<void>
+}
 
 /** At most 128 connections per origin. No time limits of its own: each call has one. */
 export const createTransport = (): Transport =>
   new Agent({ connections: 128, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5_000 } })
-
-export type Sending = Omit<Dispatcher.RequestOptions, 'signal'>
 
 export interface Answered {
   readonly status: number

@@ -95,14 +95,13 @@ t.test('connections of one role, start or machine are never those of another', a
   const connections = createConnections({ keyOf: () => key }, systemClock())
   t.teardown(connections.close)
   const address = { host: '127.0.0.1', port: 1, channel: { port: 2, machine: 'm', generation: 'g' } }
-  const pool = connections.pool({ address }, 'client')
-  t.equal(connections.pool({ address }, 'client'), pool)
-  t.not(connections.pool({ address }, 'host'), pool)
-  t.not(connections.pool({ address, port: 1 }, 'client'), pool)
+  const pool = connections.pool({ address })
+  t.equal(connections.pool({ address }), pool)
+  t.not(connections.pool({ address, port: 1 }), pool)
   for (const change of [{ generation: 'h' }, { machine: 'n' }, { port: 3 }])
-    t.not(connections.pool({ address: { ...address, channel: { ...address.channel, ...change } } }, 'client'), pool)
+    t.not(connections.pool({ address: { ...address, channel: { ...address.channel, ...change } } }), pool)
   connections.forget('127.0.0.1')
-  t.not(connections.pool({ address }, 'client'), pool, 'those to a machine that is gone are dropped')
+  t.not(connections.pool({ address }), pool, 'those to a machine that is gone are dropped')
 })
 
 t.test('what a workload sends after its answer is nobody’s answer, however late it comes', async t => {
@@ -131,7 +130,7 @@ t.test('a pool that nobody asks is not kept; one that is asked, or answers still
   t.teardown(connections.close)
   const opened: Socket[] = []
   const { host, port } = await standIn(t, socket => void opened.push(socket))
-  const of = (machine: string) => connections.pool({ address: { host: machine, port } }, 'client')
+  const of = (machine: string) => connections.pool({ address: { host: machine, port } })
   const [busy, used, unused] = [of(host), of('127.0.0.2'), of('127.0.0.3')]
   const asked = busy.request({ path: '/', method: 'GET' })
   while (opened.length === 0) await new Promise(resolve => setTimeout(resolve, 5))
@@ -167,11 +166,12 @@ t.test('what is expected is opened ahead, while the daemon sleeps, and once', as
     while (!look()) await new Promise(resolve => setTimeout(resolve, 5))
   }
   const ask = async () => {
-    const answer = await connections.pool(to, 'host').request({ path: '/', method: 'GET' })
-    await answer.body.dump()
-    return answer.statusCode
+    const { signal } = new AbortController()
+    const sending = { path: '/', method: 'GET', origin: `http://${host}`, headers: {}, signal } as const
+    return (await connections.questions(to, 1_000).request(sending)).statusCode
   }
-  connections.expect(to)
+  connections.expect(to, 10_000)
+  connections.expect(to, 10_000)
   await until(() => opened.size === 2)
   const asked = ask()
   awake.resolve()
@@ -179,8 +179,10 @@ t.test('what is expected is opened ahead, while the daemon sleeps, and once', as
   const far = await connections.take(to, 'client')
   t.equal(opened.size, 2, 'one for the host, and one for a client')
   connections.giveBack(far, 1_000)
-  connections.expect(to)
-  await until(() => opened.size === 4)
+  connections.expect(to, 10_000)
+  t.equal(await ask(), 200)
+  t.equal(await connections.take(to, 'client'), far)
+  t.equal(opened.size, 2, 'none where one rests')
   connections.forget(host)
   await until(() => [...opened].every(socket => socket.destroyed || socket.readableEnded))
   t.pass('all end with the machine')

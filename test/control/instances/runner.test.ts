@@ -343,9 +343,11 @@ t.test('a full box is waited for, however long', async t => {
 })
 
 t.test('anonymous machines are kept, sleep, and are nobody’s bill; given to somebody they are', async t => {
-  const made = await runner(t)
+  const expected: number[] = []
+  const made = await runner(t, { expectUse: (_, withinMs) => void expected.push(withinMs) })
   const { uid } = await made.create('pool', 'warm', { count: 2 })
   await settle(made)
+  t.same(expected, [Infinity, Infinity], 'the way to their daemons is open, whenever they are wanted')
   await made.clock.tick(afterMs)
   t.same(await made.statuses(uid), ['standby', 'standby'])
   const [warm] = await made.store.instances.ofOwner(uid)
@@ -362,6 +364,9 @@ t.test('anonymous machines are kept, sleep, and are nobody’s bill; given to so
   made.runner.poke('pool', uid)
   await settle(made)
   t.equal((await made.statuses(uid)).length, 2, 'the pool fills up again')
+  await made.create('crew', 'b', {})
+  await settle(made)
+  t.same(expected, [Infinity, Infinity, Infinity], 'but to nobody else’s')
 })
 
 t.test('each machine is looked after by its own driver; one that is not open is left alone', async t => {

@@ -8,9 +8,7 @@ t.test('the environment is the workload’s, and stands in no file of the daemon
   const { address, connections, key } = daemon
   const body = JSON.stringify({ command: 'printf %s "$TOP-$HUTCH_X-$HUTCH_BOOT"', waitForCompletion: true })
   const headers = { 'content-type': 'application/json' }
-  const answer = await connections
-    .pool({ address }, 'client')
-    .request({ method: 'POST', path: '/process', body, headers })
+  const answer = await connections.pool({ address }).request({ method: 'POST', path: '/process', body, headers })
   t.match(await answer.body.json(), { stdout: 'top-secret--' })
   const of = (name: string) => readFileSync(`/proc/${daemon.process.pid}/${name}`, 'latin1')
   for (const name of ['environ', 'cmdline']) {

@@ -16,18 +16,8 @@ ${'// release\n'.repeat(200)}`
 const upgraded = async (t: Test, before = '') => {
   const { url } = await standIn(t, (_, response) => void response.end(release(before)))
   const daemon = await keyedDaemon(t, { env: { HUTCH_RELEASES_URL: url }, environment: { A: '1', B: '1' } })
-  const ask = async (
-    role: 'client' | 'host',
-    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
-    path: string,
-    body?: object,
-  ) => {
-    const headers = { 'content-type': 'application/json' }
-    const sent = body === undefined ? {} : { body: JSON.stringify(body), headers }
-    const answer = await daemon.connections.pool({ address: daemon.address }, role).request({ method, path, ...sent })
-    // oxlint-disable-next-line typescript/no-explicit-any
-    return { status: answer.statusCode, body: (await answer.body.json()) as any }
-  }
+  const ask = (role: 'client' | 'host', method: 'GET' | 'PUT' | 'POST' | 'DELETE', path: string, body?: object) =>
+    daemon.ask(role, { method, path, ...(body && { body }) })
   await ask('host', 'PUT', '/host/configuration', { environment: { A: '2', PATH: process.env['PATH'] } })
   await ask('client', 'POST', '/process', { command: 'sleep 60', name: 'sleeps' })
   const begun = await ask('client', 'POST', '/upgrade')

@@ -1,7 +1,8 @@
 /** Heads of answers that come in pieces: read as if whole, and not copied with every piece. */
 import t from 'tap'
 import type { AnswerHead } from '../../../../control/channel/answer-head.ts'
-import { none, type State } from '../../../../control/gateway/direct/answer-state.ts'
+import { none } from '../../../../control/channel/take-head.ts'
+import type { State } from '../../../../control/gateway/direct/answer-state.ts'
 import { head } from '../../../../control/gateway/direct/answering.ts'
 import { messageOf } from '../../../../shared/errors.ts'
 
