@@ -76,7 +76,11 @@ static int attach(int file, int *number) {
   return -1;
 }
 
-/* What the node `loop` shows; another mount of the same when it is mounted already. */
+/*
+ * What the node `loop` shows; another mount of the same when it is mounted already. data=ordered, the default, stays, with its two flushes to a
+ * commit: one flush (journal_async_commit) needs data=writeback, which discards what was deleted before that it was is on the disk. Of a file that
+ * was replaced by rename neither the old nor the new is there then when the power goes (ext4_mb_clear_bb; test/control/drivers/oci/disk/power-loss.test.ts).
+ */
 static int mount_ext4(void) {
   int context = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
   if (context < 0) fail("ext4");
