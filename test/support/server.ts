@@ -54,9 +54,9 @@ export interface Server {
   output(): string
 }
 
-/** A data directory that is gone with everything of its instance when the test ends, also after a failure. */
-export const scratchInstance = (t: Teardowns): { dataDir: string; names: Names } => {
-  const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'hutch-e2e-')))
+/** A data directory, in `place`, that is gone with everything of its instance when the test ends, also after a failure. */
+export const scratchInstance = (t: Teardowns, place = tmpdir()): { dataDir: string; names: Names } => {
+  const dataDir = realpathSync(mkdtempSync(join(place, 'hutch-e2e-')))
   const names = namesOf(tagOf(dataDir))
   t.teardown(async () => {
     await sweepInstance(await openHierarchy(), names, clock)
@@ -66,8 +66,8 @@ export const scratchInstance = (t: Teardowns): { dataDir: string; names: Names }
 }
 
 /**
- * Starts a server of its own with a short standby unless `env` says otherwise; `within` is a command that starts another, `before` is done
- * with its empty data directory.
+ * Starts a server of its own with a short standby unless `env` says otherwise, with its data in the `TMPDIR` that says; `within` is a command
+ * that starts another, `before` is done with its empty data directory.
  */
 export const server = async (
   t: Teardowns,
@@ -75,7 +75,7 @@ export const server = async (
   within: readonly string[] = [],
   before: (empty: { dataDir: string }) => Promise<void> = async () => {},
 ): Promise<Server> => {
-  const { dataDir, names } = scratchInstance(t)
+  const { dataDir, names } = scratchInstance(t, env['TMPDIR'])
   let child: ChildProcess | undefined
   let output = ''
   let url = ''
