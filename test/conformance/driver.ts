@@ -23,7 +23,9 @@ export interface Subject {
    * have nothing to write to.
    */
   fill?(machine: Machine): Promise<{ said: string; mb: number }>
-  /** Removes what `fill` has written. */
+  /** Makes empty files in it until it may not; resolves with what the system said. */
+  litter?(machine: Machine): Promise<string>
+  /** Removes what `fill` has written, and `litter` made. */
   empty?(machine: Machine): Promise<void>
   /** Has a process of the machine remember something the first time; says whether it still knows. */
   remembers?(machine: Machine): Promise<boolean>
@@ -32,6 +34,9 @@ export interface Subject {
   /** Whatever of the machine is left on the box, in words; empty when nothing is. */
   leftovers(id: string): Promise<string[]>
 }
+
+/** What the system says where nothing more may be written. */
+const isFull = /No space left on device|Disk quota exceeded/
 
 /** Nobody listens in what these machines run. */
 const tell = async (): Promise<void> => {}
@@ -265,9 +270,9 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     )
 
   t.test(`${name}: a machine writes what it was promised and no more, and keeps it over a restart`, async t => {
-    const { driver, spec, leftovers, fill, empty } = await open(t)
+    const { driver, spec, leftovers, fill, litter, empty } = await open(t)
     const { storage } = driver
-    if (!fill || !empty) {
+    if (!fill || !litter || !empty) {
       t.pass('has nothing to write to')
       return
     }
@@ -275,7 +280,7 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     const id = randomUUID()
     const full = async (machine: Machine, most: number, what: string) => {
       const { said, mb } = await fill(machine)
-      t.match(said, /No space left on device|Disk quota exceeded/, what)
+      t.match(said, isFull, what)
       t.ok(mb > most * 0.7 && mb <= most, `${what}: ${mb} of ${most} MB`)
     }
     const made = await driver.create({ ...spec(id), storageMb: 64 })
@@ -291,7 +296,11 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     const { mb: more } = await fill(again)
     t.ok(more < 1, 'full as it was, and not smaller')
     await empty(again)
-    await full(again, 64, 'emptied')
+    t.match(await litter(again), isFull, 'it is full with files that have nothing in them, too')
+    await driver.end(id)
+    const third = await driver.create({ ...spec(id), storageMb: 64 })
+    await empty(third)
+    await full(third, 64, 'started without room for a file, and emptied')
     await driver.end(id)
     await full(await driver.create({ ...spec(id), storageMb: 128 }), 64, 'one that was made larger, with what it had')
     await driver.remove(id)
@@ -302,10 +311,10 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
 
   for (const what of ['machine', 'generic machine'] as const)
     t.test(`${name}: a ${what} that was made for nobody may write what its owner was promised`, async t => {
-      const { driver, spec, fill, leftovers } = await open(t)
+      const { driver, spec, fill, empty, leftovers } = await open(t)
       const { storage, claimer } = driver
       const rootfs = rootOf(driver, what, spec(''))
-      if (!storage || !claimer || !fill || rootfs === undefined) {
+      if (!storage || !claimer || !fill || !empty || rootfs === undefined) {
         t.pass('cannot give machines with quotas to others')
         return
       }
@@ -316,7 +325,7 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
       })
       const claimed = await claimer.claim({ ...spec(id), storageMb: 96 }, tell)
       const { said, mb } = await fill(claimed)
-      t.match(said, /No space left on device|Disk quota exceeded/)
+      t.match(said, isFull)
       t.ok(mb > 80 && mb <= 96, `${mb} MB`)
       t.ok(((await storage.room()).promised.get(id) ?? 0) >= 96)
       await storage.grow(id, 128)
@@ -326,8 +335,12 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
       await storage.grow(id, 64)
       t.ok(((await storage.room()).promised.get(id) ?? 0) >= 128, 'and never less')
       await driver.end(id)
-      const { mb: more } = await fill(await driver.create({ ...spec(id), storageMb: 96 }))
+      const again = await driver.create({ ...spec(id), storageMb: 96 })
+      const { mb: more } = await fill(again)
       t.ok(more < 1, 'which holds after a restart')
+      await empty(again)
+      const { mb: all } = await fill(again)
+      t.ok(all > 112 && all <= 128, `${all} MB, where all could be deleted`)
       await driver.remove(id)
       t.same(await leftovers(id), [])
     })

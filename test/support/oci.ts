@@ -185,11 +185,22 @@ export const filling = (t: Test, kit: Kit, options: BoxOptions = {}) => ({
   async fill(machine: Machine) {
     const size = async () => Number((await sh(machine, 'touch /fill; busybox stat -c %s /fill')).out) / 1024 ** 2
     const before = await size()
-    const { out: said } = await sh(machine, 'dd if=/dev/zero bs=64k >> /fill')
+    // To its last byte, and beyond: files in pieces take a block of the file system's own when they reach the disk, which is full then.
+    const pieces =
+      'for at in 0 2 4 6 8 10; do dd if=/dev/zero of=/pieces.$file bs=4k count=1 seek=$at conv=notrunc; done'
+    const fill = 'for size in 64k 1k; do dd if=/dev/zero bs=$size >> /fill; done'
+    const { out: said } = await sh(
+      machine,
+      `busybox rm -f /pieces.*; for file in 1 2 3 4; do ${pieces}; done; ${fill}; sync`,
+    )
     return { said, mb: (await size()) - before }
   },
+  async litter(machine: Machine) {
+    const { out } = await sh(machine, 'mkdir /litter; at=0; while true > /litter/$at; do at=$((at+1)); done')
+    return out
+  },
   async empty(machine: Machine) {
-    await sh(machine, 'busybox rm /fill')
+    await sh(machine, 'busybox rm -rf /fill /pieces.* /litter')
   },
   async withRoom(mb: number) {
     const within = ownDisk(t, 512)

@@ -18,6 +18,7 @@
 #include "../native/mounts.h"
 #include "../native/told.h"
 #include "../native/machine-disk.h"
+#include "../native/spare-files.h"
 #include "../native/machine-root.h"
 #include "../native/only-process.h"
 
@@ -138,6 +139,7 @@ static int open_machine(const struct place *place, const char *image) {
   /* While its process runs the device is the machine's; afterwards it may be another one's. */
   if (only_process(place->processes) != place->pid) errno = ESRCH, fail("its process ended");
   furnish(tree, image, NULL);
+  put_spares(tree, 0);
   return tree;
 }
 

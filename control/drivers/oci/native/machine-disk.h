@@ -30,22 +30,29 @@ static void copy_blank(const char *blank, const char *path) {
   close(to);
 }
 
-/*
- * One that was made before it was known for whom is larger than what it may hold; the file system keeps the rest to itself. The
- * host changes that later by what is written down here: the device, and the blocks there are.
- */
-static void bound(int tree, int number, const char *blocks, const char *device) {
-  struct statfs facts;
-  char path[64];
-  if (fstatfs(tree, &facts) < 0) fail("disk");
+/* The disk, mounted: its loop device, and the blocks of its file system. */
+struct mounted_disk {
+  int tree, number;
+  unsigned long blocks;
+};
+
+/* For the host, which changes later what the disk may hold: the device, and the blocks there are. */
+static void write_device(const struct mounted_disk *disk, const char *device) {
   FILE *stream = open_stream(device, "we");
-  if (fprintf(stream, "loop%d %lu\n", number, (unsigned long)facts.f_blocks) < 0 || fclose(stream) != 0) fail(device);
-  if (!blocks) return;
-  unsigned long most = strtoul(blocks, NULL, 10);
-  if (most >= facts.f_blocks) return;
-  snprintf(path, sizeof path, "/sys/fs/ext4/loop%d/reserved_clusters", number);
-  stream = open_stream(path, "we");
-  if (fprintf(stream, "%lu\n", (unsigned long)facts.f_blocks - most) < 0 || fclose(stream) != 0) fail(path);
+  if (fprintf(stream, "loop%d %lu\n", disk->number, disk->blocks) < 0 || fclose(stream) != 0) fail(device);
+}
+
+/*
+ * One that was made before it was known for whom is larger than what it may hold; the file system keeps the rest to itself. That begins when
+ * the root is mounted: one that is full could not be mounted else but to be read only, and nothing be deleted.
+ */
+static inline void bound(const struct mounted_disk *disk, const char *blocks) {
+  char path[64];
+  unsigned long most = blocks ? strtoul(blocks, NULL, 10) : disk->blocks;
+  if (most >= disk->blocks) return;
+  snprintf(path, sizeof path, "/sys/fs/ext4/loop%d/reserved_clusters", disk->number);
+  FILE *stream = open_stream(path, "we");
+  if (fprintf(stream, "%lu\n", disk->blocks - most) < 0 || fclose(stream) != 0) fail(path);
 }
 
 /* Mode and owner of a directory of the image, if it is one. */
@@ -98,11 +105,14 @@ struct disk {
   const char *device;
 };
 
-/* The disk, mounted nowhere yet. */
-static inline int open_disk(const struct disk *disk) {
-  int number;
+/* The disk, mounted nowhere yet. It can be filled to its end until it is bounded. */
+static inline struct mounted_disk open_disk(const struct disk *disk) {
+  struct mounted_disk opened;
+  struct statfs facts;
   if (disk->blank) copy_blank(disk->blank, disk->file);
-  int tree = mount_file(disk->file, &number);
-  bound(tree, number, disk->blocks, disk->device);
-  return tree;
+  opened.tree = mount_file(disk->file, &opened.number);
+  if (fstatfs(opened.tree, &facts) < 0) fail("disk");
+  opened.blocks = (unsigned long)facts.f_blocks;
+  write_device(&opened, disk->device);
+  return opened;
 }

@@ -31,6 +31,7 @@
 #include "machine-disk.h"
 #include "machine-root.h"
 #include "private-place.h"
+#include "spare-files.h"
 #include <sys/resource.h>
 #include <time.h>
 
@@ -127,16 +128,26 @@ static struct bundles mount_bundles(const struct plan *plan) {
                           .releases = plan->releases ? readable_overlay("bundles") : -1};
 }
 
-/* Gives whether there is a private place. */
-static int show_layers(const struct plan *plan, int users) {
+struct layers {
+  /* Where the machine has a disk of its own. */
+  struct mounted_disk disk;
+  int has_private_place;
+};
+
+static struct layers show_layers(const struct plan *plan, int users) {
+  struct layers layers = {.disk.tree = -1};
   if (plan->root.image) show(plan->root.image, plan->root.image_place, users);
-  int machine = plan->disk.file ? open_disk(&plan->disk) : clone_tree(plan->machine);
-  if (plan->disk.file && plan->upper) furnish(machine, plan->root.image, &plan->told);
-  int is_private = plan->private_place && make_private_place(machine, plan->root.image ? plan->upper : "root");
+  if (plan->disk.file) layers.disk = open_disk(&plan->disk);
+  int machine = plan->disk.file ? layers.disk.tree : clone_tree(plan->machine);
+  if (plan->disk.file && plan->upper) {
+    furnish(machine, plan->root.image, &plan->told);
+    make_way(machine);
+  }
+  layers.has_private_place = plan->private_place && make_private_place(machine, plan->root.image ? plan->upper : "root");
   place_tree(machine, plan->disk.file ? plan->disk.file : plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
   if (plan->releases) show(plan->releases, "bundles", -1);
-  return is_private;
+  return layers;
 }
 
 /* The overlays have layers of their own; nobody after us has business with these. */
@@ -156,10 +167,21 @@ static void write_config(struct told told) {
   close(file);
 }
 
+/* The root is mounted: the disk has its end from now on, and what was needed for that is kept for the next time. */
+static void close_disk(const struct plan *plan, const struct mounted_disk *disk) {
+  int shown = open("machine", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (shown < 0) fail("machine");
+  if (plan->upper) put_spares(shown, owner_of("machine"));
+  close(shown);
+  bound(disk, plan->disk.blocks);
+}
+
 /* Gives the private place, or -1. */
 static int put_together(const struct plan *plan, int users) {
-  int own = show_layers(plan, users) ? clone_tree("machine/" private_name) : -1;
+  struct layers layers = show_layers(plan, users);
+  int own = layers.has_private_place ? clone_tree("machine/" private_name) : -1;
   int root = plan->root.image ? mount_root(&plan->root, plan->upper, users) : -1;
+  if (plan->disk.file) close_disk(plan, &layers.disk);
   struct bundles bundles = mount_bundles(plan);
   if (plan->root.image) move(root, "root");
   else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
