@@ -109,7 +109,7 @@ const untilUp = async (
       output: files.output,
       hasSaid: () => saidSince(files, from).includes(listening),
       hasEnded: async () => !(await isPopulated(hierarchy, group)),
-      lastWords: () => lastWords(files),
+      lastWords: () => lastWords(files, from),
       signal,
     },
     clock,

@@ -100,12 +100,13 @@ export const saidSince = ({ output }: Pick<MachineFiles, 'output'>, from: number
   }
 }
 
-/** The end of a file, of which a hijacked daemon may have made gigabytes. */
-const tail = async (path: string): Promise<string> => {
+/** The end of what a file has after its first `from` bytes; a hijacked daemon may have made gigabytes of it. */
+const tail = async (path: string, from = 0): Promise<string> => {
   try {
     await using file = await open(path)
     const { size } = await file.stat()
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(tailBytes), 0, tailBytes, Math.max(0, size - tailBytes))
+    const at = Math.max(from, size - tailBytes)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(tailBytes), 0, tailBytes, at)
     return buffer.toString('utf8', 0, bytesRead).trim()
   } catch (error) {
     if (errno(error) === 'ENOENT') return ''
@@ -113,9 +114,9 @@ const tail = async (path: string): Promise<string> => {
   }
 }
 
-/** What the runtime and the daemon said, for an error. */
-export const lastWords = async (files: MachineFiles): Promise<string> => {
-  const said = await tail(files.output)
+/** What the runtime and the daemon said in this start, for an error: nobody looks for that in what an earlier life has put out, `from` bytes. */
+export const lastWords = async (files: Pick<MachineFiles, 'output' | 'runtimeLog'>, from: number): Promise<string> => {
+  const said = await tail(files.output, from)
   if (said) return said
   return (await tail(files.runtimeLog)) || 'it said nothing'
 }
@@ -123,6 +124,7 @@ export const lastWords = async (files: MachineFiles): Promise<string> => {
 /** Resolves when the first process runs. Throws `driver_failed` with what the runtime said. */
 export const startMachine = async ({ id, runtime, told, signal, ...stage }: StartInput): Promise<void> => {
   const { files } = stage
+  const from = saidSoFar(files)
   // The others say on their standard error what goes wrong.
   const log = runtime.name === 'runsc' ? ['--log', files.runtimeLog, '--log-format', 'json'] : []
   const handsOn = stage.privatePlace ? ['--preserve-fds', '1'] : []
@@ -139,7 +141,7 @@ export const startMachine = async ({ id, runtime, told, signal, ...stage }: Star
   })
   if (result.errno === 0 && result.code === 0 && !result.signal) return
   signal?.throwIfAborted()
-  const reason = late.aborted ? `no start within ${startMs / 1000} s` : await lastWords(files)
+  const reason = late.aborted ? `no start within ${startMs / 1000} s` : await lastWords(files, from)
   throw fail('driver_failed', {
     driver: 'oci',
     step: 'start',
