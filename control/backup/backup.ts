@@ -178,7 +178,13 @@ export const backUp = async (deps: BackupDeps, order: BackupOrder): Promise<Back
   // Also where there is a whole one: what made it may have been killed before it had tidied up.
   await rm(scratch, { recursive: true, force: true })
   if (await isThere(to)) throw exists(to)
-  await mkdir(scratch, { mode: 0o700 })
+  await mkdir(scratch, { mode: 0o700 }).catch(error => {
+    throw fail(
+      'unavailable',
+      { what: `${scratch} cannot be made (${errno(error)})`, next: 'name a file in a directory that is there' },
+      error,
+    )
+  })
   try {
     const path = join(scratch, 'archive')
     const archive = await open(path, 'ax', 0o600)

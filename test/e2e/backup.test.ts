@@ -76,6 +76,11 @@ t.test('taken while sandboxes run; restored elsewhere it is the same', async t =
   const before = await exec(s, 'busy', 'wc -l < /a')
   await until(async () => (await exec(s, 'busy', 'wc -l < /a')) !== before, 'what ran to run on')
   t.match(await runCommand(['backup', to], env), { code: 1, error: /already exists/ }, 'never over another')
+  const nowhere = join(dir, 'none/x.tar')
+  t.match(await runCommand(['backup', nowhere], env), {
+    code: 1,
+    error: /cannot be made \(ENOENT\); name a file in a /,
+  })
   const key = (await runCommand(['key', 'create', 'later'], env)).out.trim()
   await create(s, 'later')
   t.equal(await s.stop(), 0)
@@ -89,6 +94,12 @@ t.test('taken while sandboxes run; restored elsewhere it is the same', async t =
       'never into what is not empty',
     )
     t.same(readdirSync(dataDir), ['mine'])
+    const [missing, fresh] = [join(dir, 'none'), join(dir, 'fresh')]
+    t.match(await runCommand(['restore', missing], { HUTCH_DATA_DIR: fresh }), {
+      code: 1,
+      error: /none cannot be read \(ENOENT\); name a backup/,
+    })
+    t.notOk(existsSync(fresh), 'and nothing is made')
     rmSync(join(dataDir, 'mine'))
     t.match(await runCommand(['restore', to], into), { code: 0, out: /with the files of 2 sandboxes/ })
   })
