@@ -25,6 +25,14 @@ t.test('the drill tells of what there is to tell', async t => {
   )
 })
 
+t.test('a drill of nothing is none that went well', async t => {
+  const program = join(checkout, 'test/drill/main.ts')
+  const { status, stdout } = spawnSync(process.execPath, [...stripArguments, program, 'nonsense'], { encoding: 'utf8' })
+  t.equal(status, 1)
+  t.match(stdout, 'nothing that happens is called "nonsense"')
+  for (const { name } of disasters) t.match(stdout, name)
+})
+
 skipFile(withoutMachines())
 
 t.test('what is typed is answered as the pages say', async t => {

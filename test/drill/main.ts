@@ -21,6 +21,13 @@ const line = (cells: readonly string[]): string =>
   cells.map((cell, at) => (at === 0 ? cell.padEnd(66) : cell.padStart(13))).join('')
 
 const main = async (only = ''): Promise<number> => {
+  const chosen = disasters.filter(({ name }) => name.includes(only))
+  if (chosen.length === 0) {
+    say(
+      `hutch drill: nothing that happens is called "${only}"; there are\n  ${disasters.map(({ name }) => name).join('\n  ')}`,
+    )
+    return 1
+  }
   const why = whyNoMachines()
   if (why) {
     say(`hutch drill: ${why}`)
@@ -28,7 +35,7 @@ const main = async (only = ''): Promise<number> => {
   }
   let bad = 0
   say(line(['what happens', 'recovery', 'lost bytes', 'leaks', 'billed wrong']))
-  for (const disaster of disasters.filter(({ name }) => name.includes(only)))
+  for (const disaster of chosen)
     try {
       const { recoveredMs, lostBytes, leaks, billedS } = await play(disaster)
       if (lostBytes > 0 || leaks.length > 0 || billedS > 0) bad++
