@@ -5,7 +5,7 @@ import type { ChannelKeys } from '../channel/keys.ts'
 import type { Driver } from '../drivers/driver.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { RulesByKind, Workload } from '../reconcile/rules.ts'
-import type { Transition } from '../reconcile/transition.ts'
+import type { Move, Transition } from '../reconcile/transition.ts'
 import type { Address, Instance, InstanceError, Resource, Store } from '../store/store.ts'
 import type { Census } from './census.ts'
 import type { Configurer } from './configure.ts'
@@ -62,6 +62,10 @@ export const longestWaitMs = 3_600_000
 /** Whether the record's table has that move, so that it happens to the record when it happens to its machine. */
 export const allows = ({ rules }: Context, record: Resource, event: string): boolean =>
   rules.get(record.kind)?.life?.allows(record.status, event) ?? false
+
+/** What happens to the owner when it happens to its machine; where its table says nothing, it is to be as it was read. */
+export const ownerMove = (context: Context, { owner }: Subject, name: string, message: string): Move =>
+  allows(context, owner, name) ? { record: owner, event: { name, message } } : { expect: owner }
 
 export const errorOf = ({ clock }: Context, error: Omit<InstanceError, 'time'>): InstanceError => ({
   ...error,

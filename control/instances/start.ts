@@ -1,75 +1,12 @@
 /** Makes the machine of an instance, or starts it again with its files. */
 import { setImmediate as turnOver } from 'node:timers/promises'
-import { fail, isError, messageOf } from '../../shared/errors.ts'
+import { fail, isError } from '../../shared/errors.ts'
 import type { Machine } from '../drivers/driver.ts'
 import type { Outcome } from '../reconcile/loop.ts'
 import type { MachinePlan } from '../reconcile/rules.ts'
-import type { Move } from '../reconcile/transition.ts'
-import { allows, errorOf, takeDown, type Context, type Subject } from './context.ts'
-import { remembering, withError } from './history.ts'
-import { inRemovalTurn, type Place } from './removals.ts'
-
-const maxAttempts = 3
-
-/** What happens to the owner when it happens to its machine; where its table says nothing, it is to be as it was read. */
-export const ownerMove = (context: Context, { owner }: Subject, name: string, message: string): Move =>
-  allows(context, owner, name) ? { record: owner, event: { name, message } } : { expect: owner }
-
-interface Failed {
-  readonly subject: Subject
-  readonly place: Place
-  readonly error: unknown
-}
-
-const giveUp = async (context: Context, { subject, place, error }: Failed): Promise<Outcome> => {
-  const { transition, log, pokeOwner } = context
-  const { instance, owner, driver } = subject
-  log.warn('instance.failed', { instance: instance.id, owner: owner.uid, name: owner.name, error })
-  await inRemovalTurn(context, place, () => driver.remove(instance.id))
-  const last = { ...instance, errors: withError(instance.errors, problem(context, error, true)) }
-  await transition.write([
-    {
-      record: owner,
-      event: { name: 'broke', message: messageOf(error) },
-      change: { internal: remembering(owner, last) },
-    },
-    { drop: instance },
-  ])
-  pokeOwner(owner.uid)
-  return {}
-}
-
-const problem = (context: Context, error: unknown, fatal: boolean) =>
-  errorOf(context, {
-    code: isError(error) ? error.code.toUpperCase() : 'INTERNAL',
-    message: messageOf(error),
-    fatal,
-  })
-
-/** Says in an event, once, what the record waits for. */
-const waiting = async (context: Context, { owner }: Subject, message: string, againMs: number): Promise<Outcome> => {
-  const { store, transition } = context
-  context.onWaiting?.(owner.uid)
-  const last = (await store.resources.events(owner.uid)).at(-1)
-  if (last?.message !== message && allows(context, owner, 'waiting'))
-    await transition.write([{ record: owner, event: { name: 'waiting', message } }])
-  return { againMs }
-}
-
-const startFailed = async (context: Context, failed: Failed): Promise<Outcome> => {
-  const { subject, error } = failed
-  const { instance, owner } = subject
-  if (isError(error, 'no_room')) return waiting(context, subject, error.message, 5_000)
-  if (isError(error, 'busy')) return { againMs: 500 }
-  const attempts = instance.attempts + 1
-  const hopeless = isError(error) && !error.retry
-  // One that has run before holds files: those are not given up because the box is not right just now.
-  const mayGiveUp = instance.startedAt === undefined && allows(context, owner, 'broke')
-  if (mayGiveUp && (hopeless || attempts >= maxAttempts)) return giveUp(context, failed)
-  const errors = withError(instance.errors, problem(context, error, false))
-  await context.transition.write([{ instance, change: { attempts, errors } }])
-  return { againMs: Math.min(60_000, 200 * 2 ** Math.min(attempts, 16)) }
-}
+import { ownerMove, takeDown, type Context, type Subject } from './context.ts'
+import type { Place } from './removals.ts'
+import { startFailed, waiting } from './start-failed.ts'
 
 interface Made {
   readonly subject: Subject

@@ -1,9 +1,8 @@
 /** Sees to it that an instance that is up has its machine. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Outcome } from '../reconcile/loop.ts'
-import { errorOf, takeDown, type Context, type Subject } from './context.ts'
+import { errorOf, ownerMove, takeDown, type Context, type Subject } from './context.ts'
 import { withError } from './history.ts'
-import { ownerMove } from './start.ts'
 
 const lost = async (context: Context, subject: Subject): Promise<Outcome> => {
   const { transition, log } = context
