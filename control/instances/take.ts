@@ -1,5 +1,6 @@
 /** Takes machines that were made ahead of need into a record's possession. */
 import { messageOf } from '../../shared/errors.ts'
+import { newInstance } from '../reconcile/moves.ts'
 import type { MachinePlan, Workload } from '../reconcile/rules.ts'
 import type { Move } from '../reconcile/transition.ts'
 import type { Instance, Resource } from '../store/store.ts'
@@ -16,19 +17,9 @@ const planFor = async (
   { clock, log, drivers }: Context,
   { owner, workload }: Wanted,
 ): Promise<MachinePlan | undefined> => {
-  const draft: Instance = {
-    id: owner.uid,
-    owner,
-    revision: workload.revision(owner),
-    driver: drivers.preferred.name,
-    version: 0,
-    status: 'starting',
-    createdAt: clock.now(),
-    attempts: 0,
-    errors: [],
-  }
+  const draft = { id: owner.uid, owner, revision: workload.revision(owner), driver: drivers.preferred.name }
   try {
-    return await workload.plan(owner, draft)
+    return await workload.plan(owner, newInstance(draft, clock.now()))
   } catch (error) {
     log.debug('spare.unplanned', { owner: owner.uid, reason: messageOf(error) })
     return undefined

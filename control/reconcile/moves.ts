@@ -9,7 +9,7 @@ import type {
   ResourceChange,
   ResourceEvent,
 } from '../store/store.ts'
-import type { InstanceEvent } from './instance-life.ts'
+import { instanceLife, type InstanceEvent } from './instance-life.ts'
 
 /** A record that is to be; its status is what its kind's table begins with. */
 export type Draft = Pick<Resource, 'uid' | 'kind' | 'workspace' | 'parent' | 'name' | 'metadata' | 'spec'> & {
@@ -21,6 +21,16 @@ export type OfRevisions = Pick<ResourceEvent, 'revision' | 'canaryRevision'>
 
 /** A machine that is to be made for its owner. */
 export type InstanceDraft = Pick<Instance, 'id' | 'owner' | 'revision' | 'driver'>
+
+/** As its row begins, at `now`. */
+export const newInstance = (draft: InstanceDraft, now: number): Instance => ({
+  ...draft,
+  version: 1,
+  status: instanceLife.initial,
+  createdAt: now,
+  attempts: 0,
+  errors: [],
+})
 
 /** One part of a transaction. Rows are given as they were read: one that has moved on since makes it `changed_meanwhile`. */
 export type Move =

@@ -9,7 +9,7 @@ import type { AuditedBy, Instance, Resource, Write, WritableStore, Written } fro
 import { auditWrites } from './audited.ts'
 import type { Changes } from './changes.ts'
 import { instanceLife } from './instance-life.ts'
-import type { Move } from './moves.ts'
+import { newInstance, type Move } from './moves.ts'
 import { recordWrites, type RecordMove } from './record-writes.ts'
 import type { RulesByKind } from './rules.ts'
 import { unwantedOf } from './unwanted.ts'
@@ -64,7 +64,7 @@ const stopping = async (context: Context, moves: readonly Move[]): Promise<Move[
 
 const addWrite = ({ now }: Context, { add }: Extract<Move, { add: unknown }>): Write => ({
   type: 'addInstance',
-  instance: { ...add, version: 1, status: instanceLife.initial, createdAt: now, attempts: 0, errors: [] },
+  instance: newInstance(add, now),
 })
 
 const instanceWrites = async (context: Context, move: Extract<Move, { instance: Instance }>): Promise<Write[]> => {
