@@ -63,7 +63,11 @@ export const startFailed = async (context: Context, failed: Failed): Promise<Out
   // One that has run before holds files: those are not given up because the box is not right just now.
   const mayGiveUp = instance.startedAt === undefined && allows(context, owner, 'broke')
   if (mayGiveUp && (hopeless || attempts >= maxAttempts)) return giveUp(context, failed)
-  const errors = withError(instance.errors, problem(context, error, false))
+  const now = problem(context, error, false)
+  const last = instance.errors.at(-1)
+  // Tried for as long as it takes, it says the same again and again, until nothing else is left: it stands there once, with its last time.
+  const isSaid = !mayGiveUp && last?.code === now.code && last.message === now.message
+  const errors = withError(isSaid ? instance.errors.slice(0, -1) : instance.errors, now)
   await context.transition.write([{ instance, change: { attempts, errors } }])
   return { againMs: Math.min(60_000, 200 * 2 ** Math.min(attempts, 16)) }
 }

@@ -321,6 +321,11 @@ t.test('one that has run holds files, and is not given up because the box is not
   made.world.machines.clear()
   await made.clock.tick(200_000)
   t.equal(await statusOf(made, uid), 'DEPLOYING')
+  const [trying] = await made.store.instances.ofOwner(uid)
+  t.ok((trying?.attempts ?? 0) > 3)
+  const told = [{ code: 'MACHINE_LOST' }, { code: 'INTERNAL', message: 'no luck' }]
+  t.match(trying?.errors, told, 'what is said at each try is told once, and what was before stays')
+  t.equal(trying?.errors.length, 2)
   failing = false
   await made.clock.tick(60_000)
   t.match(await made.store.instances.ofOwner(uid), [{ id: first?.id, attempts: 0 }])
