@@ -49,6 +49,7 @@ export const census = async (s: Server): Promise<Record<string, number>> => {
     interface: Math.max(0, counts['interface'] ?? 0),
     namespace: Math.max(0, counts['namespace'] ?? 0),
     'machine directories': readdirSync(join(s.dataDir, 'machines')).length,
+    outputs: readdirSync(join(s.dataDir, 'outputs')).length,
     loops: loopsOf(s.dataDir).length,
     mounts: mountsOf(s.dataDir).length,
     processes: processesWith(s.names.tag).length,
