@@ -20,7 +20,7 @@ export interface Docker {
 export const docker = async (bench: Bench, rootfs: string): Promise<Docker | undefined> => {
   const [engine, client] = [find('dockerd'), find('docker')]
   if (!engine || !client) {
-    bench.skip('host.create-exec.against-docker', 'needs docker: apt-get install docker.io')
+    bench.skip('*.against-docker', 'needs docker: apt-get install docker.io')
     return undefined
   }
   const dir = scratch(bench, 'docker')
@@ -45,7 +45,7 @@ export const docker = async (bench: Bench, rootfs: string): Promise<Docker | und
     )
   for (const end = performance.now() + 30_000; !(await up()); ) {
     if (child.exitCode !== null || performance.now() > end) {
-      bench.skip('host.create-exec.against-docker', 'dockerd does not start here')
+      bench.skip('*.against-docker', 'dockerd does not start here')
       return undefined
     }
     await new Promise(resolve => setTimeout(resolve, 100))

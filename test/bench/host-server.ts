@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { openHierarchy, type Hierarchy } from '../../control/drivers/oci/cgroup/hierarchy.ts'
 import { readMarker } from '../../control/drivers/oci/marker.ts'
 import { filesOf } from '../../control/drivers/oci/layout.ts'
+import { readName, treePath } from '../../control/images/layout.ts'
 import { server } from '../support/server.ts'
 import { cpuOf, memoryOf } from './child.ts'
 import type { Bench } from './measure.ts'
@@ -42,6 +43,15 @@ const compiled = new URL('../../.runtime/compiled', import.meta.url).pathname
 
 /** Image of all sandboxes here: what is measured is not how large an image is. */
 export const image = 'busybox'
+
+const imagesDir = new URL('../../.runtime/images', import.meta.url).pathname
+
+/** Its root file system, for who runs it by other means. */
+export const imageRoot = async (): Promise<string> => {
+  const digest = await readName(imagesDir, image)
+  if (!digest) throw new Error(`no image "${image}" in ${imagesDir}: run make images`)
+  return `${treePath(imagesDir, digest)}/rootfs`
+}
 
 /** Processes in the control groups of the instance; a command line would find those of others, too. */
 const processesOf = (cgroup: string): number[] =>

@@ -3,25 +3,21 @@
  * how fast one wakes, what a command, a file and a sandbox that does nothing cost.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readName, treePath } from '../../control/images/layout.ts'
 import { whyNoMachines } from '../support/machine.ts'
 import { startSpawner } from './child.ts'
 import { docker } from './docker.ts'
 import { filesThrough } from './host-files.ts'
 import { ownUsers } from './host-users.ts'
-import { image, measuredHost, type MeasuredHost } from './host-server.ts'
+import { imageRoot, measuredHost, type MeasuredHost } from './host-server.ts'
 import { inTurns, timeOf, times, type Bench } from './measure.ts'
 import { percentile, row, type Row } from './report.ts'
 import { bareRunc } from './runc.ts'
 
 const megabyte = 1024 * 1024
-const imagesDir = new URL('../../.runtime/images', import.meta.url).pathname
 
 const createToExec = async (bench: Bench, host: MeasuredHost): Promise<Row[]> => {
   bench.say('create to the first exec, beside runc and docker')
-  const digest = await readName(imagesDir, image)
-  if (!digest) throw new Error(`no image "${image}" in ${imagesDir}: run make images`)
-  const rootfs = `${treePath(imagesDir, digest)}/rootfs`
+  const rootfs = await imageRoot()
   const runc = await bareRunc(bench, rootfs)
   const engine = await docker(bench, rootfs)
   const cold = async (round: number) => {
