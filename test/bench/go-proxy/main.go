@@ -20,10 +20,18 @@ func main() {
 	transport.MaxIdleConnsPerHost = 256
 	proxy := &httputil.ReverseProxy{
 		Transport: transport,
-		Rewrite: func(request *httputil.ProxyRequest) {
-			request.SetURL(upstream)
-			request.SetXForwarded()
-			request.Out.Header.Del("Authorization")
+		// Not Rewrite, which Debian 12's Go does not have. X-Forwarded-For is added after it.
+		Director: func(request *http.Request) {
+			request.Header.Set("X-Forwarded-Host", request.Host)
+			if request.TLS == nil {
+				request.Header.Set("X-Forwarded-Proto", "http")
+			} else {
+				request.Header.Set("X-Forwarded-Proto", "https")
+			}
+			request.URL.Scheme = upstream.Scheme
+			request.URL.Host = upstream.Host
+			request.Host = ""
+			request.Header.Del("Authorization")
 		},
 	}
 	address := "127.0.0.1:" + os.Args[1]
