@@ -135,7 +135,7 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['20 %', 'daemon/config/config.ts', "'SANDBOX_MAX_HEAP_PERCENT'], 1, 100, 20"],
     ['64 MiB', 'daemon/config/config.ts', 'Math.max(64 * MiB'],
   ],
-  'output of a daemon kept on the host': [['1 MiB', 'control/drivers/oci/outputs.ts', 'mostBytes = 1024 * 1024']],
+  'output of a daemon kept on the host': [['1 MiB', 'control/drivers/oci/trim-outputs.ts', 'mostBytes = 1024 * 1024']],
 }
 
 t.test('every row of the page is checked, every number is the one of the code', async t => {
