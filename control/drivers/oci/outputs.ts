@@ -11,7 +11,7 @@ import type { DriverDeps } from '../module.ts'
 import { outputsDir } from './layout.ts'
 import { closeMemory, openMemory, type MemoryPlace } from './memory-place.ts'
 import type { Names } from './names.ts'
-import { trimEarlierOutputs, trimOutputs } from './trim-outputs.ts'
+import { earlierOutputTrimmer, outputTrimmer } from './trim-outputs.ts'
 
 const placeOf = ({ runDir }: Pick<Names, 'runDir'>): MemoryPlace => ({
   step: 'outputs',
@@ -46,10 +46,8 @@ export const openOutputs = async (
     // With the last machine the place goes, beside one that is under way.
     if (!isOver) log.warn('output.untrimmed', { error })
   }
-  const stops = [
-    clock.every(1_000, () => void trimOutputs(place.directory).catch(untrimmed)),
-    clock.every(5_000, () => void trimEarlierOutputs(dataDir).catch(untrimmed)),
-  ]
+  const every = (ms: number, trim: () => Promise<void>) => clock.every(ms, () => void trim().catch(untrimmed))
+  const stops = [every(1_000, outputTrimmer(place.directory)), every(5_000, earlierOutputTrimmer(dataDir))]
   return () => {
     isOver = true
     for (const stop of stops) stop()

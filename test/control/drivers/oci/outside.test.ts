@@ -1,10 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { failureToBound } from '../../../../control/drivers/oci/net/connections.ts'
 import { earlierOutput, filesOf, outputsDir } from '../../../../control/drivers/oci/layout.ts'
-import { trimEarlierOutputs, trimOutputs } from '../../../../control/drivers/oci/trim-outputs.ts'
+import { earlierOutputTrimmer, outputTrimmer } from '../../../../control/drivers/oci/trim-outputs.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, openBox, sh, type Box } from '../../../support/oci.ts'
@@ -87,20 +88,39 @@ t.test('the output of a daemon is cut when it has grown large, and goes on', asy
   const machine = await box.driver.create(box.spec('a'))
   const { output, dir } = filesOf(box.dataDir, 'a')
   t.equal(existsSync(output), true)
-  writeFileSync(output, Buffer.alloc(1024 * 1024 + 1), { flag: 'a' })
-  await trimOutputs(outputsDir(box.dataDir))
+  const add = (bytes: number) => writeFileSync(output, Buffer.alloc(bytes), { flag: 'a' })
+  const trim = outputTrimmer(outputsDir(box.dataDir))
+  add(1024 * 1024 + 1)
+  await trim()
   t.equal(statSync(output).size, 0)
   const { host, port } = machine.address as { host: string; port: number }
   await (await fetch(`http://${host}:${port}/say`, { method: 'POST', body: 'still here\n' })).text()
   t.equal(statSync(output).size, 'still here\n'.length)
   // Beyond its end, where no size tells of it.
   execFileSync('fallocate', ['--keep-size', '--length', '2M', output])
-  await trimOutputs(outputsDir(box.dataDir))
+  await trim()
   t.equal(statSync(output).blocks, 0)
+  for (let turn = 0; turn < 3; turn++) {
+    add(400 * 1024)
+    await trim()
+  }
+  t.equal(statSync(output).size, 0, 'little by little')
+  const other = join(outputsDir(box.dataDir), 'b.log')
+  writeFileSync(other, Buffer.alloc(1024 * 1024))
+  await trim()
+  rmSync(other)
+  add(1024 * 1024 + 1)
+  for (let turn = 0; turn < 30; turn++) await trim()
+  t.equal(statSync(output).size, 0, 'also where another one went meanwhile, which hides it')
   const earlier = earlierOutput({ dir })
-  writeFileSync(earlier, Buffer.alloc(1024 * 1024 + 1))
-  await trimEarlierOutputs(box.dataDir)
+  const addEarlier = () => writeFileSync(earlier, Buffer.alloc(1024 * 1024 + 1))
+  addEarlier()
+  const trimEarlier = earlierOutputTrimmer(box.dataDir)
+  await trimEarlier()
   t.equal(statSync(earlier).size, 0, 'that of a machine that runs since a version before')
+  addEarlier()
+  await trimEarlier()
+  t.equal(statSync(earlier).size, 0, 'again')
   rmSync(earlier)
   await box.driver.remove('a')
   t.notOk(existsSync(output))
