@@ -30,7 +30,7 @@ t.test('one that starts is told what its memory is bounded to', async t => {
 t.test('one that is claimed is told it, too', async t => {
   const bodies: unknown[] = []
   const connections = {
-    pool: () => ({
+    questions: () => ({
       async request({ body }: { body: string }) {
         bodies.push(JSON.parse(body))
         throw new Error('heard')
