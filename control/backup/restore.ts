@@ -84,8 +84,8 @@ const restoreInto = async (deps: RestoreDeps, { from, imagesDir }: RestoreOrder,
 }
 
 /**
- * Throws `already_exists` for a directory that is not empty, `busy` while a server runs on it, `unavailable` for a file that is not there, `invalid_argument` for what is no
- * whole backup; then the directory is empty.
+ * Throws `unavailable` for a file that is not there, `already_exists` for a directory that is not empty, `busy` while a server runs on it,
+ * `invalid_argument` for what is no whole backup; then the directory is empty.
  */
 export const restore = async (deps: RestoreDeps, order: RestoreOrder): Promise<Restored> => {
   await access(order.from).catch(error => {

@@ -52,7 +52,7 @@ export interface Connections {
   link(to: Destination, client: Client): Link
   /** A connection of its own. */
   open(to: Destination, role: Role): Promise<Socket>
-  /** Opens what the host's next word and a client's first request go on, and keeps it for so long at least; also while the machine sleeps. */
+  /** Opens what the host's next word and a client's first request go on, also while the machine sleeps, and keeps it for so many ms at least. */
   expect(to: Destination, withinMs: number): void
   /** Drops the connections to a machine that is no more. */
   forget(host: string): void

@@ -39,7 +39,7 @@ export interface Place {
   opening: number
   /** One of them that nobody has asked for yet, and that rests when it is there. */
   ahead: Promise<void> | undefined
-  /** As long as one rests at least, ms. */
+  /** A connection rests here for so many ms at least, whatever its other side offers. */
   leastRestMs: number
   readonly waiting: (() => void)[]
 }

@@ -105,14 +105,18 @@ class Answer implements FarEvents {
   }
 }
 
+/** What no line of a head holds: whoever could put one there would ask something else in the host's name. */
+const lineEnd = /[\r\n\0]/
+
+/** The request as it is sent. Throws TypeError for a body that is no text, and for what would end a line of its head. */
 const textOf = ({ method, path, origin, headers, body }: Sending): string => {
   if (typeof body !== 'string' && body !== null && body !== undefined) throw new TypeError('the host asks in texts')
   const { host } = new URL(origin as string | URL)
-  const fields = Object.entries(headers as Readonly<Record<string, string>>).map(
-    ([name, text]) => `${name}: ${text}\r\n`,
-  )
-  const length = body ? `content-length: ${Buffer.byteLength(body)}\r\n` : ''
-  return `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${fields.join('')}${length}\r\n${body ?? ''}`
+  const fields = Object.entries(headers as Readonly<Record<string, string>>).map(([name, text]) => `${name}: ${text}`)
+  const length = body ? [`content-length: ${Buffer.byteLength(body)}`] : []
+  const lines = [`${method} ${path} HTTP/1.1`, `host: ${host}`, ...fields, ...length]
+  if (lines.some(line => lineEnd.test(line))) throw new TypeError('a line of a head ends where it should not')
+  return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`
 }
 
 const headersOf = ({ raw }: AnswerHead): Record<string, string> => {

@@ -30,7 +30,7 @@ export interface Context {
   readonly configurer: Omit<Configurer, 'written'>
   readonly spare: Spare | undefined
   readonly claimDaemon: ClaimDaemon
-  /** The daemon of that machine will be asked, within so long. */
+  /** The daemon of that machine will be asked, within so many ms; Infinity where nobody knows when. */
   readonly expectUse?: ((address: Address, withinMs: number) => void) | undefined
   readonly observer: Observer
   readonly endings: Endings

@@ -66,7 +66,7 @@ export interface RunnerDeps {
   /** Machines made ahead of need; none when it is left out. */
   readonly spare?: Spare | undefined
   readonly claimDaemon: ClaimDaemon
-  /** The daemon of that machine will be asked, within so long. */
+  /** The daemon of that machine will be asked, within so many ms; Infinity where nobody knows when. */
   readonly expectUse?: ((address: Address, withinMs: number) => void) | undefined
   readonly observer: Observer
   readonly keepAlive: StandbyDeps['keepAlive']

@@ -87,6 +87,16 @@ t.test('no answer is an error, and so is one that is none', async t => {
   t.equal((await ask()).body, 'fine')
 })
 
+t.test('nothing in a head begins another line of it', async t => {
+  const { connections, to, heard } = await daemon(t, [ok('one'), ok('two')])
+  const { signal } = new AbortController()
+  const ask = (path: string, headers: Record<string, string>) =>
+    connections.questions(to, 100).request({ origin: 'http://127.0.0.1:1', path, method: 'GET', headers, signal })
+  await t.rejects(ask('/p', { 'x-a': 'b\r\nx-c: d' }), TypeError)
+  await t.rejects(ask('/p HTTP/1.1\n\nGET /q', {}), TypeError)
+  t.same(heard, [])
+})
+
 t.test('a question that was given up while it waited for its connection leaves that to the next', async t => {
   const { ask, opened, heard } = await daemon(t, [ok('one')])
   const early = new AbortController()

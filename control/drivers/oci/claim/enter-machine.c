@@ -6,8 +6,10 @@
  *
  * First the control files of its group are written in their order, which wakes it, then a file of the host's, for root alone. A thread of
  * its own does all of it: the one that serves goes on meanwhile (waking a daemon takes the kernel half a millisecond), and the namespaces
- * that are entered end with it; starting a process from a large server would take longer than all of it. Nothing of a tenant has run in the machine, but its image may be one's: a link, pipe or device in /etc in the place of a
- * file goes, for opening a pipe would wait for ever.
+ * that are entered end with it; starting a process from a large server would take longer than all of it.
+ *
+ * Nothing of a tenant has run in the machine, but its image may be one's: a link, pipe or device in /etc in the place of a file goes, for
+ * opening a pipe would wait for ever.
  */
 #include "../native/visit.h"
 #include "../native/only-process.h"

@@ -49,9 +49,9 @@ static void write_part(int file, const struct part *part) {
 }
 
 /*
- * The part as a file that nobody can write to (root of the machine could open its own descriptor anew), and that is gone with whoever has it open. Without one it is at its end: a pipe that nobody writes to,
- * and not the box's /dev/null, as runsc gives the files it is started with to the user it goes on as (nobody), who could have set the modes of that
- * device for everybody.
+ * The part as a file that nobody can write to (root of the machine could open its own descriptor anew), and that is gone with whoever has it
+ * open. Without one it is at its end: a pipe that nobody writes to, and not the box's /dev/null, as runsc gives the files it is started with to
+ * the user it goes on as (nobody), who could have set the modes of that device for everybody.
  */
 static inline int open_part(struct told told, const char *name) {
   struct part part;
