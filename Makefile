@@ -63,7 +63,7 @@ drain: packages ## Takes no new sandboxes, until make drain UNDO=1; WAIT=1 retur
 	@$(NODE) control/main.ts drain $(if $(UNDO),--undo) $(if $(WAIT),--wait)
 
 demo: setup ## Creates a sandbox, runs code in it, shows the bill.
-	@$(NODE) control/demo/main.ts
+	@$(NODE) control/cli/demo/main.ts
 
 daemon: packages ## Runs hutchd alone on this machine: make daemon PORT=9080 WORKDIR=/some/dir ADDRESS=127.0.0.1
 	@bash images/setup/native.sh

@@ -1,8 +1,8 @@
 /** `hutch account`: further accounts of this host, each with workspaces and people of its own. */
-import { loadConfig } from '../config.ts'
-import { adminLink } from '../identity/admin-link.ts'
-import { createAccount } from '../identity/operator.ts'
-import { publicUrlOf } from '../listening.ts'
+import { loadConfig } from '../base/config.ts'
+import { adminLink } from '../server/access/identity/admin-link.ts'
+import { createAccount } from '../server/access/identity/operator.ts'
+import { publicUrlOf } from '../base/listening.ts'
 import { misuse, type Invocation } from './command.ts'
 import { withPeople } from './people.ts'
 import { tableLines } from './table.ts'

@@ -1,6 +1,6 @@
 /** `hutch audit`: looks at the chain of the audit in a data directory, whether or not a server runs. */
-import { loadConfig } from '../config.ts'
-import type { AuditHead, Store } from '../store/store.ts'
+import { loadConfig } from '../base/config.ts'
+import type { AuditHead, Store } from '../core/store/store.ts'
 import { misuse, type Invocation } from './command.ts'
 import { withExistingStore } from './existing-store.ts'
 

@@ -1,5 +1,5 @@
 /** The commands of `hutch`. A new one is an entry here and a file beside it, which is loaded when the command runs. */
-import { serverNames } from '../config/names.ts'
+import { serverNames } from '../base/config/names.ts'
 import type { Command } from './command.ts'
 
 export const commands: readonly Command[] = [

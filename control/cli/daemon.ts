@@ -5,10 +5,10 @@ import { bundleCommandAtHome } from '../../shared/bundle.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { messageOf } from '../../shared/errors.ts'
 import { silentLog } from '../../shared/log.ts'
-import { loadConfig } from '../config.ts'
-import { prepareDataDir } from '../data-dir.ts'
+import { loadConfig } from '../base/config.ts'
+import { prepareDataDir } from '../base/data-dir.ts'
 import { readBundle } from '../drivers/oci/bundle.ts'
-import { prepareRuntime } from '../runtime/prepare.ts'
+import { prepareRuntime } from '../core/runtime/prepare.ts'
 import { misuse, type Invocation } from './command.ts'
 
 /** Processes start where the daemon does, and paths of files begin in WORKDIR: both are to be the same. */

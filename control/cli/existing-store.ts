@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { fail } from '../../shared/errors.ts'
 import { command } from '../../shared/installation.ts'
 import { silentLog } from '../../shared/log.ts'
-import { openStore } from '../store/sqlite/open.ts'
-import type { Store, WritableStore } from '../store/store.ts'
+import { openStore } from '../core/store/sqlite/open.ts'
+import type { Store, WritableStore } from '../core/store/store.ts'
 
 /** The file of the database. Throws `unavailable` where no server has been: a command that only looks makes none. */
 export const existingDatabase = (dataDir: string): string => {

@@ -1,13 +1,13 @@
 /** What commands about people work with: the store of the data directory, whether or not a server runs on it. */
 import { systemClock } from '../../shared/clock.ts'
 import { randomIds } from '../../shared/ids.ts'
-import { createMembers } from '../identity/members.ts'
-import type { OperatorDeps } from '../identity/operator.ts'
-import { plainKinds } from '../kinds/index.ts'
-import { userKindName } from '../kinds/user.ts'
-import { changes } from '../reconcile/changes.ts'
-import { transition } from '../reconcile/transition.ts'
-import type { Store } from '../store/store.ts'
+import { createMembers } from '../server/access/identity/members.ts'
+import type { OperatorDeps } from '../server/access/identity/operator.ts'
+import { plainKinds } from '../core/kinds/index.ts'
+import { userKindName } from '../core/kinds/user.ts'
+import { changes } from '../core/transitions/changes.ts'
+import { transition } from '../core/transitions/transition.ts'
+import type { Store } from '../core/store/store.ts'
 import { withWritableStore } from './existing-store.ts'
 
 /** A running server sees with its next request what this writes. */

@@ -1,5 +1,5 @@
 /** `hutch person`: who signs in here. */
-import { loadConfig, type Config } from '../config.ts'
+import { loadConfig, type Config } from '../base/config.ts'
 import {
   listPeople,
   passwordLink,
@@ -7,8 +7,8 @@ import {
   setAccountAdmin,
   unbindPerson,
   type OperatorDeps,
-} from '../identity/operator.ts'
-import { publicUrlOf } from '../listening.ts'
+} from '../server/access/identity/operator.ts'
+import { publicUrlOf } from '../base/listening.ts'
 import { misuse, type Invocation } from './command.ts'
 import { withPeople } from './people.ts'
 import { tableLines } from './table.ts'

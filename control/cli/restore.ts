@@ -1,9 +1,9 @@
 /** `hutch restore`: a data directory from a backup. */
 import { resolve } from 'node:path'
 import { command } from '../../shared/installation.ts'
-import { restore } from '../backup/restore.ts'
-import { loadConfig } from '../config.ts'
-import { adaptCopy } from '../store/sqlite/adapt.ts'
+import { restore } from '../ops/backup/restore.ts'
+import { loadConfig } from '../base/config.ts'
+import { adaptCopy } from '../core/store/sqlite/adapt.ts'
 import { misuse, type Invocation } from './command.ts'
 import { needRoot } from './root.ts'
 

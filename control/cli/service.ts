@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { installation } from '../../shared/installation.ts'
 import { reasonOf } from '../../shared/system-reason.ts'
-import { loadConfig } from '../config.ts'
+import { loadConfig } from '../base/config.ts'
 import { misuse, type Invocation } from './command.ts'
 
 /** As systemd reads it: `%` and `$` mean something to it, quotes hold words together. */

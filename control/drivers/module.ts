@@ -1,7 +1,7 @@
 /** What a driver is opened with, and how one is listed. */
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../base/config.ts'
 import type { Driver } from './driver.ts'
 
 export type DriverConfig = Pick<Config, 'dataDir' | 'driver' | 'runtime' | 'subnet' | 'bundleDir'> &

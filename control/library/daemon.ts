@@ -1,9 +1,9 @@
 /** The daemon inside a sandbox, spoken to by its declared routes; the sandbox stays awake until `use` is done with it. */
 import type { Client } from '../../shared/http/client/index.ts'
-import { daemonAt } from '../channel/client.ts'
-import type { Connections } from '../channel/connections.ts'
-import type { Reach } from '../instances/reach.ts'
-import type { Owner } from '../store/store.ts'
+import { daemonAt } from '../core/channel/client.ts'
+import type { Connections } from '../core/channel/connections.ts'
+import type { Reach } from '../core/machines/reach.ts'
+import type { Owner } from '../core/store/store.ts'
 
 /** Waits until a machine of the owner is up and runs `use` with its daemon. Failures are those of the client. */
 export type DaemonCall = <T>(owner: Owner, use: (daemon: Client) => Promise<T>, signal?: AbortSignal) => Promise<T>

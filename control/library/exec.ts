@@ -13,7 +13,7 @@ import {
   type ProcessEvent,
   type StartProcess,
 } from '../../shared/wire/process.ts'
-import type { Owner } from '../store/store.ts'
+import type { Owner } from '../core/store/store.ts'
 import { checkMembers } from './check-options.ts'
 import type { DaemonCall } from './daemon.ts'
 

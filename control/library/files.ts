@@ -7,7 +7,7 @@ import type { Client } from '../../shared/http/client/index.ts'
 import type { Out } from '../../shared/schema.ts'
 import { deletePath, readPath, writePath } from '../../shared/wire/filesystem.ts'
 import { type directoryShape, type fileEntryShape } from '../../shared/wire/file-shapes.ts'
-import type { Owner } from '../store/store.ts'
+import type { Owner } from '../core/store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
 export type FileEntry = Out<typeof fileEntryShape>

@@ -1,6 +1,6 @@
 /** Images of this host as a library sees them: what every workspace can make sandboxes from. */
-import type { Image, Images } from '../images/images.ts'
-import { sourceOf } from '../images/source.ts'
+import type { Image, Images } from '../core/images/images.ts'
+import { sourceOf } from '../core/images/source.ts'
 
 export interface LibraryImage {
   readonly name: string

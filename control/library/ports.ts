@@ -1,10 +1,10 @@
 /** What listens in a sandbox, and requests to it, as `{sandbox}/port/{port}/…` does them over HTTP. */
-import type { Connections } from '../channel/connections.ts'
+import type { Connections } from '../core/channel/connections.ts'
 import { fail } from '../../shared/errors.ts'
 import type { Out } from '../../shared/schema.ts'
 import { listPorts, type port as portShape } from '../../shared/wire/network.ts'
-import type { Reach } from '../instances/reach.ts'
-import type { Owner } from '../store/store.ts'
+import type { Reach } from '../core/machines/reach.ts'
+import type { Owner } from '../core/store/store.ts'
 import type { DaemonCall } from './daemon.ts'
 
 export interface PortRequest {

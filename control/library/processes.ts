@@ -14,7 +14,7 @@ import {
   type ProcessEvent,
   type StartProcess,
 } from '../../shared/wire/process.ts'
-import type { Owner } from '../store/store.ts'
+import type { Owner } from '../core/store/store.ts'
 import type { DaemonCall, DaemonEvents } from './daemon.ts'
 
 export type StartOptions = In<typeof StartProcess>

@@ -1,6 +1,6 @@
 import type { Out } from '../../shared/schema.ts'
 import { watchFilesystem, type WatchEvent } from '../../shared/wire/watch.ts'
-import type { Owner } from '../store/store.ts'
+import type { Owner } from '../core/store/store.ts'
 import type { DaemonEvents } from './daemon.ts'
 
 export type FileChange = Out<typeof WatchEvent>

@@ -1,8 +1,8 @@
 /** Removes what was built, and leaves what is in use: a sandbox whose image or bundle is taken away runs on without files. */
 import { lstatSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { bundlesInUse, ifThere, isServed, treesInUse } from '../../control/runtime/in-use.ts'
-import { bundleName } from '../../control/runtime/prune.ts'
+import { bundlesInUse, ifThere, isServed, treesInUse } from '../../control/core/runtime/in-use.ts'
+import { bundleName } from '../../control/core/runtime/prune.ts'
 
 /** In .runtime and beside it: nobody runs from these. */
 const neverUsed = [

@@ -15,7 +15,7 @@ import {
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
-import { readName } from '../../control/images/layout.ts'
+import { readName } from '../../control/core/images/layout.ts'
 
 /**
  * A tenth larger than what level 19 makes, in a tenth of its time. The window finds what Node's binary has twice, and is

@@ -11,7 +11,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
-import { filesOfPages } from '../../control/html/assets.ts'
+import { filesOfPages } from '../../control/server/web/html/assets.ts'
 import { packRuntime } from './archive.ts'
 import { checkGlibc } from './glibc.ts'
 import { writeNotices } from './notices.ts'
@@ -35,7 +35,7 @@ const copyHelpers = (): string[] => {
 
 /** What the host's pages load, in one directory beside the module that reads it. */
 const copyPages = (): void => {
-  const to = join(dist, 'control/html/files')
+  const to = join(dist, 'control/server/web/html/files')
   mkdirSync(to, { recursive: true })
   for (const [name, file] of filesOfPages(root)) cpSync(file, join(to, name))
 }

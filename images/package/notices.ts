@@ -2,7 +2,7 @@
 import { existsSync, globSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { execa } from 'execa'
-import { packagesOfPages } from '../../control/html/assets.ts'
+import { packagesOfPages } from '../../control/server/web/html/assets.ts'
 import { findProgram } from '../runtime/binaries.ts'
 import { bundledPackages } from '../runtime/compile.ts'
 
@@ -100,7 +100,7 @@ export const writeNotices = async (root: string, to: string): Promise<void> => {
   }
   const text = [
     'Hutch is under the licence in the file LICENSE. The archive dist/runtime.tar.zst of this package, and what pages load,',
-    'in dist/control/html, contain work of others, named below. The packages that Hutch depends on are in neither: npm',
+    'in dist/control/server/web/html, contain work of others, named below. The packages that Hutch depends on are in neither: npm',
     'installs them with their own licences.',
     '',
     ...section('Node.js', [node]),

@@ -18,8 +18,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { execa } from 'execa'
-import { writeLatest } from '../../control/runtime/latest.ts'
-import { pruneBundles } from '../../control/runtime/prune.ts'
+import { writeLatest } from '../../control/core/runtime/latest.ts'
+import { pruneBundles } from '../../control/core/runtime/prune.ts'
 import { assemble } from './assemble.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,5 +1,5 @@
 # Sourced by the recipes: a built tree enters the shared image directory whole or not at all.
-# The layout is the one control/images reads: trees/<digest>/{rootfs,image.json} and names/<name>.json.
+# The layout is the one control/core/images reads: trees/<digest>/{rootfs,image.json} and names/<name>.json.
 images=${IMAGES_DIR:-.runtime/images}
 
 # recipe_digest FILE...: what a tree was made from.

@@ -3,9 +3,9 @@
  * door costs, without what is behind it. Arguments: data directory, port of what answers for the machines, and where TLS is spoken, what
  * the names of its certificate and key begin with.
  */
-import { loadConfig } from '../../control/config.ts'
+import { loadConfig } from '../../control/base/config.ts'
 import { fakeDriver } from '../../control/drivers/fake/index.ts'
-import { createHost } from '../../control/host.ts'
+import { createHost } from '../../control/host/host.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { jsonLog } from '../../shared/log.ts'

@@ -3,8 +3,8 @@
  */
 import { join } from 'node:path'
 import BetterSqlite, { type Database } from 'better-sqlite3'
-import { openStore } from '../../control/store/sqlite/open.ts'
-import type { Listing, Store, UsageQuery, Write, WritableStore } from '../../control/store/store.ts'
+import { openStore } from '../../control/core/store/sqlite/open.ts'
+import type { Listing, Store, UsageQuery, Write, WritableStore } from '../../control/core/store/store.ts'
 import { silentLog } from '../../shared/log.ts'
 import { instanceOf, record } from '../support/records.ts'
 import { scratch } from './child.ts'

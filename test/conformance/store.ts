@@ -1,6 +1,6 @@
 /** What every store must show. `open` gives an empty one, closed by the suite. */
 import type { Test } from 'tap'
-import type { WritableStore } from '../../control/store/store.ts'
+import type { WritableStore } from '../../control/core/store/store.ts'
 import { belongingsSuite } from './store/belongings.ts'
 import { instancesSuite } from './store/instances.ts'
 import { listingSuite } from './store/listing.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { recordFindings } from '../../control/doctor/records.ts'
+import { recordFindings } from '../../control/ops/doctor/records.ts'
 import { silentLog } from '../../shared/log.ts'
 import { call } from '../support/call.ts'
 import { openTestHost, type TestHost } from '../support/whole-host.ts'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import t from 'tap'
 import { commands } from '../../control/cli/commands.ts'
-import { serverNames } from '../../control/config/names.ts'
+import { serverNames } from '../../control/base/config/names.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { whyNoMachines } from '../support/machine.ts'
 
-const main = fileURLToPath(new URL('../../control/demo/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../control/cli/demo/main.ts', import.meta.url))
 const lines: readonly RegExp[] = [
   /^hutch demo: the host serves on http:\/\/127\.0\.0\.1:\d+$/,
   /1\. sandbox "demo" from image base, 1 GB: DEPLOYING$/,

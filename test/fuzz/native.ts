@@ -44,15 +44,15 @@ const tests = [
   'test/control/drivers/oci/process/run-process.test.ts',
   'test/control/drivers/oci/enter.test.ts',
   'test/control/drivers/oci/disk/from-project.test.ts',
-  'test/control/memory/tidy.test.ts',
+  'test/control/base/memory/tidy.test.ts',
   'test/control/drivers/oci/view-v2.test.ts',
   'test/control/drivers/oci/drives.test.ts',
   'test/control/drivers/oci/users/before.test.ts',
   'test/control/drivers/oci/users/hold.test.ts',
   // The relay: connections that are passed on unread, and parts of them; and where datagrams wanted to go.
-  'test/control/egress/late.test.ts',
-  'test/control/egress/datagrams.test.ts',
-  'test/control/relay/move.test.ts',
+  'test/control/network/egress/late.test.ts',
+  'test/control/network/egress/datagrams.test.ts',
+  'test/control/base/relay/move.test.ts',
 ]
 
 const flags = ['-std=gnu11', '-O1', '-g', '-fno-omit-frame-pointer', '-fsanitize=address,undefined']

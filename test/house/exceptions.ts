@@ -10,7 +10,7 @@ export const longFiles: Readonly<Record<string, number>> = {}
 export const longFunctions: Readonly<Record<string, number>> = {}
 
 /** Import arrows between rooms that run against the grain, per tree; none where a tree is left out. */
-export const againstTheGrain: Readonly<Record<string, number>> = {}
+export const againstTheGrain: Readonly<Record<string, number>> = { control: 5 }
 
 /** Exported for their own tests, and used by nobody else outside their file. */
 export const openedForTests: readonly string[] = [

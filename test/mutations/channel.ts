@@ -4,9 +4,9 @@ import type { Defence } from './defence.ts'
 const audience = 'test/daemon/channel/audience.test.ts'
 const listener = 'test/daemon/channel/listener.test.ts'
 const boot = 'test/daemon/channel/boot.test.ts'
-const connect = 'test/control/channel/connect.test.ts'
+const connect = 'test/control/core/channel/connect.test.ts'
 const keyed = 'test/daemon/upgrade/keyed.test.ts'
-const runner = 'test/control/instances/runner.test.ts'
+const runner = 'test/control/core/machines/runner.test.ts'
 
 export const channelDefences: readonly Defence[] = [
   {
@@ -158,93 +158,93 @@ export const channelDefences: readonly Defence[] = [
   },
   {
     name: 'roles share kept connections',
-    file: 'control/channel/connections.ts',
+    file: 'control/core/channel/connections.ts',
     text: '${channel.generation} ${role}`',
     instead: '${channel.generation}`',
     test: connect,
   },
   {
     name: 'starts of a machine share kept connections',
-    file: 'control/channel/connections.ts',
+    file: 'control/core/channel/connections.ts',
     text: '${channel.machine} ${channel.generation}',
     instead: '${channel.machine}',
     test: connect,
   },
   {
     name: 'a stand-in that talks first is believed',
-    file: 'control/channel/connect.ts',
+    file: 'control/core/channel/connect.ts',
     text: ' || socket.readableLength > 0',
     instead: '',
     test: connect,
   },
   {
     name: 'a stand-in may be silent for ever',
-    file: 'control/channel/connect.ts',
+    file: 'control/core/channel/connect.ts',
     text: 'await readNonce(socket, withinMs)',
     instead: 'await readNonce(socket, 500_000)',
     test: connect,
   },
   {
     name: 'every start of a machine has the same key',
-    file: 'control/channel/keys.ts',
+    file: 'control/core/channel/keys.ts',
     text: '`channel\\0${machine}\\0${generation}`',
     instead: '`channel\\0${machine}`',
     test: connect,
   },
   {
     name: 'machines share a key',
-    file: 'control/channel/keys.ts',
+    file: 'control/core/channel/keys.ts',
     text: '`channel\\0${machine}\\0${generation}`',
     instead: '`channel\\0${generation}`',
     test: connect,
   },
   {
     name: 'a machine without a channel is spoken to by one',
-    file: 'control/channel/connections.ts',
+    file: 'control/core/channel/connections.ts',
     text: '  if (port !== undefined || !channel) return',
     instead: '  if (port !== undefined) return',
     test: 'test/e2e/upgrade.test.ts',
   },
   {
     name: 'a request does not wait for what its daemon has to be told',
-    file: 'control/instances/reach.ts',
+    file: 'control/core/machines/reach.ts',
     text: '      await configurer.ensure(instance)\n',
     instead: '',
     test: runner,
   },
   {
     name: 'what an earlier host has told counts',
-    file: 'control/instances/configure.ts',
+    file: 'control/core/machines/configure.ts',
     text: '  if (!last) return true\n',
     instead: '  if (!last) return false\n',
     test: runner,
   },
   {
     name: "the channel's port is a port",
-    file: 'control/gateway/passage.ts',
+    file: 'control/server/proxy/gateway/passage.ts',
     text: '  if (port === upstream.channel?.port)\n',
     instead: '  if (port === 0)\n',
     test: 'test/e2e/channel.test.ts',
   },
   {
     name: 'headers with underscores pass',
-    file: 'control/gateway/headers.ts',
+    file: 'control/server/proxy/gateway/headers.ts',
     text: "withheld.headers.has(name.includes('_') ? name.replaceAll('_', '-') : name)",
     instead: 'withheld.headers.has(name)',
-    test: 'test/control/gateway/headers.test.ts',
+    test: 'test/control/server/proxy/gateway/headers.test.ts',
   },
   {
     name: 'a workload sees the credential',
-    file: 'control/gateway/headers.ts',
+    file: 'control/server/proxy/gateway/headers.ts',
     text: "    if (withheld.headers.has(name.includes('_') ? name.replaceAll('_', '-') : name)) continue\n",
     instead: '',
-    test: 'test/control/gateway/headers.test.ts',
+    test: 'test/control/server/proxy/gateway/headers.test.ts',
   },
   {
     name: 'a key reaches every workspace',
-    file: 'control/gateway/admit.ts',
+    file: 'control/server/proxy/gateway/admit.ts',
     text: '  needReach(known.key, found.workspace)\n',
     instead: '',
-    test: 'test/control/gateway/gateway.test.ts',
+    test: 'test/control/server/proxy/gateway/gateway.test.ts',
   },
 ]

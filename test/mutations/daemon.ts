@@ -5,8 +5,8 @@ const adopt = 'test/daemon/process/adopt.test.ts'
 const journal = 'test/daemon/process/journal.test.ts'
 const protect = 'test/daemon/init/protect.test.ts'
 const read = 'test/daemon/config/read-regular-file.test.ts'
-const browser = 'test/control/gateway/browser.test.ts'
-const bill = 'test/control/billing/metrics.test.ts'
+const browser = 'test/control/server/proxy/gateway/browser.test.ts'
+const bill = 'test/control/core/metering/metrics.test.ts'
 
 export const daemonDefences: readonly Defence[] = [
   {
@@ -74,42 +74,42 @@ export const daemonDefences: readonly Defence[] = [
   },
   {
     name: 'the key in an address is told by the page’s next request',
-    file: 'control/gateway/headers.ts',
+    file: 'control/server/proxy/gateway/headers.ts',
     text: "search.has('token') || ",
     instead: '',
     test: browser,
   },
   {
     name: 'a page tells its address to others',
-    file: 'control/gateway/headers.ts',
+    file: 'control/server/proxy/gateway/headers.ts',
     text: "if (!referrerPolicy) headers.push('referrer-policy', 'no-referrer')",
     instead: 'if (!referrerPolicy) headers.push()',
     test: browser,
   },
   {
     name: 'a withheld header passes with an underscore',
-    file: 'control/gateway/headers.ts',
+    file: 'control/server/proxy/gateway/headers.ts',
     text: "name.includes('_') ? name.replaceAll('_', '-') : name",
     instead: 'name',
-    test: 'test/control/gateway/headers.test.ts',
+    test: 'test/control/server/proxy/gateway/headers.test.ts',
   },
   {
     name: 'who brings no credential may be any number',
-    file: 'control/gateway/newcomers.ts',
+    file: 'control/server/proxy/gateway/newcomers.ts',
     text: 'if (oldest && waiting.size >= max)',
     instead: 'if (oldest && waiting.size < 0)',
     test: browser,
   },
   {
     name: 'a bill of another account is told',
-    file: 'control/api/billing.ts',
+    file: 'control/server/api/billing.ts',
     text: 'if (account !== accountId)',
     instead: 'if (account === "")',
     test: bill,
   },
   {
     name: 'a key of one workspace is told the bill of all',
-    file: 'control/api/billing.ts',
+    file: 'control/server/api/billing.ts',
     text: 'return { account, accountAdmin: false, workspace: bound?.name ?? workspace }',
     instead: 'return { account, accountAdmin: false, ...(bound ? {} : { workspace }) }',
     test: bill,

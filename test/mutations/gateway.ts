@@ -1,36 +1,36 @@
 /** Defences of the gateway, where bodies pass it unread. */
 import type { Defence } from './defence.ts'
 
-const hostile = 'test/control/gateway/hostile.test.ts'
-const browser = 'test/control/gateway/browser.test.ts'
-const newcomers = 'test/control/gateway/newcomers.test.ts'
-const reach = 'test/control/api/reach.test.ts'
-const serving = 'control/serving.ts'
-const credential = 'control/gateway/credential.ts'
-const headers = 'control/gateway/headers.ts'
-const splice = 'control/gateway/splice.ts'
+const hostile = 'test/control/server/proxy/gateway/hostile.test.ts'
+const browser = 'test/control/server/proxy/gateway/browser.test.ts'
+const newcomers = 'test/control/server/proxy/gateway/newcomers.test.ts'
+const reach = 'test/control/server/api/reach.test.ts'
+const serving = 'control/server/serving.ts'
+const credential = 'control/server/proxy/gateway/credential.ts'
+const headers = 'control/server/proxy/gateway/headers.ts'
+const splice = 'control/server/proxy/gateway/splice.ts'
 
 export const gatewayDefences: readonly Defence[] = [
   {
     name: 'an answer goes on being moved when nobody waits for it any more',
-    file: 'control/gateway/direct/answer-state.ts',
+    file: 'control/server/proxy/gateway/direct/answer-state.ts',
     text: '  state.stopMoving?.()\n',
     instead: '',
     test: hostile,
   },
   {
     name: 'an answer that breaks off reads as whole',
-    file: 'control/gateway/direct/answering.ts',
+    file: 'control/server/proxy/gateway/direct/answering.ts',
     text: '    if (isWhole) answered(state, !hasMore)\n',
     instead: '    if (isWhole || true) answered(state, !hasMore)\n',
     test: hostile,
   },
   {
     name: 'a part that was not moved counts as moved',
-    file: 'control/relay/move.ts',
+    file: 'control/base/relay/move.ts',
     text: 'isWhole: delivered === bytes',
     instead: 'isWhole: true',
-    test: 'test/control/relay/move.test.ts',
+    test: 'test/control/base/relay/move.test.ts',
   },
   {
     name: 'a key in the query counts beside the terminal',
@@ -79,7 +79,7 @@ export const gatewayDefences: readonly Defence[] = [
     file: credential,
     text: "...names.filter(name => name !== 'authorization'), ",
     instead: '',
-    test: 'test/control/gateway/gateway.test.ts',
+    test: 'test/control/server/proxy/gateway/gateway.test.ts',
   },
   {
     name: 'an application is told of an address with a ticket',
@@ -90,28 +90,28 @@ export const gatewayDefences: readonly Defence[] = [
   },
   {
     name: 'a refusal tells its address',
-    file: 'control/gateway/errors.ts',
+    file: 'control/server/proxy/gateway/errors.ts',
     text: ", 'referrer-policy': 'no-referrer' }",
     instead: ' }',
     test: browser,
   },
   {
     name: 'pages tell their address',
-    file: 'control/html/page.ts',
+    file: 'control/server/web/html/page.ts',
     text: "  'referrer-policy': 'no-referrer',\n",
     instead: '',
     test: browser,
   },
   {
     name: 'the key at the terminal is told to where it leads',
-    file: 'control/gateway/terminal.ts',
+    file: 'control/server/proxy/gateway/terminal.ts',
     text: "'referrer-policy': 'no-referrer', ",
     instead: '',
     test: browser,
   },
   {
     name: 'a key in a wrong address is logged',
-    file: 'control/gateway/gateway.ts',
+    file: 'control/server/proxy/gateway/gateway.ts',
     text: "${request.url ?? ''}`.split('?', 1)[0] as string",
     instead: "${request.url ?? ''}`",
     test: browser,
@@ -163,7 +163,7 @@ export const gatewayDefences: readonly Defence[] = [
     file: serving,
     text: '    newcomers.add(socket)\n',
     instead: '',
-    test: 'test/control/gateway/newcomers.soak.ts',
+    test: 'test/control/server/proxy/gateway/newcomers.soak.ts',
   },
   {
     name: 'strangers are many where plain HTTP is led on',
@@ -174,35 +174,35 @@ export const gatewayDefences: readonly Defence[] = [
   },
   {
     name: 'who is known to the gateway counts as a stranger',
-    file: 'control/gateway/admit.ts',
+    file: 'control/server/proxy/gateway/admit.ts',
     text: '  context.admitted(request.socket)\n',
     instead: '',
     test: newcomers,
   },
   {
     name: 'the newest stranger goes',
-    file: 'control/gateway/newcomers.ts',
+    file: 'control/server/proxy/gateway/newcomers.ts',
     text: 'const [oldest] = waiting',
     instead: 'const oldest = [...waiting].at(-1)',
     test: newcomers,
   },
   {
     name: 'lists tell of other workspaces',
-    file: 'control/api/caller.ts',
+    file: 'control/server/api/caller.ts',
     text: '      needReach(key, found)\n',
     instead: '',
     test: reach,
   },
   {
     name: "a bill of one workspace can be asked for another's",
-    file: 'control/billing/question.ts',
+    file: 'control/core/metering/question.ts',
     text: 'const about = caller.workspace ?? workspace',
     instead: 'const about = workspace',
     test: reach,
   },
   {
     name: 'keys count when their time is over',
-    file: 'control/auth/keys.ts',
+    file: 'control/core/access/keys.ts',
     text: "    if (key.expiresAt !== null && key.expiresAt <= clock.now())\n      throw fail('unauthenticated', { reason: 'the API key has expired' })\n",
     instead: '',
     test: reach,

@@ -2,7 +2,7 @@
 import type { Defence } from './defence.ts'
 
 const test = 'test/e2e/channel.test.ts'
-const lies = 'test/control/channel/lies.test.ts'
+const lies = 'test/control/core/channel/lies.test.ts'
 const hijacked = 'test/e2e/outbound-daemon.test.ts'
 const calls = 'control/drivers/oci/spec/seccomp-calls.ts'
 
@@ -44,21 +44,21 @@ export const wallDefences: readonly Defence[] = [
   },
   {
     name: 'gateway: an application speaks in its name',
-    file: 'control/gateway/headers.ts',
+    file: 'control/server/proxy/gateway/headers.ts',
     text: '    if (ours.some(prefix => lower.startsWith(prefix) && lower !== `${prefix}cursor`)) continue\n',
     instead: '',
     test,
   },
   {
     name: 'gateway: a cookie without a name sets the login',
-    file: 'control/gateway/cookies.ts',
+    file: 'control/server/proxy/gateway/cookies.ts',
     text: "value.replace(/^[\\s=]+/, '')",
     instead: 'value',
     test,
   },
   {
     name: 'a daemon keeps the host reading for as long as it likes',
-    file: 'control/channel/questions.ts',
+    file: 'control/core/channel/questions.ts',
     text: 'if (this.heard > this.maxBytes + mostAround) throw',
     instead: 'if (this.heard < 0) throw',
     test: lies,
@@ -72,7 +72,7 @@ export const wallDefences: readonly Defence[] = [
   },
   {
     name: 'a daemon that is silent holds up its clients',
-    file: 'control/instances/tell.ts',
+    file: 'control/core/machines/tell.ts',
     text: 'timeoutMs: 2_000',
     instead: 'timeoutMs: 2_000_000',
     test: hijacked,

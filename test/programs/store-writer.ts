@@ -3,8 +3,8 @@
  * an event and a new rate. Says `uid version` on stdout after each write that resolved.
  */
 import { writeSync } from 'node:fs'
-import { openStore } from '../../control/store/sqlite/open.ts'
-import type { Write } from '../../control/store/store.ts'
+import { openStore } from '../../control/core/store/sqlite/open.ts'
+import type { Write } from '../../control/core/store/store.ts'
 import { silentLog } from '../../shared/log.ts'
 import { instanceOf, record } from '../support/records.ts'
 

@@ -1,7 +1,7 @@
 /** The bill of a data directory, held against what can have been. */
 import { join } from 'node:path'
-import { openStore } from '../../control/store/sqlite/open.ts'
-import type { Interval, Store } from '../../control/store/store.ts'
+import { openStore } from '../../control/core/store/sqlite/open.ts'
+import type { Interval, Store } from '../../control/core/store/store.ts'
 import { silentLog } from '../../shared/log.ts'
 
 /** Intervals that begin before the one before of the same instance and dimension has ended. */

@@ -3,7 +3,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { listNames, readName, treePath } from '../../control/images/layout.ts'
+import { listNames, readName, treePath } from '../../control/core/images/layout.ts'
 
 export const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const runtime = join(checkout, '.runtime')

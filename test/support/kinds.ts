@@ -1,7 +1,7 @@
 /** What the tests of every kind begin with: its example, and the examples of what that needs. */
-import { ancestorsOf } from '../../control/resources/address.ts'
-import { inputOf } from '../../control/resources/body.ts'
-import type { Kind } from '../../control/resources/kind.ts'
+import { ancestorsOf } from '../../control/core/records/address.ts'
+import { inputOf } from '../../control/core/records/body.ts'
+import type { Kind } from '../../control/core/records/kind.ts'
 import type { Answer } from './call.ts'
 import type { TestControl } from './control.ts'
 

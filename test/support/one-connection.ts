@@ -4,7 +4,7 @@ import { Agent, createServer, request as httpRequest, type IncomingMessage } fro
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { hashKey } from '../../control/auth/keys.ts'
+import { hashKey } from '../../control/core/access/keys.ts'
 import { testHost, type HostOptions } from './whole-host.ts'
 
 /** Of the sandbox that is there. */

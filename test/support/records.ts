@@ -7,7 +7,7 @@ import type {
   ResourceEvent,
   Store,
   WritableStore,
-} from '../../control/store/store.ts'
+} from '../../control/core/store/store.ts'
 
 /** A sandbox record; what matters to a test is given. */
 export const record = (given: Partial<Resource> & { name: string }): Resource => ({

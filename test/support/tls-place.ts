@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadConfig, type Config } from '../../control/config.ts'
+import { loadConfig, type Config } from '../../control/base/config.ts'
 import { testAuthority, type TestAuthority } from './certificates.ts'
 import type { Place } from './raw.ts'
 import { repository } from './whole-host.ts'

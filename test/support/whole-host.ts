@@ -1,10 +1,10 @@
 /** A whole host in this process: real store, real images, real gateway; machines of the fake driver unless told otherwise. */
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { loadConfig, type Config } from '../../control/config.ts'
+import { loadConfig, type Config } from '../../control/base/config.ts'
 import { fakeDriver, fakeWorld, type FakeOptions, type FakeWorld } from '../../control/drivers/fake/index.ts'
 import type { Driver } from '../../control/drivers/driver.ts'
-import { createHost, type Host } from '../../control/host.ts'
+import { createHost, type Host } from '../../control/host/host.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { call, type Answer } from './call.ts'
 import { randomIds } from '../../shared/ids.ts'

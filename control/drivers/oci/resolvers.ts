@@ -1,7 +1,7 @@
 /** Name servers for machines: the host's, unless those are on its loopback, where no machine can reach them. */
 import { readFile } from 'node:fs/promises'
 import { errno } from '../../../shared/errors.ts'
-import { parseAddress } from '../../config/ipv4.ts'
+import { parseAddress } from '../../base/config/ipv4.ts'
 
 /** The last is what systemd-resolved really asks when /etc/resolv.conf names its stub. */
 const files = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']

@@ -3,7 +3,7 @@
  * on stdin one more is made, held and removed. Answers with the milliseconds that took.
  */
 import { createInterface } from 'node:readline'
-import { parseNetwork } from '../../../control/config/ipv4.ts'
+import { parseNetwork } from '../../../control/base/config/ipv4.ts'
 import { namesOf } from '../../../control/drivers/oci/names.ts'
 import { fencesStand, raiseFences } from '../../../control/drivers/oci/net/firewall.ts'
 import { makeLinks, removeLinks, slotAt } from '../../../control/drivers/oci/net/link.ts'

@@ -1,6 +1,6 @@
 /** What belongs to a resource and goes with it: claims, which one resource has at a time, and the key it was made with. */
 import type { Test } from 'tap'
-import type { ApiKey, Resource, Write } from '../../../control/store/store.ts'
+import type { ApiKey, Resource, Write } from '../../../control/core/store/store.ts'
 import { addTenants, instanceOf, put, putInstance, record } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 

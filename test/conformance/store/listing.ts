@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Listing, Resource, Resources, Sort, WritableStore } from '../../../control/store/store.ts'
+import type { Listing, Resource, Resources, Sort, WritableStore } from '../../../control/core/store/store.ts'
 import { dice, erase, put, record } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 

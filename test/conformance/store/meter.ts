@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Store, WritableStore } from '../../../control/store/store.ts'
+import type { Store, WritableStore } from '../../../control/core/store/store.ts'
 import { addTenants, erase, instanceOf, put, putInstance, record, turn } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 

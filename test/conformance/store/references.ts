@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Reference, Write, WritableStore } from '../../../control/store/store.ts'
+import type { Reference, Write, WritableStore } from '../../../control/core/store/store.ts'
 import { change, erase, put, record } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { ApiKey } from '../../../control/store/store.ts'
+import type { ApiKey } from '../../../control/core/store/store.ts'
 import { addTenants } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { Write } from '../../../control/store/store.ts'
+import type { Write } from '../../../control/core/store/store.ts'
 import { addTenants, change, instanceOf, put, putInstance, record } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import { partsPerUnit } from '../../../control/store/amounts.ts'
-import type { Interval, Store, UsageQuery, UsageRow, WritableStore } from '../../../control/store/store.ts'
+import { partsPerUnit } from '../../../control/core/store/amounts.ts'
+import type { Interval, Store, UsageQuery, UsageRow, WritableStore } from '../../../control/core/store/store.ts'
 import { addTenants, dice, instanceOf, putInstance, record, turn } from '../../support/records.ts'
 import type { Open } from '../store.ts'
 

@@ -1,8 +1,8 @@
 /** What daemons are told of their machines. */
 import t from 'tap'
-import type { Connections } from '../../../control/channel/connections.ts'
+import type { Connections } from '../../../control/core/channel/connections.ts'
 import { bootDocumentOf } from '../../../control/drivers/oci/boot-document.ts'
-import { claimDaemonBy } from '../../../control/instances/spare.ts'
+import { claimDaemonBy } from '../../../control/core/machines/spare.ts'
 
 const spec = {
   id: 'm',

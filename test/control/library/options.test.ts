@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadConfig, type Config } from '../../../control/config.ts'
-import { serverNames } from '../../../control/config/names.ts'
+import { loadConfig, type Config } from '../../../control/base/config.ts'
+import { serverNames } from '../../../control/base/config/names.ts'
 import { openHost } from '../../../control/index.ts'
 import { configOf } from '../../../control/library/options.ts'
 

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { daemonAt } from '../../../control/channel/client.ts'
+import { daemonAt } from '../../../control/core/channel/client.ts'
 import { readPath } from '../../../shared/wire/filesystem.ts'
 import { claim, configure, showIdentity } from '../../../shared/wire/host.ts'
 import { listProcesses, startProcess } from '../../../shared/wire/process.ts'

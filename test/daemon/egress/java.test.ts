@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import t from 'tap'
 import { javaOptions, trustStoreOf } from '../../../daemon/egress/java.ts'
-import { makeAuthorityKeys } from '../../../control/egress/ca/authority.ts'
+import { makeAuthorityKeys } from '../../../control/network/egress/ca/authority.ts'
 
 t.test('a trust store holds each certificate of a bundle, as Java reads it', async t => {
   const pems = ['One', 'Two'].map(name => makeAuthorityKeys(name, Date.now()).certificate)

@@ -1,7 +1,7 @@
 /** The small internet with an engine in the middle of it. */
-import { createAuthority, makeAuthorityKeys, type Authority } from '../../../control/egress/ca/authority.ts'
-import { createEgress } from '../../../control/egress/create.ts'
-import type { Egress, EgressDeps, EgressOptions } from '../../../control/egress/egress.ts'
+import { createAuthority, makeAuthorityKeys, type Authority } from '../../../control/network/egress/ca/authority.ts'
+import { createEgress } from '../../../control/network/egress/create.ts'
+import type { Egress, EgressDeps, EgressOptions } from '../../../control/network/egress/egress.ts'
 import { systemClock, type Clock } from '../../../shared/clock.ts'
 import { randomIds } from '../../../shared/ids.ts'
 import type { Log as ProgramLog } from '../../../shared/log.ts'

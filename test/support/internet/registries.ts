@@ -10,7 +10,7 @@ import {
 import { createServer } from 'node:https'
 import type { Server } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import type { Authority } from '../../../control/egress/ca/authority.ts'
+import type { Authority } from '../../../control/network/egress/ca/authority.ts'
 import { shell } from '../tunnel-net.ts'
 
 export interface File {

@@ -11,7 +11,7 @@ import {
 import { createServer as createTcp, type Server, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
-import { makeAuthorityKeys, type Authority } from '../../../control/egress/ca/authority.ts'
+import { makeAuthorityKeys, type Authority } from '../../../control/network/egress/ca/authority.ts'
 import { addresses } from './network.ts'
 
 export interface Reached {

@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { fail } from '../../../../shared/errors.ts'
-import { nativeAddon } from '../../../native-addon.ts'
+import { nativeAddon } from '../../../base/native-addon.ts'
 
 interface Addon {
   /** A descriptor, or a negative errno. */

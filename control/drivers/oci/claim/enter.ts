@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { fail } from '../../../../shared/errors.ts'
 import { treeDir, type Hierarchy, type Setting } from '../cgroup/hierarchy.ts'
-import { nativeAddon } from '../../../native-addon.ts'
+import { nativeAddon } from '../../../base/native-addon.ts'
 
 interface Addon {
   enter(

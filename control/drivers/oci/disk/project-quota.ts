@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { getSystemErrorMessage, getSystemErrorName } from 'node:util'
 import { fail } from '../../../../shared/errors.ts'
-import { nativeAddon } from '../../../native-addon.ts'
+import { nativeAddon } from '../../../base/native-addon.ts'
 
 interface Addon {
   join(directory: string, project: number): number

@@ -3,7 +3,7 @@ import { fail } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
 import { claimsOf, releaseClaim, releaseClaims, renewClaim, takeClaim, type Claim } from '../registry.ts'
-import { networkText, overlaps, parseNetwork, sizeOf, type Network } from '../../../config/ipv4.ts'
+import { networkText, overlaps, parseNetwork, sizeOf, type Network } from '../../../base/config/ipv4.ts'
 
 const kind = 'blocks'
 const nameOf = (network: Network) => networkText(network).replace('/', '_')

@@ -17,7 +17,7 @@ import { command } from '../../../../shared/installation.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
 import { tooFast, tooMany } from './connections.ts'
-import { networkText, type Network } from '../../../config/ipv4.ts'
+import { networkText, type Network } from '../../../base/config/ipv4.ts'
 import { admissions, heldLink, redirections, stop, type Outbound } from './outbound.ts'
 
 export interface Fences {

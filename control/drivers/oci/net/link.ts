@@ -13,7 +13,7 @@ import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
 import { memberAt, nameNamespaces } from '../users/hold.ts'
 import { idsOfSlot } from '../users/ranges.ts'
-import { addressText, type Network } from '../../../config/ipv4.ts'
+import { addressText, type Network } from '../../../base/config/ipv4.ts'
 
 const linksDir = '/sys/class/net'
 const namespacesDir = '/run/netns'

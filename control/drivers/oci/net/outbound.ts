@@ -10,7 +10,7 @@ import type { Log } from '../../../../shared/log.ts'
 import type { OutboundPorts } from '../../driver.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
-import { addressText, sizeOf, type Network } from '../../../config/ipv4.ts'
+import { addressText, sizeOf, type Network } from '../../../base/config/ipv4.ts'
 import type { Slot } from './link.ts'
 import { failureOf } from './trial.ts'
 

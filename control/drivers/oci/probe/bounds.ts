@@ -1,6 +1,6 @@
 /** Probes of what bounds machines beside each other, and of what else a server that lacks it goes on without. */
 import { messageOf } from '../../../../shared/errors.ts'
-import { datagramDestination, type Place } from '../../../relay/datagram-destination.ts'
+import { datagramDestination, type Place } from '../../../base/relay/datagram-destination.ts'
 import { failureToBound, nextFor, type Bounded } from '../net/connections.ts'
 import { lowLimits } from '../shared-limits.ts'
 import type { Check } from './check.ts'

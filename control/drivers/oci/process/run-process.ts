@@ -1,7 +1,7 @@
 /** The driver's C addon (`run-process.c`): a program of the host runs without the server being copied for it. */
 import { join } from 'node:path'
 import { constants } from 'node:os'
-import { nativeAddon } from '../../../native-addon.ts'
+import { nativeAddon } from '../../../base/native-addon.ts'
 
 /** What can be killed; nothing else is known of it. */
 type Handle = object

@@ -1,6 +1,6 @@
 /** What `make setup` compiles of this folder. */
 import { join } from 'node:path'
-import { nativeAddon } from '../../../native-addon.ts'
+import { nativeAddon } from '../../../base/native-addon.ts'
 
 interface Addon {
   show(

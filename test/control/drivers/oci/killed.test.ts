@@ -6,7 +6,7 @@ import { openHierarchy } from '../../../../control/drivers/oci/cgroup/hierarchy.
 import { namesOf } from '../../../../control/drivers/oci/names.ts'
 import { inSweepTurn } from '../../../../control/drivers/oci/sweep-turn.ts'
 import { sweepDead, sweepInstance } from '../../../../control/drivers/oci/sweep.ts'
-import { claimDataDir } from '../../../../control/one-host.ts'
+import { claimDataDir } from '../../../../control/base/one-host.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { killedHost } from '../../../support/killed-host.ts'

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { namesOf } from '../../../../../control/drivers/oci/names.ts'
 import { claimBlock, claims, releaseBlock } from '../../../../../control/drivers/oci/net/block.ts'
-import { networkText, overlaps, parseNetwork, type Network } from '../../../../../control/config/ipv4.ts'
+import { networkText, overlaps, parseNetwork, type Network } from '../../../../../control/base/config/ipv4.ts'
 import { isError } from '../../../../../shared/errors.ts'
 import { skipFile } from '../../../../support/skip-file.ts'
 

@@ -1,0 +1,69 @@
+/** Every kind this host serves, by its name. A new one is a definition file and a line here. */
+import { parseWireNames, wireNames } from '../../../shared/wire-names.ts'
+import type { Invitations } from '../../server/access/identity/invitations.ts'
+import type { Kind } from '../records/kind.ts'
+import { sandboxKind, type SandboxDeps } from './sandbox/kind.ts'
+import { agentKind } from './agent.ts'
+import { apiKeyKind } from './api-key.ts'
+import { applicationKind } from './application.ts'
+import { connectionKind } from './connection.ts'
+import { customDomainKind } from './custom-domain.ts'
+import { driveKind } from './drive.ts'
+import { executionKind, taskKind } from './execution.ts'
+import { functionKind } from './function.ts'
+import { imageShareKind } from './image-share.ts'
+import { jobKind } from './job.ts'
+import { modelKind } from './model.ts'
+import { policyKind } from './policy.ts'
+import { previewTokenKind } from './preview-token.ts'
+import { previewKind } from './preview.ts'
+import { registryKind } from './registry.ts'
+import { serviceAccountKind } from './service-account.ts'
+import { userKind } from './user.ts'
+import { volumeTemplateKind } from './volume-template.ts'
+import { volumeKind } from './volume.ts'
+import { networkKinds, networksIn, type NetworkKindDeps } from './vpc.ts'
+
+export interface KindDeps extends Omit<SandboxDeps, 'networks'>, NetworkKindDeps {
+  readonly invitations: Invitations
+}
+
+/** Those that need nothing of a host, or can be declared without. */
+export const plainKinds: readonly Kind[] = [
+  serviceAccountKind,
+  apiKeyKind,
+  policyKind,
+  connectionKind,
+  registryKind,
+  modelKind,
+  agentKind,
+  functionKind,
+  jobKind,
+  executionKind,
+  taskKind,
+  customDomainKind,
+  previewKind,
+  previewTokenKind,
+  volumeTemplateKind,
+  volumeKind,
+  driveKind,
+  applicationKind(wireNames(parseWireNames('', ''))),
+  userKind(),
+  imageShareKind,
+  ...networkKinds({ regions: [] }),
+]
+
+export const createKinds = (deps: KindDeps) =>
+  ({
+    sandbox: sandboxKind({ ...deps, networks: networksIn(deps) }),
+    ...(Object.fromEntries(
+      [
+        ...plainKinds,
+        applicationKind(wireNames(deps.names.list)),
+        userKind(deps.invitations),
+        ...networkKinds(deps),
+      ].map(kind => [kind.kind, kind]),
+    ) as Record<never, Kind>),
+  }) satisfies Record<string, Kind>
+
+export type Kinds = ReturnType<typeof createKinds>

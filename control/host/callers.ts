@@ -1,0 +1,59 @@
+/** Who may call this host. */
+import type { Closing } from '../../shared/closing.ts'
+import { wireNames as spellings } from '../../shared/wire-names.ts'
+import { createKeyUses } from '../core/access/key-uses.ts'
+import { createKeys } from '../core/access/keys.ts'
+import { remoteBehind } from '../core/access/remote.ts'
+import { createStanding } from '../core/access/standing.ts'
+import { personalKeys } from '../core/access/personal-keys.ts'
+import { createDenials } from '../server/access/audit/denials.ts'
+import type { Config } from '../base/config.ts'
+import { createIdentity } from '../server/access/identity/identity.ts'
+import { sendMails } from '../server/access/identity/mail/outbox.ts'
+import { smtpSend } from '../server/access/identity/mail/smtp.ts'
+import { userKindName } from '../core/kinds/user.ts'
+import type { Parts } from './parts.ts'
+import type { Transition } from '../core/transitions/transition.ts'
+import { secretIn } from '../base/secret-file.ts'
+
+const providerOf = async ({ signIn }: Config) =>
+  signIn.issuer === ''
+    ? undefined
+    : { ...signIn, clientSecret: await secretIn(signIn.secretFile, 'HUTCH_OIDC_SECRET_FILE') }
+
+/** Who may call, and how that is given out. */
+export const callersOf = async (
+  config: Config,
+  parts: Parts,
+  later: { readonly publicUrl: () => string; readonly transition: () => Pick<Transition, 'write'> },
+  closer: Closing,
+) => {
+  const { store, clock, ids, log } = parts
+  const { tenants, audit } = store
+  const uses = createKeyUses({ tenants, clock, log }, closer)
+  const denials = createDenials({ audit, account: parts.first.account, clock, log }, closer)
+  const identity = createIdentity({
+    ...parts,
+    ...later,
+    denials,
+    userKind: userKindName,
+    account: parts.first.account,
+    provider: await providerOf(config),
+    documents: { hosts: config.clientHosts, ca: await secretIn(config.caFile, 'HUTCH_CA_FILE') },
+    clientNames: spellings(config.wireNames).oauthClients,
+  })
+  const { mail } = config
+  if (mail.host) {
+    const password = await secretIn(mail.passwordFile, 'HUTCH_SMTP_PASSWORD_FILE')
+    sendMails({ ...parts, send: smtpSend({ ...mail, password }) }, closer)
+  }
+  return {
+    uses,
+    identity,
+    keys: createKeys({ tenants, clock, uses, tokens: identity.tokens }),
+    standing: createStanding({ clock, log }, closer),
+    personalKeys: personalKeys({ tenants, clock, ids, uses }),
+    denials,
+    remoteOf: remoteBehind(config.trustedProxies),
+  }
+}

@@ -1,0 +1,241 @@
+/**
+ * Composition root of the host: everything is made here, once, and closed in reverse. Machines outlive it: the next start
+ * finds and adopts them.
+ */
+import { closing, type Closing } from '../../shared/closing.ts'
+import { fail, isError } from '../../shared/errors.ts'
+import type { Dispatcher } from '../../shared/http/dispatch.ts'
+import { sharableImages } from '../server/api/images.ts'
+import { createApi } from '../server/api/index.ts'
+import { knownAddresses } from '../server/api/known-addresses.ts'
+import { rootAddresses } from '../server/api/root-addresses.ts'
+import type { Bootstrap } from '../core/access/bootstrap.ts'
+import { createPeople } from '../server/web/people.ts'
+import type { Connections } from '../core/channel/connections.ts'
+import type { Config } from '../base/config.ts'
+import type { Drivers } from '../drivers/drivers.ts'
+import type { MachineDrives } from '../core/storage/drives/machine-drives.ts'
+import { openDrives } from '../core/storage/drives/open.ts'
+import { abilitiesOf } from './abilities.ts'
+import { createAddresses } from './addresses.ts'
+import { drainOf } from '../ops/drain.ts'
+import { frontListener } from '../server/front.ts'
+import { gatewayOf } from './gateway.ts'
+import { answerTheOperator } from './operator.ts'
+import { callersOf } from './callers.ts'
+import { furtherRoutes } from './watch.ts'
+import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './kinds.ts'
+import { imageUpkeep } from '../core/images/upkeep/upkeep.ts'
+import type { Images } from '../core/images/images.ts'
+import { createConfigurer, type Grow } from '../core/machines/configure.ts'
+import { keepAliveCount } from '../core/machines/keep-alive.ts'
+import { createRunner, type Runner } from '../core/machines/runner.ts'
+import { claimDaemonBy } from '../core/machines/spare.ts'
+import { teller } from '../core/machines/tell.ts'
+import { askToEnd } from '../core/machines/terminate.ts'
+import { createMetrics, type Metrics } from '../ops/metrics/metrics.ts'
+import { notingLog } from '../ops/metrics/noting-log.ts'
+import { createOutbound, type Outbound } from '../network/outbound/outbound.ts'
+import { openWayOut } from '../network/outbound/way-out.ts'
+import { openDomains } from '../server/proxy/previews/domains.ts'
+import { openPreviews } from '../server/proxy/previews/open.ts'
+import { createProviders } from '../core/catalogues/providers.ts'
+import { openParts, type HostDeps, type Parts } from './parts.ts'
+import { changes } from '../core/transitions/changes.ts'
+import { diskRoom, type DiskRoom } from '../core/transitions/disk-room.ts'
+import type { Rules, RulesByKind } from '../core/transitions/rules.ts'
+import { transition } from '../core/transitions/transition.ts'
+import { waitingLine, type WaitingLine } from '../core/transitions/waiting-line.ts'
+import type { Entry } from '../core/records/context.ts'
+import type { CrudDeps } from '../core/records/crud.ts'
+import { workspaceRemover } from '../core/records/remove-workspace.ts'
+import { serveFront, type Served } from '../server/serving.ts'
+import { commonEnvironment } from '../core/kinds/sandbox/environment.ts'
+import type { Store, Written } from '../core/store/store.ts'
+import { createDns } from '../base/dns.ts'
+import { openWarm } from '../core/machines/warm/open.ts'
+import type { Cursors } from '../base/wire/cursors.ts'
+
+export type { HostDeps } from './parts.ts'
+export type { Verbs } from './kinds.ts'
+
+export interface Host {
+  readonly api: Dispatcher
+  readonly verbs: Verbs
+  readonly store: Store
+  readonly drivers: Drivers
+  readonly images: Images
+  readonly runner: Runner
+  readonly cursors: Cursors
+  readonly connections: Connections
+  /** Undefined when no drives are configured. */
+  readonly drives: MachineDrives | undefined
+  readonly first: Bootstrap
+  /** Serves management API and gateway on one port; resolves with the address. */
+  listen(): Promise<{ url: string } & Served>
+  /** Stops serving and looking after; machines run on. */
+  close(): Promise<void>
+}
+
+/** Whether a create is let in, by all that may say no. */
+const entryBy = (deps: { draining: () => boolean; line: WaitingLine; room: DiskRoom | undefined }): Entry => ({
+  async admit({ workspace, uid, storageMb }) {
+    const { draining, line, room } = deps
+    if (draining()) throw fail('draining', { retryAfterS: 30 })
+    line.admit(workspace)
+    // At once: a burst is let in before the first of it is written.
+    line.join(uid, workspace)
+    try {
+      if (storageMb !== undefined) await room?.admit(uid, storageMb)
+    } catch (error) {
+      line.leave(uid)
+      throw error
+    }
+  },
+  leave(uid) {
+    deps.line.leave(uid)
+    deps.room?.leave(uid)
+  },
+  async grow(moreMb) {
+    await deps.room?.check(moreMb)
+  },
+})
+
+/** What looks after machines, and what it and the verbs write with. */
+const running = async (
+  config: Config,
+  parts: Parts,
+  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics },
+  closer: Closing,
+) => {
+  const { store, clock, connections } = parts
+  const { kinds, outbound, metrics } = deps
+  const domains = await openDomains(store, config)
+  const draining = drainOf(config.dataDir)
+  const warm = await openWarm(
+    config,
+    { ...parts, draining, environmentOf: image => commonEnvironment(parts.names, image) },
+    closer,
+  )
+  const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
+  const waiting = changes()
+  const grow: Grow = async ({ id, driver }, mb) => parts.drivers.need(driver).storage?.grow(id, mb)
+  const configurer = createConfigurer({ ...parts, rules, tell: teller(connections), grow })
+  const line = waitingLine({ rules, clock })
+  const { storage } = parts.drivers.preferred
+  const room = storage && diskRoom({ storage })
+  const written = (all: Written): void => {
+    for (const told of [outbound, configurer, line, room, warm, domains]) told?.written(all)
+  }
+  const move = transition({ store, clock, rules, changes: waiting, written })
+  const runner = createRunner({
+    ...parts,
+    closing: closer,
+    rules,
+    transition: move,
+    changes: waiting,
+    configurer,
+    onDown: connections.forget,
+    onWaiting: line.leave,
+    spare: warm.spare,
+    claimDaemon: claimDaemonBy(connections),
+    expectUse: (address, withinMs) => connections.expect({ address }, withinMs),
+    observer: metrics.observer,
+    keepAlive: (address, sleeps) => keepAliveCount(connections, address, sleeps),
+    askToEnd: address => askToEnd(connections, address),
+  })
+  outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
+  const start = async (): Promise<void> => {
+    await warm.load({ transition: move, line })
+    await runner.start()
+    warm.begin(runner.poke)
+  }
+  const entry = entryBy({ draining, line, room })
+  return { move, runner, entry, warm, start, draining, domains }
+}
+
+/** Billing plan shown in metadata: there is one, the box itself. */
+const plan = 'self-hosted'
+
+/** What the verbs ask besides records. */
+const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'quotas' | 'sharable' | 'providers'> => ({
+  dns: createDns(config.dnsResolvers),
+  quotas: config.quotas,
+  sharable: sharableImages(parts.images, parts.images.pulling.remove),
+  providers: createProviders(config.providers, parts),
+})
+
+const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
+  const { log, store } = parts
+  const later = { publicUrl: () => addresses.publicUrl(), transition: () => move }
+  const callers = await callersOf(config, parts, later, closer)
+  const wayOut = await openWayOut(config, parts, closer)
+  const kinds = await kindsOf(config, { ...parts, ...later }, wayOut)
+  const rules = rulesByName(kinds)
+  const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
+  await outbound?.load()
+  const deps = { kinds: rules, outbound, metrics }
+  const { move, runner, entry, warm, start, draining, domains } = await running(config, parts, deps, closer)
+  const addresses = createAddresses(config, rules)
+  const verbs = verbsOf(kinds, {
+    ...parts,
+    kinds: rules,
+    transition: move,
+    entry,
+    keyUses: callers.uses,
+    poke: runner.poke,
+    url: addresses.url,
+    plan,
+    domain: addresses.domain,
+    ...outsideOf(config, parts),
+  })
+  const upkeep = imageUpkeep({ ...parts, rules }, closer)
+  const people = createPeople({ ...parts, ...addresses, rules, sandboxDomain: config.sandboxDomain })
+  const api = createApi({
+    ...parts,
+    ...people,
+    ...callers,
+    upkeep,
+    publicUrl: addresses.publicUrl,
+    apiVersions: config.apiVersions,
+    removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
+    verbs: Object.values(verbs),
+    outbound: outbound?.engine,
+    abilities: abilitiesOf(config, parts, wayOut),
+    routes: furtherRoutes(config, { ...parts, ...callers }, { metrics, kinds: rules, runner, warm, draining }, closer),
+    logRequests: true,
+  })
+  const drives = await openDrives(config, parts)
+  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives, metrics })
+  const previews = openPreviews(config, { ...parts, ...people, ...callers, ...runner, domains, kinds: rules })
+  await start()
+  answerTheOperator(config, parts, runner)
+  return {
+    ...parts,
+    api,
+    verbs,
+    runner,
+    drives,
+    async listen() {
+      const rootAddress = rootAddresses(Object.values(kinds), knownAddresses)
+      const front = frontListener({ ...callers, api, people, gateway: plane, previews, rootAddress, log })
+      const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
+      return { url: addresses.listening(served.port), ...served }
+    },
+    close: closer.close,
+  }
+}
+
+/** Opens everything; a failure half-way closes what was opened. Throws what says which part is missing and what to do. */
+export const createHost = async (config: Config, deps: HostDeps): Promise<Host> => {
+  const metrics = createMetrics()
+  const log = notingLog(deps.log, metrics.noted)
+  const closer = closing({ log, boundMs: 30_000 })
+  try {
+    return await compose(config, await openParts(config, { ...deps, log }, closer), metrics, closer)
+  } catch (error) {
+    if (!isError(error)) log.error('host.failed', { error })
+    await closer.close()
+    throw error
+  }
+}

@@ -1,0 +1,51 @@
+/** The kinds of this host, and what can be done with them. */
+import { writeWireNames } from '../../shared/wire-names.ts'
+import type { Config } from '../base/config.ts'
+import { ttlQuota } from '../base/config/quotas.ts'
+import { defaultImage } from '../core/images/default.ts'
+import { createInvitations } from '../server/access/identity/invitations.ts'
+import { createKinds, type Kinds } from '../core/kinds/index.ts'
+import { surroundingsOf } from '../network/outbound/surroundings.ts'
+import { addressPool } from '../network/outbound/address-pool.ts'
+import type { WayOut } from '../network/outbound/way-out.ts'
+import type { Parts } from './parts.ts'
+import { crud, type Crud, type CrudDeps } from '../core/records/crud.ts'
+import type { Kind } from '../core/records/kind.ts'
+
+/** What can be done with each kind, without HTTP. */
+export type Verbs = Readonly<Record<keyof Kinds, Crud>>
+
+export type KindsByName = ReadonlyMap<string, Kind>
+
+export const rulesByName = (kinds: Kinds): KindsByName => new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
+
+export const kindsOf = async (
+  config: Config,
+  { images, sealer, names, store, clock, publicUrl }: Parts & { readonly publicUrl: () => string },
+  wayOut: WayOut | undefined,
+): Promise<Kinds> => {
+  const hasGateways = wayOut !== undefined && config.egressAddresses.length > 0
+  const kinds: Kinds = createKinds({
+    images,
+    sealer,
+    names,
+    store,
+    invitations: createInvitations({ publicUrl, sendsMail: config.mail.host !== '' }),
+    wireNames: writeWireNames(config.wireNames),
+    regions: config.regions,
+    defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
+    egressRules: wayOut !== undefined,
+    wayOut,
+    surroundings: await surroundingsOf(config),
+    longestDays: config.quotas[ttlQuota],
+    standbyAfterMs: config.standbyAfterMs,
+    reclaimAfterMs: config.reclaimAfterMs,
+    egressAddresses: hasGateways
+      ? addressPool(config.egressAddresses, { store, clock, rulesOf: () => rulesByName(kinds) })
+      : undefined,
+  })
+  return kinds
+}
+
+export const verbsOf = (kinds: Kinds, deps: CrudDeps): Verbs =>
+  Object.fromEntries(Object.entries(kinds).map(([name, kind]) => [name, crud(kind, deps)])) as unknown as Verbs

@@ -1,0 +1,134 @@
+/** One request's way to its workload: who asks, for which, once it is up, through to it. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../../../shared/clock.ts'
+import { connectionClosed } from '../../../../shared/http/connection-closed.ts'
+import { exchangeOf } from '../../../../shared/http/exchange.ts'
+import type { Ids } from '../../../../shared/ids.ts'
+import type { Held, Reach } from '../../../core/machines/reach.ts'
+import type { Connections, Destination } from '../../../core/channel/connections.ts'
+import type { Address } from '../../../core/store/store.ts'
+import { fail } from '../../../../shared/errors.ts'
+import type { WorkloadAddress } from './address.ts'
+import { enter, type EnterContext } from './admit.ts'
+import type { Answers } from './answers.ts'
+import type { WorkloadCredential } from './credential.ts'
+import { answerDocumentation, asksForDocumentation, leadToDocumentation, type Documenting } from './documentation.ts'
+import type { Forwarder } from './forward.ts'
+import type { AnswerRules } from './headers.ts'
+import { requestIdHeader, type IdentityWriter } from './identity.ts'
+import type { Logins } from './logins.ts'
+import type { Records, Resolved } from './resolve.ts'
+import { splice } from './splice.ts'
+import { answerTerminalPage, asksForTerminalPage } from './terminal.ts'
+
+export interface Context extends EnterContext, Documenting {
+  readonly hold: Reach['hold']
+  readonly forwarder: Forwarder
+  readonly answers?: Answers | undefined
+  readonly connections: Connections
+  readonly clock: Clock
+  readonly identityOf: IdentityWriter
+  /** Lower-case prefixes of headers that only we send. */
+  readonly ourHeaders: readonly string[]
+  readonly logins: Logins
+  readonly ids: Pick<Ids, 'secret' | 'uuid'>
+  readonly records: Records
+}
+
+/** What becomes of the answers of a workload. */
+export const answerRules = (
+  { ourHeaders }: Context,
+  { base, form }: WorkloadAddress,
+  { withheld }: WorkloadCredential,
+): AnswerRules => ({ base, ours: ourHeaders, shared: form === 'path', cookies: withheld.cookies })
+
+/**
+ * The daemon's port means the daemon, however it is addressed. The port of the channel means nobody: who came that way
+ * would have no role, and the host's own proof is not for clients.
+ */
+const destinationOf = (upstream: Address, { port }: WorkloadAddress, { claim }: WorkloadCredential): Destination => {
+  if (port === upstream.port && 'passes' in claim)
+    throw fail('forbidden', { reason: 'a login leads to applications and the terminal, not to the API of the sandbox' })
+  if (port === undefined || port === upstream.port) return { address: upstream }
+  if (port === upstream.channel?.port)
+    throw fail('invalid_argument', { field: 'port', reason: `${port} of a sandbox is the host's own` })
+  return { address: upstream, port }
+}
+
+/** A machine that is awake until `release`, and what in it is meant. */
+export const holdFor = async (
+  { hold }: Context,
+  { owner, instance }: Resolved,
+  [address, credential]: readonly [WorkloadAddress, WorkloadCredential],
+  signal: AbortSignal,
+): Promise<Held & { readonly to: Destination }> => {
+  const held = await hold(owner, signal, instance)
+  try {
+    return { ...held, to: destinationOf(held.upstream, address, credential) }
+  } catch (error) {
+    held.release()
+    throw error
+  }
+}
+
+/** Resolves when the answer is delivered. */
+export const run = async (
+  context: Context,
+  address: WorkloadAddress,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const { forwarder, answers } = context
+  const gone = new AbortController()
+  // Most are answered: then nobody listens, and to tell nobody costs too.
+  response.once('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
+  const entering = () => enter(context, address, request, exchangeOf(response))
+  if (asksForDocumentation(address, request))
+    return answerDocumentation(context, address, { request, response, enter: entering })
+  const entered = await entering()
+  if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
+  const { resolved, credential, key } = entered
+  const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
+  const { target, withheld } = credential
+  const identity = [...context.identityOf(key), requestIdHeader, context.ids.uuid()]
+  try {
+    if (leadToDocumentation(address, response, upstream.port)) return
+    if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
+      if ((await answers.answer({ instance, target, upstream, request, response })) !== 'pass') return
+    const rules = answerRules(context, address, credential)
+    await forwarder.forward({ to, target, answerRules: rules, request, response, withheld, identity })
+  } finally {
+    release()
+  }
+}
+
+/** Resolves when either side has ended the connection. */
+export const runUpgrade = async (
+  context: Context,
+  address: WorkloadAddress,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> => {
+  const gone = new AbortController()
+  socket.once('close', () => gone.abort(connectionClosed))
+  const { resolved, credential, key } = await enter(context, address, request, exchangeOf(socket))
+  const { owner } = resolved
+  const { release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
+  await splice(
+    {
+      to,
+      target: credential.target,
+      request,
+      socket,
+      head,
+      withheld: credential.withheld,
+      answerRules: answerRules(context, address, credential),
+      identity: [...context.identityOf(key), requestIdHeader, context.ids.uuid()],
+      release,
+      hold: async () => (await context.hold(owner, gone.signal)).release,
+    },
+    context,
+  )
+}

@@ -1,0 +1,41 @@
+import t from 'tap'
+import { changes } from '../../../../control/core/transitions/changes.ts'
+
+// The bound is a timer that keeps no process alive; a server has its socket for that.
+const alive = setInterval(() => {}, 1000)
+t.teardown(() => clearInterval(alive))
+
+t.test('a waiter sees the change that happens between its look and its wait', async t => {
+  const c = changes()
+  let value: number | undefined
+  const got = c.until(
+    'a',
+    async () => {
+      const seen = value
+      if (seen === undefined) {
+        value = 7
+        c.changed('a')
+      }
+      return seen
+    },
+    { what: 'a value', boundMs: 30_000 },
+  )
+  t.equal(await got, 7)
+})
+
+t.test('a change of another is not ours, and the wait is bounded', async t => {
+  const c = changes()
+  let looks = 0
+  const got = c.until('a', async () => void looks++, { what: 'waiting', boundMs: 50 })
+  c.changed('b')
+  await t.rejects(got, { code: 'timed_out', message: 'waiting timed out after 50 ms' })
+  t.equal(looks, 1)
+})
+
+t.test('a caller that goes away ends its wait with its own reason', async t => {
+  const c = changes()
+  const gone = new AbortController()
+  const got = c.until('a', async () => undefined, { what: 'waiting', boundMs: 30_000, signal: gone.signal })
+  gone.abort(new Error('gone'))
+  await t.rejects(got, { message: 'gone' })
+})
