@@ -2,7 +2,7 @@
 import { wireNames as spellings } from '../../shared/wire-names.ts'
 import type { People } from '../server/web/people.ts'
 import type { Config } from '../base/config.ts'
-import { driveAnswers } from '../core/storage/drives/answers.ts'
+import { driveAnswers } from '../server/proxy/drive-answers.ts'
 import type { MachineDrives } from '../core/storage/drives/machine-drives.ts'
 import { forwarder } from '../server/proxy/gateway/forward.ts'
 import { gateway, type Gateway, type GatewayDeps } from '../server/proxy/gateway/gateway.ts'

@@ -28,7 +28,7 @@ t.test('resources and instances are written in one place', async t => {
 
 /** Where a kind may be called by its name: its own rooms; what the bill calls things; what old rows are called. */
 const homes = (kind: string): RegExp =>
-  new RegExp(`^control/((.+/)?${kind}s?/|core/kinds/|core/store/dimensions\\.ts$|core/store/sqlite/migrations/)`)
+  new RegExp(`^control/((.+/)?${kind}s?/|core/kinds/|base/dimensions\\.ts$|core/store/sqlite/migrations/)`)
 
 t.test('nothing asks for a kind by its name outside of its room', async t => {
   const kinds = Object.values(

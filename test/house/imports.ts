@@ -1,9 +1,8 @@
 /** Who may import whom, and what may be reached for only in one place. */
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
-import { arrowsOf, readList, roomOf, type Line } from './arrows.ts'
-import { againstTheGrain } from './exceptions.ts'
 import { ambient, moduleHomes, packageHomes, notImported } from './homes.ts'
+import { roomOf, rooms } from './rooms.ts'
 import { root, type Source } from './sources.ts'
 
 const within = (file: string, homes: readonly string[]): boolean =>
@@ -16,52 +15,33 @@ const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
-const pairs = (lines: readonly Line[], tree: string): Set<string> => {
-  const found = new Set<string>()
-  for (const { place, may } of lines.filter(({ place }) => place.startsWith(`${tree}/`)))
-    for (const [to, where] of may)
-      if (where === 'above' && roomOf(to) !== roomOf(place)) found.add(`${roomOf(place)} -> ${roomOf(to)}`)
-  return found
-}
+/** Whether the room `from` lists `to`, by its own name or by that of the tree it is in. */
+const lists = (from: string, to: string): boolean =>
+  (rooms[from] ?? []).some(name => name === to || (name === 'control' && to.startsWith('control/')))
 
-const listIsTrue = (t: Test, sources: readonly Source[]): void => {
-  const arrows = arrowsOf(sources)
-  const lines = readList()
-  const order = lines.map(({ place }) => place)
-  t.same(
-    [...arrows.keys()].filter(place => !order.includes(place)),
-    [],
-    'every place has its line in imports.list',
-  )
-  t.same(
-    order.filter((place, at) => !arrows.has(place) || order.indexOf(place) !== at),
-    [],
-    'every line has its place',
-  )
-  for (const { place, may } of lines) {
-    const does = arrows.get(place) ?? new Map<string, string>()
-    const reasons = [...does].filter(([to]) => !may.has(to)).map(([, reason]) => reason)
-    t.same(reasons, [], `${place} imports what imports.list says, and nothing else`)
-    t.same(
-      [...may.keys()].filter(to => !does.has(to)),
-      [],
-      `what imports.list lets ${place} import is imported`,
-    )
-    const wrong = [...may].filter(([to, where]) => {
-      const above = order.indexOf(to) > order.indexOf(place) && roomOf(to) !== roomOf(place)
-      return above !== (where === 'above')
-    })
-    t.same(wrong, [], `${place}: what stands below its line, and only that, has a mark`)
+const roomsAreKept = (t: Test, sources: readonly Source[]): void => {
+  const order = Object.keys(rooms)
+  for (const [room, may] of Object.entries(rooms)) {
+    const later = may.filter(name => name !== 'control' && !(order.indexOf(name) < order.indexOf(room)))
+    t.same(later, [], `${room} names only rooms above it`)
   }
-  for (const tree of ['shared', 'daemon', 'control', 'images']) {
-    const found = pairs(lines, tree)
-    const most = againstTheGrain[tree] ?? 0
-    t.equal(
-      found.size,
-      most,
-      `${tree}: ${most} arrows against the grain (${[...found].join(', ')}); fewer is a change of exceptions.ts`,
-    )
+  const used = new Set<string>()
+  const wrong: string[] = []
+  for (const { file, imports } of sources) {
+    const from = roomOf(file)
+    if (from === undefined) wrong.push(`${file} is in no room`)
+    for (const { target } of imports) {
+      const to = target && roomOf(target)
+      if (from === undefined || !to || to === from) continue
+      used.add(`${from}: ${to}`)
+      if (!lists(from, to)) wrong.push(`${file} imports ${target}`)
+    }
   }
+  t.same(wrong, [], 'each import is one that rooms.ts lists')
+  const idle = Object.entries(rooms).flatMap(([room, may]) =>
+    may.filter(name => name !== 'control' && !used.has(`${room}: ${name}`)).map(name => `${room}: ${name}`),
+  )
+  t.same(idle, [], 'each line of rooms.ts is used')
 }
 
 const packagesAtHome = (t: Test, sources: readonly Source[]): void => {
@@ -131,7 +111,7 @@ const surroundingsAtHome = (t: Test, sources: readonly Source[]): void => {
 }
 
 export const importRules = async (t: Test, sources: readonly Source[]): Promise<void> => {
-  await t.test('every folder imports what its line allows', async t => listIsTrue(t, sources))
+  await t.test('rooms import the rooms that are listed', async t => roomsAreKept(t, sources))
   await t.test('a package is imported at home', async t => packagesAtHome(t, sources))
   await t.test('what reaches out of the process is imported at home', async t => modulesAtHome(t, sources))
   await t.test('time, chance, environment and console are passed in', async t => surroundingsAtHome(t, sources))

@@ -4,11 +4,11 @@ import type { Test } from 'tap'
 import { longFiles, longFunctions } from './exceptions.ts'
 import { root, type Source } from './sources.ts'
 
-const maxLines = 250
+const maxLines = 400
 const maxLinesOfC = 400
 const maxLinesOfFunction = 60
 /** Nine files in ten are not longer. */
-const maxLinesOfMost = 140
+const maxLinesOfMost = 250
 
 /** Fails what is longer than `max` and than its exception, and exceptions that are not needed. */
 const hold = (

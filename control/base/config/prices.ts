@@ -1,5 +1,5 @@
 import { closest } from '../../../shared/closest.ts'
-import { billingDimensions } from '../../core/store/dimensions.ts'
+import { billingDimensions } from '../dimensions.ts'
 import { listOf, refuse, type Environment } from './values.ts'
 
 /** Round figures of the market in 2026, so that a demo's bill is not all zeros; operators set their own. */

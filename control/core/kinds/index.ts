@@ -1,6 +1,6 @@
 /** Every kind this host serves, by its name. A new one is a definition file and a line here. */
 import { parseWireNames, wireNames } from '../../../shared/wire-names.ts'
-import type { Invitations } from '../../server/access/identity/invitations.ts'
+import type { Invitations } from '../access/invitations.ts'
 import type { Kind } from '../records/kind.ts'
 import { sandboxKind, type SandboxDeps } from './sandbox/kind.ts'
 import { agentKind } from './agent.ts'

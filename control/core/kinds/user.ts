@@ -3,7 +3,7 @@
  * the membership in one; `spec.sub` says who it is.
  */
 import { fail } from '../../../shared/errors.ts'
-import { invitationMs, type Invitations } from '../../server/access/identity/invitations.ts'
+import { invitationMs, type Invitations } from '../access/invitations.ts'
 import { s, text } from '../../../shared/schema.ts'
 import { defineKind } from '../records/define-kind.ts'
 import type { Kind } from '../records/kind.ts'

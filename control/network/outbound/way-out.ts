@@ -4,13 +4,19 @@ import type { Closing } from '../../../shared/closing.ts'
 import { isError } from '../../../shared/errors.ts'
 import { wireNames } from '../../../shared/wire-names.ts'
 import type { Config } from '../../base/config.ts'
-import type { Egress } from '../egress/egress.ts'
-import type { Parts } from '../../host/parts.ts'
+import type { Drivers } from '../../drivers/drivers.ts'
+import type { Egress, EgressDeps } from '../egress/egress.ts'
+import type { Sealer } from '../../core/secrets/secrets.ts'
 import { maxEntries } from '../egress/events/record.ts'
 import { openEventFiles, type EventFiles } from './event-files.ts'
 import { keptEvents, openEgress } from './open.ts'
 import { createMembers, type Members } from './members.ts'
 import { createOwners, type Owners } from './outbound.ts'
+
+interface WayOutDeps extends Pick<EgressDeps, 'clock' | 'ids' | 'log' | 'lastNet'> {
+  readonly drivers: Pick<Drivers, 'preferred'>
+  readonly sealer: Sealer
+}
 
 export interface WayOut {
   readonly egress: Egress
@@ -27,7 +33,7 @@ export interface WayOut {
  * Undefined where machines cannot be held, or nobody can listen for them: then rules are refused, and machines that are held already
  * reach nothing. Throws `invalid_argument` naming a variable that cannot be used.
  */
-export const openWayOut = async (config: Config, parts: Parts, closer: Closing): Promise<WayOut | undefined> => {
+export const openWayOut = async (config: Config, parts: WayOutDeps, closer: Closing): Promise<WayOut | undefined> => {
   const { drivers, log } = parts
   const driver = drivers.preferred.outbound
   if (!driver) return undefined

@@ -1,14 +1,21 @@
 /** Where the certificates of the main listener come from: the operator's files first, then an authority. */
 import { isIP } from 'node:net'
+import type { Clock } from '../../../shared/clock.ts'
 import type { Closing } from '../../../shared/closing.ts'
+import type { Ids } from '../../../shared/ids.ts'
+import type { Log } from '../../../shared/log.ts'
 import { openAcme, type Acme } from './acme/acme.ts'
 import { createChallenges, type Challenges } from './acme/challenges.ts'
 import type { Config } from '../../base/config.ts'
-import type { Parts } from '../../host/parts.ts'
+import type { Sealer } from '../../core/secrets/secrets.ts'
 import { openCertificates, type Certificates } from './certificates.ts'
 import type { Pair } from './pairs.ts'
 
-export interface SourceDeps extends Pick<Parts, 'clock' | 'log' | 'ids' | 'sealer'> {
+export interface SourceDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly ids: Ids
+  readonly sealer: Sealer
   /** Whether something is served at a host name. */
   readonly isServed: (host: string) => Promise<boolean>
 }

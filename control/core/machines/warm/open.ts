@@ -3,9 +3,8 @@ import { realpath } from 'node:fs/promises'
 import type { Closing } from '../../../../shared/closing.ts'
 import { errno } from '../../../../shared/errors.ts'
 import type { Config } from '../../../base/config.ts'
-import type { Parts } from '../../../host/parts.ts'
 import { writeWireNames } from '../../../../shared/wire-names.ts'
-import { createWarm, type Warm, type WarmOptions } from './warm.ts'
+import { createWarm, type Warm, type WarmDeps, type WarmOptions } from './warm.ts'
 
 /** A bundle's directory is named by what is in it. */
 const bundleOf = ({ bundleDir }: Config): Promise<string> =>
@@ -14,8 +13,9 @@ const bundleOf = ({ bundleDir }: Config): Promise<string> =>
     throw error
   })
 
-interface WarmParts extends Parts, Pick<WarmOptions, 'environmentOf'> {
-  readonly draining: () => boolean
+interface WarmParts extends Omit<WarmDeps, 'closing'>, Pick<WarmOptions, 'environmentOf'> {
+  /** Machines of no image kept ahead of need though nothing has asked for any; 0 for none. */
+  readonly genericMachines: number
 }
 
 export const openWarm = async (

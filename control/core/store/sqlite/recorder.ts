@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Metered, Subject } from '../store.ts'
 import { toQuanta } from '../amounts.ts'
-import { resourceTypeOf } from '../dimensions.ts'
+import { resourceTypeOf } from '../../../base/dimensions.ts'
 import { query, type Prepare } from './prepared.ts'
 
 /** Opens and closes intervals, inside the transaction of the change that causes it. */

@@ -1,18 +1,19 @@
 /** Links that are good once: their secret is in the address, and its hash in the store. */
 import type { Ids } from '../../../../shared/ids.ts'
+import { invitationMs } from '../../../core/access/invitations.ts'
 import { hashKey } from '../../../core/access/keys.ts'
 import type { IdentityChange, Link } from '../../../core/store/store.ts'
 
 const day = 86_400_000
 
 /** How long each can be used, ms. */
-export const validMs = {
+const validMs = {
   /** Makes an admin of the account `subject`. */
   admin: day,
   /** Lets somebody into a workspace, by the record `subject`; whoever has it was given it by hand. */
-  invitation: 7 * day,
+  invitation: invitationMs,
   /** The same, sent to the address that was invited: whoever has it reads mail there. */
-  mailed: 7 * day,
+  mailed: invitationMs,
   /** Sets the password of the person `subject`. */
   password: day,
 } as const

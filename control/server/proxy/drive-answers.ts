@@ -3,19 +3,19 @@
  * need CAP_SYS_ADMIN and the mount calls in the filter of its machine, where every tenant process would have them too.
  */
 import { once } from 'node:events'
-import { driveBounds } from '../../../../shared/drives/routes.ts'
-import type { Clock } from '../../../../shared/clock.ts'
-import { dispatcher, type Dispatcher } from '../../../../shared/http/dispatch.ts'
-import { matcher } from '../../../../shared/http/match.ts'
-import { decodePath } from '../../../../shared/http/request.ts'
-import { listener } from '../../../../shared/http/server.ts'
-import type { Ids } from '../../../../shared/ids.ts'
-import type { Log } from '../../../../shared/log.ts'
-import { json, type Request } from '../../../../shared/route.ts'
-import { sandboxHeaders } from '../../../../shared/wire/sandbox-headers.ts'
-import type { Answers } from '../../../server/proxy/gateway/answers.ts'
-import type { Address, Instance } from '../../store/store.ts'
-import type { MachineDrives } from './machine-drives.ts'
+import { driveBounds } from '../../../shared/drives/routes.ts'
+import type { Clock } from '../../../shared/clock.ts'
+import { dispatcher, type Dispatcher } from '../../../shared/http/dispatch.ts'
+import { matcher } from '../../../shared/http/match.ts'
+import { decodePath } from '../../../shared/http/request.ts'
+import { listener } from '../../../shared/http/server.ts'
+import type { Ids } from '../../../shared/ids.ts'
+import type { Log } from '../../../shared/log.ts'
+import { json, type Request } from '../../../shared/route.ts'
+import { sandboxHeaders } from '../../../shared/wire/sandbox-headers.ts'
+import type { Answers } from './gateway/answers.ts'
+import type { Address, Instance } from '../../core/store/store.ts'
+import type { MachineDrives } from '../../core/storage/drives/machine-drives.ts'
 
 interface Deps {
   readonly clock: Clock
