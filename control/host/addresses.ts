@@ -1,9 +1,10 @@
 /** Where this host and what runs on it are reached. */
 import type { Config } from '../base/config.ts'
-import { workloadUrl } from '../server/proxy/gateway/url.ts'
+import { previewKind } from '../core/kinds/preview.ts'
+import { workloadUrl } from '../core/records/workload-url.ts'
 import type { KindsByName } from './kinds.ts'
 import { publicUrlOf } from '../base/listening.ts'
-import { previewUrlOf } from '../server/proxy/previews/open.ts'
+import { previewUrl } from '../core/kinds/preview-url.ts'
 import type { Resource } from '../core/store/store.ts'
 
 export interface Addresses {
@@ -23,7 +24,9 @@ export const createAddresses = (config: Config, rules: KindsByName): Addresses =
   return {
     url(record) {
       const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
-      if (!dataPlane) return previewUrlOf(record, publicUrl, config)
+      if (record.kind === previewKind.kind)
+        return previewUrl(record, publicUrl, { regions: config.regions, domain: config.previewDomain })
+      if (!dataPlane) return undefined
       return workloadUrl(record, { plural, dataPlane }, { publicUrl, sandboxDomain })
     },
     domain: () => sandboxDomain || new URL(publicUrl).hostname,

@@ -1,7 +1,7 @@
 /** Who may call this host. */
 import type { Closing } from '../../shared/closing.ts'
 import { wireNames as spellings } from '../../shared/wire-names.ts'
-import { createKeyUses } from '../core/access/key-uses.ts'
+import type { KeyUses } from '../core/access/key-uses.ts'
 import { createKeys } from '../core/access/keys.ts'
 import { remoteBehind } from '../core/access/remote.ts'
 import { createStanding } from '../core/access/standing.ts'
@@ -25,12 +25,16 @@ const providerOf = async ({ signIn }: Config) =>
 export const callersOf = async (
   config: Config,
   parts: Parts,
-  later: { readonly publicUrl: () => string; readonly transition: () => Pick<Transition, 'write'> },
+  later: {
+    readonly publicUrl: () => string
+    readonly transition: () => Pick<Transition, 'write'>
+    readonly uses: KeyUses
+  },
   closer: Closing,
 ) => {
   const { store, clock, ids, log } = parts
   const { tenants, audit } = store
-  const uses = createKeyUses({ tenants, clock, log }, closer)
+  const { uses } = later
   const denials = createDenials({ audit, account: parts.first.account, clock, log }, closer)
   const identity = createIdentity({
     ...parts,
@@ -48,7 +52,6 @@ export const callersOf = async (
     sendMails({ ...parts, send: smtpSend({ ...mail, password }) }, closer)
   }
   return {
-    uses,
     identity,
     keys: createKeys({ tenants, clock, uses, tokens: identity.tokens }),
     standing: createStanding({ clock, log }, closer),

@@ -1,29 +1,22 @@
 /**
  * Composition root of the host: everything is made here, once, and closed in reverse. Machines outlive it: the next start
- * finds and adopts them.
+ * finds and adopts them. What listens (API, gateway, pages, TLS) is loaded when it is first asked for: `server.ts`.
  */
 import { closing, type Closing } from '../../shared/closing.ts'
 import { fail, isError } from '../../shared/errors.ts'
-import type { Dispatcher } from '../../shared/http/dispatch.ts'
-import { sharableImages } from '../server/api/images.ts'
-import { createApi } from '../server/api/index.ts'
-import { knownAddresses } from '../server/api/known-addresses.ts'
-import { rootAddresses } from '../server/api/root-addresses.ts'
 import type { Bootstrap } from '../core/access/bootstrap.ts'
-import { createPeople } from '../server/web/people.ts'
 import type { Connections } from '../core/channel/connections.ts'
 import type { Config } from '../base/config.ts'
 import type { Drivers } from '../drivers/drivers.ts'
 import type { MachineDrives } from '../core/storage/drives/machine-drives.ts'
 import { openDrives } from '../core/storage/drives/open.ts'
-import { abilitiesOf } from './abilities.ts'
 import { createAddresses } from './addresses.ts'
+import { createKeyUses } from '../core/access/key-uses.ts'
+import { sharableImages } from '../core/kinds/listed-images.ts'
+import { keepCheckpoints } from '../core/metering/checkpoints.ts'
+import type { Server, WrittenListener } from './server.ts'
 import { drainOf } from '../ops/drain.ts'
-import { frontListener } from '../server/front.ts'
-import { gatewayOf } from './gateway.ts'
 import { answerTheOperator } from './operator.ts'
-import { callersOf } from './callers.ts'
-import { furtherRoutes } from './watch.ts'
 import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './kinds.ts'
 import { imageUpkeep } from '../core/images/upkeep/upkeep.ts'
 import type { Images } from '../core/images/images.ts'
@@ -37,8 +30,6 @@ import { createMetrics, type Metrics } from '../ops/metrics/metrics.ts'
 import { notingLog } from '../ops/metrics/noting-log.ts'
 import { createOutbound, type Outbound } from '../network/outbound/outbound.ts'
 import { openWayOut } from '../network/outbound/way-out.ts'
-import { openDomains } from '../server/proxy/previews/domains.ts'
-import { openPreviews } from '../server/proxy/previews/open.ts'
 import { createProviders } from '../core/catalogues/providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from '../core/transitions/changes.ts'
@@ -48,8 +39,6 @@ import { transition } from '../core/transitions/transition.ts'
 import { waitingLine, type WaitingLine } from '../core/transitions/waiting-line.ts'
 import type { Entry } from '../core/records/context.ts'
 import type { CrudDeps } from '../core/records/crud.ts'
-import { workspaceRemover } from '../core/records/remove-workspace.ts'
-import { serveFront, type Served } from '../server/serving.ts'
 import { commonEnvironment } from '../core/kinds/sandbox/environment.ts'
 import type { Store, Written } from '../core/store/store.ts'
 import { createDns } from '../base/dns.ts'
@@ -60,7 +49,6 @@ export type { HostDeps } from './parts.ts'
 export type { Verbs } from './kinds.ts'
 
 export interface Host {
-  readonly api: Dispatcher
   readonly verbs: Verbs
   readonly store: Store
   readonly drivers: Drivers
@@ -71,8 +59,10 @@ export interface Host {
   /** Undefined when no drives are configured. */
   readonly drives: MachineDrives | undefined
   readonly first: Bootstrap
-  /** Serves management API and gateway on one port; resolves with the address. */
-  listen(): Promise<{ url: string } & Served>
+  /** Management API, gateway and pages, loaded and made at the first call; nothing listens yet. */
+  server(): Promise<Server>
+  /** Serves them on one port; resolves with the address. */
+  listen(): ReturnType<Server['listen']>
   /** Stops serving and looking after; machines run on. */
   close(): Promise<void>
 }
@@ -110,7 +100,6 @@ const running = async (
 ) => {
   const { store, clock, connections } = parts
   const { kinds, outbound, metrics } = deps
-  const domains = await openDomains(store, config)
   const draining = drainOf(config.dataDir)
   const warm = await openWarm(
     config,
@@ -124,8 +113,9 @@ const running = async (
   const line = waitingLine({ rules, clock })
   const { storage } = parts.drivers.preferred
   const room = storage && diskRoom({ storage })
+  const listeners: WrittenListener[] = [outbound, configurer, line, room, warm].filter(one => one !== undefined)
   const written = (all: Written): void => {
-    for (const told of [outbound, configurer, line, room, warm, domains]) told?.written(all)
+    for (const listener of listeners) listener.written(all)
   }
   const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
@@ -151,7 +141,8 @@ const running = async (
     warm.begin(runner.poke)
   }
   const entry = entryBy({ draining, line, room })
-  return { move, runner, entry, warm, start, draining, domains }
+  const tell = (listener: WrittenListener): void => void listeners.push(listener)
+  return { move, runner, entry, warm, start, draining, tell }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -165,24 +156,30 @@ const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'quotas
   providers: createProviders(config.providers, parts),
 })
 
+/** Loads what listens, and makes it; a second call answers the same. */
+const serverOnce = (make: () => Promise<Server>): (() => Promise<Server>) => {
+  let made: Promise<Server> | undefined
+  return () => (made ??= make())
+}
+
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
-  const { log, store } = parts
+  const { clock, log, store } = parts
   const later = { publicUrl: () => addresses.publicUrl(), transition: () => move }
-  const callers = await callersOf(config, parts, later, closer)
+  const keyUses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, { ...parts, ...later }, wayOut)
   const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
-  const { move, runner, entry, warm, start, draining, domains } = await running(config, parts, deps, closer)
+  const { move, runner, entry, warm, start, draining, tell } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
     kinds: rules,
     transition: move,
     entry,
-    keyUses: callers.uses,
+    keyUses,
     poke: runner.poke,
     url: addresses.url,
     plan,
@@ -190,38 +187,22 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     ...outsideOf(config, parts),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
-  const people = createPeople({ ...parts, ...addresses, rules, sandboxDomain: config.sandboxDomain })
-  const api = createApi({
-    ...parts,
-    ...people,
-    ...callers,
-    upkeep,
-    publicUrl: addresses.publicUrl,
-    apiVersions: config.apiVersions,
-    removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),
-    verbs: Object.values(verbs),
-    outbound: outbound?.engine,
-    abilities: abilitiesOf(config, parts, wayOut),
-    routes: furtherRoutes(config, { ...parts, ...callers }, { metrics, kinds: rules, runner, warm, draining }, closer),
-    logRequests: true,
-  })
   const drives = await openDrives(config, parts)
-  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives, metrics })
-  const previews = openPreviews(config, { ...parts, ...people, ...callers, ...runner, domains, kinds: rules })
+  const meterLagMs = keepCheckpoints({ meter: store.meter, clock, log }, closer)
   await start()
   answerTheOperator(config, parts, runner)
+  const server = serverOnce(async () => {
+    const { createServer } = await import('./server.ts')
+    const core = { addresses, draining, drives, keyUses, kinds, meterLagMs, metrics, move, outbound, rules }
+    return createServer(config, parts, { ...core, runner, tell, upkeep, verbs, warm, wayOut }, closer)
+  })
   return {
     ...parts,
-    api,
     verbs,
     runner,
     drives,
-    async listen() {
-      const rootAddress = rootAddresses(Object.values(kinds), knownAddresses)
-      const front = frontListener({ ...callers, api, people, gateway: plane, previews, rootAddress, log })
-      const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
-      return { url: addresses.listening(served.port), ...served }
-    },
+    server,
+    listen: async () => (await server()).listen(),
     close: closer.close,
   }
 }

@@ -5,14 +5,12 @@ import { healthRoutes } from '../server/api/health.ts'
 import { invitationRoutes } from '../server/api/invitations.ts'
 import { oauthRoutes, type OAuthDeps } from '../server/api/oauth.ts'
 import { warmRoutes } from '../server/api/warm.ts'
-import { keepCheckpoints } from '../core/metering/checkpoints.ts'
 import type { Config } from '../base/config.ts'
 import { createHealth } from '../ops/health/health.ts'
 import type { KindsByName } from './kinds.ts'
 import type { Runner } from '../core/machines/runner.ts'
 import type { Metrics } from '../ops/metrics/metrics.ts'
 import type { Parts } from './parts.ts'
-import type { Closing } from '../../shared/closing.ts'
 import type { Bound } from '../../shared/route.ts'
 import type { Warm } from '../core/machines/warm/warm.ts'
 
@@ -22,6 +20,7 @@ interface Watched {
   readonly runner: Pick<Runner, 'surveyed'>
   readonly warm: Warm
   readonly draining: () => boolean
+  readonly meterLagMs: () => number
 }
 
 const bytesPerMb = 1024 * 1024
@@ -37,12 +36,10 @@ const storageOf = async ({ preferred }: Parts['drivers']) => {
   }
 }
 
-/** Keeps the bill up to date, too: how far behind it is, is among the measures. */
-const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer: Closing): Bound[] => {
-  const { store, clock, log, drivers } = parts
-  const { metrics, kinds, runner, warm, draining } = watched
-  const { meter, upkeep } = store
-  const meterLagMs = keepCheckpoints({ meter, clock, log }, closer)
+const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched): Bound[] => {
+  const { store, clock, drivers } = parts
+  const { metrics, kinds, runner, warm, draining, meterLagMs } = watched
+  const { upkeep } = store
   const withMachines = [...kinds.values()].filter(({ workload }) => workload).map(({ kind }) => kind)
   return healthRoutes({
     health: createHealth({ dataDir, upkeep, surveyed: runner.surveyed, draining, clock }),
@@ -65,10 +62,10 @@ const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched, closer
 }
 
 /** What is no kind's: the bill, and what operators ask. */
-export const furtherRoutes = (config: Config, parts: Parts & OAuthDeps, watched: Watched, closer: Closing): Bound[] => [
+export const furtherRoutes = (config: Config, parts: Parts & OAuthDeps, watched: Watched): Bound[] => [
   ...oauthRoutes(parts),
   ...invitationRoutes(parts),
   ...billingRoutes({ ...parts, prices: config.prices }),
   ...warmRoutes(watched.warm),
-  ...watchRoutes(config, parts, watched, closer),
+  ...watchRoutes(config, parts, watched),
 ]

@@ -66,8 +66,9 @@ const reopened = async (t: Test) => {
   t.teardown(host.close)
   // Nothing that waits at the door keeps it from closing.
   t.teardown(() => door.resolve())
+  const { api: served } = await host.server()
   const api = async (target: string, key = host.first.adminKey) =>
-    call(host.api, 'GET', `/v0${target}`, { headers: { authorization: `Bearer ${key}`, 'svc-version': '2026-04-28' } })
+    call(served, 'GET', `/v0${target}`, { headers: { authorization: `Bearer ${key}`, 'svc-version': '2026-04-28' } })
   const sandbox = async (which: string) => {
     const [workspace, name] = which.split('/')
     return (await api(`/sandboxes/${name}?workspace=${workspace}`)).body

@@ -159,7 +159,6 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
   'control/index.ts': [
     'shared',
     'control/base',
-    'control/core/metering',
     'control/core/records',
     'control/server/api',
     'control/library',

@@ -5,6 +5,7 @@ import { loadConfig, type Config } from '../../control/base/config.ts'
 import { fakeDriver, fakeWorld, type FakeOptions, type FakeWorld } from '../../control/drivers/fake/index.ts'
 import type { Driver } from '../../control/drivers/driver.ts'
 import { createHost, type Host } from '../../control/host/host.ts'
+import type { Server } from '../../control/host/server.ts'
 import { systemClock, type Clock } from '../../shared/clock.ts'
 import { call, type Answer } from './call.ts'
 import { randomIds } from '../../shared/ids.ts'
@@ -26,7 +27,7 @@ export interface HostOptions {
 }
 
 export interface TestHost {
-  readonly host: Host
+  readonly host: Host & Pick<Server, 'api'>
   readonly world: FakeWorld
   readonly dataDir: string
   readonly config: Config
@@ -58,13 +59,14 @@ export const openTestHost = async (t: Test, dataDir: string, options: HostOption
     genericMachines: options.genericMachines ?? 0,
   })
   t.teardown(() => host.close())
+  const server = await host.server()
   const api: TestHost['api'] = (method, target, body) =>
-    call(host.api, method, `/v0${target}`, {
+    call(server.api, method, `/v0${target}`, {
       body,
       headers: { authorization: `Bearer ${host.first.adminKey}`, 'svc-version': '2026-04-28' },
     })
   return {
-    host,
+    host: { ...host, api: server.api },
     world,
     dataDir,
     config,

@@ -1,10 +1,11 @@
-/** How the `user` kind has a person invited; people and their links are the sign-in server's (server/access/identity). */
+/** How a person is invited into a workspace: a link, and a mail where this host sends mails. */
 import type { Ids } from '../../../shared/ids.ts'
 import type { Sealer } from '../secrets/secrets.ts'
 import type { IdentityChange } from '../store/store.ts'
+import { newLink } from './links.ts'
+import { invitationMail, mailChange } from './mails.ts'
 
-/** How long an invitation can be accepted, ms. */
-export const invitationMs = 7 * 86_400_000
+export { invitationMs } from './links.ts'
 
 export interface Invited {
   /** Of the record. */
@@ -27,3 +28,13 @@ export interface MadeInvitation {
 export interface Invitations {
   make(invited: Invited, makers: { readonly ids: Ids; readonly sealer: Sealer; readonly now: number }): MadeInvitation
 }
+
+export const createInvitations = (deps: { publicUrl: () => string; sendsMail: boolean }): Invitations => ({
+  make(invited, { ids, sealer, now }) {
+    const { address, change, expiresAt } = newLink(ids, deps.sendsMail ? 'mailed' : 'invitation', invited.uid, now)
+    const link = `${deps.publicUrl()}${address}`
+    if (!deps.sendsMail) return { link, changes: [change], expiresAt }
+    const mail = mailChange({ ids, sealer, now }, { ...invitationMail({ ...invited, link }), expiresAt })
+    return { changes: [change, mail], expiresAt }
+  },
+})

@@ -3,7 +3,7 @@ import type { Clock } from '../../../../shared/clock.ts'
 import type { Ids } from '../../../../shared/ids.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { accountEntry } from './by-operator.ts'
-import { newLink } from './links.ts'
+import { newLink } from '../../../core/access/links.ts'
 
 /** A new address, in the place of the one before. It makes an admin of the account of who opens it. */
 export const adminLink = async (

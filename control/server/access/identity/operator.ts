@@ -4,7 +4,7 @@ import { fail } from '../../../../shared/errors.ts'
 import type { Ids } from '../../../../shared/ids.ts'
 import type { Account, Person, Store } from '../../../core/store/store.ts'
 import { accountEntry, operatorBy } from './by-operator.ts'
-import { newLink } from './links.ts'
+import { newLink } from '../../../core/access/links.ts'
 import type { Members } from './members.ts'
 import { addressOf, personEntry } from './people.ts'
 

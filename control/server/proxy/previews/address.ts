@@ -1,6 +1,5 @@
 /** Which preview a request is for, and the address that leads to one. */
-import { customHostOf } from '../../../core/kinds/preview.ts'
-import type { Resource } from '../../../core/store/store.ts'
+import type { PreviewNames } from '../../../core/kinds/preview-url.ts'
 import type { CustomHost } from './domains.ts'
 
 /** A name in a host name: the id of a preview, or a prefix and a workspace, which both may hold hyphens. */
@@ -17,12 +16,6 @@ export interface PreviewAddress {
   readonly base: string
   /** On the origin of the API, where the application must not act as a page of it. */
   readonly isShared: boolean
-}
-
-export interface PreviewNames {
-  readonly regions: readonly string[]
-  /** Domain with a wildcard entry for this box; '' for none. */
-  readonly domain: string
 }
 
 /** Finds a customer's own domain in a host name. */
@@ -74,17 +67,4 @@ export const previewAddress = (
   if (!workspace || !id) return undefined
   const rest = after.startsWith('/') ? after : `/${after}`
   return { id, workspace, readings: [], target: rest, base: `/${workspace}/previews/${id}`, isShared: true }
-}
-
-/** A preview's own address, absolute and without a trailing slash: by host name where there is a domain, else by path. */
-export const previewUrl = (record: Resource, publicUrl: string, { domain }: PreviewNames): string => {
-  const { workspace, spec } = record
-  const { protocol, port } = new URL(publicUrl)
-  const after = port ? `:${port}` : ''
-  const custom = customHostOf(record)
-  if (custom) return `${protocol}//${custom.label}.${custom.domain}${after}`
-  const id = String(spec['previewId'])
-  if (!domain) return `${publicUrl}/${workspace}/previews/${id}`
-  const label = spec['prefixUrl'] ? `${String(spec['prefixUrl'])}-${workspace}` : id
-  return `${protocol}//${label}.${String(spec['region'])}.${domain}${after}`
 }

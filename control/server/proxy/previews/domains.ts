@@ -39,8 +39,12 @@ const ownNames = ({ publicUrl, sandboxDomain, previewDomain }: Names) => {
   return (host: string): boolean => own.some(name => host === name || host.endsWith(`.${name}`))
 }
 
-/** Knows those that there are. */
-export const openDomains = async ({ resources }: Pick<Store, 'resources'>, config: Names): Promise<Domains> => {
+/** Reads the domains there are; `tell` is handed the listener before they are read, so that no change in between is missed. */
+export const openDomains = async (
+  { resources }: Pick<Store, 'resources'>,
+  config: Names,
+  tell: (listener: Pick<Domains, 'written'>) => void = () => {},
+): Promise<Domains> => {
   const reserved = ownNames(config)
   /** By domain, who uses it, by uid. */
   const known = new Map<string, Map<string, Use>>()
@@ -54,13 +58,20 @@ export const openDomains = async ({ resources }: Pick<Store, 'resources'>, confi
     const uses = known.get(name) ?? new Map<string, Use>()
     known.set(name, uses.set(uid, { workspace, isOwner: !spec['sharedFromWorkspace'], since: createdAt }))
   }
+  const apply: Domains['written'] = all => {
+    for (const one of all.removed) if (one.kind === kind) forget(one.name, one.uid)
+    for (const record of all.resources) learn(record)
+  }
+  /** Changes that are written while the domains are read: they come after. */
+  let early: Parameters<Domains['written']>[0][] | undefined = []
+  const written: Domains['written'] = all => (early ? void early.push(all) : apply(all))
+  tell({ written })
   // It leads nowhere until it can be read, which `hutch doctor` says.
   for (const record of await resources.everyOf(kind, () => {})) learn(record)
+  early.forEach(apply)
+  early = undefined
   return {
-    written(all) {
-      for (const one of all.removed) if (one.kind === kind) forget(one.name, one.uid)
-      for (const record of all.resources) learn(record)
-    },
+    written,
     match(host) {
       if (known.size === 0 || reserved(host)) return undefined
       const words = host.split('.')

@@ -1,4 +1,4 @@
-/** The previews of a host, and their addresses. */
+/** The previews of a host. */
 import type { Ids } from '../../../../shared/ids.ts'
 import type { Log } from '../../../../shared/log.ts'
 import type { Clock } from '../../../../shared/clock.ts'
@@ -12,19 +12,12 @@ import { forwarder } from '../gateway/forward.ts'
 import { identityHeaders } from '../gateway/identity.ts'
 import type { Reach } from '../../../core/machines/reach.ts'
 import type { Kind } from '../../../core/records/kind.ts'
-import type { Resource, Store } from '../../../core/store/store.ts'
+import type { Store } from '../../../core/store/store.ts'
 import type { WireNames } from '../../../base/wire/names.ts'
-import { previewUrl } from './address.ts'
 import type { Domains } from './domains.ts'
 import { createPreviews, type Previews } from './serve.ts'
 
 type PreviewConfig = Pick<Config, 'regions' | 'previewDomain' | 'publicUrl' | 'tls' | 'wireNames'>
-
-/** The address of a preview; undefined for a record of another kind. */
-export const previewUrlOf = (record: Resource, publicUrl: string, config: PreviewConfig): string | undefined =>
-  record.kind === 'preview'
-    ? previewUrl(record, publicUrl, { regions: config.regions, domain: config.previewDomain })
-    : undefined
 
 export const openPreviews = (
   config: PreviewConfig,

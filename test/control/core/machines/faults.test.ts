@@ -150,6 +150,7 @@ const open = async (dataDir: string, box: Box, { warm = 0, standbyAfterMs = 600_
     standbyAfterMs,
   }
   const host = await createHost(config, { clock, ids: randomIds(), log: silentLog, drivers: [driver] })
+  const { api } = await host.server()
   const { store } = host as Host & { store: { apply: (...given: unknown[]) => Promise<unknown> } }
   const apply = store.apply.bind(store)
   store.apply = (...given) => through.pass('commit', () => apply(...given))
@@ -157,7 +158,7 @@ const open = async (dataDir: string, box: Box, { warm = 0, standbyAfterMs = 600_
     host,
     gate: through,
     api: (method, target, body) =>
-      call(host.api, method, `/v0${target}`, {
+      call(api, method, `/v0${target}`, {
         body,
         headers: { authorization: `Bearer ${host.first.adminKey}`, 'svc-version': '2026-04-28' },
       }),

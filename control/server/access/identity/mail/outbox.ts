@@ -5,11 +5,10 @@
 import type { Clock } from '../../../../../shared/clock.ts'
 import type { Closing } from '../../../../../shared/closing.ts'
 import { messageOf } from '../../../../../shared/errors.ts'
-import type { Ids } from '../../../../../shared/ids.ts'
 import type { Log } from '../../../../../shared/log.ts'
 import type { Sealer } from '../../../../core/secrets/secrets.ts'
-import type { IdentityChange, Mail, Store } from '../../../../core/store/store.ts'
-import type { MailText } from './texts.ts'
+import type { Mail, Store } from '../../../../core/store/store.ts'
+import type { MailText } from '../../../../core/access/mails.ts'
 
 /** Hands a mail to a server. Rejects when it was not taken. */
 export type Send = (mail: MailText & { readonly id: string }) => Promise<void>
@@ -18,13 +17,6 @@ const lookEveryMs = 1_000
 const [firstDelayMs, longestDelayMs] = [5_000, 3_600_000]
 /** At once, and in one look. */
 const most = 20
-
-export const mailChange = (
-  { ids, sealer, now }: { ids: Ids; sealer: Sealer; now: number },
-  { expiresAt, ...text }: MailText & { readonly expiresAt: number },
-): IdentityChange => ({
-  mail: { id: ids.uuid(), sealed: sealer.seal(JSON.stringify(text)), dueAt: now, attempts: 0, expiresAt },
-})
 
 interface Deps {
   readonly store: Pick<Store, 'identity'>

@@ -1,5 +1,5 @@
 /** Mail by SMTP: the operator's server, over TLS unless it is on this machine. */
-import type { MailText } from './texts.ts'
+import type { MailText } from '../../../../core/access/mails.ts'
 import type { Send } from './outbox.ts'
 
 export interface SmtpConfig {

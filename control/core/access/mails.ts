@@ -1,4 +1,8 @@
-/** What mails say. */
+/** What mails say, and how one is stored until it is sent. */
+import type { Ids } from '../../../shared/ids.ts'
+import type { Sealer } from '../secrets/secrets.ts'
+import type { IdentityChange } from '../store/store.ts'
+
 export interface MailText {
   readonly to: string
   readonly subject: string
@@ -24,4 +28,11 @@ ${of.link}
 
 If you do not know what this is about, do nothing.
 `,
+})
+
+export const mailChange = (
+  { ids, sealer, now }: { ids: Ids; sealer: Sealer; now: number },
+  { expiresAt, ...text }: MailText & { readonly expiresAt: number },
+): IdentityChange => ({
+  mail: { id: ids.uuid(), sealed: sealer.seal(JSON.stringify(text)), dueAt: now, attempts: 0, expiresAt },
 })

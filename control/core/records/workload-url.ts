@@ -1,5 +1,5 @@
-import type { DataPlane } from '../../../core/records/kind.ts'
-import type { Resource } from '../../../core/store/store.ts'
+import type { DataPlane } from './kind.ts'
+import type { Resource } from '../store/store.ts'
 
 export interface UrlOptions {
   /** Without a trailing slash. */

@@ -1,10 +1,11 @@
 /** Links that are good once: their secret is in the address, and its hash in the store. */
-import type { Ids } from '../../../../shared/ids.ts'
-import { invitationMs } from '../../../core/access/invitations.ts'
-import { hashKey } from '../../../core/access/keys.ts'
-import type { IdentityChange, Link } from '../../../core/store/store.ts'
+import type { Ids } from '../../../shared/ids.ts'
+import { hashKey } from './keys.ts'
+import type { IdentityChange, Link } from '../store/store.ts'
 
 const day = 86_400_000
+/** How long an invitation can be accepted, ms. */
+export const invitationMs = 7 * day
 
 /** How long each can be used, ms. */
 const validMs = {
