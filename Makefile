@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run key people account test soak check fuzz bench doctor images image daemon clean package packages backup restore drain rotate service drill
+.PHONY: help setup demo run key people account test soak check fuzz bench doctor images image daemon clean package packages backup restore drain rotate service drill ledger
 
 # Node of this checkout; `make setup` fetches it.
 NODE := PATH="$$PWD/.runtime/node/bin:$$PATH" exec node
@@ -80,6 +80,9 @@ soak: setup ## Runs the tests that take too long for every run; ONLY=part-of-a-p
 
 check: packages ## Type-checks, lints, checks the format and the house rules.
 	@bash images/setup/check.sh
+
+ledger: packages ## How much of the contract has effect; writes docs/effect.md, the README's number and the floors from test/ledger.
+	@$(NODE) test/ledger/write.ts
 
 fuzz: setup ## The C addons under AddressSanitizer; what both API documents allow and do not (schemathesis); SEED=n, N=examples.
 	@export SEED="$(SEED)" N="$(N)" PATH="$$PWD/.runtime/node/bin:$$PATH"; failed=0; \

@@ -1,5 +1,6 @@
 /**
- * Runs the tests (node-tap files, each a program that prints TAP) and closes with `N passed, N failed` (and `, N skipped`).
+ * Runs the tests (node-tap files, each a program that prints TAP) and closes with `ledger: N of M have effect` (`ledger.ts`) and, as
+ * the last line, `N passed, N failed` (and `, N skipped`).
  *
  *     node test/run.ts [test/a.test.ts … | --only part-of-a-path | --soak [--only part-of-a-path]]
  *
@@ -13,6 +14,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Parser, type Result } from 'tap-parser'
 import { beginCoverage, endCoverage } from './coverage.ts'
+import { lineOf, notReached, readLedger, tallyOf } from './ledger.ts'
 import { testFiles } from './support/test-files.ts'
 
 interface FileResult {
@@ -21,6 +23,8 @@ interface FileResult {
   fail: number
   readonly skips: { name: string; reason: string }[]
   readonly failures: Result[]
+  /** Names of its sub-tests, and of points that were skipped. */
+  readonly names: Set<string>
   ok: boolean
   /** What it said on the standard error, when it failed. */
   words?: string
@@ -44,6 +48,7 @@ const counted = given.length > 0 ? {} : beginCoverage()
 /** Leaf assertions of a file; the points that only close a sub-test are not counted. */
 const count = (into: FileResult, parser: Parser): void => {
   parser.on('assert', (result: Result) => {
+    if (result.closingTestPoint || result.skip) into.names.add(result.name ?? '')
     if (result.skip) into.skips.push({ name: result.fullname ?? result.name ?? '', reason: String(result.skip) })
     else if (result.todo) into.skips.push({ name: result.fullname ?? '', reason: `todo ${String(result.todo)}` })
     else if (result.closingTestPoint) into.ok &&= result.ok
@@ -65,7 +70,7 @@ const describe = (result: FileResult, ms: number): string => {
 /** One file in a process of its own, as `node file` runs it, but for who strips the types: nothing of the runner is in its environment. */
 const runFile = (file: string, log: WriteStream): Promise<FileResult> =>
   new Promise((resolve, reject) => {
-    const result: FileResult = { file, pass: 0, fail: 0, skips: [], failures: [], ok: true }
+    const result: FileResult = { file, pass: 0, fail: 0, skips: [], failures: [], names: new Set(), ok: true }
     const parser = new Parser()
     count(result, parser)
     const started = performance.now()
@@ -157,9 +162,21 @@ const wrongly = skips.filter(({ reason }) => process.getuid?.() === 0 && /needs 
 for (const { name, reason } of wrongly) out(`skipped although this machine can run it: ${name} (${reason})`)
 const coverage = given.length > 0 ? { lines: [], ok: true } : await endCoverage()
 for (const line of coverage.lines) out(line)
+const ledger = readLedger()
+const ran = results.filter(({ pass }) => pass > 0).map(({ file, names }) => [file, names] as const)
+const unreached = notReached(ledger, new Map(ran))
+for (const row of unreached) out(`ledger: ${row}`)
+out(lineOf(tallyOf(ledger)))
 const sum = (pick: (result: FileResult) => number) => results.reduce((total, result) => total + pick(result), 0)
 const passes = sum(result => result.pass)
 const failures = sum(result => result.fail)
 out(`${passes} passed, ${failures} failed${skips.length ? `, ${skips.length} skipped` : ''}`)
 process.exitCode =
-  failures > 0 || !coverage.ok || wrongly.length > 0 || results.some(result => !result.ok) || passes === 0 ? 1 : 0
+  failures > 0 ||
+  !coverage.ok ||
+  unreached.length > 0 ||
+  wrongly.length > 0 ||
+  results.some(result => !result.ok) ||
+  passes === 0
+    ? 1
+    : 0

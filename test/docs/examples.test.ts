@@ -1,5 +1,5 @@
 /** The examples of docs/ work, and print what the pages say. What differs is written by: node test/docs/write.ts page.md */
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { failed, matches, stepsOf } from './page.ts'
 import { pages, runPage, withoutMachines } from './pages.ts'
@@ -8,7 +8,9 @@ import { skipFile } from '../support/skip-file.ts'
 const docs = new URL('../../docs/', import.meta.url)
 
 t.test('every page with examples is run', async t => {
-  const withExamples = readdirSync(docs).filter(name => /^```sh$/m.test(readFileSync(new URL(name, docs), 'utf8')))
+  const withExamples = globSync('**/*.md', { cwd: docs }).filter(name =>
+    /^```sh$/m.test(readFileSync(new URL(name, docs), 'utf8')),
+  )
   t.same(pages.map(({ name }) => name).toSorted(), withExamples.toSorted())
 })
 

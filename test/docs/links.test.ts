@@ -1,10 +1,14 @@
 /** Links of the README and of docs/ lead to files and headings that are there. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { checkout } from '../support/chroot.ts'
 
-const pages = ['README.md', ...readdirSync(join(checkout, 'docs')).map(name => `docs/${name}`)]
+const pages = [
+  'README.md',
+  ...globSync('docs/**/*.md', { cwd: checkout }).toSorted(),
+  ...globSync('test/**/README.md', { cwd: checkout }).toSorted(),
+]
 
 /** A page's text without its examples, where `](` may be anything. */
 const prose = (page: string) => readFileSync(join(checkout, page), 'utf8').replace(/^ *(```+)[^]*?^ *\1$/gm, '')
