@@ -36,7 +36,7 @@ const resume = (context: ProcessContext, managed: Managed, pipes: readonly Inher
   track(context, managed)
   if (current === undefined && record.ending === undefined) scheduleRestart(context, managed)
   // Nobody knows whether it failed, so it is not restarted.
-  else ended(context, managed, { exitCode: null }, false)
+  else ended(context, managed, { exitCode: null, signal: null }, false)
 }
 
 /** A finished process, whose children may still run and write. */

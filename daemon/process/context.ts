@@ -7,6 +7,7 @@ import type { KeepAwake } from './keep-awake.ts'
 import type { Capture } from './output/capture.ts'
 import type { OutputLimits } from './output/limits.ts'
 import type { Tailing } from './output/tailing.ts'
+import type { MemoryKills } from './memory-kills.ts'
 import type { Scratch } from './output/render.ts'
 import type { OutputFilePools } from './output/file-pool.ts'
 import type { Workload } from './spawn.ts'
@@ -45,5 +46,6 @@ export interface ProcessContext {
   readonly scratch: Scratch
   readonly pools: OutputFilePools
   readonly keepAwake: Pick<KeepAwake, 'hold'>
+  readonly memoryKills: MemoryKills
   readonly bootId: string
 }

@@ -5,6 +5,7 @@ import type { Managed } from './managed.ts'
 import type { ProcessContext } from './context.ts'
 import { launchCaptured } from './launch.ts'
 import { setLongTimer } from './long-timer.ts'
+import { outcomeOf } from './outcome.ts'
 
 const restartPauseMs = 1_000
 
@@ -70,6 +71,7 @@ const restart = (context: ProcessContext, managed: Managed): void => {
     context.log.warn('process.restart.failed', { name: record.name, error })
     record.status = 'failed'
     record.exitCode = -1
+    record.outcome = { reason: 'not_started' }
     finish(context, managed, undefined)
   }
 }
@@ -82,21 +84,25 @@ export const scheduleRestart = (context: ProcessContext, managed: Managed): void
 /** Ends a process that waits for its restart. */
 export const cancelRestartPause = (context: ProcessContext, managed: Managed): void => {
   managed.cancelRestart()
-  managed.record.status = managed.record.ending ?? 'stopped'
+  const { record } = managed
+  record.status = record.ending ?? 'stopped'
+  record.outcome = { reason: record.timedOut ? 'timeout' : (record.ending ?? 'stopped') }
   finish(context, managed, undefined)
 }
 
 /** Handles the end of the OS process. An exit code that is lost counts as -1. `mayGoOn` false: no restart. */
-export const ended = (
-  context: ProcessContext,
-  managed: Managed,
-  { exitCode }: Pick<Exit, 'exitCode'>,
-  mayGoOn = true,
-): void => {
+export const ended = (context: ProcessContext, managed: Managed, exit: Omit<Exit, 'pid'>, mayGoOn = true): void => {
   const { record, capture } = managed
   const pid = record.current?.pid
   record.current = undefined
-  record.exitCode = exitCode ?? -1
+  record.exitCode = exit.exitCode ?? -1
+  record.outcome = outcomeOf(exit, {
+    ending: record.ending,
+    timedOut: record.timedOut ?? false,
+    takeMemoryKill: context.memoryKills.take,
+    memoryBytes: context.memoryKills.limitBytes,
+    floorBytes: process.resourceUsage().maxRSS * 1024,
+  })
   record.status = record.ending ?? (record.exitCode === 0 ? 'completed' : 'failed')
   if (!mayGoOn || !mayRestart(managed)) return finish(context, managed, pid)
   const max = record.maxRestarts < 0 ? 'unlimited' : record.maxRestarts
@@ -130,6 +136,7 @@ export const armDeadline = (context: ProcessContext, managed: Managed): void => 
   if (deadline === undefined) return
   managed.cancelDeadline = setLongTimer(context.clock, deadline - context.clock.now(), () => {
     managed.record.ending = 'killed'
+    managed.record.timedOut = true
     context.journal.put(managed.record)
     if (!signalGroup(managed, 9)) cancelRestartPause(context, managed)
   })

@@ -1,6 +1,9 @@
 import type { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import type { Clock } from '../../shared/clock.ts'
+import { isError } from '../../shared/errors.ts'
 import type { Pump } from '../../shared/route.ts'
+import type { Process } from '../../shared/wire/process.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Managed } from './managed.ts'
 import type { Capture } from './output/capture.ts'
@@ -8,12 +11,14 @@ import { changed, writeTo } from './output/follow.ts'
 import { gapLine, streamNames, type StreamIndex } from './output/lines.ts'
 import type { Run } from './output/runs.ts'
 import { present } from './present.ts'
+import { waitForEnd } from './waits.ts'
 
 const eventKeepaliveMs = 5_000
 const chunkBytes = 64 * 1024
 
 /** One event of the stream; `cursor` is where a reader resumes after it. */
-const line = (event: { type: string; data?: string; cursor?: number }): string => `${JSON.stringify(event)}\n`
+const line = (event: { type: string; data?: string; cursor?: number; process?: Process | undefined }): string =>
+  `${JSON.stringify(event)}\n`
 
 /** How many bytes at the end of `bytes` begin a UTF-8 character without finishing it, by the rules of StringDecoder. */
 export const unfinishedBytes = (bytes: Uint8Array): number => {
@@ -112,25 +117,60 @@ const output = async (
   }
 }
 
-/** The output as events from `start` on, then the process itself as `result`. The process does not end with its reader. */
+/** The last line of a stream that could not begin, or that does not wait for the end of the process. */
+export const errorStream = (message: string, process?: Process): string =>
+  line({ type: 'error', data: message, process })
+
+interface EventStreamDeps {
+  readonly clock: Clock
+  readonly heartbeat: Heartbeat
+  /** Of each stream, in the process that the last line shows. */
+  readonly tailBytes: number
+  /** How long the reader waits for the end of the process; undefined: as long as it takes. */
+  readonly boundMs?: number | undefined
+}
+
+/** Calls `stop` with the error of a wait that takes longer than the reader waits. */
+const limitWait = (
+  managed: Managed,
+  { clock, boundMs }: EventStreamDeps,
+  signal: AbortSignal,
+  stop: (late: unknown) => void,
+): void => {
+  if (boundMs === undefined) return
+  waitForEnd(clock, managed, boundMs, signal).catch(error => {
+    if (!signal.aborted) stop(error)
+  })
+}
+
+/**
+ * The output as events from `start` on, then the process itself as `result`, or `error` when the reader waits no longer. The
+ * process does not end with its reader.
+ */
 export const eventStream =
-  (managed: Managed, start: { at: number; lost: number }, heartbeat: Heartbeat, tailBytes: number): Pump =>
+  (managed: Managed, start: { at: number; lost: number }, deps: EventStreamDeps): Pump =>
   async (out, signal) => {
+    const { heartbeat, tailBytes } = deps
     let idle = false
     const stopBeat = heartbeat.every(eventKeepaliveMs, () => {
       if (idle && !out.writableNeedDrain) out.write(line({ type: 'keepalive' }))
     })
+    const done = new AbortController()
+    const late = new AbortController()
+    limitWait(managed, deps, AbortSignal.any([signal, done.signal]), error => late.abort(error))
     try {
-      await output(managed, start.at, start.lost, out, signal, now => {
+      await output(managed, start.at, start.lost, out, AbortSignal.any([signal, late.signal]), now => {
         idle = now
       })
+      // The record is final in the same turn of the event loop in which the capture ends.
+      await managed.finished
+    } catch (error) {
+      if (signal.aborted || !late.signal.aborted || !isError(late.signal.reason, 'unprocessable')) throw error
+      out.write(errorStream(late.signal.reason.message, present(managed, { bytes: tailBytes })))
+      return
     } finally {
+      done.abort()
       stopBeat()
     }
-    // The record is final in the same turn of the event loop in which the capture ends.
-    await managed.finished
     out.write(line({ type: 'result', data: JSON.stringify(present(managed, { bytes: tailBytes })) }))
   }
-
-/** The only line of a stream that could not begin. */
-export const errorStream = (message: string): string => line({ type: 'error', data: message })

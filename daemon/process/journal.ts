@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Log } from '../../shared/log.ts'
 import { s } from '../../shared/schema.ts'
-import { processStatuses } from '../../shared/wire/process.ts'
+import { endReasons, processStatuses } from '../../shared/wire/process.ts'
 import { readOwnFile } from '../own-files/own-files.ts'
 import type { Seal } from '../own-files/seal.ts'
 import { appendingFile } from './appending-file.ts'
@@ -46,6 +46,16 @@ const Line = s.object({
   deadline: optional,
   current: s.optional(s.object({ pid, startTicks: s.string(), bootId: s.string() })),
   kept: s.number(),
+  limitMs: optional,
+  timedOut: s.optional(s.boolean()),
+  outcome: s.optional(
+    s.object({
+      reason: s.enum(endReasons),
+      signal: s.optional(s.int()),
+      peakBytes: optional,
+      memoryBytes: optional,
+    }),
+  ),
   ending: s.optional(s.enum(['stopped', 'killed'])),
 })
 const Forgotten = s.object({ forget: s.int() })

@@ -2,6 +2,7 @@ import type { Process, ProcessStatus } from '../../shared/wire/process.ts'
 import type { Managed } from './managed.ts'
 import type { Capture } from './output/capture.ts'
 import { tailText } from './output/tail.ts'
+import { signalName } from './outcome.ts'
 import type { ProcessRecord } from './record.ts'
 
 /** `Wed, 04 Mar 2026 10:11:12 GMT` */
@@ -18,6 +19,19 @@ const bothTails = (capture: Capture, bytes: number): [string, string] => [
 /** A process that was asked to stop is shown as stopped, although that may take a while; a kill is immediate. */
 export const shownStatus = ({ status, ending }: Pick<ProcessRecord, 'status' | 'ending'>): ProcessStatus =>
   status === 'running' && ending === 'stopped' ? 'stopped' : status
+
+/** How it ended, for one that has. */
+const ending = ({ status, outcome, limitMs }: ProcessRecord) => {
+  if (status === 'running' || !outcome) return {}
+  const { reason, signal, peakBytes, memoryBytes } = outcome
+  return {
+    reason,
+    ...(signal !== undefined && { signal: signalName(signal) }),
+    ...(reason === 'timeout' && limitMs !== undefined && { limit: { seconds: limitMs / 1000 } }),
+    ...(memoryBytes !== undefined && { limit: { memoryBytes } }),
+    ...(peakBytes !== undefined && { peakMemoryBytes: peakBytes }),
+  }
+}
 
 /** The wire object. `unfinished` is what `completedAt` says while the process runs: existing clients expect '' or null. */
 export const present = (managed: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
@@ -42,6 +56,7 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
     restartCount: record.restartCount,
     keepAlive: record.keepAlive,
     ...(record.stdin && { stdin: true }),
+    ...ending(record),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ProcessStatus } from '../../shared/wire/process.ts'
+import type { Outcome } from './outcome.ts'
 
 /**
  * One process as plain data, kept in the journal so that another daemon can take over. Times are epoch milliseconds.
@@ -27,6 +28,12 @@ export interface ProcessRecord {
   keepAlive: boolean
   /** When it is killed, or undefined: never. */
   deadline: number | undefined
+  /** Milliseconds from its start to its deadline. */
+  readonly limitMs?: number | undefined
+  /** The deadline has passed, and it is being killed. */
+  timedOut?: boolean
+  /** How the last run ended. */
+  outcome?: Outcome | undefined
   /** What runs now, or undefined between restarts and at the end. */
   current: RunningPid | undefined
   /** A stop or kill was requested; this becomes the status at the end. */

@@ -1,7 +1,7 @@
 import { audit } from '../audit.ts'
-import { errno, fail, isError } from '../../shared/errors.ts'
+import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Clock } from '../../shared/clock.ts'
-import { handle, reply, type Bound, type Context, type Reply } from '../../shared/route.ts'
+import { handle, json, reply, type Bound, type Context, type Reply } from '../../shared/route.ts'
 import type { WireNames } from '../../shared/wire-names.ts'
 import {
   closeStdin,
@@ -66,12 +66,13 @@ const cursorOf = ({ request }: Context, names: WireNames, query: number | undefi
 const wantsEvents = ({ request }: Context): boolean =>
   /text\/event-stream/i.test(String(request.headers['accept'] ?? ''))
 
-const eventsReply = (deps: RouteDeps, managed: Managed, cursor: number | undefined): Reply => {
+const eventsReply = (deps: RouteDeps, managed: Managed, cursor: number | undefined, boundMs?: number): Reply => {
   const start = eventStart(managed.capture, cursor)
+  const { clock, heartbeat, config } = deps
   return reply(
     200,
     { ...streamHeaders('application/x-ndjson'), ...cursorHeader(deps.names, start.at) },
-    eventStream(managed, start, deps.heartbeat, deps.config.tailBytes),
+    eventStream(managed, start, { clock, heartbeat, tailBytes: config.tailBytes, boundMs }),
   )
 }
 
@@ -89,31 +90,42 @@ const startAudited = (
   }
 }
 
-/** Waits for what the request asked for: first the ports, then the end. */
-const waitFor = async (deps: RouteDeps, managed: Managed, body: StartProcess, signal: AbortSignal): Promise<void> => {
+/** Milliseconds that are left of how long the caller waits, from now on. */
+const countDown = ({ clock }: RouteDeps, body: StartProcess): (() => number | undefined) => {
   const bound = waitBound(body)
-  const started = deps.clock.elapsed()
-  const left = (): number | undefined => (bound === undefined ? undefined : bound - (deps.clock.elapsed() - started))
-  if (body.waitForPorts?.length) await waitForPorts(deps, managed, body.waitForPorts, left(), signal)
-  if (body.waitForCompletion) await waitForEnd(deps.clock, managed, left(), signal)
+  const started = clock.elapsed()
+  return () => (bound === undefined ? undefined : bound - (clock.elapsed() - started))
 }
 
 const startStreaming = async (deps: RouteDeps, body: StartProcess, context: Context): Promise<Reply> => {
+  let managed: Managed | undefined
   try {
-    const managed = startAudited(deps, 'process_exec_stream', body, context)
-    await waitFor(deps, managed, { ...body, waitForCompletion: false }, context.signal)
-    return eventsReply(deps, managed, 0)
+    managed = startAudited(deps, 'process_exec_stream', body, context)
+    const left = countDown(deps, body)
+    if (body.waitForPorts?.length) await waitForPorts(deps, managed, body.waitForPorts, left(), context.signal)
+    return eventsReply(deps, managed, 0, left())
   } catch (error) {
     // A wrong request is an ordinary 400; a failed start is reported in the stream.
     if (!isError(error, 'unprocessable')) throw error
-    return reply(200, streamHeaders('application/x-ndjson'), errorStream(error.message))
+    const known = managed && present(managed, { bytes: deps.config.tailBytes })
+    return reply(200, streamHeaders('application/x-ndjson'), errorStream(error.message, known))
   }
 }
 
+/** Waits for what the request asked for: first the ports, then the end. */
 const startPlain = async (deps: RouteDeps, body: StartProcess, context: Context) => {
   const managed = startAudited(deps, 'process_exec', body, context)
-  await waitFor(deps, managed, body, context.signal)
-  return present(managed, body.waitForCompletion ? { bytes: deps.config.responseBytes } : 'none')
+  const left = countDown(deps, body)
+  const whole = { bytes: deps.config.responseBytes }
+  try {
+    if (body.waitForPorts?.length) await waitForPorts(deps, managed, body.waitForPorts, left(), context.signal)
+    if (body.waitForCompletion) await waitForEnd(deps.clock, managed, left(), context.signal)
+  } catch (error) {
+    if (!isError(error, 'unprocessable')) throw error
+    // The process was started: without its name nobody could find it again.
+    return json({ ...present(managed, whole), error: messageOf(error) }, { status: error.status })
+  }
+  return present(managed, body.waitForCompletion ? whole : 'none')
 }
 
 const closedStdin = ({ name }: ProcessRecord, state: string, cause?: unknown) =>

@@ -131,6 +131,7 @@ const newRecord = (
     restartCount: 0,
     keepAlive: request.keepAlive ?? false,
     deadline: seconds === undefined ? undefined : now + seconds * 1000,
+    limitMs: seconds === undefined ? undefined : seconds * 1000,
     current: runningPid(started.pid, bootId),
     ending: undefined,
     kept: 0,

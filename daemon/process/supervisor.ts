@@ -13,6 +13,7 @@ import { cancelRestartPause, signalGroup } from './ending.ts'
 import { readBootId } from './pid-identity.ts'
 import { openJournal } from './journal.ts'
 import type { Managed } from './managed.ts'
+import { createMemoryKills } from './memory-kills.ts'
 import { createScratch } from './output/render.ts'
 import { createOutputFilePools } from './output/file-pool.ts'
 import { createTailing } from './output/tailing.ts'
@@ -24,6 +25,8 @@ import { catchUp, createSweep } from './sweep.ts'
 import { createTable } from './table.ts'
 
 const sweepMs = 5_000
+/** Where a sandbox sees its own control groups. */
+const cgroupDir = '/sys/fs/cgroup'
 /** A process that obeys has ended by then; one that does not must not delay the answer. */
 const obeyMs = 250
 const signals = { stopped: 15, killed: 9 } as const
@@ -121,11 +124,17 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     scratch: createScratch(),
     pools: createOutputFilePools(outputDirs({ config }), clock),
     keepAwake,
+    memoryKills: createMemoryKills({ dir: cgroupDir, clock }),
     bootId: readBootId(),
   }
   if (config.rehearsal) showOnly(context, records)
   else adopt(context, records, pipes)
-  const stopSweep = config.rehearsal ? () => undefined : clock.every(sweepMs, sweep.run)
+  const stopSweep = config.rehearsal
+    ? () => undefined
+    : clock.every(sweepMs, () => {
+        context.memoryKills.look()
+        sweep.run()
+      })
   return {
     start: (request, options) => start(context, request, options),
     list: () => Array.from(table.all(), managed => catchUp(managed, log)),

@@ -6,6 +6,23 @@ export const processStatuses = ['running', 'completed', 'failed', 'stopped', 'ki
 export type ProcessStatus = (typeof processStatuses)[number]
 
 /**
+ * Why a process ended. `exited`: by its exit code; `signal`: by a signal that was not sent through this API; `out_of_memory`:
+ * killed by the kernel; `timeout`: killed at its time limit; `stopped`, `killed`: asked through this API; `not_started`: its
+ * restart failed; `unknown`: it ended while no daemon watched it.
+ */
+export const endReasons = [
+  'exited',
+  'signal',
+  'out_of_memory',
+  'timeout',
+  'stopped',
+  'killed',
+  'not_started',
+  'unknown',
+] as const
+export type EndReason = (typeof endReasons)[number]
+
+/**
  * A process as clients see it. `pid` is the OS pid of the first start, in decimal, and stays over restarts; times read
  * `Wed, 04 Mar 2026 10:11:12 GMT`; `exitCode` is 0 while running and -1 after a signal; `logs` is stdout followed by stderr.
  */
@@ -28,6 +45,16 @@ export const Process = described(
     keepAlive: s.boolean(),
     /** Present, and true, only for a process whose input can be written. */
     stdin: s.optional(s.boolean()),
+    /** Why it ended, once it has. */
+    reason: s.optional(s.enum(endReasons)),
+    /** The signal that ended it: `SIGKILL`, `SIGSEGV`. */
+    signal: s.optional(s.string()),
+    /** The limit that ended it: its seconds with `timeout`, the bytes of the sandbox's memory with `out_of_memory`. */
+    limit: s.optional(s.object({ seconds: s.optional(s.number()), memoryBytes: s.optional(s.int()) })),
+    /** The largest resident size of one process of its tree, where that is more than the daemon's own. */
+    peakMemoryBytes: s.optional(s.int()),
+    /** Only in the answer 422: why the wait for the process ended before the process. */
+    error: s.optional(s.string()),
   }),
   { title: 'Process' },
 )
@@ -71,13 +98,15 @@ export type StartProcess = s.output<typeof StartProcess>
 
 /**
  * A line of the event stream. `stdout`, `stderr`: `data` is what was written, `cursor` the byte offset after it;
- * `keepalive`: nothing; `error`: `data` says why there is no more; `result`, the last: `data` is the process as JSON.
+ * `keepalive`: nothing; `error`: `data` says why there is no more, and `process` is the process as it is, if there is one;
+ * `result`, the last: `data` is the process as JSON.
  */
 const ProcessEvent = described(
   s.object({
     type: s.string(),
     data: s.optional(s.string()),
     cursor: s.optional(s.number()),
+    process: s.optional(Process),
   }),
   { title: 'ProcessEvent' },
 )
@@ -108,6 +137,9 @@ export const startProcess = route('POST /process', {
   returns: Process,
   events: ProcessEvent,
   produces: ['application/x-ndjson'],
+  statuses: {
+    422: 'It was not started, or the wait is over and the process goes on: then this is the process, with its output so far',
+  },
   errors: ['invalid_argument', 'unprocessable'],
 })
 

@@ -6,27 +6,30 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static napi_value exit_of(napi_env env, pid_t pid, int exit_code, int signal) {
+static napi_value exit_of(napi_env env, pid_t pid, int exit_code, int signal, long peak_kib) {
   napi_value out;
-  napi_create_array_with_length(env, 3, &out);
+  napi_create_array_with_length(env, 4, &out);
   napi_set_element(env, out, 0, number(env, pid));
   napi_set_element(env, out, 1, number(env, exit_code));
   napi_set_element(env, out, 2, number(env, signal));
+  napi_set_element(env, out, 3, number(env, peak_kib));
   return out;
 }
 
-/* wait(pid) → [pid, exit code or -1, signal or 0], 0 when it still runs, or a negated errno. Never blocks. */
+/* wait(pid) → [pid, exit code or -1, signal or 0, peak resident KiB], 0 when it still runs, or a negated errno. Never blocks. */
 static napi_value wait_for(napi_env env, napi_callback_info info) {
   ARGUMENTS(1);
   int status;
-  pid_t pid = waitpid((pid_t)integer(env, argv[0], -1), &status, WNOHANG);
+  struct rusage used = {0};
+  pid_t pid = wait4((pid_t)integer(env, argv[0], -1), &status, WNOHANG, &used);
   if (pid <= 0) return result(env, pid);
-  if (WIFSIGNALED(status)) return exit_of(env, pid, -1, WTERMSIG(status));
-  return exit_of(env, pid, WEXITSTATUS(status), 0);
+  if (WIFSIGNALED(status)) return exit_of(env, pid, -1, WTERMSIG(status), used.ru_maxrss);
+  return exit_of(env, pid, WEXITSTATUS(status), 0, used.ru_maxrss);
 }
 
 /* random(buffer): fills it, at most 256 bytes, with the kernel's randomness → 0 or a negated errno. */

@@ -1,7 +1,7 @@
 /** System calls about processes, files and privileges that Node does not offer. */
 import { check, lazy, loadAddon } from '../load.ts'
 
-type Waited = [pid: number, exitCode: number, signal: number] | number
+type Waited = [pid: number, exitCode: number, signal: number, peakKib: number] | number
 
 interface SysAddon {
   wait_for(pid: number): Waited
@@ -26,6 +26,11 @@ export interface Exit {
   readonly exitCode: number | null
   /** Signal number, or null. */
   readonly signal: number | null
+  /**
+   * The largest resident size, in bytes, that it or a descendant it has waited for had. What it was before its exec counts:
+   * it is then a copy of the daemon.
+   */
+  readonly peakBytes?: number
 }
 
 /**
@@ -34,8 +39,9 @@ export interface Exit {
 export const waitpid = (pid: number): Exit | 'unknown' | undefined => {
   const waited = addon().wait_for(pid)
   if (typeof waited !== 'number') {
-    const [, exitCode, signal] = waited
-    return signal === 0 ? { pid, exitCode, signal: null } : { pid, exitCode: null, signal }
+    const [, exitCode, signal, peakKib] = waited
+    const peakBytes = peakKib * 1024
+    return signal === 0 ? { pid, exitCode, signal: null, peakBytes } : { pid, exitCode: null, signal, peakBytes }
   }
   if (waited === -ECHILD) return 'unknown'
   check('waitpid', waited)
