@@ -41,6 +41,8 @@ import type { Entry } from '../core/records/context.ts'
 import type { CrudDeps } from '../core/records/crud.ts'
 import { commonEnvironment } from '../core/kinds/sandbox/environment.ts'
 import type { Store, Written } from '../core/store/store.ts'
+import { sandboxSchedules, settleRuns } from '../core/scheduler/sandbox-schedules.ts'
+import { createScheduler } from '../core/scheduler/scheduler.ts'
 import { createDns } from '../base/dns.ts'
 import { openWarm } from '../core/machines/warm/open.ts'
 import type { Cursors } from '../base/wire/cursors.ts'
@@ -134,11 +136,16 @@ const running = async (
     keepAlive: (address, sleeps) => keepAliveCount(connections, address, sleeps),
     askToEnd: address => askToEnd(connections, address),
   })
+  const schedules = sandboxSchedules({ ...parts, hold: () => runner.hold, transition: () => move })
+  const scheduler = createScheduler({ ...parts, sources: [schedules] }, closer)
+  listeners.push(scheduler)
   outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
     await runner.start()
     warm.begin(runner.poke)
+    await settleRuns(store, move)
+    await scheduler.begin(move)
   }
   const entry = entryBy({ draining, line, room })
   const tell = (listener: WrittenListener): void => void listeners.push(listener)

@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { billingRoutes } from '../server/api/billing.ts'
 import { healthRoutes } from '../server/api/health.ts'
 import { invitationRoutes } from '../server/api/invitations.ts'
+import { scheduleRoutes } from '../server/api/schedules.ts'
 import { oauthRoutes, type OAuthDeps } from '../server/api/oauth.ts'
 import { warmRoutes } from '../server/api/warm.ts'
 import type { Config } from '../base/config.ts'
@@ -65,6 +66,7 @@ const watchRoutes = ({ dataDir }: Config, parts: Parts, watched: Watched): Bound
 export const furtherRoutes = (config: Config, parts: Parts & OAuthDeps, watched: Watched): Bound[] => [
   ...oauthRoutes(parts),
   ...invitationRoutes(parts),
+  ...scheduleRoutes(parts),
   ...billingRoutes({ ...parts, prices: config.prices }),
   ...warmRoutes(watched.warm),
   ...watchRoutes(config, parts, watched),

@@ -7,6 +7,7 @@ import { listingSuite } from './store/listing.ts'
 import { meterSuite } from './store/meter.ts'
 import { referencesSuite } from './store/references.ts'
 import { resourcesSuite } from './store/resources.ts'
+import { schedulesSuite } from './store/schedules.ts'
 import { tenantsSuite } from './store/tenants.ts'
 import { transactionsSuite } from './store/transactions.ts'
 import { usageSuite } from './store/usage.ts'
@@ -22,5 +23,6 @@ export const storeSuite = async (t: Test, open: Open): Promise<void> => {
   await referencesSuite(t, open)
   await belongingsSuite(t, open)
   await meterSuite(t, open)
+  await schedulesSuite(t, open)
   await usageSuite(t, open)
 }

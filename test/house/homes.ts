@@ -8,6 +8,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   '@peculiar/asn1-x509': ['control/network/egress/ca'],
   'better-sqlite3': ['control/core/store/sqlite'],
   busboy: ['daemon/filesystem'],
+  croner: ['control/core/kinds'],
   'dns-packet': ['control/server/tls/acme', 'control/network/egress/dns'],
   esbuild: ['images/runtime'],
   execa: [

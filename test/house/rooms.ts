@@ -61,6 +61,15 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
     'control/core/records',
     'control/core/transitions',
   ],
+  'control/core/scheduler': [
+    'shared',
+    'control/core/store',
+    'control/core/secrets',
+    'control/core/channel',
+    'control/core/kinds',
+    'control/core/machines',
+    'control/core/transitions',
+  ],
 
   'control/drivers/oci': ['shared', 'control/base', 'control/drivers'],
   'control/drivers/fake': ['shared', 'control/drivers'],

@@ -5,6 +5,7 @@ import { createCursors } from '../../control/base/wire/cursors.ts'
 import { sharableImages } from '../../control/core/kinds/listed-images.ts'
 import { createApi } from '../../control/server/api/index.ts'
 import { invitationRoutes } from '../../control/server/api/invitations.ts'
+import { scheduleRoutes } from '../../control/server/api/schedules.ts'
 import { oauthRoutes } from '../../control/server/api/oauth.ts'
 import { createInvitations } from '../../control/core/access/invitations.ts'
 import { createIdentity } from '../../control/server/access/identity/identity.ts'
@@ -256,6 +257,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
       ...(options.routes ?? []),
       ...oauthRoutes({ identity, denials }),
       ...invitationRoutes({ store, identity }),
+      ...scheduleRoutes({ store, cursors, clock }),
       ...billingRoutes({ store, prices: options.prices ?? {}, clock, cursors }),
       ...healthRoutes({
         health: async () => ({ status: 'ok', database: 'ok', drivers: 'ok', disk: 'ok', draining: false }),

@@ -1,4 +1,5 @@
-/** Schedules of triggers: five fields in UTC, as cron has them. */
+/** Cron expressions: five fields, in UTC. */
+import { Cron } from 'croner'
 
 /** Of minute, hour, day of the month, month and day of the week; Sunday is 0 and 7. */
 const ranges = [
@@ -36,3 +37,7 @@ export const isCron = (text: string): boolean => {
   const fields = text.trim().toLowerCase().split(/\s+/)
   return fields.length === ranges.length && fields.every((field, at) => field.split(',').every(one => isItem(one, at)))
 }
+
+/** The first minute after `after` (epoch ms) that the expression names; undefined when there is none, as for 30 February. */
+export const nextCron = (expression: string, after: number): number | undefined =>
+  new Cron(expression.trim(), { timezone: 'UTC', paused: true, mode: '5-part' }).nextRun(new Date(after))?.getTime()

@@ -18,6 +18,7 @@ import { policyKind } from './policy.ts'
 import { previewTokenKind } from './preview-token.ts'
 import { previewKind } from './preview.ts'
 import { registryKind } from './registry.ts'
+import { scheduleKind } from './schedule.ts'
 import { serviceAccountKind } from './service-account.ts'
 import { userKind } from './user.ts'
 import { volumeTemplateKind } from './volume-template.ts'
@@ -44,6 +45,7 @@ export const plainKinds: readonly Kind[] = [
   customDomainKind,
   previewKind,
   previewTokenKind,
+  scheduleKind,
   volumeTemplateKind,
   volumeKind,
   driveKind,

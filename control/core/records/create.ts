@@ -117,9 +117,12 @@ const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promi
   ]
 }
 
-/** That the account has no more of them than it may, with this one. */
-const withinQuota = ({ kind, quotas = {} }: Context, { workspace }: Actor): Move[] => {
+/** That the account, and what it lives inside, have no more of them than they may, with this one. */
+const withinQuota = ({ kind, quotas = {} }: Context, { workspace }: Actor, parent: string): Move[] => {
   const most = quotas[kind.plural]
+  const resource = kind.plural
+  if (kind.mostInside !== undefined)
+    return [{ atMost: { kind: kind.kind, resource, workspace, parent, most: kind.mostInside } }]
   return most === undefined ? [] : [{ atMost: { kind: kind.kind, resource: kind.plural, workspace, most } }]
 }
 
@@ -153,7 +156,7 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
       ...(force ? await displacing(context, draft) : []),
       ...here.parents.filter(parent => kind.boundToParents && !isImplied(parent)).map(expect => ({ expect })),
       ...(await movesFor(context, made)),
-      ...withinQuota(context, actor),
+      ...withinQuota(context, actor, draft.parent),
     ])
     pokeAll(context, written)
     const stored = written.resources.find(({ uid }) => uid === draft.uid) as Resource

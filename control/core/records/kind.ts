@@ -116,7 +116,14 @@ export interface ListingRules {
   /** The first version in which the listing exists; every one unless given. */
   readonly listedSince?: string
   /** Path of one more listing, of those inside any parent: `egressips`; the action is the one of its scope. */
-  readonly listedAcross?: { readonly path: string; readonly access: Access }
+  readonly listedAcross?: {
+    readonly path: string
+    readonly access: Access
+    /** The query may name the parent whose records are wanted (`sandbox=`). */
+    readonly inside?: true
+  }
+  /** `type=` filters pages: the statuses that a value stands for; undefined for a value that is ignored. */
+  readonly types?: (value: string) => readonly string[] | undefined
   readonly sort: Sort
   readonly filterStatusOnEveryVersion: boolean
   readonly listsEvents: boolean
@@ -143,6 +150,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly parent?: Kind
   /** It is served at `/{workspace}/…` as well, without a version. */
   readonly atRoot?: boolean
+  /** How many of them one parent may hold. */
+  readonly mostInside?: number
   /** A new one depends on what it lives inside as that was read: nobody changes it in between. */
   readonly boundToParents?: boolean
   /** Events of what it lives inside that happen to it too, in the same transaction. */

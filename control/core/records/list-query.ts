@@ -16,6 +16,10 @@ export interface ListQuery {
   readonly status?: string | undefined
   readonly externalId?: string | undefined
   readonly showTerminated?: boolean | undefined
+  /** Of kinds with `types`. */
+  readonly type?: string | undefined
+  /** Of listings across parents that say so: the name of one. */
+  readonly sandbox?: string | undefined
   /** `end`: the last page. */
   readonly anchor?: 'end' | undefined
 }
@@ -56,13 +60,15 @@ export const askedOf = (kind: Kind, { workspace }: Actor, query: ListQuery, opti
   const { lite = false } = options
   const { named, statuses } = statusesIn(kind, query.status)
   const filtering = !lite || kind.filterStatusOnEveryVersion
+  const types = query.type ? kind.types?.(query.type) : undefined
   const hide = !(filtering && named) && !query.showTerminated && kind.hiddenStatuses.length > 0
   const q = lite ? undefined : needle(query.q)
   const base = {
     kind: kind.kind,
     workspace,
     ...(kind.parent && !options.across ? { parent: pathTo(options.parents) } : {}),
-    ...(filtering && statuses ? { statuses } : {}),
+    ...(options.across && query.sandbox ? { parent: query.sandbox } : {}),
+    ...(types ? { statuses: types } : filtering && statuses ? { statuses } : {}),
     ...(hide ? { exceptStatuses: kind.hiddenStatuses } : {}),
     ...(query.externalId ? { externalId: query.externalId } : {}),
     ...(q ? { q } : {}),

@@ -15,6 +15,7 @@
  *     intervals     instance id, workspace, type, name, dimension, quantity, from, to|null (open), accounted_to
  *     rollups       hour, workspace, type, name, id, dimension, usage         computed from intervals
  *     audit         seq PK, time, who, what, to what, detail JSON, hash over the hash before and the row: only added to
+ *     schedule_runs seq PK, id, owner (uid of a resource), schedule, status, times, error: the newest of each schedule
  *     oauth_records type, id PK (a hash), payload (sealed), grant_id, uid, user_code, consumed_at, expires_at
  *     signing_keys  kid PK, sealed, created_at
  *     people        sub PK, account, email UNIQUE, name, password (scrypt)|null, account_admin, email_proven, sessions_from
@@ -38,6 +39,7 @@ import type { Identity } from './identity.ts'
 import type { Instances } from './instances.ts'
 import type { Meter } from './meter.ts'
 import type { Resources } from './resources.ts'
+import type { Schedules } from './schedules.ts'
 import type { Tenants } from './tenants.ts'
 import type { Upkeep } from './upkeep.ts'
 import type { Transactions } from './writes.ts'
@@ -47,6 +49,7 @@ export type * from './identity.ts'
 export type * from './instances.ts'
 export type * from './meter.ts'
 export type * from './resources.ts'
+export type * from './schedules.ts'
 export type * from './tenants.ts'
 export type * from './upkeep.ts'
 export type * from './writes.ts'
@@ -59,6 +62,7 @@ export interface Store {
   readonly meter: Meter
   readonly audit: Audit
   readonly identity: Identity
+  readonly schedules: Schedules
   readonly upkeep: Upkeep
   /**
    * The same as before only while nothing at all has been written, by whomever: what was looked up since it was is what would be found

@@ -10,6 +10,7 @@ import type { IdentityChange } from './identity.ts'
 import type { Instance, Owner } from './instances.ts'
 import type { Rate } from './meter.ts'
 import type { ApiKey } from './tenants.ts'
+import type { ScheduleRun, ScheduleRunResult } from './schedules.ts'
 import type { Key, Resource, ResourceEvent, StoredMetadata } from './resources.ts'
 
 /** That a resource names another one of its workspace. */
@@ -120,6 +121,8 @@ export type Write =
       readonly kind: string
       readonly resource: string
       readonly workspace: string
+      /** Only those that live inside it, whichever their status. */
+      readonly parent?: string
       readonly most: number
       readonly exceptStatuses: readonly string[]
     }
@@ -142,6 +145,10 @@ export type Write =
   | { readonly type: 'mendInstances'; readonly owner: string; readonly status: string }
   /** About people; throws what `IdentityChange` says. */
   | { readonly type: 'identity'; readonly change: IdentityChange }
+  /** Writes down a run of a schedule, and forgets the oldest ones of that schedule beyond `keep`. */
+  | { readonly type: 'addScheduleRun'; readonly run: ScheduleRun; readonly keep: number }
+  /** How submitting it ended; nothing happens when the run is not kept any more. */
+  | { readonly type: 'endScheduleRun'; readonly id: string; readonly result: ScheduleRunResult }
   /** Writes down who did what is written beside it. */
   | { readonly type: 'audit'; readonly entry: AuditEntry }
   /**

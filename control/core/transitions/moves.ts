@@ -8,6 +8,8 @@ import type {
   Resource,
   ResourceChange,
   ResourceEvent,
+  ScheduleRun,
+  ScheduleRunResult,
 } from '../store/store.ts'
 import { instanceLife, type InstanceEvent } from './instance-life.ts'
 
@@ -64,6 +66,7 @@ export type Move =
         readonly kind: string
         readonly resource: string
         readonly workspace: string
+        readonly parent?: string
         readonly most: number
       }
     }
@@ -80,6 +83,9 @@ export type Move =
   | { readonly drop: Instance }
   /** About people. */
   | { readonly identity: IdentityChange }
+  /** A run of a schedule is written down; of its schedule the newest `keep` stay. */
+  | { readonly scheduleRun: ScheduleRun; readonly keep: number }
+  | { readonly endRun: string; readonly result: ScheduleRunResult }
   /** A row of the audit about what is no record. */
   | { readonly audit: AuditEntry }
   /** The workspace of that name goes with its keys and everything in it; its machines are then nobody's. */

@@ -91,6 +91,8 @@ const writesOf = async (context: Context, move: Move): Promise<readonly Write[]>
   if ('add' in move) return [addWrite(context, move)]
   if ('drop' in move) return [{ type: 'removeInstance', id: move.drop.id, version: move.drop.version }]
   if ('identity' in move) return [{ type: 'identity', change: move.identity }]
+  if ('scheduleRun' in move) return [{ type: 'addScheduleRun', run: move.scheduleRun, keep: move.keep }]
+  if ('endRun' in move) return [{ type: 'endScheduleRun', id: move.endRun, result: move.result }]
   if ('audit' in move) return [{ type: 'audit', entry: move.audit }]
   if ('removeWorkspace' in move) return [{ type: 'removeWorkspace', name: move.removeWorkspace }]
   if ('instance' in move) return instanceWrites(context, move)
@@ -106,7 +108,7 @@ const concerned = (move: Move): readonly string[] => {
   if ('remove' in move) return [move.remove.uid]
   // Whoever waits for one of its records is told of each.
   if ('expect' in move || 'atMost' in move || 'identity' in move || 'audit' in move) return []
-  if ('removeWorkspace' in move) return []
+  if ('removeWorkspace' in move || 'scheduleRun' in move || 'endRun' in move) return []
   if ('add' in move) return [move.add.owner.uid]
   if ('drop' in move) return [move.drop.owner.uid]
   const { instance, change } = move

@@ -29,6 +29,7 @@ import { openApiRoute } from './openapi.ts'
 import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
 import { managementMcp } from '../mcp/routes.ts'
+import { listRuns, listSandboxRuns, scheduleMetrics } from './schedules.ts'
 import { declareUsage } from './usage.ts'
 import { listWarmPools } from './warm.ts'
 import {
@@ -99,6 +100,7 @@ export const managementRoutes = {
   },
   invitations: { list: listInvitations, accept: acceptInvitation, decline: declineInvitation },
   outbound: declareOutbound(defineKind(sandboxFace)),
+  scheduleRuns: { list: listRuns, ofSandbox: listSandboxRuns, metrics: scheduleMetrics },
   usage: { get: declareUsage(defineKind(sandboxFace)) },
   warmPools: { list: listWarmPools },
   workspaces: {

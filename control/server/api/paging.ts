@@ -24,6 +24,8 @@ export const listShapes = {
   anchor: filled(s.enum(['end'])),
   externalId: filled(text(64)),
   showTerminated: s.optional(flag()),
+  type: filled(text(63)),
+  sandbox: filled(text(63)),
 }
 
 /** What the listing of a kind can be asked; what the kind does not have is not asked for. */
@@ -37,6 +39,8 @@ const asks: Readonly<Record<keyof typeof listShapes, (kind: Kind) => boolean>> =
   anchor: ({ paginated, anchored }) => paginated && anchored,
   externalId: ({ byExternalId }) => byExternalId,
   showTerminated: ({ paginated, hiddenStatuses }) => paginated && hiddenStatuses.length > 0,
+  type: ({ types }) => types !== undefined,
+  sandbox: ({ listedAcross }) => listedAcross?.inside === true,
 }
 
 export type ListAsked = Partial<{ [name in keyof typeof listShapes]: Out<(typeof listShapes)[name]> }>

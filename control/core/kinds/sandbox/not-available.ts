@@ -1,4 +1,4 @@
-/** Endpoints of a sandbox that this host answers with `not_available`: snapshots, forks and schedules need storage it has not. */
+/** Endpoints of a sandbox that this host answers with `not_available`: snapshots and forks need storage it has not. */
 import { fail } from '../../../../shared/errors.ts'
 import type { Method } from '../../../../shared/route.ts'
 import { s } from '../../../../shared/schema.ts'
@@ -12,14 +12,6 @@ const endpoints: Readonly<Record<string, readonly string[]>> = {
     'DELETE snapshots/:snapshotId sandboxes:delete',
   ],
   forks: ['POST fork sandboxes:create'],
-  schedules: [
-    'GET schedules sandboxes:get',
-    'POST schedules sandboxes:create',
-    'GET schedules/:scheduleId sandboxes:get',
-    'PUT schedules/:scheduleId sandboxes:update',
-    'DELETE schedules/:scheduleId sandboxes:delete',
-    'GET schedule-executions sandboxes:get',
-  ],
 }
 
 const refusing = (what: string, endpoint: string): Action => {

@@ -12,6 +12,7 @@ import type { Recorder } from './recorder.ts'
 import { readEach } from './read-json.ts'
 import { usersNamed, type References } from './references.ts'
 import type { Remembered } from './remembered.ts'
+import type { ScheduleWriting } from './schedules.ts'
 import { toInstance, toInstanceRow, toOutline, toResource, toRow } from './rows.ts'
 import type { ResourceRow } from './tables.ts'
 import { isDuplicate, type Transact } from './transact.ts'
@@ -30,6 +31,7 @@ export interface ApplyParts {
   readonly changePeople: ChangePeople
   readonly workspaces: Pick<WorkspaceRows, 'needLive' | 'remove'>
   readonly auditing: Pick<Auditing, 'add'>
+  readonly schedules: Pick<ScheduleWriting, 'add' | 'end' | 'forget'>
   /** Answers about keys and workspaces, forgotten when a key comes or goes. */
   readonly memory: Remembered
   /** What is remembered of instances. */
@@ -90,6 +92,7 @@ const erase = (context: Context, resource: Key & { uid: string }): void => {
   references.forget(uid)
   claims.forget(uid)
   memberships.forget(uid)
+  context.schedules.forget(uid)
   if (keys.removeOf.run({ owner: uid }) > 0) memory.forget()
   for (const { id } of run.instancesOf.all({ owner: uid })) recorder.close(id, now)
   removed.push({ uid, kind, workspace, parent, name })
@@ -181,6 +184,12 @@ const steps: Steps = {
   },
   audit({ auditing, now }, { entry }) {
     auditing.add(entry, now)
+  },
+  addScheduleRun({ schedules }, { run, keep }) {
+    schedules.add(run, keep)
+  },
+  endScheduleRun({ schedules }, { id, result }) {
+    schedules.end(id, result)
   },
   removeInstance(context, { id, version }) {
     context.ofMachines.forget()

@@ -21,6 +21,7 @@ import { recorder } from './recorder.ts'
 import { quotas } from './quotas.ts'
 import { references } from './references.ts'
 import { remembering } from './remembered.ts'
+import { scheduleWriting, sqliteSchedules } from './schedules.ts'
 import { sqliteResources } from './resources.ts'
 import { standing } from './standing.ts'
 import { sqliteTenants } from './tenants.ts'
@@ -62,13 +63,13 @@ const compose = (db: Database): WritableStore => {
   const named = references(prepare)
   const claimed = claims(prepare)
   const keys = keyWriting(prepare)
-  const memory = remember.anew()
-  const ofMachines = remember.anew()
-  const ofRecords = remember.anew()
+  const memories = { memory: remember.anew(), ofMachines: remember.anew(), ofRecords: remember.anew() }
+  const { memory, ofMachines, ofRecords } = memories
   const rows = workspaces(prepare)
   const auditor = auditing(prepare, rows)
   const members = memberships(prepare, memory)
   const changePeople = peopleChanges(prepare, memory)
+  const scheduled = scheduleWriting(prepare)
   return {
     resources: sqliteResources({
       prepare,
@@ -91,11 +92,11 @@ const compose = (db: Database): WritableStore => {
       memberships: members,
       changePeople,
       auditing: auditor,
-      memory,
-      ofMachines,
-      ofRecords,
+      schedules: scheduled,
+      ...memories,
     }),
     audit: sqliteAudit(auditor, transact),
+    schedules: sqliteSchedules(scheduled, transact),
     identity: sqliteIdentity(prepare, transact, { auditing: auditor, change: changePeople, memberships: members }),
     tenants: sqliteTenants({
       transact,

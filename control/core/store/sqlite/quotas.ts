@@ -15,6 +15,14 @@ const workspacesBeside = (workspace: string) =>
     )
 
 const statements = (prepare: Prepare) => ({
+  inside: prepare((given: { kind: string; workspace: string; parent: string }) =>
+    query
+      .selectFrom('resources')
+      .where('kind', '=', given.kind)
+      .where('workspace', '=', given.workspace)
+      .where('parent', '=', given.parent)
+      .select(({ fn }) => fn.countAll<number>().as('count')),
+  ),
   all: prepare((given: { kind: string; workspace: string }) =>
     query
       .selectFrom('counts')
@@ -37,7 +45,12 @@ export const quotas = (prepare: Prepare) => {
   const run = statements(prepare)
   return {
     /** Throws `quota_exceeded`. */
-    need({ kind, resource, workspace, most, exceptStatuses }: AtMost): void {
+    need({ kind, resource, workspace, parent, most, exceptStatuses }: AtMost): void {
+      if (parent !== undefined) {
+        if ((run.inside.get({ kind, workspace, parent })?.count ?? 0) > most)
+          throw fail('quota_exceeded', { resource, most })
+        return
+      }
       // Counted anyway; only where that is too many are those told apart that are on their way out.
       if ((run.all.get({ kind, workspace })?.count ?? 0) <= most) return
       const live = run.live.get({ kind, workspace, statuses: JSON.stringify(exceptStatuses) })

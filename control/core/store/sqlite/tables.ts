@@ -84,6 +84,25 @@ export interface InstanceRow {
   body: string
 }
 
+/** A run of a scheduled command; `catch_up` is 0 or 1. */
+export interface ScheduleRunRow {
+  id: string
+  /** Uid of a resource. */
+  owner: string
+  workspace: string
+  sandbox: string
+  /** Name of the schedule. */
+  entry: string
+  status: string
+  status_code: number
+  process_name: string
+  timeout_s: number
+  error: string
+  catch_up: number
+  due_at: number
+  created_at: number
+}
+
 /** What only resource `uid` of its kind and workspace has. */
 export interface ClaimRow {
   kind: string
@@ -209,5 +228,6 @@ export interface Tables extends IdentityTables {
   rollups: RollupRow
   totals: TotalRow
   audit: AuditRow
+  schedule_runs: ScheduleRunRow & { seq: Generated<number> }
   meta: { key: string; value: string }
 }

@@ -9,6 +9,7 @@ import { claimsEverywhere } from './0007-claims.ts'
 import { identity } from './0008-identity.ts'
 import { people } from './0009-people.ts'
 import { auditOrder } from './0010-audit-order.ts'
+import { schedules } from './0011-schedules.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
 export const migrations: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   identity,
   people,
   auditOrder,
+  schedules,
 ]
