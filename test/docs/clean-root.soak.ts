@@ -1,6 +1,6 @@
 /**
- * A new user's first hour, word by word: a Debian 12 without a compiler and with Debian's older Node, a bare clone, `make demo`, the
- * README's tour, and the examples of the pages. `make setup`, with which every target begins, has the internet; after it,
+ * A new user's first hour, word by word: a Debian 12 without a compiler and with Debian's older Node, a bare clone, `make demo`,
+ * the tour, what the README has pasted, and the examples of the pages. `make setup`, with which every target begins, has the internet; after it,
  * everything is done without.
  */
 import { execFileSync } from 'node:child_process'
@@ -10,12 +10,13 @@ import t from 'tap'
 import { checkout } from '../support/chroot.ts'
 import { withoutCleanRoot } from '../support/clean-root.ts'
 import { debianBox } from '../support/debian-box.ts'
-import { printsAsSaid, startOf, tourOf } from './tour.ts'
+import { printsAsSaid, sectionOf, startOf, tourOf, tourPage } from './tour.ts'
 import { skipFile } from '../support/skip-file.ts'
 
 skipFile(withoutCleanRoot())
 
 const readme = readFileSync(join(checkout, 'README.md'), 'utf8')
+const tour = readFileSync(join(checkout, 'docs', tourPage), 'utf8')
 /** What the README asks for, and a Node that is too old for Hutch. */
 const packages = ['ca-certificates', 'git', 'make', 'nodejs']
 const mark = '\x1e'
@@ -50,8 +51,8 @@ t.test('a clean Debian', async t => {
   })
 
   await t.test('the tour', async t => {
-    const { script, says } = startOf(readme)
-    const steps = tourOf(readme)
+    const { script, says } = startOf(tour)
+    const steps = [...tourOf(tour), ...tourOf(sectionOf(readme))]
     const paste = [
       `cd ${clone}`,
       `${script} >/srv/run.log 2>&1 & server=$!`,

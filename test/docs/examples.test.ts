@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { failed, matches, stepsOf } from './page.ts'
 import { pages, runPage, withoutMachines } from './pages.ts'
+import { tourPage } from './tour.ts'
 import { skipFile } from '../support/skip-file.ts'
 
 const docs = new URL('../../docs/', import.meta.url)
@@ -11,7 +12,8 @@ t.test('every page with examples is run', async t => {
   const withExamples = globSync('**/*.md', { cwd: docs }).filter(name =>
     /^```sh$/m.test(readFileSync(new URL(name, docs), 'utf8')),
   )
-  t.same(pages.map(({ name }) => name).toSorted(), withExamples.toSorted())
+  // readme.test.ts runs the tour.
+  t.same([...pages.map(({ name }) => name), tourPage].toSorted(), withExamples.toSorted())
 })
 
 skipFile(withoutMachines())

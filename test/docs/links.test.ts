@@ -1,4 +1,4 @@
-/** Links of the README and of docs/ lead to files and headings that are there. */
+/** Links of the README, of CONTRIBUTING.md and of docs/ lead to files and headings that are there. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
@@ -6,6 +6,7 @@ import { checkout } from '../support/chroot.ts'
 
 const pages = [
   'README.md',
+  'CONTRIBUTING.md',
   ...globSync('docs/**/*.md', { cwd: checkout }).toSorted(),
   ...globSync('test/**/README.md', { cwd: checkout }).toSorted(),
 ]

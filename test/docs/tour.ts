@@ -1,17 +1,21 @@
 /**
- * The README's "Five minutes" as something that can be run: the commands, and behind each, as comments, what it prints. A comment after
- * an empty line is for the reader.
+ * Commands of a page that can be run as they stand: behind each, as comments, stands what it prints. A comment after an empty line is for
+ * the reader. docs/tour.md is such a page, and so is the README's section of HTTP and MCP.
  */
 import { matches } from './page.ts'
 
 export interface TourStep {
   readonly script: string
-  /** What the README says that it prints, or undefined. */
+  /** What the page says that it prints, or undefined. */
   readonly says: string | undefined
 }
 
-const section = (readme: string): string => {
-  const [, rest = ''] = readme.split('\n## Five minutes\n')
+/** The page below docs/ that shows the whole path. */
+export const tourPage = 'tour.md'
+
+/** The README's part of it. */
+export const sectionOf = (readme: string): string => {
+  const [, rest = ''] = readme.split('\n## The same by HTTP and MCP\n')
   return rest.split('\n## ')[0] as string
 }
 
@@ -33,15 +37,15 @@ const linesOf = (block: string): TourStep[] => {
 }
 
 /** How the tour starts its server, and what that says. */
-export const startOf = (readme: string): { script: string; says: string } => {
-  const [, script = '', says = ''] = /```sh\n(make run)[^\n]*\n```\n\n```\n([^]*?)\n```/.exec(section(readme)) ?? []
-  if (!script) throw new Error('the README does not say how its tour begins')
+export const startOf = (page: string): { script: string; says: string } => {
+  const [, script = '', says = ''] = /```sh\n(make run)[^\n]*\n```\n\n```\n([^]*?)\n```/.exec(page) ?? []
+  if (!script) throw new Error('the page does not say how its tour begins')
   return { script, says }
 }
 
 /** What a reader pastes into another shell, in its order. */
-export const tourOf = (readme: string): TourStep[] =>
-  [...section(readme).matchAll(/```sh\n([^]*?)\n```/g)]
+export const tourOf = (page: string): TourStep[] =>
+  [...page.matchAll(/```sh\n([^]*?)\n```/g)]
     .map(([, block]) => block as string)
     .filter(block => !block.startsWith('make run'))
     .flatMap(linesOf)
@@ -49,6 +53,6 @@ export const tourOf = (readme: string): TourStep[] =>
 /** Times and sums differ from run to run. */
 const withoutFractions = (text: string): string => text.replace(/(?<![\d.])\d+\.\d+(?:e-?\d+)?(?![\d.])/g, '<n>')
 
-/** Whether it printed what the README says. */
+/** Whether it printed what the page says. */
 export const printsAsSaid = (says: string, printed: string): boolean =>
   matches(withoutFractions(says), withoutFractions(printed))

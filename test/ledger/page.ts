@@ -63,9 +63,19 @@ export const effectPage = (rows: readonly Row[]): string =>
     .join('\n')
     .replace(/\n+$/, '\n')
 
-/** The README with the number of the ledger. */
-export const withNumber = (readme: string, rows: readonly Row[]): string =>
-  readme.replace(/ledger: \d+ of \d+ have effect/, lineOf(tallyOf(rows)))
+/** Families of which no row has effect. */
+const emptyFamilies = (rows: readonly Row[]): string[] =>
+  [...byFamily(rows)].filter(([, own]) => tallyOf(own).effective === 0).map(([family]) => family)
+
+const marked = /(<!-- ledger: written by `make ledger` -->\n)[^]*?(\n<!-- \/ledger -->)/
+
+/** The README with the ledger's number and the families that have no effect at all. Throws where it has no place for them. */
+export const withNumber = (readme: string, rows: readonly Row[]): string => {
+  if (!marked.test(readme)) throw new Error('the README has no place for the number of the ledger')
+  const empty = emptyFamilies(rows)
+  const rest = empty.length > 0 ? ` No effect at all yet: ${empty.join(', ')}.` : ''
+  return readme.replace(marked, (_, begin: string, end: string) => `${begin}\`${lineOf(tallyOf(rows))}\`.${rest}${end}`)
+}
 
 export const floorsFile = `${root}test/ledger/floors.json`
 
