@@ -50,6 +50,13 @@ t.test('what one has promised the other cannot, until it is given back or writte
   t.equal(await neighbours('far').owedMb(), 0, 'one on another disk owes nothing here')
 })
 
+t.test('a promise of another build, under a name that is no machine here, is owed whole and stops nobody', async t => {
+  const { pledges, neighbours } = box(t, 'a', 'b')
+  neighbours('a').tell(new Map([['volume:one', 100]]), 0)
+  t.equal(await neighbours('b').owedMb(), 100)
+  await pledges('b').promise('two', 1)
+})
+
 t.test('of two that promise the same room at once, not both do', async t => {
   const { pledges, neighbours, freeMb } = box(t, 'a', 'b')
   const b = pledges('b')
