@@ -1,6 +1,6 @@
 /** Part 3: the MCP endpoint over plain HTTP, as conforming clients speak it. */
 import type { Test } from 'tap'
-import { ask, fresh, type Target } from './target.ts'
+import { ask, fresh, until, type Target } from './target.ts'
 
 const names = [
   'codegenCodebaseSearch',
@@ -150,6 +150,34 @@ export const mcp = async (t: Test, target: Target): Promise<void> => {
     t.match((await tool('processGet', { identifier: name })).structuredContent, { name, exitCode: 3 })
     await tool('processExecute', { command: 'sleep 300', name: `${name}-2` })
     t.same((await tool('processStop', { identifier: `${name}-2` })).structuredContent, { status: 'stopped' })
+  })
+
+  await t.test('a process is listed and killed through tools', async t => {
+    const name = fresh('mcp')
+    await tool('processExecute', { command: 'sleep 300', name })
+    const listed = async () =>
+      (await tool('processesList')).structuredContent.processes.find((one: { name: string }) => one.name === name)
+    t.match(await listed(), { status: 'running' })
+    t.same((await tool('processKill', { identifier: name })).structuredContent, { status: 'killed' })
+    await until('its end', async () => (await listed()).status === 'killed')
+  })
+
+  await t.test('a code base is searched and read through tools', async t => {
+    const base = fresh('code')
+    const code = `${target.workdir === '/' ? '' : target.workdir}/${base}`
+    await tool('fsWriteFile', { path: `${code}/parse.ts`, content: 'export const parseConfig = 1\ntwo\nthree\n' })
+    await tool('fsWriteFile', { path: `${code}/readme.md`, content: `how ${base} parses\n` })
+    const found = async (name: string, args: object) => (await tool(name, { ...args })).structuredContent
+    t.same((await found('codegenFileSearch', { query: 'prs.ts', directory: base })).matches, [`${code}/parse.ts`])
+    const asked = { query: 'where is parseConfig?', targetDirectories: [base] }
+    t.match((await found('codegenCodebaseSearch', asked)).results[0], `${code}/parse.ts:1: export const parseConfig`)
+    const grepped = await found('codegenGrepSearch', { query: `how ${base} parses`, includePattern: '*.md' })
+    t.match(grepped.results, `${base}/readme.md`)
+    const range = { targetFile: `${code}/parse.ts`, startLineOneIndexed: 2, endLineOneIndexedInclusive: 3 }
+    t.equal((await found('codegenReadFileRange', range)).content, 'two\nthree')
+    const { directory } = await found('codegenListDir', { relativeWorkspacePath: base })
+    t.same(directory.files.map(({ name }: { name: string }) => name).toSorted(), ['parse.ts', 'readme.md'])
+    await tool('fsDeleteFileOrDirectory', { path: code, recursive: true })
   })
 
   await t.test('errors are told as MCP tells them', async t => {
