@@ -84,6 +84,7 @@ export const errors = {
     entry(502, (d: { port: number; reason: string }) => `port ${d.port} gives no answer that is HTTP: ${d.reason}`),
     { code: 'UPSTREAM_FAILED', action: 'speak HTTP on that port', doNot: 'retry' },
   ),
+  startup_failed: entry(422, (d: { reason: string }) => `STARTUP TCP probe failed: ${d.reason}`),
   not_running: faced(
     entry(
       409,

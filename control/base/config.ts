@@ -83,6 +83,8 @@ export interface Config {
   readonly standbyAfterMs: number
   /** Time asleep before a sandbox's memory goes to swap, where the box has any, ms: 50 to 86,400,000. Default 60,000. */
   readonly reclaimAfterMs: number
+  /** How long the server of an agent, function or application may take to listen, ms: 1,000 to 3,600,000. Default 120,000. */
+  readonly startupMs: number
   /** Default `info`. */
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
   /** `auto`, the default: text on a terminal, JSON lines elsewhere. */
@@ -145,6 +147,7 @@ export const runtimeDirOf = ({ kind, root }: Installation, dataDir: string): str
   kind === 'checkout' ? join(root, '.runtime') : join(dataDir, 'runtime')
 
 export const standbySeconds = { fallback: 15, min: 0.05, max: 86_400 } as const
+export const startupSeconds = { fallback: 120, min: 1, max: 3_600 } as const
 export const reclaimSeconds = { ...standbySeconds, fallback: 60 } as const
 
 const regionsFrom = (env: Environment, more: readonly string[]): string[] => {
@@ -186,6 +189,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     regions: regionsFrom(env, wire.regions),
     standbyAfterMs: numberOf(env, 'HUTCH_STANDBY_SECONDS', standbySeconds) * 1000,
     reclaimAfterMs: numberOf(env, 'HUTCH_RECLAIM_SECONDS', reclaimSeconds) * 1000,
+    startupMs: numberOf(env, 'HUTCH_STARTUP_SECONDS', startupSeconds) * 1000,
     logLevel: choiceOf(env, 'HUTCH_LOG_LEVEL', ['info', 'debug', 'warn', 'error']),
     logFormat: choiceOf(env, 'HUTCH_LOG_FORMAT', ['auto', 'text', 'json']),
     subnet: subnetFrom(env),

@@ -85,6 +85,8 @@ export interface MachineSpec {
   readonly identity?: MachineIdentity
   /** For a daemon that has a channel. One that is told nothing answers everything to everybody. */
   readonly channel?: ChannelStart
+  /** Port that its daemon listens on, where the usual one is for what runs in the machine. */
+  readonly daemonPort?: number
   /** Made ahead of need for nobody: its daemon waits to be claimed. */
   readonly anonymous?: boolean
 }

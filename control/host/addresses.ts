@@ -23,7 +23,8 @@ export const createAddresses = (config: Config, rules: KindsByName): Addresses =
   let publicUrl = publicUrlOf(config, config.port)
   return {
     url(record) {
-      const { plural = '', dataPlane } = rules.get(record.kind) ?? {}
+      const { plural = '', dataPlane: machines, server } = rules.get(record.kind) ?? {}
+      const dataPlane = machines ?? server
       if (record.kind === previewKind.kind)
         return previewUrl(record, publicUrl, { regions: config.regions, domain: config.previewDomain })
       if (!dataPlane) return undefined

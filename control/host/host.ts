@@ -149,7 +149,7 @@ const running = async (
   }
   const entry = entryBy({ draining, line, room })
   const tell = (listener: WrittenListener): void => void listeners.push(listener)
-  return { move, runner, entry, warm, start, draining, tell }
+  return { move, waiting, runner, entry, warm, start, draining, tell }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -179,7 +179,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
-  const { move, runner, entry, warm, start, draining, tell } = await running(config, parts, deps, closer)
+  const { move, waiting, runner, entry, warm, start, draining, tell } = await running(config, parts, deps, closer)
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -188,9 +188,8 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     entry,
     keyUses,
     poke: runner.poke,
-    url: addresses.url,
+    ...addresses,
     plan,
-    domain: addresses.domain,
     ...outsideOf(config, parts),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
@@ -200,7 +199,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   answerTheOperator(config, parts, runner)
   const server = serverOnce(async () => {
     const { createServer } = await import('./server.ts')
-    const core = { addresses, draining, drives, keyUses, kinds, meterLagMs, metrics, move, outbound, rules }
+    const core = { addresses, draining, drives, keyUses, kinds, meterLagMs, metrics, move, outbound, rules, waiting }
     return createServer(config, parts, { ...core, runner, tell, upkeep, verbs, warm, wayOut }, closer)
   })
   return {

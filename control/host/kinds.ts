@@ -21,7 +21,7 @@ export const rulesByName = (kinds: Kinds): KindsByName => new Map(Object.values(
 
 export const kindsOf = async (
   config: Config,
-  { images, sealer, names, store, clock, publicUrl }: Parts & { readonly publicUrl: () => string },
+  { images, sealer, names, store, clock, log, connections, publicUrl }: Parts & { readonly publicUrl: () => string },
   wayOut: WayOut | undefined,
 ): Promise<Kinds> => {
   const hasGateways = wayOut !== undefined && config.egressAddresses.length > 0
@@ -38,6 +38,10 @@ export const kindsOf = async (
     wayOut,
     surroundings: await surroundingsOf(config),
     longestDays: config.quotas[ttlQuota],
+    connections,
+    clock,
+    log,
+    startupMs: config.startupMs,
     standbyAfterMs: config.standbyAfterMs,
     reclaimAfterMs: config.reclaimAfterMs,
     egressAddresses: hasGateways

@@ -10,6 +10,7 @@ import type { Warm } from '../core/machines/warm/warm.ts'
 import { workspaceRemover } from '../core/records/remove-workspace.ts'
 import type { MachineDrives } from '../core/storage/drives/machine-drives.ts'
 import type { Written } from '../core/store/store.ts'
+import type { Changes } from '../core/transitions/changes.ts'
 import type { Transition } from '../core/transitions/transition.ts'
 import type { Outbound } from '../network/outbound/outbound.ts'
 import type { WayOut } from '../network/outbound/way-out.ts'
@@ -25,6 +26,7 @@ import { createPeople } from '../server/web/people.ts'
 import { abilitiesOf } from './abilities.ts'
 import type { Addresses } from './addresses.ts'
 import { callersOf } from './callers.ts'
+import { callsOf } from './calls.ts'
 import { gatewayOf } from './gateway.ts'
 import type { KindsByName, Verbs } from './kinds.ts'
 import type { Parts } from './parts.ts'
@@ -60,6 +62,8 @@ export interface ServedHost {
   readonly upkeep: ImageUpkeep
   readonly verbs: Verbs
   readonly warm: Warm
+  /** Who waits for changes of records. */
+  readonly waiting: Changes
   readonly wayOut: WayOut | undefined
 }
 
@@ -91,13 +95,14 @@ export const createServer = async (
     routes: furtherRoutes(config, { ...parts, ...callers }, watched),
     logRequests: true,
   })
-  const plane = gatewayOf(config, parts, { rules, runner, callers, outbound, people, drives, metrics })
+  const around = { rules, runner, callers, outbound, people, drives, metrics, transition: move, changes: host.waiting }
+  const planes = { gateway: gatewayOf(config, parts, around), calls: callsOf(config, parts, around, closer) }
   const previews = openPreviews(config, { ...parts, ...people, ...callers, ...runner, domains, kinds: rules })
   return {
     api,
     async listen() {
       const rootAddress = rootAddresses(Object.values(kinds), knownAddresses)
-      const front = frontListener({ ...callers, api, people, gateway: plane, previews, rootAddress, log })
+      const front = frontListener({ ...callers, ...planes, api, people, previews, rootAddress, log })
       const served = await serveFront(config, front, { ...parts, ...people, ...previews }, closer)
       return { url: addresses.listening(served.port), ...served }
     },

@@ -2,7 +2,7 @@
 import { fail, isError } from '../../shared/errors.ts'
 import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
-import { loadConfig, reclaimSeconds, standbySeconds, type Config } from '../base/config.ts'
+import { loadConfig, reclaimSeconds, standbySeconds, startupSeconds, type Config } from '../base/config.ts'
 import { mailShape } from '../base/config/mail.ts'
 import { packagesShape } from '../base/config/packages.ts'
 import { pullRanges } from '../base/config/registries.ts'
@@ -62,6 +62,7 @@ const shapes = {
   apiVersions: versionMap,
   standbyAfterMs: within(standbySeconds, 1000),
   reclaimAfterMs: within(reclaimSeconds, 1000),
+  startupMs: within(startupSeconds, 1000),
   tls: tlsShape,
   signIn: signInShape,
   mail: mailShape,

@@ -12,6 +12,7 @@ import type { Previews } from './proxy/previews/serve.ts'
 import type { Gateway } from './proxy/gateway/gateway.ts'
 import type { People } from './web/people.ts'
 import type { Turn } from '../../shared/lane/turn.ts'
+import type { Calls } from './proxy/calls/calls.ts'
 
 export interface FrontListener extends Listener {
   /** Answers a request on its connection; false for one that is for `request`. */
@@ -22,6 +23,7 @@ export const frontListener = (deps: {
   api: Dispatcher
   people: Pick<People, 'pages'>
   gateway: Gateway
+  calls: Calls
   previews: Previews
   /** The address below `/v0` that an address at the root stands for. */
   rootAddress: (url: string) => string | undefined
@@ -29,7 +31,7 @@ export const frontListener = (deps: {
   remoteOf: (message: IncomingMessage) => string
   log: Log
 }): FrontListener => {
-  const { api, people, gateway, previews, rootAddress, remoteOf, log } = deps
+  const { api, people, gateway, calls, previews, rootAddress, remoteOf, log } = deps
   const management = listener(api, { log, remoteOf })
   const pages = listener(people.pages(gateway), { log, remoteOf })
   const isManagement = (url: string | undefined): boolean => url !== undefined && /^\/v0(?=[/?]|$)/.test(url)
@@ -38,6 +40,7 @@ export const frontListener = (deps: {
       const { request } = turn
       const preview = previews.addressOf(request)
       if (preview) return previews.take(preview, turn)
+      if (calls.addressOf(request)) return false
       const address = gateway.addressOf(request)
       return address !== undefined && !isPage(request.url ?? '', true) && gateway.take(address, turn)
     },
@@ -45,6 +48,8 @@ export const frontListener = (deps: {
       // First: on a host name of its own every path is the application's.
       const preview = previews.addressOf(message)
       if (preview) return previews.handle(preview, message, response)
+      const called = calls.addressOf(message)
+      if (called) return calls.handle(called, message, response)
       const address = gateway.addressOf(message)
       if (isPage(message.url ?? '', address !== undefined)) pages.request(message, response)
       else if (address) {
@@ -58,6 +63,8 @@ export const frontListener = (deps: {
     upgrade(message, socket, head) {
       const preview = previews.addressOf(message)
       if (preview) return previews.upgrade(preview, message, socket, head)
+      const called = calls.addressOf(message)
+      if (called) return calls.upgrade(called, message, socket, head)
       const address = gateway.addressOf(message)
       if (address) gateway.upgrade(address, message, socket, head)
       else endRaw(socket, { status: 404 })

@@ -64,6 +64,8 @@ t.test('what a machine answers is read in few places, which bound it', async t =
       // Relay bytes at the pace of the reader.
       'control/server/proxy/gateway/forward.ts',
       'control/server/proxy/gateway/splice.ts',
+      // Sees whether something accepts, and reads nothing.
+      'control/core/workloads/readiness.ts',
     ],
     'kept and new connections',
   )

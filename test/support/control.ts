@@ -158,6 +158,10 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     longestDays: options.quotas?.['sandbox_ttl'],
     standbyAfterMs: 15_000,
     reclaimAfterMs: 60_000,
+    startupMs: 60_000,
+    connections: {} as never,
+    clock,
+    log,
     egressAddresses:
       options.egressAddresses &&
       addressPool(options.egressAddresses, {

@@ -38,8 +38,10 @@ const rates = ({ status, memoryMb = 0, heldBytes = 0 }: Instance): Rate[] => {
 }
 
 const workload: Workload = {
-  instances: owner => (['DEPLOYING', 'DEPLOYED'].includes(owner.status) ? (specOf(owner).count ?? 1) : 0),
-  revision: owner => specOf(owner).revision ?? '0',
+  wanted: owner =>
+    ['DEPLOYING', 'DEPLOYED'].includes(owner.status)
+      ? [{ revision: specOf(owner).revision ?? '0', count: specOf(owner).count ?? 1 }]
+      : [],
   rates,
   async plan(owner, instance) {
     const image = instance.image ?? { digest: specOf(owner).image ?? 'd', rootfs: '/' }
@@ -82,7 +84,7 @@ export const pool: Rules = {
   hiddenStatuses: [],
   workload: {
     ...workload,
-    instances: owner => specOf(owner).count ?? 1,
+    wanted: owner => [{ revision: specOf(owner).revision ?? '0', count: specOf(owner).count ?? 1 }],
     rates: () => [],
     async plan(owner, instance) {
       const plan = await workload.plan(owner, instance)

@@ -1,15 +1,17 @@
 /** An agent: an HTTP server of the customer's that is called by name. */
 import { s, text } from '../../../shared/schema.ts'
 import { defineKind } from '../records/define-kind.ts'
+import { runtimeContent } from '../workloads/content.ts'
+import { served, type ServedFace } from '../workloads/kind.ts'
+import type { WorkloadDeps } from '../workloads/workload.ts'
 import { namedPolicies } from './named.ts'
 import { lastFive, listRevisions } from './revisions.ts'
-import { noRunner } from './unserved.ts'
 import {
   callbackSecrets,
   hiddenCallbackSecrets,
   namedVolumes,
   runtimeOf,
-  scaling,
+  serving,
   specOf,
   withTriggers,
 } from './workload.ts'
@@ -20,38 +22,47 @@ const volume = s.object({
   readOnly: s.nullish(s.boolean()),
 })
 
-export const agentKind = defineKind({
-  ...noRunner,
-  kind: 'agent',
-  plural: 'agents',
-  scope: 'agents',
-  spec: specOf({
-    public: s.nullish(s.boolean()),
-    repository: s.nullish(s.object({ type: s.nullish(text(63)), url: s.nullish(text(2048)) })),
-    runtime: s.nullish(runtimeOf(scaling)),
-    volumes: s.nullish(s.array(volume).check(s.maxLength(100))),
-  }),
-  fallback: { enabled: true, public: false },
-  absent: 'clear',
-  complete: withTriggers,
-  generate: callbackSecrets,
-  presentSpec: ({ spec }) => hiddenCallbackSecrets(spec),
-  sealed: [{ at: ['runtime', 'envs'], as: 'envs' }],
-  showsSecrets: true,
-  uploads: true,
-  paginated: true,
-  revisions: lastFive,
-  actions: [listRevisions('agents:list')],
-  references: spec => [...namedPolicies(spec), ...namedVolumes(spec)],
-  example: {
-    create: {
-      metadata: { name: 'support' },
-      spec: {
-        policies: ['eu-only'],
-        runtime: { image: 'agent/support:1', memory: 2048 },
-        triggers: [{ type: 'http' }],
+const face: ServedFace = {
+  label: 'agt',
+  scope: 'agents:get',
+  dimension: 'agent_compute_runtime_gbs',
+  contentOf: runtimeContent,
+  isPublic: spec => spec['public'] === true,
+}
+
+export const agentKind = (deps?: WorkloadDeps) =>
+  defineKind({
+    ...served(deps, face),
+    kind: 'agent',
+    plural: 'agents',
+    scope: 'agents',
+    spec: specOf({
+      public: s.nullish(s.boolean()),
+      repository: s.nullish(s.object({ type: s.nullish(text(63)), url: s.nullish(text(2048)) })),
+      runtime: s.nullish(runtimeOf(serving)),
+      volumes: s.nullish(s.array(volume).check(s.maxLength(100))),
+    }),
+    fallback: { enabled: true, public: false },
+    absent: 'clear',
+    complete: withTriggers,
+    generate: callbackSecrets,
+    presentSpec: ({ spec }) => hiddenCallbackSecrets(spec),
+    sealed: [{ at: ['runtime', 'envs'], as: 'envs' }],
+    showsSecrets: true,
+    uploads: true,
+    paginated: true,
+    revisions: lastFive,
+    actions: [listRevisions('agents:list')],
+    references: spec => [...namedPolicies(spec), ...namedVolumes(spec)],
+    example: {
+      create: {
+        metadata: { name: 'support' },
+        spec: {
+          policies: ['eu-only'],
+          runtime: { image: 'agent/support:1', memory: 2048 },
+          triggers: [{ type: 'http' }],
+        },
       },
+      update: { spec: { runtime: { image: 'agent/support:2', memory: 2048 } } },
     },
-    update: { spec: { runtime: { image: 'agent/support:2', memory: 2048 } } },
-  },
-})
+  })

@@ -11,9 +11,12 @@ import { openSpec, type SealedMember } from '../records/sealing.ts'
 import { env } from './sandbox/spec.ts'
 import type { WireNames } from '../../../shared/wire-names.ts'
 import type { Resource } from '../store/store.ts'
+import { plainContent } from '../workloads/content.ts'
+import { served, type ServedFace } from '../workloads/kind.ts'
+import type { WorkloadDeps } from '../workloads/workload.ts'
 import { customDomainKind } from './custom-domain.ts'
+import { runtimeEntrypoint } from './workload.ts'
 import { lastFive, revisionConfig } from './revisions.ts'
-import { noRunner } from './unserved.ts'
 
 const envs = s.nullish(s.array(env).check(s.maxLength(1000)))
 const image = s.nullish(text(512))
@@ -21,7 +24,7 @@ const memory = s.nullish(s.int().check(s.gte(64), s.lte(262_144)))
 const port = s.nullish(s.int().check(s.gte(1), s.lte(65_535)))
 
 /** What a revision is made of; it may be sent beside the rest of the spec, or as the first of its revisions. */
-const compute = { envs, image, memory, port }
+const compute = { entrypoint: runtimeEntrypoint, envs, image, memory, port }
 
 /** The one extension that there is, after the prefix of a vendor. */
 const bindToSandbox = 'experimental/bind-to-sandbox'
@@ -92,9 +95,17 @@ const addDomain: Action = {
   },
 }
 
-export const applicationKind = ({ extension }: Pick<WireNames, 'extension'>) =>
+const face: ServedFace = {
+  label: 'app',
+  scope: 'applications:get',
+  dimension: 'agent_compute_runtime_gbs',
+  contentOf: plainContent,
+  isPublic: () => true,
+}
+
+export const applicationKind = ({ extension }: Pick<WireNames, 'extension'>, deps?: WorkloadDeps) =>
   defineKind({
-    ...noRunner,
+    ...served(deps, face),
     kind: 'application',
     plural: 'applications',
     scope: 'applications',

@@ -3,6 +3,7 @@ import { parseWireNames, wireNames } from '../../../shared/wire-names.ts'
 import type { Invitations } from '../access/invitations.ts'
 import type { Kind } from '../records/kind.ts'
 import { sandboxKind, type SandboxDeps } from './sandbox/kind.ts'
+import type { WorkloadDeps } from '../workloads/workload.ts'
 import { agentKind } from './agent.ts'
 import { apiKeyKind } from './api-key.ts'
 import { applicationKind } from './application.ts'
@@ -25,7 +26,7 @@ import { volumeTemplateKind } from './volume-template.ts'
 import { volumeKind } from './volume.ts'
 import { networkKinds, networksIn, type NetworkKindDeps } from './vpc.ts'
 
-export interface KindDeps extends Omit<SandboxDeps, 'networks'>, NetworkKindDeps {
+export interface KindDeps extends Omit<SandboxDeps, 'networks'>, NetworkKindDeps, Omit<WorkloadDeps, 'images'> {
   readonly invitations: Invitations
 }
 
@@ -37,8 +38,8 @@ export const plainKinds: readonly Kind[] = [
   connectionKind,
   registryKind,
   modelKind,
-  agentKind,
-  functionKind,
+  agentKind(),
+  functionKind(),
   jobKind,
   executionKind,
   taskKind,
@@ -61,7 +62,9 @@ export const createKinds = (deps: KindDeps) =>
     ...(Object.fromEntries(
       [
         ...plainKinds,
-        applicationKind(wireNames(deps.names.list)),
+        agentKind(deps),
+        functionKind(deps),
+        applicationKind(wireNames(deps.names.list), deps),
         userKind(deps.invitations),
         ...networkKinds(deps),
       ].map(kind => [kind.kind, kind]),

@@ -32,9 +32,17 @@ const trigger = s.object({
 /** Bodies of a list of tasks. */
 export const tasks = s.array(task).check(s.maxLength(1000))
 
+/** A shell line, or a program with its arguments; the image's own command unless given. */
+export const runtimeEntrypoint = s.nullish(
+  s.union([text(32_768).check(s.minLength(1)), s.array(text(4_096)).check(s.minLength(1), s.maxLength(64))], {
+    error: 'must be a shell line, or a list of words: a program and its arguments',
+  }),
+)
+
 /** Members of every runtime, and of one kind's. */
 export const runtimeOf = <M extends Record<string, Shape>>(more: M) =>
   s.object({
+    entrypoint: runtimeEntrypoint,
     envs: s.nullish(s.array(env).check(s.maxLength(1000))),
     generation: s.nullish(s.enum(['mk2', 'mk3'])),
     image: s.nullish(text(512)),
@@ -43,7 +51,8 @@ export const runtimeOf = <M extends Record<string, Shape>>(more: M) =>
     ...more,
   })
 
-export const scaling = { maxScale: whole(0, 1000), minScale: whole(0, 1000) }
+/** Of runtimes that serve calls. */
+export const serving = { concurrency: whole(1, 1000), maxScale: whole(0, 1000), minScale: whole(0, 1000) }
 
 /** Members of every spec, and of one kind's. */
 export const specOf = <M extends Record<string, Shape>>(more: M) =>

@@ -3,7 +3,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Changes } from '../transitions/changes.ts'
 import type { Configurer } from './configure.ts'
 import { isUp } from '../transitions/instance-life.ts'
-import type { RulesByKind } from '../transitions/rules.ts'
+import { wantedCount, type RulesByKind } from '../transitions/rules.ts'
 import type { Address, Instance, Owner, Store } from '../store/store.ts'
 import { historyOf } from './history.ts'
 import type { Standby } from './standby/standby.ts'
@@ -56,7 +56,8 @@ export const reach = (deps: {
     if (up) return up
     const record = await store.resources.getByUid(uid)
     if (!record) throw fail('not_found', { kind, name })
-    if ((rules.get(kind)?.workload?.instances(record) ?? 0) > 0) return undefined
+    const workload = rules.get(kind)?.workload
+    if (workload && wantedCount(workload, record) > 0) return undefined
     const last = historyOf(record, instances).errors.at(-1)
     throw fail('not_running', { kind, name, state: record.status, reason: last?.message ?? '' })
   }

@@ -1,9 +1,9 @@
 /** Sees to it that a record has the instances it wants and ends when its time is over, a step at a time. */
 import { isUp } from '../transitions/instance-life.ts'
 import type { Outcome, Reconcile } from '../transitions/loop.ts'
-import type { Rules } from '../transitions/rules.ts'
+import type { Rules, Wanted, Workload } from '../transitions/rules.ts'
 import { onNewest } from '../transitions/transition.ts'
-import { unwantedOf } from '../transitions/unwanted.ts'
+import { lackingOf, unwantedOf } from '../transitions/unwanted.ts'
 import type { Instance, Resource } from '../store/store.ts'
 import { allows, longestWaitMs, type Context } from './context.ts'
 import { fromSpare, taking } from './take.ts'
@@ -18,15 +18,26 @@ interface Looked {
 const scale = async (context: Context, { owner, instances, rules }: Looked): Promise<readonly string[]> => {
   const { workload } = rules
   if (!workload) return []
-  const { transition, ids, drivers, clock } = context
   const unwanted = unwantedOf(owner, instances, workload)
-  const staying = instances.filter(one => one.status !== 'stopping' && !unwanted.includes(one))
-  const lacking = Math.max(0, workload.instances(owner) - staying.length)
+  const [first, ...others] = lackingOf(owner, instances, workload)
+  const added = [...(await exchange(context, { owner, workload }, unwanted, first))]
+  for (const lacking of others) added.push(...(await exchange(context, { owner, workload }, [], lacking)))
+  return added
+}
+
+/** Stops some and adds those of one revision that it lacks, in one transaction. */
+const exchange = async (
+  context: Context,
+  { owner, workload }: { readonly owner: Resource; readonly workload: Workload },
+  unwanted: readonly Instance[],
+  { revision, count: lacking }: Wanted = { revision: '', count: 0 },
+): Promise<readonly string[]> => {
+  const { transition, ids, drivers, clock } = context
   const count = Math.min(lacking, workload.mayMake?.(owner) ?? lacking)
   if (unwanted.length + count === 0) return []
   const { uid, kind, workspace, parent, name } = owner
-  const whose = { owner: { uid, kind, workspace, parent, name }, revision: workload.revision(owner) }
-  return fromSpare(context, { owner, workload, count }, async ({ machines, image }) => {
+  const whose = { owner: { uid, kind, workspace, parent, name }, revision }
+  return fromSpare(context, { owner, workload, revision, count }, async ({ machines, image }) => {
     const made = Array.from({ length: count - machines.length }, () => ids.uuid())
     await transition.write([
       { expect: owner },
@@ -58,10 +69,21 @@ const forget = async (context: Context, { owner, rules }: Looked): Promise<numbe
   return undefined
 }
 
+/** What is due for the record by what its machines are; undefined when it was done, else look again then. */
+const settle = async (context: Context, { owner, instances, rules }: Looked): Promise<number | undefined> => {
+  const { step, againMs = longestWaitMs } = rules.workload?.settle?.(owner, instances, context.clock.now()) ?? {}
+  if (!step) return againMs
+  const { event, internal } = step
+  const change = internal ? { change: { internal: { ...owner.internal, ...internal } } } : {}
+  await context.transition.write([{ record: owner, ...(event ? { event } : {}), ...change }])
+  return undefined
+}
+
 const step = async (context: Context, looked: Looked): Promise<Outcome | undefined> => {
   const { owner, instances } = looked
   const expiresInMs = await expire(context, looked)
-  if (expiresInMs === undefined) return { againMs: 0 }
+  const settledInMs = expiresInMs === undefined ? undefined : await settle(context, looked)
+  if (expiresInMs === undefined || settledInMs === undefined) return { againMs: 0 }
   const added = await scale(context, looked)
   const underWay = instances.filter(one => !isUp(one) || context.configurer.isDue(one)).map(({ id }) => id)
   for (const id of [...underWay, ...added]) context.pokeInstance(id)
@@ -72,7 +94,8 @@ const step = async (context: Context, looked: Looked): Promise<Outcome | undefin
     return { againMs: 0 }
   }
   const forgottenInMs = await forget(context, looked)
-  return forgottenInMs === undefined ? undefined : { againMs: Math.min(expiresInMs, forgottenInMs, longestWaitMs) }
+  const againMs = Math.min(expiresInMs, settledInMs, forgottenInMs ?? longestWaitMs, longestWaitMs)
+  return forgottenInMs === undefined ? undefined : { againMs }
 }
 
 export const reconcileOwner =

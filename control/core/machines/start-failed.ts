@@ -1,6 +1,7 @@
 /** What comes of a start that failed: it waits, is tried again, or its record is given up. */
 import { isError, messageOf } from '../../../shared/errors.ts'
 import type { Outcome } from '../transitions/loop.ts'
+import type { Step } from '../transitions/rules.ts'
 import { allows, errorOf, type Context, type Subject } from './context.ts'
 import { remembering, withError } from './history.ts'
 import { inRemovalTurn, type Place } from './removals.ts'
@@ -13,7 +14,21 @@ interface Failed {
   readonly error: unknown
 }
 
-const giveUp = async (context: Context, { subject, place, error }: Failed): Promise<Outcome> => {
+/** What follows for the record when the machine is given up; undefined when it is tried again and again. */
+const abandoning = (context: Context, { subject, error }: Failed): Step | undefined => {
+  const { instance, owner, workload } = subject
+  // One that has run before holds files: those are not given up because the box is not right just now.
+  if (instance.startedAt !== undefined) return undefined
+  const message = messageOf(error)
+  if (workload.abandon) return workload.abandon(owner, instance, message)
+  return allows(context, owner, 'broke') ? { event: { name: 'broke', message } } : undefined
+}
+
+const giveUp = async (
+  context: Context,
+  { subject, place, error }: Failed,
+  { event, internal }: Step,
+): Promise<Outcome> => {
   const { transition, log, pokeOwner } = context
   const { instance, owner, driver } = subject
   log.warn('instance.failed', { instance: instance.id, owner: owner.uid, name: owner.name, error })
@@ -22,8 +37,8 @@ const giveUp = async (context: Context, { subject, place, error }: Failed): Prom
   await transition.write([
     {
       record: owner,
-      event: { name: 'broke', message: messageOf(error) },
-      change: { internal: remembering(owner, last) },
+      ...(event ? { event } : {}),
+      change: { internal: { ...remembering(owner, last), ...internal } },
     },
     { drop: instance },
   ])
@@ -55,18 +70,17 @@ export const waiting = async (
 
 export const startFailed = async (context: Context, failed: Failed): Promise<Outcome> => {
   const { subject, error } = failed
-  const { instance, owner } = subject
+  const { instance } = subject
   if (isError(error, 'no_room')) return waiting(context, subject, error.message, 5_000)
   if (isError(error, 'busy')) return { againMs: 500 }
   const attempts = instance.attempts + 1
   const hopeless = isError(error) && !error.retry
-  // One that has run before holds files: those are not given up because the box is not right just now.
-  const mayGiveUp = instance.startedAt === undefined && allows(context, owner, 'broke')
-  if (mayGiveUp && (hopeless || attempts >= maxAttempts)) return giveUp(context, failed)
+  const abandoned = abandoning(context, failed)
+  if (abandoned && (hopeless || attempts >= maxAttempts)) return giveUp(context, failed, abandoned)
   const now = problem(context, error, false)
   const last = instance.errors.at(-1)
   // Tried for as long as it takes, it says the same again and again, until nothing else is left: it stands there once, with its last time.
-  const isSaid = !mayGiveUp && last?.code === now.code && last.message === now.message
+  const isSaid = !abandoned && last?.code === now.code && last.message === now.message
   const errors = withError(isSaid ? instance.errors.slice(0, -1) : instance.errors, now)
   await context.transition.write([{ instance, change: { attempts, errors } }])
   return { againMs: Math.min(60_000, 200 * 2 ** Math.min(attempts, 16)) }

@@ -5,7 +5,7 @@ import type { Machine } from '../../drivers/driver.ts'
 import type { Outcome } from '../transitions/loop.ts'
 import type { MachinePlan } from '../transitions/rules.ts'
 import { ownerMove, takeDown, type Context, type Subject } from './context.ts'
-import type { Place } from './removals.ts'
+import { inRemovalTurn, type Place } from './removals.ts'
 import { startFailed, waiting } from './start-failed.ts'
 
 interface Made {
@@ -33,7 +33,8 @@ const started = async (context: Context, { subject, plan, machine }: Made): Prom
         claimed: undefined,
       },
     },
-    ownerMove(context, subject, 'deployed', 'deployed'),
+    // What it means for a record that settles by itself is found out when that is looked at, next.
+    workload.settle ? { expect: owner } : ownerMove(context, subject, 'deployed', 'deployed'),
   ])
   census.add(driver.name, machine)
   // Before it sleeps: whoever is given it, whenever that is, finds the way to its daemon open.
@@ -111,13 +112,27 @@ const make = async (
   return { subject, plan, machine }
 }
 
+/** What runs in it may take its time: nobody else waits for that. One that is not ready in time is ended, so that the next attempt starts it anew. */
+const untilReady = async (context: Context, { subject, machine }: Made, trying: Trying): Promise<void> => {
+  const { owner, instance, workload, driver } = subject
+  const { signal, leave } = trying
+  if (!workload.ready || !machine.address) return
+  leave()
+  try {
+    await workload.ready({ owner, instance, address: machine.address, signal })
+  } catch (error) {
+    if (!signal.aborted) await inRemovalTurn(context, trying, () => driver.end(instance.id, signal))
+    throw error
+  }
+}
+
 export const start = async (context: Context, subject: Subject, trying: Trying): Promise<Outcome> => {
   const { store, clock, log, observer } = context
   const { instance, owner, workload } = subject
   const begun = clock.elapsed()
   const others = await store.instances.ofOwner(owner.uid)
-  // What its owner had there before goes first; who removes it pokes the owner, and that one us.
-  if (others.some(one => one.status === 'stopping' && one.driver === instance.driver)) return {}
+  // What its owner had there before goes first, unless it has several; who removes it pokes the owner, and that one us.
+  if (!workload.settle && others.some(one => one.status === 'stopping' && one.driver === instance.driver)) return {}
   let plan: MachinePlan
   let made: Made
   try {
@@ -129,6 +144,7 @@ export const start = async (context: Context, subject: Subject, trying: Trying):
   }
   try {
     made = await make(context, { subject, plan }, trying)
+    await untilReady(context, made, trying)
   } catch (error) {
     if (trying.signal.aborted || isError(error, 'changed_meanwhile')) throw error
     return startFailed(context, { subject, place: trying, error })

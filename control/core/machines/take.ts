@@ -1,23 +1,22 @@
 /** Takes machines that were made ahead of need into a record's possession. */
 import { messageOf } from '../../../shared/errors.ts'
 import { newInstance } from '../transitions/moves.ts'
-import type { MachinePlan, Workload } from '../transitions/rules.ts'
+import type { MachinePlan, Wanted, Workload } from '../transitions/rules.ts'
 import type { Move } from '../transitions/transition.ts'
 import type { Instance, Resource } from '../store/store.ts'
 import type { Context } from './context.ts'
 
-interface Wanted {
+interface Lacking extends Wanted {
   readonly owner: Resource
   readonly workload: Workload
-  readonly count: number
 }
 
 /** What a new machine of the record would be made from; undefined when it cannot be: who makes one says why. */
 const planFor = async (
   { clock, log, drivers }: Context,
-  { owner, workload }: Wanted,
+  { owner, workload, revision }: Lacking,
 ): Promise<MachinePlan | undefined> => {
-  const draft = { id: owner.uid, owner, revision: workload.revision(owner), driver: drivers.preferred.name }
+  const draft = { id: owner.uid, owner, revision, driver: drivers.preferred.name }
   try {
     return await workload.plan(owner, newInstance(draft, clock.now()))
   } catch (error) {
@@ -33,7 +32,11 @@ export interface Taken {
 }
 
 /** Calls `use` with those that will do, `count` at most: none when there are none, or the record needs new ones. */
-export const fromSpare = async <T>(context: Context, wanted: Wanted, use: (taken: Taken) => Promise<T>): Promise<T> => {
+export const fromSpare = async <T>(
+  context: Context,
+  wanted: Lacking,
+  use: (taken: Taken) => Promise<T>,
+): Promise<T> => {
   const { spare } = context
   const plan = spare?.asks && wanted.count > 0 ? await planFor(context, wanted) : undefined
   if (!spare || !plan || plan.onlyNew || plan.spec.anonymous) return use({ machines: [], image: undefined })

@@ -18,6 +18,7 @@ import type { MetadataShape } from './metadata.ts'
 import type { Naming } from './naming.ts'
 import type { RevisionRules } from './revisions.ts'
 import type { SealedMember } from './sealing.ts'
+import type { ServerPlane } from './server-plane.ts'
 import type { Wire } from './wire.ts'
 
 /** The deployment statuses of the API. */
@@ -213,6 +214,7 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   /** Failures of the create carry the richer body that clients of this kind read. */
   readonly detailedErrors: boolean
   readonly dataPlane?: DataPlane
+  readonly server?: ServerPlane
   /** What no shape can say of a spec; throws `invalid_argument` naming the field. */
   check?(spec: Spec, previous: Resource | undefined, around: Around): void
   /**

@@ -12,7 +12,16 @@
  *     gone       it had instances to give back, and has none any more
  */
 import type { MachineSpec } from '../../drivers/driver.ts'
-import type { Instance, Membership, PinnedImage, Rate, Reference, Resource } from '../store/store.ts'
+import type {
+  Address,
+  Instance,
+  Membership,
+  PinnedImage,
+  Rate,
+  Reference,
+  Resource,
+  ResourceEvent,
+} from '../store/store.ts'
 import type { StateTable } from './state-table.ts'
 
 export interface Rules {
@@ -61,15 +70,19 @@ export interface Expiry {
   readonly rule: string
 }
 
+/** So many machines of one revision. */
+export interface Wanted {
+  readonly revision: string
+  readonly count: number
+}
+
 export interface Workload {
-  /** How many machines the record is to have, in the status it has. */
-  instances(owner: Resource): number
+  /** Which machines the record is to have in the status it has: each revision once. Machines of other revisions are stopped. */
+  wanted(owner: Resource): readonly Wanted[]
   /** How many may be made just now; any number unless given. Who limits it has the record looked at again when it is more. */
   mayMake?(owner: Resource): number
   /** What each of its machines may write, MB; none says how much unless given. */
   storageMb?(owner: Pick<Resource, 'spec'>): number
-  /** Which revision of its machines it wants; those of another one are stopped. */
-  revision(owner: Resource): string
   /** What a machine is metered for in the state it is in; nothing for one that is nobody's bill. */
   rates(instance: Instance, owner: Resource): readonly Rate[]
   /**
@@ -88,6 +101,46 @@ export interface Workload {
   graceMs?(owner: Resource): number
   /** When a machine that nobody uses is suspended; undefined means never. */
   standby(owner: Resource): StandbyRule | undefined
+  /**
+   * Waits until what runs in a machine that has just started can be used: only then it counts as started. Throws what the record is told
+   * when it never can. A machine whose daemon answers can be used unless given.
+   */
+  ready?(started: Started): Promise<void>
+  /**
+   * What follows for the record when a machine that never started cannot be started, which then goes; undefined when it is tried again and
+   * again. Unless given, it is the event `broke`, where the table allows it.
+   */
+  abandon?(owner: Resource, instance: Instance, reason: string): Step | undefined
+  /**
+   * What is due for the record with the machines that it has. It is asked after each change of either, and instead of the
+   * event `deployed`.
+   */
+  settle?(owner: Resource, instances: readonly Instance[], now: number): Settled
+}
+
+/** A machine whose daemon answers. */
+export interface Started {
+  readonly owner: Resource
+  readonly instance: Instance
+  readonly address: Address
+  readonly signal: AbortSignal
+}
+
+/** An event of a record, and what the record remembers besides. */
+export interface Step {
+  readonly event?: {
+    readonly name: string
+    readonly message: string
+    readonly revisions?: Pick<ResourceEvent, 'revision' | 'canaryRevision'>
+  }
+  readonly internal?: Resource['internal']
+}
+
+export interface Settled {
+  /** Undefined when nothing is due now. */
+  readonly step?: Step | undefined
+  /** Something may be due in so many ms, whatever happens until then. */
+  readonly againMs?: number | undefined
 }
 
 export interface StandbyRule {
@@ -120,6 +173,10 @@ export interface OutboundRules {
   /** What gives it the address that it leaves from; while nothing does it reaches nothing. Undefined: it leaves from the box's. */
   readonly leavesBy?: string | undefined
 }
+
+/** How many machines the record is to have, of all its revisions. */
+export const wantedCount = ({ wanted }: Pick<Workload, 'wanted'>, owner: Resource): number =>
+  wanted(owner).reduce((sum, { count }) => sum + count, 0)
 
 /** The rules of every kind of this host, by its name. */
 export type RulesByKind = ReadonlyMap<string, Rules>

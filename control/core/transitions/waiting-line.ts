@@ -5,7 +5,7 @@
 import type { Clock } from '../../../shared/clock.ts'
 import { fail } from '../../../shared/errors.ts'
 import { isUp } from './instance-life.ts'
-import type { RulesByKind } from './rules.ts'
+import { wantedCount, type RulesByKind } from './rules.ts'
 import type { Resource, Written } from '../store/store.ts'
 
 export interface WaitingLine {
@@ -33,7 +33,7 @@ const firstGuessMs = 250
 /** A record with a status is somebody's; one without waits for nobody. */
 const wants = (rules: RulesByKind, record: Resource): boolean => {
   const { life, workload } = rules.get(record.kind) ?? {}
-  return life !== undefined && workload !== undefined && workload.instances(record) > 0
+  return life !== undefined && workload !== undefined && wantedCount(workload, record) > 0
 }
 
 export const waitingLine = ({ rules, clock }: { rules: RulesByKind; clock: Clock }): WaitingLine => {

@@ -38,7 +38,7 @@ const configOf = ({ context, spec, slot, document }: Attempt, firstId: number | 
   const { bundle, releasesDir, names, pidsLimit, hierarchy, privileges, aio, runtime } = context
   return runtimeConfig({
     spec,
-    command: bundle.command,
+    command: spec.daemonPort === undefined ? bundle.command : [...bundle.command, '-port', String(spec.daemonPort)],
     releases: releasesDir !== undefined,
     env: {
       HUTCH_GATEWAY: slot.gateway,

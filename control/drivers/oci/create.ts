@@ -25,7 +25,7 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   slot: slot.index,
   address: slot.address,
   gateway: slot.gateway,
-  port: context.bundle.port,
+  port: spec.daemonPort ?? context.bundle.port,
   ...(document && spec.channel
     ? { channel: { port: document.channel.port, generation: spec.channel.generation } }
     : {}),

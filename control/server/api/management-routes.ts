@@ -101,7 +101,10 @@ export const managementRoutes = {
   invitations: { list: listInvitations, accept: acceptInvitation, decline: declineInvitation },
   outbound: declareOutbound(defineKind(sandboxFace)),
   scheduleRuns: { list: listRuns, ofSandbox: listSandboxRuns, metrics: scheduleMetrics },
-  usage: { get: declareUsage(defineKind(sandboxFace)) },
+  usage: {
+    get: declareUsage(defineKind(sandboxFace)),
+    ...Object.fromEntries(plainKinds.filter(({ server }) => server).map(kind => [kind.plural, declareUsage(kind)])),
+  },
   warmPools: { list: listWarmPools },
   workspaces: {
     list: listWorkspaces,

@@ -11,7 +11,7 @@ import { environmentOf, storedSandbox, type StoredRuntime } from './stored.ts'
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** The daemon's own variables cannot be given by a caller: they would steer it. */
-const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, string> =>
+export const withoutOurs = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('HUTCH_')))
 
 /** Whom processes run as where the sandbox asks for users (`SANDBOX_USER_ENABLED`). */
@@ -22,7 +22,10 @@ const userOf = ({ user }: Pick<Image, 'user'>, names: Pick<WireNames, 'environme
 const longestEntrypoint = 65_536
 
 /** What the daemon starts when the machine does. Throws `image_refused` when the image is to say what, and does not. */
-const entrypointOf = ({ entrypoint, image: reference }: StoredRuntime, { command }: Image): Record<string, string> => {
+export const entrypointOf = (
+  { entrypoint, image: reference }: Pick<StoredRuntime, 'entrypoint' | 'image'>,
+  { command }: Pick<Image, 'command'>,
+): Record<string, string> => {
   if (!entrypoint) return {}
   const words = entrypoint === true ? command : entrypoint
   if (words.length === 0)
@@ -33,17 +36,18 @@ const entrypointOf = ({ entrypoint, image: reference }: StoredRuntime, { command
 }
 
 /** What tells programs where they run. */
-const platform = (
+export const platform = (
   names: WireNames,
   { name, workspace, workspaceId }: MachineIdentity,
   region: string,
 ): Record<string, string> =>
   names.environment({ NAME: name, WORKSPACE: workspace, WORKSPACE_ID: workspaceId, REGION: region })
 
-/** What every sandbox of an image is told unless it says otherwise: a machine that is made ahead of need knows it. */
+/** What every machine of an image is told unless its record says otherwise: one that is made ahead of need knows it. */
 export const commonEnvironment = (
   names: Pick<WireNames, 'environment'>,
   image: Pick<Image, 'env' | 'user' | 'workdir'>,
+  type = 'sandbox',
 ): Record<string, string> => ({
   PATH: systemPath,
   HOME: '/root',
@@ -51,7 +55,7 @@ export const commonEnvironment = (
   DO_NOT_TRACK: '1',
   // What a daemon prints is kept on this box; a sandbox that wants its requests logged says "false".
   DISABLE_REQUEST_LOGGING: 'true',
-  ...names.environment({ ENV: 'prod', CLOUD: 'true', TYPE: 'sandbox' }),
+  ...names.environment({ ENV: 'prod', CLOUD: 'true', TYPE: type }),
   ...userOf(image, names),
   ...withoutOurs(image.env),
   WORKDIR: image.workdir || '/',

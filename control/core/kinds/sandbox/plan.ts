@@ -23,9 +23,12 @@ export interface PlanDeps {
 }
 
 /** One core for 2 GB, never less than a quarter of one. */
-const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2048)
+export const cpusFor = (memoryMb: number): number => Math.max(0.25, memoryMb / 2048)
 
-const identityOf = async ({ store }: PlanDeps, { name, workspace, metadata }: Resource): Promise<MachineIdentity> => ({
+export const identityOf = async (
+  { store }: Pick<PlanDeps, 'store'>,
+  { name, workspace, metadata }: Resource,
+): Promise<MachineIdentity> => ({
   name,
   workspace,
   workspaceId: (await store.tenants.workspace(workspace))?.id ?? workspace,

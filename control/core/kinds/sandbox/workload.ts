@@ -54,8 +54,10 @@ export const sandboxWorkload = (
     readonly plan: (owner: Resource, instance: Instance) => Promise<MachinePlan>
   },
 ): Workload => ({
-  instances: ({ status }) => (status === 'DEPLOYING' || status === 'DEPLOYED' ? 1 : 0),
-  revision: owner => String(redeploysOf(owner)),
+  wanted: owner =>
+    owner.status === 'DEPLOYING' || owner.status === 'DEPLOYED'
+      ? [{ revision: String(redeploysOf(owner)), count: 1 }]
+      : [],
   rates,
   plan: options.plan,
   storageMb: owner => storageMbOf(storedSandbox(owner).runtime),

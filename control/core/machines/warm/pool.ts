@@ -60,9 +60,8 @@ export const poolRules = (deps: PoolDeps): Rules => ({
   kind: poolKind,
   hiddenStatuses: [],
   workload: {
-    instances: owner => specOf(owner).size,
+    wanted: owner => [{ revision: specOf(owner).made, count: specOf(owner).size }],
     mayMake: deps.mayMake,
-    revision: owner => specOf(owner).made,
     rates: () => [],
     async plan(owner, instance) {
       const { image, spec } = await madeOf(deps, owner, instance)

@@ -9,6 +9,8 @@ export interface AddressForm {
   readonly label: string
   /** What a key that is limited to scopes needs in order to reach them. */
   readonly scope: string
+  /** Every path is its server's, also those that lead to other ports elsewhere. */
+  readonly isWhole?: boolean
 }
 
 /** A request to one workload. Name and workspace may both hold hyphens, so a host can be read in several ways. */
@@ -25,7 +27,14 @@ export interface WorkloadAddress {
   readonly base: string
 }
 
-const withPort = (target: string, before = ''): Pick<WorkloadAddress, 'port' | 'target' | 'base'> | undefined => {
+type Rest = Pick<WorkloadAddress, 'port' | 'target' | 'base'>
+
+const restOf = ({ isWhole }: AddressForm, target: string, before = ''): Rest | undefined =>
+  isWhole
+    ? { port: undefined, target: target.startsWith('/') ? target : `/${target}`, base: before }
+    : withPort(target, before)
+
+const withPort = (target: string, before: string): Rest | undefined => {
   const match = target.startsWith('/port/') && /^\/port\/(\d{1,5})(?=[/?]|$)(.*)$/s.exec(target)
   // Clients join a base address with a slash at its end and a path that begins with one.
   if (!match) return { port: undefined, target: target.replace(/^\/{2,}/, '/') || '/', base: before }
@@ -54,7 +63,7 @@ export const byHost = (
   if (!form) return undefined
   const [label = '', region = ''] = name.replace(/:\d+$/, '').split('.')
   if (!regions.includes(region) || !target.startsWith('/')) return undefined
-  const rest = withPort(target)
+  const rest = restOf(form, target)
   return rest && { kind: form.kind, form: 'host', readings: readings(label.slice(form.label.length + 1)), ...rest }
 }
 
@@ -65,6 +74,6 @@ export const byPath = (target: string, forms: readonly AddressForm[]): WorkloadA
   const [, workspace = '', plural = '', name = '', after = ''] = pathForm.exec(target) ?? []
   const form = forms.find(one => one.plural === plural)
   if (!form) return undefined
-  const rest = withPort(after.startsWith('?') ? `/${after}` : after, `/${workspace}/${plural}/${name}`)
+  const rest = restOf(form, after.startsWith('?') ? `/${after}` : after, `/${workspace}/${plural}/${name}`)
   return rest && { kind: form.kind, form: 'path', readings: [{ name, workspace }], ...rest }
 }

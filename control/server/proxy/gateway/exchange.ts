@@ -13,6 +13,8 @@ export interface Exchange {
   readonly identity: readonly string[]
   /** What becomes of the answer's headers: names and values. */
   readonly reshape?: (headers: readonly string[]) => readonly string[]
+  /** Ends it when aborted: there is no answer then, or it is cut. */
+  readonly signal?: AbortSignal
 }
 
 /** Whether the request has no body: it can be sent twice. */
@@ -67,7 +69,7 @@ interface Ending {
 
 /** Writes the workload's answer to the client. */
 const answering = (
-  { response, answerRules, reshape = headers => headers }: Exchange,
+  { response, answerRules, reshape = headers => headers, signal }: Exchange,
   { done, failed }: Ending,
 ): Dispatcher.DispatchHandler => {
   let controller: Dispatcher.DispatchController | undefined
@@ -77,9 +79,11 @@ const answering = (
     done()
   }
   response.once('close', clientGone)
+  signal?.addEventListener('abort', () => controller?.abort(signal.reason as Error), { once: true })
   return {
     onRequestStart(given) {
       controller = given
+      if (signal?.aborted) given.abort(signal.reason as Error)
       if (response.destroyed) given.abort(new Error('the client is gone'))
     },
     onResponseStart(given, status, _headers, statusText) {

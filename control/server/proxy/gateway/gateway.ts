@@ -107,7 +107,7 @@ const failure = (
 }
 
 /** Browsers ask first; the workload's own CORS answer does not know our headers. */
-const preflight = (request: IncomingMessage, response: ServerResponse): boolean => {
+export const preflight = (request: IncomingMessage, response: ServerResponse): boolean => {
   if (request.method !== 'OPTIONS' || !request.headers['access-control-request-method']) return false
   response.writeHead(204, {
     'access-control-allow-origin': '*',

@@ -66,7 +66,7 @@ const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCas
 /** Variables for them. */
 export const environmentFor = (
   { proxyUrl, trusted, noProxy = [] }: WayOut,
-  { network, held }: StoredSandbox,
+  { network, held }: Pick<StoredSandbox, 'network' | 'held'>,
 ): Record<string, string> => {
   const past = [...alwaysBypassed, ...noProxy, ...(network?.proxy?.bypass ?? [])].join(',')
   const proxy = proxyUrl

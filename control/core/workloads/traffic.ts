@@ -1,0 +1,55 @@
+/** Which revisions of a record have machines, and which of them serve: from what the spec wants and what was reached so far. */
+import type { Wanted } from '../transitions/rules.ts'
+import { trafficOf } from '../records/revisions.ts'
+import type { Resource } from '../store/store.ts'
+import { activeOf, specOfRevision, type ContentOf } from './content.ts'
+
+/** What the record remembers (`internal.traffic`). */
+export interface Traffic {
+  /** The revision that gets calls: the last one that was ready when it was to be. */
+  readonly serving?: string
+  /** The one that served before it, whose machines stay for a while: calls under way end there, and it can serve again at once. */
+  readonly previous?: string
+  /** Revisions that could not be started. */
+  readonly failed?: readonly string[]
+  /** How many machines a revision needs just now, where that is not one. */
+  readonly scale?: Readonly<Record<string, number>>
+}
+
+export const trafficIn = ({ internal }: Pick<Resource, 'internal'>): Traffic =>
+  (internal['traffic'] as Traffic | undefined) ?? {}
+
+/** Statuses in which a record serves what it last reached. */
+const live: ReadonlySet<string> = new Set(['UPLOADING', 'BUILDING', 'DEPLOYING', 'DEPLOYED', 'FAILED'])
+
+export const isLive = ({ status }: Pick<Resource, 'status'>): boolean => live.has(status)
+
+/** The canary that is to get calls beside the active revision. */
+export const canaryOf = ({ spec }: Pick<Resource, 'spec'>): string | undefined => {
+  const { active, canary, canaryPercent = 0 } = trafficOf(spec)
+  return canary && canary !== active && canaryPercent > 0 ? canary : undefined
+}
+
+/** Whether the revision is one that is on its way and does not serve yet. */
+export const isTarget = (record: Resource, revision: string): boolean =>
+  record.status === 'DEPLOYING' && activeOf(record) === revision && trafficIn(record).serving !== revision
+
+/** The machines that a record is to have, by revision. */
+export const wantedBy =
+  (contentOf: ContentOf) =>
+  (record: Resource): readonly Wanted[] => {
+    if (!isLive(record)) return []
+    const { serving, previous, failed = [], scale = {} } = trafficIn(record)
+    const leastOf = (revision: string) => contentOf(specOfRevision(record, revision)).minScale
+    const counts = new Map<string, number>()
+    if (serving) counts.set(serving, Math.max(leastOf(serving), scale[serving] ?? 1))
+    const target = activeOf(record)
+    // As many as the one whose calls it is to take over.
+    if (isTarget(record, target))
+      counts.set(target, Math.max(1, leastOf(target), serving ? (counts.get(serving) ?? 0) : 0))
+    const canary = canaryOf(record)
+    if (serving && canary && !counts.has(canary) && !failed.includes(canary))
+      counts.set(canary, Math.max(leastOf(canary), scale[canary] ?? 1))
+    if (previous && !counts.has(previous)) counts.set(previous, scale[previous] ?? 1)
+    return [...counts].flatMap(([revision, count]) => (count > 0 ? [{ revision, count }] : []))
+  }

@@ -1,0 +1,187 @@
+/** Calls of servers by their addresses: who calls, which record, which of its machines, and through to it. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../../../../shared/clock.ts'
+import { connectionClosed } from '../../../../shared/http/connection-closed.ts'
+import { exchangeOf } from '../../../../shared/http/exchange.ts'
+import { endRaw } from '../../../../shared/http/raw-answer.ts'
+import type { Ids } from '../../../../shared/ids.ts'
+import type { Log } from '../../../../shared/log.ts'
+import type { Standing } from '../../../core/access/standing.ts'
+import type { Connections } from '../../../core/channel/connections.ts'
+import { byHost, byPath, type AddressForm, type WorkloadAddress } from '../gateway/address.ts'
+import { errorReply, sendError, shown, type ErrorReply } from '../gateway/errors.ts'
+import type { Forwarder } from '../gateway/forward.ts'
+import { preflight } from '../gateway/gateway.ts'
+import type { AnswerRules } from '../gateway/headers.ts'
+import { requestIdHeader } from '../gateway/identity.ts'
+import { splice } from '../gateway/splice.ts'
+import type { Balancer, Seat } from '../../../core/workloads/balance.ts'
+import { accessTo, type Access, type AccessDeps } from './access.ts'
+import type { Watcher } from './bounds.ts'
+import { find, type Called, type FindDeps } from './find.ts'
+
+export interface CallsOptions {
+  /** How servers are addressed, a form for each kind. */
+  readonly forms: readonly AddressForm[]
+  readonly regions: readonly string[]
+  /** The words in our headers: `Svc`. */
+  readonly words: readonly string[]
+  /** Lower-case prefixes of headers that only we send. */
+  readonly ourHeaders: readonly string[]
+}
+
+export interface CallsDeps extends FindDeps, AccessDeps {
+  readonly balancer: Balancer
+  readonly watcher: Watcher
+  readonly forwarder: Forwarder
+  readonly connections: Connections
+  readonly standing: Standing
+  /** Told of each connection that has brought a valid credential. */
+  readonly admitted: (connection: object) => void
+  /** Told of the status of each answer. */
+  readonly answered: (status: number) => void
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+}
+
+export interface Calls {
+  /** The server that a request is for, or undefined when it is not for one. */
+  addressOf(request: Pick<IncomingMessage, 'url' | 'headers'>): WorkloadAddress | undefined
+  handle(address: WorkloadAddress, request: IncomingMessage, response: ServerResponse): void
+  upgrade(address: WorkloadAddress, request: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+interface Context extends CallsDeps, CallsOptions {}
+
+const answerRules = ({ ourHeaders }: Context, { base, form }: WorkloadAddress, { withheld }: Access): AnswerRules => ({
+  base,
+  ours: ourHeaders,
+  shared: form === 'path',
+  cookies: withheld.cookies,
+})
+
+interface Entered {
+  readonly access: Access & { readonly called: Called }
+  readonly seat: Seat
+  /** Where the server of that machine listens. */
+  readonly port: number
+}
+
+/** Lets the call in and gives it a machine. */
+const enter = async (
+  context: Context,
+  address: WorkloadAddress,
+  [request, exchange]: readonly [IncomingMessage, ReturnType<typeof exchangeOf>],
+  signal: AbortSignal,
+): Promise<Entered> => {
+  const access = await accessTo(context, address, request, () => find(context, address))
+  const { called, right } = access
+  if (right) {
+    context.admitted(request.socket)
+    context.standing.watch(right, exchange)
+  }
+  const seat = await context.balancer.enter(called.record, signal)
+  return { access, seat, port: called.server.portOf(called.record, seat.instance.revision) }
+}
+
+const identityFor = ({ ids }: Context, { identity }: Access): string[] => [...identity, requestIdHeader, ids.uuid()]
+
+const run = async (
+  context: Context,
+  address: WorkloadAddress,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  const { watcher, forwarder } = context
+  const gone = new AbortController()
+  response.once('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
+  const { access, seat, port } = await enter(context, address, [request, exchangeOf(response)], gone.signal)
+  const watch = watcher.watch(request)
+  try {
+    await forwarder.forward({
+      to: { address: seat.upstream, port },
+      target: address.target,
+      answerRules: answerRules(context, address, access),
+      request,
+      response,
+      withheld: access.withheld,
+      identity: identityFor(context, access),
+      signal: watch.signal,
+    })
+  } catch (error) {
+    throw watch.signal.aborted ? watch.signal.reason : error
+  } finally {
+    watch.stop()
+    seat.release()
+  }
+}
+
+const runUpgrade = async (
+  context: Context,
+  address: WorkloadAddress,
+  request: IncomingMessage,
+  [socket, head]: readonly [Duplex, Buffer],
+): Promise<void> => {
+  const gone = new AbortController()
+  socket.once('close', () => gone.abort(connectionClosed))
+  const { access, seat, port } = await enter(context, address, [request, exchangeOf(socket)], gone.signal)
+  await splice(
+    {
+      to: { address: seat.upstream, port },
+      target: address.target,
+      request,
+      socket,
+      head,
+      withheld: access.withheld,
+      answerRules: answerRules(context, address, access),
+      identity: identityFor(context, access),
+      release: seat.release,
+      hold: seat.again,
+    },
+    context,
+  )
+}
+
+/** Logs a failure, and says it as the data plane does. */
+const failure = (context: Context, error: unknown, request: IncomingMessage): ErrorReply => {
+  const { clock, ids, log, words } = context
+  const requestId = ids.uuid()
+  const known = shown(error, requestId)
+  const { method } = request
+  const line = { requestId, method, host: request.headers.host, code: known.code, reason: known.message }
+  if (known.code === 'internal') log.error('call.failed', { ...line, error })
+  else log.info('call.refused', line)
+  return errorReply(known, { headers: words, now: clock.now(), request })
+}
+
+export const createCalls = (options: CallsOptions, deps: CallsDeps): Calls => {
+  const context: Context = { ...deps, ...options }
+  const { log } = context
+  return {
+    addressOf({ url: target = '/', headers }) {
+      return byHost(headers.host ?? '', target, options) ?? byPath(target, options.forms)
+    },
+    handle(address, request, response) {
+      response.once('close', () => deps.answered(response.statusCode))
+      run(context, address, request, response)
+        .catch((error: unknown) => {
+          if (response.headersSent || response.destroyed) response.destroy()
+          // Browsers ask first, without a credential.
+          else if (!preflight(request, response)) sendError(failure(context, error, request), response)
+          request.resume()
+        })
+        .catch((error: unknown) => {
+          log.error('call.broken', { error })
+          response.destroy()
+        })
+    },
+    upgrade(address, request, socket, head) {
+      socket.on('error', error => log.debug('call.socket', { error }))
+      runUpgrade(context, address, request, [socket, head]).catch((error: unknown) => {
+        endRaw(socket, failure(context, error, request))
+      })
+    },
+  }
+}
