@@ -203,7 +203,7 @@ const compose = (config: Config, deps: DaemonDeps, closer: Closing): Composed =>
     ...system.bounds,
     activityRoute({ held: () => keepAwake.held, drives: () => driveOwner(config, identity()), tidy: deps.tidy }),
     ...filesystem.bounds,
-    ...createMultipart(core, { paths, port }),
+    ...createMultipart(core, { paths, port, whole: files.whole }),
     ...createWatch(core, { port, paths }),
     ...processes,
     ...createNetwork(core, pid => currentPid(supervisor, pid)),

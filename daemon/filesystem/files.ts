@@ -1,6 +1,5 @@
 /** The operations on files and directories, for the HTTP routes and for other rooms. */
 import { errno, fail } from '../../shared/errors.ts'
-import { keyedMutex } from '../../shared/sync.ts'
 import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/file-shapes.ts'
 import type { DirectoryObject } from './describe.ts'
@@ -9,7 +8,7 @@ import { asNotFound, asUnprocessable } from './failures.ts'
 import type { Owners } from './owners.ts'
 import type { FilePort } from './port.ts'
 import { fileObject, listDirectory, openForRead, type Opened } from './read.ts'
-import { writeBytes } from './write.ts'
+import type { WholeFiles } from './whole/whole.ts'
 
 type FileObject = Out<typeof fileShape>
 
@@ -17,6 +16,7 @@ type FileObject = Out<typeof fileShape>
 export interface Files {
   readonly port: FilePort
   readonly owners: Owners
+  readonly whole: WholeFiles
   /** Opens a regular file or directory. Throws `path_not_found`, `operation_failed`, `unprocessable`. */
   open(path: string): Promise<Opened>
   /** A file with its content as text, or one level of a directory. Throws as `open`. */
@@ -25,7 +25,7 @@ export interface Files {
   object(opened: Opened, path: string, shown: string): Promise<FileObject | DirectoryObject>
   /** Throws the port's system errors. */
   list(path: string, shown: string): Promise<DirectoryObject>
-  /** Truncates and writes in place, making parents; `mode` applies to a new file. Throws `unprocessable`. */
+  /** Whole or not at all, making parents; `mode` applies to a new file. Throws `unprocessable`. */
   write(path: string, content: string | Uint8Array, mode: number): Promise<void>
   /** With parents; an existing directory is fine. Throws `unprocessable`. */
   makeDirectory(path: string, mode: number): Promise<void>
@@ -45,10 +45,8 @@ const removeDirectory = async (port: FilePort, path: string, recursive: boolean)
   }
 }
 
-export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => {
-  const { port, owners } = deps
-  // Two writers in place at once would leave a mixture of both.
-  const oneByOne = keyedMutex()
+export const createFiles = (deps: { port: FilePort; owners: Owners; whole: WholeFiles }): Files => {
+  const { port, owners, whole } = deps
   const object: Files['object'] = async (opened, path, shown) => {
     if (opened.stat.kind !== 'directory') return fileObject(opened, shown, owners)
     dropFd(opened.fd)
@@ -61,6 +59,7 @@ export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => 
   return {
     port,
     owners,
+    whole,
     open: path => openForRead(port, path),
     object,
     read: async (path, shown) => object(await openForRead(port, path), path, shown),
@@ -68,7 +67,7 @@ export const createFiles = (deps: { port: FilePort; owners: Owners }): Files => 
     async write(path, content, mode) {
       try {
         const bytes = typeof content === 'string' ? Buffer.from(content) : content
-        await oneByOne(path, () => writeBytes(port, path, bytes, mode))
+        await whole.write(path, bytes, { fresh: mode, asProcess: true })
       } catch (error) {
         throw asUnprocessable(error)
       }

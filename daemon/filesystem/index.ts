@@ -1,4 +1,5 @@
 /** Files of the sandbox: the routes, and what other rooms use. */
+import { join } from 'node:path'
 import type { Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/filesystem.ts'
 import type { Core } from '../core.ts'
@@ -7,6 +8,8 @@ import { createPaths, type Paths } from '../paths.ts'
 import { createFiles, type Files } from './files.ts'
 import { createOwners } from './owners.ts'
 import type { FilePort } from './port.ts'
+import { createDraftJournal } from './whole/journal.ts'
+import { createWholeFiles } from './whole/whole.ts'
 import { filesystemRoutes } from './routes.ts'
 
 export interface Filesystem {
@@ -17,21 +20,25 @@ export interface Filesystem {
 
 /** `port` does what requests ask for, under the identity of the workload. */
 export const createFilesystem = (
-  { workdir, environment, clock, ids, nodeInternals }: Core,
+  { workdir, environment, clock, ids, log, nodeInternals, config }: Core,
   port: FilePort,
 ): Filesystem => {
   const paths = createPaths({ workdir, home: () => environment.get('HOME') })
-  const files = createFiles({ port, owners: createOwners({ clock }) })
+  const journal = createDraftJournal({ dir: join(config.stateDir, 'drafts'), log })
+  // A rehearsal must not take away what the daemon in charge is writing.
+  if (!config.rehearsal) journal.sweep()
+  const whole = createWholeFiles({ port, ids, journal, spareDir: config.tmpDir })
+  const files = createFiles({ port, owners: createOwners({ clock }), whole })
   return {
     paths,
     files,
     bounds: [
-      ...filesystemRoutes({ files, paths, ids, detacher: nodeInternals.detacher, sendFile: nodeInternals.sendFile }),
+      ...filesystemRoutes({ files, paths, detacher: nodeInternals.detacher, sendFile: nodeInternals.sendFile }),
       ...lazyRoutes([wire.findPaths, wire.searchPaths, wire.searchContent], async () =>
         (await import('./search/routes.ts')).searchRoutes({ port, paths }),
       ),
       ...lazyRoutes([wire.readArchive, wire.writeArchive], async () =>
-        (await import('./archive/routes.ts')).archiveRoutes({ port, owners: files.owners, paths }),
+        (await import('./archive/routes.ts')).archiveRoutes({ port, owners: files.owners, whole, paths }),
       ),
     ],
   }

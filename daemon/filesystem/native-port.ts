@@ -1,4 +1,5 @@
 /** The port to the file system over our addon (`native/files`). */
+import { constants } from 'node:fs'
 import { textOf } from '../../shared/utf8.ts'
 import { runFileOperation, type FileOperation } from '../native/files/files.ts'
 import { searchFiles, walkDirectories } from '../native/search/search.ts'
@@ -73,6 +74,11 @@ export const createFilePort = (user: FileUser | (() => FileUser | undefined) | u
     link: (from, to) => done({ operation: 'link', path: from, other: to }),
     chown: (path, uid, gid) => done({ operation: 'chown', path, flags: uid, mode: gid }),
     chmod: (path, mode) => done({ operation: 'chmod', path, mode }),
+    mayWrite: path => done({ operation: 'access', path, flags: constants.W_OK }),
+    nameFd: (fd, path) => done({ operation: 'name', path, flags: fd }),
+    resemble: (fd, path, { mode }) => number({ operation: 'resemble', path, flags: fd, mode: mode ? 1 : 0 }),
+    chownFd: (fd, path, uid, gid) => done({ operation: 'fchown', path, flags: fd, other: String(uid), mode: gid }),
+    chmodFd: (fd, path, mode) => done({ operation: 'fchmod', path, flags: fd, mode }),
     touch: (path, mtimeNs) => done({ operation: 'touch', path, other: String(mtimeNs) }),
     unlink: path => done({ operation: 'unlink', path }),
     rmdir: path => done({ operation: 'rmdir', path }),

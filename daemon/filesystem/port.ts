@@ -64,6 +64,19 @@ export interface FilePort {
   chown(path: string, uid: number, gid: number): Promise<void>
   /** All twelve bits, whatever the umask. */
   chmod(path: string, mode: number): Promise<void>
+  /** Throws `EACCES`, `EROFS`, … when the file may not be written; links are followed. */
+  mayWrite(path: string): Promise<void>
+  /** The first name of a file that was opened without one (O_TMPFILE). */
+  nameFd(fd: number, path: string): Promise<void>
+  /**
+   * Gives an open file the owner, the attributes and, with `mode`, the mode of the regular file at `path`. Answers how many names that
+   * file has (0: it is no regular file); with more than one, nothing was changed. Throws `EPERM` for an owner that cannot be given.
+   */
+  resemble(fd: number, path: string, keep: { readonly mode: boolean }): Promise<number>
+  /** Changes the owner of an open file; `path` is what errors name. */
+  chownFd(fd: number, path: string, uid: number, gid: number): Promise<void>
+  /** All twelve bits, as `chmod`; `path` is what errors name. */
+  chmodFd(fd: number, path: string, mode: number): Promise<void>
   /** Sets the time of the last change, in nanoseconds since the epoch; a link is not followed. */
   touch(path: string, mtimeNs: bigint): Promise<void>
   rename(from: string, to: string): Promise<void>

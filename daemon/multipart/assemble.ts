@@ -1,16 +1,23 @@
 /** Assembles the listed parts, by a rename where that is possible, else by copying each once. */
 import { constants } from 'node:fs'
-import { chmod, open, rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errno, fail } from '../../shared/errors.ts'
 import type { Ids } from '../../shared/ids.ts'
 import { copyFd } from '../filesystem/descriptor.ts'
 import type { FilePort } from '../filesystem/port.ts'
-import { replaceFile, targetOf } from '../filesystem/write.ts'
+import { targetOf, type Target } from '../filesystem/whole/target.ts'
+import type { WholeFiles } from '../filesystem/whole/whole.ts'
 import { dataName, type Part } from './layout.ts'
 import type { Upload } from './uploads.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
+
+interface AssembleDeps {
+  readonly port: FilePort
+  readonly whole: WholeFiles
+  readonly ids: Ids
+}
 
 /** The parts in the order of their numbers. Throws `operation_failed` for one never sent or another content. */
 export const chosenParts = (upload: Upload, listed: readonly { partNumber: number; etag: string }[]): Part[] =>
@@ -58,46 +65,52 @@ const masked = async (dir: string, mode: number, ids: Ids): Promise<number> => {
   }
 }
 
+/** The owner and the mode of the file that is replaced. False when a rename would be wrong: the file has other names too. */
+const canTakePlace = async (fd: number, target: Target, port: FilePort): Promise<boolean> => {
+  try {
+    return (await port.resemble(fd, target.real, { mode: true })) <= 1
+  } catch (error) {
+    if (errno(error) === 'EPERM') return false
+    throw error
+  }
+}
+
+/** Something is mounted on the file, or it is on another file system. */
+const cannotBeRenamed: ReadonlySet<string> = new Set(['EXDEV', 'EBUSY', 'EPERM', 'EACCES'])
+
 /** Renames `data` over the target, once the few parts outside of it are copied into their places. */
-const inPlace = async (
-  upload: Upload,
-  parts: readonly Part[],
-  deps: { port: FilePort; ids: Ids },
-): Promise<boolean> => {
-  const { port, ids } = deps
+const inPlace = async (upload: Upload, parts: readonly Part[], { port, ids }: AssembleDeps): Promise<boolean> => {
   const { dir, header } = upload
   const { adopt } = port
   if (!adopt || !fitsInPlace(upload, parts)) return false
   const target = await targetOf(port, header.path)
+  if (target.stat && target.stat.kind !== 'file') return false
   const data = join(dir, dataName)
   const file = await open(data, O_RDWR | O_CREAT, 0o600)
   try {
     for (const [index, part] of parts.entries())
       if (!part.inSlot) await copyPart(upload, part, { fd: file.fd, at: index * (header.stride ?? 0) })
     await file.truncate(parts.reduce((sum, part) => sum + part.size, 0))
+    if (!target.stat) await file.chmod(await masked(dir, header.mode, ids))
+    else if (!(await canTakePlace(file.fd, target, port))) return false
   } finally {
     await file.close()
   }
-  await chmod(data, target.mode ?? (await masked(dir, header.mode, ids)))
   await port.mkdir(dirname(target.real), 0o755)
   try {
     await adopt(data, target.real)
     return true
   } catch (error) {
-    // Another file system: the parts are copied.
-    if (errno(error) !== 'EXDEV') throw error
+    // The parts are copied.
+    if (!cannotBeRenamed.has(errno(error) ?? '')) throw error
     return false
   }
 }
 
 /** Makes the file. Throws the system's errors; the upload is then as it was. */
-export const assemble = async (
-  upload: Upload,
-  parts: readonly Part[],
-  deps: { port: FilePort; ids: Ids },
-): Promise<void> => {
+export const assemble = async (upload: Upload, parts: readonly Part[], deps: AssembleDeps): Promise<void> => {
   if (await inPlace(upload, parts, deps)) return
-  await replaceFile(deps, upload.header.path, { fresh: upload.header.mode }, async fd => {
+  await deps.whole.replace(upload.header.path, { fresh: upload.header.mode }, async fd => {
     let at = 0
     for (const part of parts) {
       await copyPart(upload, part, { fd, at })

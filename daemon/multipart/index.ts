@@ -6,6 +6,7 @@ import type { Bound } from '../../shared/route.ts'
 import * as wire from '../../shared/wire/multipart.ts'
 import type { Core } from '../core.ts'
 import type { FilePort } from '../filesystem/port.ts'
+import type { WholeFiles } from '../filesystem/whole/whole.ts'
 import { lazyRoutes } from '../lazy-routes.ts'
 import type { Paths } from '../paths.ts'
 import type { Uploads } from './uploads.ts'
@@ -13,7 +14,10 @@ import type { Uploads } from './uploads.ts'
 const sweepEveryMs = 3_600_000
 const { listUploads, initiateUpload, uploadPart, completeUpload, abortUpload, listParts } = wire
 
-export const createMultipart = (core: Core, deps: { paths: Paths; port: FilePort }): readonly Bound[] => {
+export const createMultipart = (
+  core: Core,
+  deps: { paths: Paths; port: FilePort; whole: WholeFiles },
+): readonly Bound[] => {
   const { config, clock, ids, log, nodeInternals } = core
   const dir = join(config.tmpDir, 'multipart-uploads')
   let opened: Promise<Uploads> | undefined

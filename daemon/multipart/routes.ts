@@ -9,6 +9,7 @@ import { asOperationFailed } from '../filesystem/failures.ts'
 import { parseMode } from '../filesystem/mode.ts'
 import type { FilePort } from '../filesystem/port.ts'
 import { discard } from '../filesystem/transfer/consume.ts'
+import type { WholeFiles } from '../filesystem/whole/whole.ts'
 import type { BodyDetacher } from '../node-internals/detach-body.ts'
 import type { Paths } from '../paths.ts'
 import { assemble, chosenParts } from './assemble.ts'
@@ -59,6 +60,7 @@ interface MultipartDeps {
   readonly uploads: Uploads
   readonly paths: Paths
   readonly port: FilePort
+  readonly whole: WholeFiles
   readonly ids: Ids
   readonly clock: Clock
   readonly detacher: BodyDetacher

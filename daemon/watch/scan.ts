@@ -3,6 +3,7 @@ import { errno, messageOf } from '../../shared/errors.ts'
 import { semaphore } from '../../shared/sync.ts'
 import { kernelFilesystems } from '../filesystem/kernel-filesystems.ts'
 import type { FilePort } from '../filesystem/port.ts'
+import { draftKind } from '../filesystem/whole/draft-name.ts'
 import { changeLine } from './changes.ts'
 import type { Directory, Registry } from './registry.ts'
 
@@ -65,7 +66,7 @@ export const createScanner = (deps: ScannerDeps): Scanner => {
       directory.scans.delete(touched)
       for (const { name, kind } of entries) {
         const path = posix.join(directory.path, name)
-        if (closed() || ignored(path)) continue
+        if (closed() || draftKind(name) !== undefined || ignored(path)) continue
         if (how.report && !touched.has(name)) {
           tell(changeLine('CREATE', path))
           directory.echo.add(name)

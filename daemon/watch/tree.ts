@@ -3,8 +3,10 @@
  * have been filled before its watch was set: it is read after that, and what is already there is reported as created.
  * An entry that is then seen twice, in the directory and in the queue of events, is reported once.
  */
+import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
 import type { FilePort } from '../filesystem/port.ts'
+import { draftKind } from '../filesystem/whole/draft-name.ts'
 import { IN, type InotifyEvent, type WatchUser } from '../native/inotify/inotify.ts'
 import { changeLine, opOf } from './changes.ts'
 import type { Hub, Listener } from './hub.ts'
@@ -43,6 +45,8 @@ interface TreeContext extends TreeOptions, TreeDeps {
   readonly rewatch: Rewatch
   /** Directories that moved away and may yet turn up elsewhere in the tree: rename cookie → old path. */
   readonly moved: Map<number, string>
+  /** The draft of a whole-file write that was renamed last: its rename cookie, and what the write makes. */
+  draft: { readonly cookie: number; readonly kind: 'new' | 'next' } | undefined
   closed: boolean
   /** The recovery under way; `again` when more was lost meanwhile. */
   recovering: { again: boolean } | undefined
@@ -66,6 +70,24 @@ const report = ({ tell }: TreeContext, directory: Directory, { mask, name }: Ino
   return true
 }
 
+/** Drafts are the daemon's own matter; of one that is renamed the other half of the rename is remembered. */
+const isOfDraft = (context: TreeContext, { mask, name, cookie }: InotifyEvent): boolean => {
+  const kind = draftKind(name)
+  if (kind && mask & IN.MOVED_FROM) context.draft = { cookie, kind }
+  return kind !== undefined
+}
+
+/** A write that takes its name by a rename is a write to whoever watches: of a new file, or of the one that is there. */
+const asWritten = ({ draft }: TreeContext, event: InotifyEvent): InotifyEvent[] => {
+  if (!draft || !(event.mask & IN.MOVED_TO) || event.cookie !== draft.cookie) return [event]
+  const written = { ...event, mask: IN.MODIFY }
+  return draft.kind === 'next' ? [written] : [{ ...event, mask: IN.CREATE }, written]
+}
+
+/** What happens to a file without a name (O_TMPFILE) is reported by the kernel under its inode's number. */
+const isUnnamed = ({ name, mask }: InotifyEvent, path: string): boolean =>
+  /^#\d+$/.test(name) && !(mask & appearOrVanish) && !existsSync(path)
+
 /** Follows a directory that comes, goes or is renamed. */
 const follow = ({ scanner, moved }: TreeContext, { mask, cookie }: InotifyEvent, path: string): void => {
   if (mask & IN.MOVED_FROM) moved.set(cookie, path)
@@ -87,8 +109,10 @@ const onEvent = (context: TreeContext, event: InotifyEvent): void => {
   }
   // What happens to a directory itself is reported by the one that holds it; only the root has none.
   if (name === '' && directory.path !== root) return
+  if (isOfDraft(context, event)) return
   const path = name === '' ? root : posix.join(directory.path, name)
-  if (isIgnored(context, path) || !report(context, directory, event, path)) return
+  if (isIgnored(context, path) || isUnnamed(event, path)) return
+  for (const seen of asWritten(context, event)) if (!report(context, directory, seen, path)) return
   if (recursive && name !== '' && mask & IN.ISDIR) follow(context, event, path)
   // A root that moved away has another name now, and is not what the client asked for.
   if (name === '' && mask & IN.MOVE_SELF) {
@@ -158,6 +182,7 @@ export const openTree = (options: TreeOptions, deps: TreeDeps): Tree => {
     scanner,
     rewatch,
     moved: new Map(),
+    draft: undefined,
     closed: false,
     recovering: undefined,
   }

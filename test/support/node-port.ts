@@ -81,7 +81,10 @@ const mkdir = (path: string, mode: number): Promise<void> =>
     }),
   )
 
-export const nodePort = (): Omit<FilePort, 'walk' | 'search'> => ({
+/** What node:fs has no word for. */
+type OurOwn = 'walk' | 'search' | 'mayWrite' | 'nameFd' | 'resemble' | 'chownFd' | 'chmodFd'
+
+export const nodePort = (): Omit<FilePort, OurOwn> => ({
   open: (path, flags, mode = 0o666) => asked(end => fs.open(path, flags | always, mode, end)),
   async openRead(path, flags) {
     const fd = await asked<number>(end => fs.open(path, flags | always, end))

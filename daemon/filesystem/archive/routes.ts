@@ -12,10 +12,11 @@ import type { Owners } from '../owners.ts'
 import { isOfKernel } from '../kernel-filesystems.ts'
 import type { FilePort } from '../port.ts'
 import { discard } from '../transfer/consume.ts'
+import type { WholeFiles } from '../whole/whole.ts'
 
 const drainLimit = 64 * 1024 * 1024
 
-export const archiveRoutes = (deps: { port: FilePort; owners: Owners; paths: Paths }): Bound[] => {
+export const archiveRoutes = (deps: { port: FilePort; owners: Owners; whole: WholeFiles; paths: Paths }): Bound[] => {
   const { port, owners, paths } = deps
   return [
     handle(wire.readArchive, async ({ params, query }, { request }) => {
@@ -45,7 +46,7 @@ export const archiveRoutes = (deps: { port: FilePort; owners: Owners; paths: Pat
     handle(wire.writeArchive, async ({ params, query }, { request }) => {
       const requested = paths.requested(request.rawPath, params.path)
       try {
-        const { entries, bytes } = await unpack(port, paths.absolute(requested), request.body, query)
+        const { entries, bytes } = await unpack(deps, paths.absolute(requested), request.body, query)
         return { path: requested, message: 'Archive unpacked successfully', entries, bytes }
       } catch (error) {
         await discard(request.body, drainLimit)

@@ -6,15 +6,16 @@
 import { constants } from 'node:fs'
 import { posix } from 'node:path'
 import { errno, fail } from '../../../shared/errors.ts'
-import { closeFd, copyFd, dropFd, statFd, touchFd, truncateFd } from '../descriptor.ts'
+import { copyFd, dropFd, statFd, touchFd, truncateFd } from '../descriptor.ts'
 import type { FilePort } from '../port.ts'
 import { createFileSink } from '../transfer/file-sink.ts'
 import type { TarEntry } from './tar/read.ts'
-import { openForWrite } from '../write.ts'
+import type { WholeFiles } from '../whole/whole.ts'
 
 /** One archive on its way into `root`. */
 export interface Unpacking {
   readonly port: FilePort
+  readonly whole: WholeFiles
   readonly root: string
   /** Owners and all bits of the mode are restored, as far as the port has the right to. */
   readonly owners: boolean
@@ -24,7 +25,7 @@ export interface Unpacking {
   readonly last: (() => Promise<void>)[]
 }
 
-const { O_WRONLY, O_CREAT, O_EXCL, O_RDONLY, O_NOFOLLOW } = constants
+const { O_RDONLY, O_NOFOLLOW } = constants
 const readBytes = 256 * 1024
 
 const refusal = (name: string, reason: string, cause?: unknown) =>
@@ -60,17 +61,6 @@ const placeOf = async (unpacking: Unpacking, name: string, segments: readonly st
   return posix.join(root, ...segments)
 }
 
-/** Runs `make`; what is in the way is removed first, unless it is a directory, which is an error. */
-const inPlaceOf = async <T>(port: FilePort, path: string, make: () => Promise<T>): Promise<T> => {
-  try {
-    return await make()
-  } catch (error) {
-    if (errno(error) !== 'EEXIST') throw error
-    await port.unlink(path)
-    return make()
-  }
-}
-
 const nanosecondsOf = (seconds: number): bigint => BigInt(Math.round(seconds * 1000)) * 1_000_000n
 
 /** The owner first, since changing it clears the set-user-id bit. */
@@ -99,57 +89,43 @@ const fill = async (fd: number, entry: TarEntry): Promise<void> => {
   if (end < entry.size) await truncateFd(fd, entry.size)
 }
 
-const createFile = (port: FilePort, path: string, mode: number): Promise<number> =>
-  inPlaceOf(port, path, () => openForWrite(port, path, O_WRONLY | O_CREAT | O_EXCL, mode))
-
-const writeFile = async (unpacking: Unpacking, path: string, entry: TarEntry): Promise<void> => {
-  const { port } = unpacking
-  const fd = await createFile(port, path, entry.mode & 0o777)
-  try {
-    try {
-      await fill(fd, entry)
-      await touchFd(fd, entry.mtime)
-    } finally {
-      await closeFd(fd)
+const writeFile = async ({ port, whole, owners }: Unpacking, path: string, entry: TarEntry): Promise<void> => {
+  const { uid, gid, mode, mtime } = entry
+  await whole.supplant(path, mode & 0o777, async fd => {
+    await fill(fd, entry)
+    if (owners) {
+      await port.chownFd(fd, path, uid, gid)
+      await port.chmodFd(fd, path, mode & 0o7777)
     }
-    await own(unpacking, path, entry)
-  } catch (error) {
-    await port.unlink(path)
-    throw error
-  }
+    await touchFd(fd, mtime)
+  })
 }
 
 /** Errors of a file system without hard links, or with no room for another. */
 const unlinkable: ReadonlySet<string> = new Set(['EPERM', 'EXDEV', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'])
 
-const copyFile = async (port: FilePort, from: string, to: string): Promise<void> => {
+const copyFile = async ({ port, whole }: Unpacking, from: string, to: string): Promise<void> => {
   const source = await port.open(from, O_RDONLY | O_NOFOLLOW)
   try {
     const stat = await statFd(source)
-    const fd = await createFile(port, to, stat.mode & 0o777)
-    try {
-      await copyFd({ fd: source, at: 0 }, { fd, at: 0 }, stat.size)
-    } finally {
-      await closeFd(fd)
-    }
+    await whole.supplant(to, stat.mode & 0o777, fd => copyFd({ fd: source, at: 0 }, { fd, at: 0 }, stat.size))
   } finally {
     dropFd(source)
   }
 }
 
 const linkFile = async (unpacking: Unpacking, path: string, entry: TarEntry): Promise<void> => {
-  const { port } = unpacking
+  const { port, whole } = unpacking
   const from = await placeOf(unpacking, entry.linkname, segmentsOf(entry.linkname))
   const target = await orUndefined(port.lstat(from))
   if (target?.kind !== 'file') throw refusal(entry.name, `links to "${entry.linkname.slice(0, 200)}", which is no file`)
-  // A link to itself: removing what is in the way would delete the file.
   if (from === path) return
   await port.mkdir(posix.dirname(path), 0o755)
   try {
-    await inPlaceOf(port, path, () => port.link(from, path))
+    await whole.supplantBy(path, at => port.link(from, at))
   } catch (error) {
     if (!unlinkable.has(errno(error) ?? '')) throw error
-    await copyFile(port, from, path)
+    await copyFile(unpacking, from, path)
   }
 }
 
@@ -175,7 +151,7 @@ const makeDirectory = async (unpacking: Unpacking, path: string, entry: TarEntry
 
 /** Unpacks one entry; false when it was skipped. Throws `invalid_argument`, system errors. */
 export const unpackEntry = async (unpacking: Unpacking, entry: TarEntry): Promise<boolean> => {
-  const { port } = unpacking
+  const { port, whole } = unpacking
   const { kind, name } = entry
   const segments = segmentsOf(name)
   if (kind === 'other') return false
@@ -188,7 +164,7 @@ export const unpackEntry = async (unpacking: Unpacking, entry: TarEntry): Promis
     if (entry.linkname === '') throw refusal(name, 'is a link to nothing')
     await port.mkdir(posix.dirname(path), 0o755)
     // A link may point anywhere, as one made by a process may; nothing of the archive is written through it.
-    await inPlaceOf(port, path, () => port.symlink(entry.linkname, path))
+    await whole.supplantBy(path, at => port.symlink(entry.linkname, at))
     if (unpacking.owners) await port.chown(path, entry.uid, entry.gid)
   } else if (kind === 'link') await linkFile(unpacking, path, entry)
   else await writeFile(unpacking, path, entry)

@@ -4,6 +4,7 @@ import { createGunzip } from 'node:zlib'
 import { errno, fail, isError, messageOf } from '../../../shared/errors.ts'
 import type { FilePort } from '../port.ts'
 import { tarEntries } from './tar/read.ts'
+import type { WholeFiles } from '../whole/whole.ts'
 import { unpackEntry, type Unpacking } from './unpack-entry.ts'
 
 interface Unpacked {
@@ -56,7 +57,7 @@ async function* inflated(chunks: AsyncGenerator<Buffer, void, void>): AsyncGener
  * stays.
  */
 export const unpack = async (
-  port: FilePort,
+  { port, whole }: { port: FilePort; whole: WholeFiles },
   root: string,
   body: Readable,
   options: { owners: boolean },
@@ -64,7 +65,7 @@ export const unpack = async (
   await port.mkdir(root, 0o755)
   // The client may have named it by a link; below it links are not followed.
   const real = await port.realpath(root)
-  const unpacking: Unpacking = { port, root: real, owners: options.owners, entered: new Set(), last: [] }
+  const unpacking: Unpacking = { port, whole, root: real, owners: options.owners, entered: new Set(), last: [] }
   let entries = 0
   let bytes = 0
   const archive = await plainOf(body)

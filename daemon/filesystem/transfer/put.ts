@@ -1,6 +1,5 @@
 /** PUT /filesystem/{path}: the Content-Type decides between a form, raw bytes and JSON. */
 import { parseJson, bodyOf } from '../../../shared/http/body.ts'
-import type { Ids } from '../../../shared/ids.ts'
 import type { Request } from '../../../shared/route.ts'
 import { parse } from '../../../shared/schema.ts'
 import { writePath, writeShape } from '../../../shared/wire/filesystem.ts'
@@ -18,7 +17,6 @@ export interface Put {
 
 export interface PutDeps {
   readonly files: Files
-  readonly ids: Ids
   readonly detacher: BodyDetacher
 }
 
@@ -38,7 +36,7 @@ const putJson = async (files: Files, { path, request }: Put): Promise<string> =>
 
 /** Writes the file or directory; answers the message. Throws `invalid_argument`, `invalid_body`, `unprocessable`. */
 export const put = async (deps: PutDeps, given: Put): Promise<string> => {
-  const { files, ids, detacher } = deps
+  const { files, detacher } = deps
   const type = String(given.request.headers['content-type'] ?? '').toLowerCase()
   if (!type.startsWith('multipart/form-data') && !type.startsWith('application/octet-stream'))
     return putJson(files, given)
@@ -46,8 +44,8 @@ export const put = async (deps: PutDeps, given: Put): Promise<string> => {
   const { uploadForm, uploadRaw } = await import('./upload.ts')
   try {
     if (type.startsWith('multipart/form-data'))
-      await uploadForm({ port: files.port, ids, detacher }, given.path, given.request)
-    else await uploadRaw({ port: files.port, ids, detacher }, given.path, given.request, given.permissions)
+      await uploadForm({ whole: files.whole, detacher }, given.path, given.request)
+    else await uploadRaw({ whole: files.whole, detacher }, given.path, given.request, given.permissions)
   } catch (error) {
     throw asUnprocessable(error)
   }

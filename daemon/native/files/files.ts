@@ -22,6 +22,11 @@ const operations = [
   'chmod',
   'touch',
   'openRead',
+  'access',
+  'name',
+  'resemble',
+  'fchown',
+  'fchmod',
 ] as const
 type Operation = (typeof operations)[number]
 
@@ -47,11 +52,16 @@ export interface FileOperation {
 
 const addon = lazy(() => loadAddon<FilesAddon>('files'))
 
+/** Operations whose second text is no path. */
+const withNumber: ReadonlySet<Operation> = new Set(['touch', 'fchown'])
+/** Operations that have another name in the kernel. */
+const syscalls: Partial<Record<Operation, string>> = { openRead: 'open', name: 'link', resemble: 'chown' }
+
 /** Worded as node:fs does, so that callers need not know which of the two failed. */
 const failure = (errno: number, { operation, path, other }: FileOperation): NodeJS.ErrnoException => {
   const code = getSystemErrorName(-errno)
-  const names = other === undefined || operation === 'touch' ? `'${path}'` : `'${path}' -> '${other}'`
-  const syscall = operation === 'openRead' ? 'open' : operation
+  const names = other === undefined || withNumber.has(operation) ? `'${path}'` : `'${path}' -> '${other}'`
+  const syscall = syscalls[operation] ?? operation
   const message = `${code}: ${getSystemErrorMessage(-errno)}, ${syscall} ${names}`
   return Object.assign(new Error(message), { code, errno: -errno, syscall, path })
 }

@@ -28,7 +28,7 @@ const codeOf = async (work: Promise<unknown>): Promise<string> =>
   )
 
 /** Does everything the port can, and tells what came of it; `dir` is replaced, inode times are left out. */
-const exercise = async (port: Omit<FilePort, 'walk' | 'search'>, dir: string): Promise<unknown[]> => {
+const exercise = async (port: ReturnType<typeof nodePort>, dir: string): Promise<unknown[]> => {
   const log: unknown[] = []
   const note = async (name: string, work: () => Promise<unknown>) => {
     const tell = (value: unknown) =>

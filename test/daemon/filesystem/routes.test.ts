@@ -139,15 +139,6 @@ t.test('of several writers at once one wins, with all of its content', async t =
   t.ok(existsSync(join(dir, 'race')))
 })
 
-t.test('a write goes through hard links and symbolic links, in place', async t => {
-  const { call, dir } = await daemon(t, { files: { target: 'old and long' } })
-  symlinkSync('target', join(dir, 'link'))
-  const before = statSync(join(dir, 'target')).ino
-  t.equal((await call('PUT', '/filesystem/link', { body: { content: 'new' } })).status, 200)
-  t.equal(readFileSync(join(dir, 'target'), 'utf8'), 'new')
-  t.equal(statSync(join(dir, 'target')).ino, before)
-})
-
 t.test('links: the content of the target, the owner of the link, deletion of the link', async t => {
   const { call, dir } = await daemon(t, { files: { 'a.txt': 'A', d: { x: 'X' } } })
   symlinkSync('a.txt', join(dir, 'file-link'))

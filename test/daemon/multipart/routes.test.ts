@@ -14,6 +14,7 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
+import { createFilesystem } from '../../../daemon/filesystem/index.ts'
 import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 import { createMultipart } from '../../../daemon/multipart/index.ts'
 import { createPaths } from '../../../daemon/paths.ts'
@@ -250,7 +251,7 @@ t.test('an upload outlives the daemon', async t => {
   mkdirSync(join(store, '12345678-1234-4234-8234-123456789012'))
   const { core } = first.daemon
   const paths = createPaths({ workdir: () => first.dir, home: () => undefined })
-  const bounds = createMultipart(core, { paths, port: createFilePort(undefined) })
+  const bounds = createMultipart(core, { paths, ...createFilesystem(core, createFilePort(undefined)).files })
   const elapsed = core.clock.elapsed
   const second = dispatcher(bounds, createDaemonSurface(bounds, first.config), {
     log: core.log,

@@ -212,3 +212,22 @@ t.test('a workload user watches what it may read', { skip: process.getuid?.() !=
   await line('CREATE', 'open')
   t.notOk(seen.some(({ name }) => name === 'secret'))
 })
+
+t.test(
+  'a write through the API is CREATE and WRITE of a new file, WRITE of one that is there, and no more',
+  async t => {
+    const { url, dir, watch, encoded } = await harness(t)
+    const { line, seen } = await watch(`${encoded(dir)}/**`)
+    const put = (name: string, init: RequestInit) => fetch(`${url}/filesystem/${name}`, { method: 'PUT', ...init })
+    const raw = { body: 'x', headers: { 'content-type': 'application/octet-stream' } }
+    for (const init of [{ body: '{"content":"x"}' }, raw]) t.equal((await put('f', init)).status, 200)
+    // A name as the kernel gives to files without one is reported when it is a file's.
+    await fs.writeFile(join(dir, '#123'), 'x')
+    await put('last', raw)
+    await line('WRITE', 'last')
+    t.same(
+      seen.map(({ op, name }) => `${op} ${name}`),
+      ['CREATE f', 'WRITE f', 'WRITE f', 'CREATE #123', 'WRITE #123', 'CREATE last', 'WRITE last'],
+    )
+  },
+)

@@ -24,6 +24,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { encodeHeader, type Header } from '../../../support/tar-header.ts'
 import { daemon, daemonServer } from '../../../support/daemon.ts'
+import { draftsIn } from '../../../support/drafts.ts'
 import { smallDisk } from '../../../support/small-disk.ts'
 
 const at = (path: string) => `/filesystem-archive${encodeURIComponent(path)}`
@@ -185,20 +186,21 @@ t.test('a large file with holes takes no more than it holds', async t => {
 })
 
 t.test('a client that goes away leaves no part of a file', async t => {
-  const { url, dir, call } = await daemonServer(t)
+  const { url, dir, call } = await daemonServer(t, { files: { to: { half: 'old' } } })
   const body = tar([{ name: 'whole' }, 'x'], [{ name: 'half', size: 10_000_000 }])
   const sent = request(`${url}${at(join(dir, 'to'))}`, { method: 'PUT' })
   sent.on('error', () => {})
   sent.write(body)
   sent.write(Buffer.alloc(2_000_000))
-  const begun = () => existsSync(join(dir, 'to/half'))
+  const begun = () => draftsIn(join(dir, 'to')).length > 0
   for (const end = performance.now() + 30_000; !begun() && performance.now() < end; )
     await new Promise(resolve => setTimeout(resolve, 5))
   t.ok(begun(), 'it was being written')
   sent.destroy()
   for (const end = performance.now() + 30_000; begun() && performance.now() < end; )
     await new Promise(resolve => setTimeout(resolve, 5))
-  t.same(readdirSync(join(dir, 'to')), ['whole'])
+  t.same(readdirSync(join(dir, 'to')), ['half', 'whole'])
+  t.equal(readFileSync(join(dir, 'to/half'), 'utf8'), 'old', 'the file that was there stays')
   t.equal((await call('GET', '/health')).status, 200)
 })
 

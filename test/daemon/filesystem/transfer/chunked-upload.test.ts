@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { daemonServer } from '../../../support/daemon.ts'
+import { draftsIn } from '../../../support/drafts.ts'
 import { raw } from '../../../support/raw.ts'
 import { smallDisk } from '../../../support/small-disk.ts'
 import { until } from '../../../support/until.ts'
@@ -148,9 +149,10 @@ t.test('a client that leaves in the middle of a chunk leaves the old file', asyn
   const { port, dir } = await daemonServer(t, { files: { f: 'old' } })
   const one = await raw(t, port)
   one.send(Buffer.concat([head('/filesystem/f'), chunked(randomBytes(3 * MiB), [MiB])]).subarray(0, -MiB / 2))
-  await until(async () => readdirSync(dir).some(name => name.endsWith('.partial')), 'the beginning')
+  await until(async () => draftsIn(dir).length > 0, 'the beginning')
   one.socket.resetAndDestroy()
-  await until(async () => readdirSync(dir).length === 1, 'it to be gone')
+  await until(async () => draftsIn(dir).length === 0, 'it to be gone')
+  t.same(readdirSync(dir), ['f'])
   t.equal(readFileSync(join(dir, 'f'), 'utf8'), 'old')
 })
 

@@ -17,6 +17,7 @@ import { systemClock } from '../../../../shared/clock.ts'
 import { serveByLane } from '../../../../shared/lane/serve.ts'
 import { silentLog } from '../../../../shared/log.ts'
 import { daemon, daemonServer } from '../../../support/daemon.ts'
+import { draftsIn } from '../../../support/drafts.ts'
 import { raw, type Raw } from '../../../support/raw.ts'
 import { smallDisk } from '../../../support/small-disk.ts'
 import { until } from '../../../support/until.ts'
@@ -54,7 +55,6 @@ const answered = (one: Raw, count: number) =>
   until(async () => (one.text().match(/HTTP\/1.1 [2-5]/g)?.length ?? 0) >= count, `${count} answers`)
 const hasCurl = ['/usr/bin/curl', '/bin/curl', '/usr/local/bin/curl'].some(path => existsSync(path))
 const health = head('GET', '/health', {})
-const partials = (dir: string) => readdirSync(dir).filter(name => name.endsWith('.partial'))
 
 t.test('the bodies of curl, fetch and node are taken past the streams, and the form is seen as it is', async t => {
   const source = join(t.testdir({}), 'source')
@@ -221,17 +221,17 @@ t.test('a client that vanishes leaves nothing, or the old file', async t => {
   for (const leave of ['destroy', 'resetAndDestroy', 'end'] as const) {
     const one = await raw(t, port)
     one.send(putRaw('/filesystem/raw', content).subarray(0, -MiB))
-    await until(async () => partials(dir).some(name => statSync(join(dir, name)).size > MiB), 'the beginning')
+    await until(async () => draftsIn(dir).some(size => size > MiB), 'the beginning')
     one.socket[leave]()
-    await until(async () => partials(dir).length === 0, 'it to be gone')
+    await until(async () => draftsIn(dir).length === 0, 'it to be gone')
     t.equal(readFileSync(join(dir, 'raw'), 'utf8'), 'old', leave)
     const two = await raw(t, port)
     two.send(putForm('/filesystem/form', form(part('file', 'x', content))).subarray(0, -MiB))
-    await until(async () => existsSync(join(dir, 'form')) && statSync(join(dir, 'form')).size > MiB, 'the beginning')
+    await until(async () => draftsIn(dir).some(size => size > MiB), 'the beginning')
     two.socket[leave]()
-    await until(async () => !existsSync(join(dir, 'form')), 'it to be gone')
+    await until(async () => draftsIn(dir).length === 0, 'it to be gone')
+    t.same(readdirSync(dir), ['raw'], leave)
   }
-  t.pass()
 })
 
 t.test('a form without its end is 400 and leaves nothing; the connection goes on', async t => {
@@ -266,7 +266,7 @@ t.test('a full disk and a target that is none are answered, and the connection g
       t.match(text, reason)
     }
   if (disk) t.same(readdirSync(disk), [])
-  t.same(partials(dir), [])
+  t.same(draftsIn(dir), [])
 })
 
 t.test('a daemon that stops ends what is under way', async t => {
@@ -277,9 +277,9 @@ t.test('a daemon that stops ends what is under way', async t => {
   )
   const one = await raw(t, port)
   one.send(putRaw('/filesystem/f', randomBytes(4 * MiB)).subarray(0, -1))
-  await until(async () => partials(dir).some(name => statSync(join(dir, name)).size > 3 * MiB), 'the beginning')
+  await until(async () => draftsIn(dir).some(size => size > 3 * MiB), 'the beginning')
   await close(1)
-  await until(async () => partials(dir).length === 0, 'it to be gone')
+  await until(async () => draftsIn(dir).length === 0, 'it to be gone')
   t.same(readdirSync(dir), [])
 })
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { daemon, daemonServer } from '../../../support/daemon.ts'
+import { draftsIn } from '../../../support/drafts.ts'
 import { smallDisk } from '../../../support/small-disk.ts'
 
 const sha = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
@@ -93,8 +94,16 @@ t.test('what is no form, or lacks the file, is 400 and changes nothing', async t
     t.equal(readFileSync(join(dir, 'f'), 'utf8'), 'old', what)
   }
   t.equal((await call('PUT', '/filesystem/cut', { body: whole.subarray(0, -14), headers })).status, 400, 'cut short')
-  t.notOk(existsSync(join(dir, 'cut')), 'the part that came is removed')
-  t.equal((await call('PUT', '/filesystem/late', form(file('x'), { name: 'permissions', value: '?' }))).status, 400)
+  t.equal((await call('PUT', '/filesystem/f', { body: whole.subarray(0, -14), headers })).status, 400, 'cut short')
+  t.equal(
+    (await call('PUT', '/filesystem/f', { body: whole.subarray(0, -4), headers })).status,
+    400,
+    'no last boundary',
+  )
+  t.equal(readFileSync(join(dir, 'f'), 'utf8'), 'old')
+  t.equal((await call('PUT', '/filesystem/f', form(file('x'), { name: 'permissions', value: '?' }))).status, 400)
+  t.equal(readFileSync(join(dir, 'f'), 'utf8'), 'old', 'the file was in order, the form is not')
+  t.same(readdirSync(dir), ['f'])
   t.equal((await call('PUT', '/filesystem/f/x', form(file('x')))).status, 422, 'a file in the middle')
   t.equal((await call('PUT', '/filesystem/', form(file('x')))).status, 422, 'a directory')
 })
@@ -187,11 +196,7 @@ t.test('raw bytes replace a file in one step', async t => {
   t.equal((await call('PUT', '/filesystem/old?permissions=rwx', { body: 'x', headers: octets })).status, 400)
   t.equal((await call('PUT', `/filesystem/${'n'.repeat(250)}`, { body: 'x', headers: octets })).status, 200)
   t.equal((await call('PUT', `/filesystem/${'n'.repeat(256)}`, { body: 'x', headers: octets })).status, 422)
-  t.same(
-    readdirSync(dir).filter(name => name.endsWith('.partial')),
-    [],
-    'nothing is left over',
-  )
+  t.same(draftsIn(dir), [], 'nothing is left over')
 })
 
 t.test('a client that goes away mid-way leaves nothing, or the old file', async t => {
@@ -208,12 +213,15 @@ t.test('a client that goes away mid-way leaves nothing, or the old file', async 
     await until(begun)
     asked.destroy()
   }
-  await leave('formed', { 'content-type': 'multipart/form-data; boundary=XyZ' }, () => existsSync(join(dir, 'formed')))
-  await until(() => !existsSync(join(dir, 'formed')))
-  const partial = () => readdirSync(dir).some(name => name.endsWith('.partial'))
-  await leave('raw', octets, partial)
-  await until(() => !partial())
-  t.equal(readFileSync(join(dir, 'raw'), 'utf8'), 'old')
+  const partial = () => draftsIn(dir).length > 0
+  for (const headers of [octets, { 'content-type': 'multipart/form-data; boundary=XyZ' }]) {
+    await leave('raw', headers, partial)
+    await until(() => !partial())
+    await leave('new', headers, partial)
+    await until(() => !partial())
+    t.equal(readFileSync(join(dir, 'raw'), 'utf8'), 'old')
+    t.same(readdirSync(dir), ['raw'])
+  }
 })
 
 t.test('a full disk is 422 with the reason, and leaves no part', async t => {
