@@ -1,6 +1,7 @@
 /** CONNECT through the outside proxy, with the current credential; then bytes flow both ways without a deadline. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { endGently } from '../../shared/end-gently.ts'
 import { messageOf } from '../../shared/errors.ts'
 import { endRaw } from '../../shared/http/raw-answer.ts'
 import { openRequest, type ProxyDeps } from './upstream.ts'
@@ -54,9 +55,9 @@ const join = (client: Duplex, far: Duplex, sent: Buffer, received: Buffer): void
     [client, far],
     [far, client],
   ] as const) {
-    // When one side is gone, the other is closed too.
-    one.on('error', () => other.destroy())
-    one.once('close', () => other.destroy())
+    // When one side is gone, the other is closed too. The event 'close' follows an error.
+    one.on('error', () => {})
+    one.once('close', () => endGently(other))
   }
   if (received.length > 0) client.write(received)
   if (sent.length > 0) far.write(sent)

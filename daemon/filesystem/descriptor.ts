@@ -78,7 +78,7 @@ export const readAll = async (fd: number, size: number, limit: number): Promise<
 const copyBlock = 1024 * 1024
 
 /** Writes all of `bytes` at `position`. */
-export const writeFdAt = (fd: number, bytes: Uint8Array, position: number): Promise<void> =>
+const writeFdAt = (fd: number, bytes: Uint8Array, position: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const next = (from: number): void =>
       write(fd, bytes, from, bytes.length - from, position + from, (error, count) => {

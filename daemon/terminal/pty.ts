@@ -18,6 +18,11 @@ export interface Pty {
   readonly rest: Buffer
   readonly input: PtyWriter
   resize(cols: number, rows: number): void
+  /**
+   * Resolves when all that was written to the terminal has been given to `onOutput`: its last process has closed it, or, since a
+   * process may hold it for ever, nothing came for `quietMs`; after `patienceMs` in any case.
+   */
+  drained(): Promise<void>
   close(): void
 }
 
@@ -32,6 +37,10 @@ export interface PtyOptions extends Ends {
 }
 
 const nothing = Buffer.alloc(0)
+
+/** The kernel hands on what was written within a few milliseconds, on a busy box within some tens. */
+const quietMs = 250
+const patienceMs = 2_000
 
 /** What the daemon before this one handed over of a terminal. */
 interface LeftPty {
@@ -55,7 +64,9 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { opener, cl
   const input = createPtyWriter(master, clock, typed)
   let rest = before
   let open = true
+  let heard = () => {}
   stream.on('data', (piece: Buffer) => {
+    heard()
     const bytes = rest.length > 0 ? Buffer.concat([rest, piece]) : piece
     const whole = completeLength(bytes)
     rest = Buffer.from(bytes.subarray(whole))
@@ -63,6 +74,20 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { opener, cl
   })
   // Reading gives EIO once the last process has closed the other side: the terminal has ended.
   stream.on('error', () => {})
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  for (const last of ['error', 'end', 'close']) stream.once(last, () => end())
+  const drained = async (): Promise<void> => {
+    const cancelLimit = clock.after(patienceMs, end)
+    let cancelQuiet = clock.after(quietMs, end)
+    heard = () => {
+      cancelQuiet()
+      cancelQuiet = clock.after(quietMs, end)
+    }
+    await over
+    heard = () => {}
+    cancelLimit()
+    cancelQuiet()
+  }
   return {
     pid,
     fd: master,
@@ -73,6 +98,7 @@ const connect = ({ fd: master, pid, rest: before, typed }: LeftPty, { opener, cl
     resize(width, height) {
       if (open) opener.resize(master, width, height)
     },
+    drained,
     close() {
       if (!open) return
       open = false

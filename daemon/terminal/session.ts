@@ -56,6 +56,14 @@ export interface SessionsContext extends SessionsDeps {
 /** Limits the memory: each session keeps a replay in the daemon, and any client can name new ones. */
 const maxSessions = 256
 
+/** The shell has ended by itself: its name is free at once, and its clients get the rest of its output before they hear of the end. */
+const endSession = async (context: SessionsContext, session: Session): Promise<void> => {
+  const { sessions } = context
+  if (sessions.get(session.id) === session) sessions.delete(session.id)
+  await session.pty.drained()
+  closeSession(context, session)
+}
+
 /** Closes a session whose shell has ended or is being ended. */
 export const closeSession = ({ sessions }: SessionsContext, session: Session): void => {
   if (sessions.get(session.id) === session) sessions.delete(session.id)
@@ -83,7 +91,7 @@ const addSession = (
   sessions.set(id, session)
   reaper.watch(pty.pid, exit => {
     log.info('terminal.ended', { sessionId: id, ...exit })
-    closeSession(context, session)
+    void endSession(context, session)
   })
   return session
 }

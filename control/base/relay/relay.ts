@@ -1,5 +1,6 @@
 /** Passes bytes between two connections without looking at them, until both are done. */
 import type { Socket } from 'node:net'
+import { endGently } from '../../../shared/end-gently.ts'
 
 export interface Relay {
   /**
@@ -17,10 +18,14 @@ export const streamRelay: Relay = {
       client.destroy()
       server.destroy()
     }
-    for (const socket of [client, server]) {
-      socket.on('error', end)
-      socket.once('close', () => {
-        end()
+    for (const [one, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      // The event 'close' follows an error.
+      one.on('error', () => {})
+      one.once('close', () => {
+        endGently(other)
         if (--open === 0) ended()
       })
     }

@@ -5,7 +5,6 @@ import fs, { closeSync, constants, fstatSync, readFileSync, readdirSync, writeSy
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import type { FilePort } from '../../../daemon/filesystem/port.ts'
 import { nodePort } from '../../support/node-port.ts'
 import { createFilePort } from '../../../daemon/filesystem/native-port.ts'
 

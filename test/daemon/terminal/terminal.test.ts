@@ -142,3 +142,43 @@ t.test('a handshake that is none is refused in the shape of errors', async t => 
     t.match(said, /^HTTP\/1\.1 400 [^]*sec-websocket-version: 13\r\n[^]*\r\n\r\n\{"error":"[^"]+"\}$/, headers.join())
   }
 })
+
+t.test('the last output of a shell that ends is read to its end, before the socket closes', async t => {
+  const { url } = await daemonServer(t, options)
+  const numbers = Array.from({ length: 30_000 }, (_, index) => `${index + 1}\r\n`).join('')
+  for (let round = 0; round < 20; round++) {
+    const terminal = await open(t, url, `?sessionId=last-${round}`)
+    type(terminal, 'seq 1 30000; echo E"N"D; exit\r')
+    const [code] = await once(terminal.socket, 'close')
+    t.equal(code, 1000)
+    t.ok(terminal.output().includes(`${numbers}END\r\n`), `round ${round}: ${terminal.output().slice(-50)}`)
+  }
+})
+
+t.test('a child that holds the terminal does not keep its sockets open for ever', async t => {
+  const { url } = await daemonServer(t, options)
+  for (const [child, withinMs] of [
+    ['sleep 1000', 1_500],
+    ['while :; do echo x; sleep 0.05; done', 6_000],
+  ] as const) {
+    const terminal = await open(t, url, `?sessionId=held-${withinMs}`)
+    type(terminal, `(trap "" HUP; ${child}) & echo $!=child; exit\r`)
+    const begun = performance.now()
+    await once(terminal.socket, 'close')
+    t.ok(performance.now() - begun < withinMs, `${Math.round(performance.now() - begun)} ms`)
+    const pid = Number(/(\d+)=child/.exec(terminal.output())?.[1])
+    t.ok(pid > 1)
+    process.kill(pid, 'SIGKILL')
+  }
+})
+
+t.test('the name is free while the rest of the output is read', async t => {
+  const { url } = await daemonServer(t, options)
+  const first = await open(t, url, '?sessionId=same')
+  type(first, '(trap "" HUP; sleep 5) & x=old; echo ready-$((1+1)); exit\r')
+  await first.until(/ready-2/)
+  await new Promise(resolve => setTimeout(resolve, 100))
+  const second = await open(t, url, '?sessionId=same')
+  type(second, 'echo "x=[$x]"\r')
+  await second.until(/x=\[\]/)
+})

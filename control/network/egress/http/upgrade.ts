@@ -15,6 +15,7 @@ import { parseAbsolute } from './target.ts'
 import { createUpstream } from './upstream.ts'
 import { watchFrames, withoutPacking } from './watch.ts'
 import type { OpenRequest } from '../under-way.ts'
+import { endGently } from '../../../../shared/end-gently.ts'
 
 export interface UpgradeAsked {
   readonly engine: Engine
@@ -46,8 +47,9 @@ const join = (client: Socket, server: Socket, head: Buffer, rest: Buffer, watch:
     [client, server],
     [server, client],
   ] as const) {
-    one.on('error', () => other.destroy())
-    one.once('close', () => other.destroy())
+    // The event 'close' follows an error.
+    one.on('error', () => {})
+    one.once('close', () => endGently(other))
     one.setTimeout(0)
   }
   if (watch) watch.pipe(server)

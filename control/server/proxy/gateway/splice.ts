@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../../../shared/clock.ts'
+import { endGently } from '../../../../shared/end-gently.ts'
 import { fail } from '../../../../shared/errors.ts'
 import type { Connections, Destination } from '../../../core/channel/connections.ts'
 import { headText, passRefusal, shakeHands } from './handshake.ts'
@@ -109,7 +110,10 @@ const keepEarly = (socket: Duplex, head: Buffer, end: () => void): { take(): Buf
   }
 }
 
-/** Both ways until either side ends. */
+const closed = (side: Duplex): Promise<void> =>
+  new Promise(resolve => (side.closed ? resolve() : void side.once('close', () => resolve())))
+
+/** Both ways until either side ends, and until the other one has what was sent before. */
 const joined = async (socket: Duplex, far: Socket, watch: Watch): Promise<void> => {
   const ended = Promise.withResolvers<void>()
   for (const side of [socket, far]) {
@@ -119,7 +123,8 @@ const joined = async (socket: Duplex, far: Socket, watch: Watch): Promise<void> 
   socket.pipe(far).pipe(socket)
   if (far.destroyed || socket.destroyed) ended.resolve()
   await ended.promise
-  socket.destroy()
+  for (const side of [socket, far]) endGently(side)
+  await Promise.all([closed(socket), closed(far)])
 }
 
 const talk = async (options: Splicing, far: Socket, watch: Watch): Promise<void> => {
@@ -137,6 +142,7 @@ const talk = async (options: Splicing, far: Socket, watch: Watch): Promise<void>
     socket.write(headText(message, headers), 'latin1')
     if (agreed.length > 0) socket.write(agreed)
     if (kept.length > 0) far.write(kept)
+    socket.off('close', leave)
     await joined(socket, far, watch)
   } catch (error) {
     if (!socket.destroyed) throw error
